@@ -1,0 +1,35 @@
+//! DynamoDB's data model as plain Rust values.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`value`] | [`Value`] and [`Item`], the ten types |
+//! | [`number`] | [`Number`]: exact decimals of 38 digits |
+//! | [`key`] | bytes that sort as their key values do |
+//! | [`size`] | how many bytes DynamoDB counts for an item |
+//! | [`json`] | DynamoDB JSON (`{"S": "text"}`), read and written without a tree between |
+//! | [`plain`] | the JSON that people write (`"text"`) |
+//! | [`expression`] | conditions, key conditions and updates: parse, check, evaluate, render |
+//! | [`limits`] | the numbers that DynamoDB sets |
+//!
+//! ```
+//! use partita_core::{Item, Value, expression::{Bindings, Condition}};
+//!
+//! let item = Item::from([("title".into(), Value::from("Dune")), ("pages".into(), Value::from(612_i64))]);
+//! let long = Condition::parse("pages > 500 AND begins_with(title, 'D')", &Bindings::Literals)?;
+//! assert!(long.holds(&item));
+//! # Ok::<(), partita_core::expression::ExpressionError>(())
+//! ```
+//!
+//! This crate never does I/O, never waits and never asks for the time.
+
+pub mod expression;
+pub mod json;
+pub mod key;
+pub mod limits;
+pub mod number;
+pub mod plain;
+pub mod size;
+pub mod value;
+
+pub use number::{Number, NumberError};
+pub use value::{Item, Map, Type, Value};
