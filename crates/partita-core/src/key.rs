@@ -1,4 +1,4 @@
-//! Bytes that sort as their key values do.
+//! Key values, and bytes that sort as they do.
 //!
 //! A storage layer compares bytes and nothing else, so a key value is written in a form whose
 //! byte order is DynamoDB's order: strings and binaries by their bytes, numbers by magnitude.
@@ -7,40 +7,110 @@
 
 use crate::{Number, Type, Value};
 
-/// Appends a key value's bytes to `out`; false when the value's type cannot be a key.
-#[must_use]
-pub fn write_key(value: &Value, out: &mut Vec<u8>) -> bool {
-    match value {
-        Value::S(text) => write_bytes(text.as_bytes(), out),
-        Value::B(bytes) => write_bytes(bytes, out),
-        Value::N(number) => number.write_ordered(out),
-        _ => return false,
-    }
-    true
+/// The types that a key may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeyType {
+    /// String.
+    S,
+    /// Number.
+    N,
+    /// Binary.
+    B,
 }
 
-/// Appends the bytes that every string or binary key beginning with `prefix` begins with;
-/// false when the type has no prefixes.
-#[must_use]
-pub fn write_prefix(prefix: &Value, out: &mut Vec<u8>) -> bool {
-    match prefix {
-        Value::S(text) => write_escaped(text.as_bytes(), out),
-        Value::B(bytes) => write_escaped(bytes, out),
-        _ => return false,
-    }
-    true
-}
-
-/// Reads one key value of the given type from the front of `bytes`, and says how many it took.
-pub fn read_key(kind: Type, bytes: &[u8]) -> Option<(Value, usize)> {
-    match kind {
-        Type::N => Number::read_ordered(bytes).map(|(number, used)| (Value::N(number), used)),
-        Type::S => {
-            let (content, used) = read_bytes(bytes)?;
-            Some((Value::S(String::from_utf8(content).ok()?), used))
+impl From<KeyType> for Type {
+    fn from(kind: KeyType) -> Type {
+        match kind {
+            KeyType::S => Type::S,
+            KeyType::N => Type::N,
+            KeyType::B => Type::B,
         }
-        Type::B => read_bytes(bytes).map(|(content, used)| (Value::B(content), used)),
-        _ => None,
+    }
+}
+
+/// The value of a partition or sort key. Its order is the order of a query.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeyValue {
+    /// A string.
+    S(String),
+    /// A number.
+    N(Number),
+    /// Bytes.
+    B(Vec<u8>),
+}
+
+impl KeyValue {
+    /// The key value of an attribute's value, if its type can be a key.
+    pub fn from_value(value: &Value) -> Option<KeyValue> {
+        match value {
+            Value::S(text) => Some(KeyValue::S(text.clone())),
+            Value::N(number) => Some(KeyValue::N(*number)),
+            Value::B(bytes) => Some(KeyValue::B(bytes.clone())),
+            _ => None,
+        }
+    }
+
+    /// The type of this value.
+    pub fn kind(&self) -> KeyType {
+        match self {
+            KeyValue::S(_) => KeyType::S,
+            KeyValue::N(_) => KeyType::N,
+            KeyValue::B(_) => KeyType::B,
+        }
+    }
+
+    /// The bytes that DynamoDB counts against a key's limit.
+    pub fn size_bytes(&self) -> usize {
+        match self {
+            KeyValue::S(text) => text.len(),
+            KeyValue::N(number) => number.size_bytes(),
+            KeyValue::B(bytes) => bytes.len(),
+        }
+    }
+
+    /// Appends this value's bytes.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            KeyValue::S(text) => write_bytes(text.as_bytes(), out),
+            KeyValue::B(bytes) => write_bytes(bytes, out),
+            KeyValue::N(number) => number.write_ordered(out),
+        }
+    }
+
+    /// Appends the bytes that every key beginning with this value begins with.
+    ///
+    /// Numbers have no prefixes; the front doors refuse `begins_with` on them, and here a number
+    /// begins with itself only.
+    pub fn write_prefix(&self, out: &mut Vec<u8>) {
+        match self {
+            KeyValue::S(text) => write_escaped(text.as_bytes(), out),
+            KeyValue::B(bytes) => write_escaped(bytes, out),
+            KeyValue::N(number) => number.write_ordered(out),
+        }
+    }
+
+    /// Reads one value of the given type from the front of `bytes`, and says how many it took.
+    pub fn read(kind: KeyType, bytes: &[u8]) -> Option<(KeyValue, usize)> {
+        match kind {
+            KeyType::N => {
+                Number::read_ordered(bytes).map(|(number, used)| (KeyValue::N(number), used))
+            }
+            KeyType::S => {
+                let (content, used) = read_bytes(bytes)?;
+                Some((KeyValue::S(String::from_utf8(content).ok()?), used))
+            }
+            KeyType::B => read_bytes(bytes).map(|(content, used)| (KeyValue::B(content), used)),
+        }
+    }
+}
+
+impl From<KeyValue> for Value {
+    fn from(key: KeyValue) -> Value {
+        match key {
+            KeyValue::S(text) => Value::S(text),
+            KeyValue::N(number) => Value::N(number),
+            KeyValue::B(bytes) => Value::B(bytes),
+        }
     }
 }
 
@@ -68,11 +138,14 @@ fn read_bytes(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
     let mut at = 0;
     loop {
         match *bytes.get(at)? {
-            ZERO if *bytes.get(at + 1)? == ESCAPED => {
-                content.push(ZERO);
-                at += 2;
-            }
-            ZERO => return Some((content, at + 2)),
+            ZERO => match *bytes.get(at + 1)? {
+                ESCAPED => {
+                    content.push(ZERO);
+                    at += 2;
+                }
+                ZERO => return Some((content, at + 2)),
+                _ => return None,
+            },
             byte => {
                 content.push(byte);
                 at += 1;

@@ -1,1 +1,48 @@
-//! .
+//! What Partita asks of a store: DynamoDB's operations, as a trait.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`store`] | [`Store`]: one method for each operation |
+//! | [`request`] | what the operations take and answer |
+//! | [`table`] | names, key schemas and keys |
+//! | [`error`] | [`StoreError`], in DynamoDB's vocabulary |
+//! | [`write`] | what one write makes of one item: shared by every store that is not Amazon's |
+//! | [`read`] | what a query asks of a table's keys, and how a page is filled: shared likewise |
+//! | [`model`] | [`ModelStore`]: the reference, a map in memory |
+//! | [`faulty`] | [`FaultyStore`]: wraps a store and injects conflicts, throttling and unknown outcomes |
+//! | [`surroundings`] | [`Clock`] and [`Entropy`]: time and randomness come in from outside |
+//! | [`conformance`] | the suite that every store passes |
+//!
+//! ```
+//! # futures::executor::block_on(async {
+//! use partita_core::{Item, Value};
+//! use partita_store::{ModelStore, Store, request::*, table::*};
+//!
+//! let store = ModelStore::default();
+//! let table: TableName = "notes".parse()?;
+//! store.create_table(CreateTable { table: table.clone(), schema: KeySchema::strings("PK", "SK") }).await?;
+//! let item = Item::from([("PK".into(), Value::from("a")), ("SK".into(), Value::from("b"))]);
+//! store.put_item(PutItem::new(table.clone(), item.clone()), ReturnValues::None).await?;
+//! let found = store.get_item(GetItem { table, key: item.clone(), consistent: true }).await?;
+//! assert_eq!(found, Some(item));
+//! # Ok::<(), partita_store::StoreError>(()) }).unwrap();
+//! ```
+//!
+//! Everything above sees `Arc<dyn Store>` and never knows which store it has.
+
+pub mod conformance;
+pub mod error;
+pub mod faulty;
+pub mod model;
+pub mod read;
+pub mod request;
+pub mod store;
+pub mod surroundings;
+pub mod table;
+pub mod write;
+
+pub use error::{ErrorKind, StoreError, StoreResult};
+pub use faulty::{Faults, FaultyStore};
+pub use model::ModelStore;
+pub use store::Store;
+pub use surroundings::{Clock, Entropy};

@@ -92,10 +92,6 @@ impl<'a> Parser<'a> {
         ExpressionError::new(format!("expected {expected}, {found}"), self.here())
     }
 
-    pub(super) fn advance(&mut self) {
-        self.at += 1;
-    }
-
     /// Takes the symbol if it comes next.
     pub(super) fn take(&mut self, symbol: &str) -> bool {
         let is_next = matches!(self.peek(), Some(Token::Symbol(next)) if *next == symbol);

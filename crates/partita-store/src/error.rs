@@ -1,0 +1,185 @@
+//! What can go wrong in a store, in DynamoDB's vocabulary.
+
+use partita_core::Item;
+use partita_core::expression::{ExpressionError, UpdateError};
+
+use crate::table::TableName;
+
+/// The result of a store operation.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// An error of a store.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The request is wrong, whatever the table holds.
+    #[error("{message}")]
+    Validation {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The table does not exist.
+    #[error("the table `{table}` does not exist")]
+    TableNotFound {
+        /// Its name.
+        table: TableName,
+    },
+    /// The table exists already.
+    #[error("the table `{table}` exists already")]
+    TableExists {
+        /// Its name.
+        table: TableName,
+    },
+    /// The condition of a write does not hold; nothing was written.
+    #[error("the condition on an item of `{table}` was not met")]
+    ConditionFailed {
+        /// The table of the item.
+        table: TableName,
+        /// The item as it is, if the request asked for it.
+        item: Option<Box<Item>>,
+    },
+    /// The transaction was refused as a whole; nothing was written.
+    #[error("the transaction was cancelled: {}", codes(.reasons))]
+    TransactionCanceled {
+        /// One reason for each action, in the request's order.
+        reasons: Vec<CancellationReason>,
+    },
+    /// Another write was under way on the same item; nothing was written.
+    #[error("another transaction is under way on the same item")]
+    TransactionConflict,
+    /// The token was used within the last ten minutes, for another transaction.
+    #[error("the client request token was used for a different transaction")]
+    IdempotentParameterMismatch,
+    /// The store has no capacity right now; nothing was written.
+    #[error("the store is throttling requests")]
+    Throttled,
+    /// The store cannot be reached or has stopped taking requests; nothing was written.
+    #[error("the store is unavailable: {message}")]
+    Unavailable {
+        /// What happened.
+        message: String,
+    },
+    /// The request was sent and no answer came: it was carried out, or it was not.
+    #[error("the outcome is unknown: {message}")]
+    OutcomeUnknown {
+        /// What happened.
+        message: String,
+    },
+    /// What is stored cannot be read.
+    #[error("stored data is damaged: {message}")]
+    Corrupt {
+        /// Where, and how it showed.
+        message: String,
+    },
+}
+
+/// What a caller does about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Nothing helps but another request.
+    FixRequest,
+    /// A condition did not hold: read again and decide again.
+    ConditionFailed,
+    /// Somebody else was faster: the same request may succeed now.
+    Conflict,
+    /// The same request may succeed later.
+    Retry,
+    /// Nobody knows whether the request was carried out.
+    OutcomeUnknown,
+    /// The store needs an operator.
+    Unavailable,
+    /// The data needs an operator.
+    Corrupt,
+}
+
+impl StoreError {
+    /// A request that is wrong in itself.
+    pub fn validation(message: impl Into<String>) -> Self {
+        StoreError::Validation {
+            message: message.into(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            StoreError::Validation { .. }
+            | StoreError::TableNotFound { .. }
+            | StoreError::TableExists { .. }
+            | StoreError::IdempotentParameterMismatch => ErrorKind::FixRequest,
+            StoreError::ConditionFailed { .. } => ErrorKind::ConditionFailed,
+            StoreError::TransactionCanceled { reasons } => cancelled_kind(reasons),
+            StoreError::TransactionConflict => ErrorKind::Conflict,
+            StoreError::Throttled => ErrorKind::Retry,
+            StoreError::OutcomeUnknown { .. } => ErrorKind::OutcomeUnknown,
+            StoreError::Unavailable { .. } => ErrorKind::Unavailable,
+            StoreError::Corrupt { .. } => ErrorKind::Corrupt,
+        }
+    }
+}
+
+impl From<ExpressionError> for StoreError {
+    fn from(error: ExpressionError) -> Self {
+        StoreError::validation(error.message)
+    }
+}
+
+impl From<UpdateError> for StoreError {
+    fn from(error: UpdateError) -> Self {
+        StoreError::validation(error.to_string())
+    }
+}
+
+/// Why a transaction was cancelled, as far as one action is concerned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CancellationReason {
+    /// This action is innocent.
+    None,
+    /// Its condition does not hold.
+    ConditionalCheckFailed {
+        /// The item as it is, if the action asked for it.
+        item: Option<Item>,
+    },
+    /// Another write was under way on its item.
+    TransactionConflict,
+    /// There was no capacity for it.
+    Throttled,
+    /// The action does not fit its item.
+    Validation {
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl CancellationReason {
+    /// DynamoDB's code for it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            CancellationReason::None => "None",
+            CancellationReason::ConditionalCheckFailed { .. } => "ConditionalCheckFailed",
+            CancellationReason::TransactionConflict => "TransactionConflict",
+            CancellationReason::Throttled => "ThrottlingError",
+            CancellationReason::Validation { .. } => "ValidationError",
+        }
+    }
+}
+
+fn codes(reasons: &[CancellationReason]) -> String {
+    let codes: Vec<_> = reasons.iter().map(CancellationReason::code).collect();
+    codes.join(", ")
+}
+
+/// The gravest reason decides: a faulty action stays faulty, and a failed condition must be
+/// looked at before a conflict is tried again.
+fn cancelled_kind(reasons: &[CancellationReason]) -> ErrorKind {
+    let has = |code: &str| reasons.iter().any(|reason| reason.code() == code);
+    if has("ValidationError") {
+        ErrorKind::FixRequest
+    } else if has("ConditionalCheckFailed") {
+        ErrorKind::ConditionFailed
+    } else if has("TransactionConflict") {
+        ErrorKind::Conflict
+    } else {
+        ErrorKind::Retry
+    }
+}

@@ -1,0 +1,185 @@
+//! A store that goes wrong on purpose.
+//!
+//! Amazon raises conflicts on overlapping transactions, throttles, and loses answers on the way
+//! back. The model and the engine do none of this by themselves; wrapped in a [`FaultyStore`]
+//! they do, at given rates and from a given seed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use partita_core::Item;
+
+use crate::error::{CancellationReason, StoreError, StoreResult};
+use crate::request::{
+    BatchGetItem, BatchGot, CreateTable, DeleteItem, GetItem, Page, PutItem, Query, ReturnValues,
+    Scan, TableDescription, TransactWriteItems, UpdateItem,
+};
+use crate::store::Store;
+use crate::table::TableName;
+
+/// How often what goes wrong, each from 0 (never) to 1 (always).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// A write meets another one; nothing is written.
+    pub conflict: f64,
+    /// There is no capacity for a read or a write; nothing is written.
+    pub throttle: f64,
+    /// The answer to a write is lost, in half of the cases after it was carried out.
+    pub unknown_outcome: f64,
+}
+
+/// A store with injected faults.
+pub struct FaultyStore {
+    inner: Arc<dyn Store>,
+    faults: Faults,
+    random: Mutex<fastrand::Rng>,
+    injected: AtomicU64,
+}
+
+enum Fate {
+    Normal,
+    Conflict,
+    Throttled,
+    LostBefore,
+    LostAfter,
+}
+
+impl FaultyStore {
+    /// Wraps a store; the same seed and the same order of calls give the same faults.
+    pub fn new(inner: Arc<dyn Store>, faults: Faults, seed: u64) -> Self {
+        FaultyStore {
+            inner,
+            faults,
+            random: Mutex::new(fastrand::Rng::with_seed(seed)),
+            injected: AtomicU64::new(0),
+        }
+    }
+
+    /// How many faults were injected so far; a test that saw none has shown nothing.
+    pub fn injected(&self) -> u64 {
+        self.injected.load(Ordering::Relaxed)
+    }
+
+    fn fate_of_write(&self) -> Fate {
+        let Faults {
+            conflict,
+            throttle,
+            unknown_outcome,
+        } = self.faults;
+        let (roll, coin) = self.roll();
+        let fate = match roll {
+            roll if roll < conflict => Fate::Conflict,
+            roll if roll < conflict + throttle => Fate::Throttled,
+            roll if roll < conflict + throttle + unknown_outcome && coin => Fate::LostBefore,
+            roll if roll < conflict + throttle + unknown_outcome => Fate::LostAfter,
+            _ => return Fate::Normal,
+        };
+        self.injected.fetch_add(1, Ordering::Relaxed);
+        fate
+    }
+
+    fn read_passes(&self) -> StoreResult<()> {
+        if self.roll().0 < self.faults.throttle {
+            self.injected.fetch_add(1, Ordering::Relaxed);
+            return Err(StoreError::Throttled);
+        }
+        Ok(())
+    }
+
+    fn roll(&self) -> (f64, bool) {
+        let mut random = self
+            .random
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        (random.f64(), random.bool())
+    }
+
+    async fn write<T>(
+        &self,
+        conflict: StoreError,
+        write: impl Future<Output = StoreResult<T>>,
+    ) -> StoreResult<T> {
+        match self.fate_of_write() {
+            Fate::Normal => write.await,
+            Fate::Conflict => Err(conflict),
+            Fate::Throttled => Err(StoreError::Throttled),
+            Fate::LostBefore => Err(lost()),
+            // What the store refuses, it refuses without a doubt.
+            Fate::LostAfter => write.await.and_then(|_| Err(lost())),
+        }
+    }
+}
+
+fn lost() -> StoreError {
+    StoreError::OutcomeUnknown {
+        message: "the answer was lost on purpose".to_owned(),
+    }
+}
+
+#[async_trait]
+impl Store for FaultyStore {
+    async fn create_table(&self, request: CreateTable) -> StoreResult<TableDescription> {
+        self.inner.create_table(request).await
+    }
+
+    async fn describe_table(&self, table: &TableName) -> StoreResult<TableDescription> {
+        self.inner.describe_table(table).await
+    }
+
+    async fn get_item(&self, request: GetItem) -> StoreResult<Option<Item>> {
+        self.read_passes()?;
+        self.inner.get_item(request).await
+    }
+
+    async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Vec<BatchGot>> {
+        self.read_passes()?;
+        self.inner.batch_get_item(request).await
+    }
+
+    async fn query(&self, request: Query) -> StoreResult<Page> {
+        self.read_passes()?;
+        self.inner.query(request).await
+    }
+
+    async fn scan(&self, request: Scan) -> StoreResult<Page> {
+        self.read_passes()?;
+        self.inner.scan(request).await
+    }
+
+    async fn put_item(&self, request: PutItem, returns: ReturnValues) -> StoreResult<Option<Item>> {
+        let conflict = StoreError::TransactionConflict;
+        self.write(conflict, self.inner.put_item(request, returns))
+            .await
+    }
+
+    async fn update_item(
+        &self,
+        request: UpdateItem,
+        returns: ReturnValues,
+    ) -> StoreResult<Option<Item>> {
+        let conflict = StoreError::TransactionConflict;
+        self.write(conflict, self.inner.update_item(request, returns))
+            .await
+    }
+
+    async fn delete_item(
+        &self,
+        request: DeleteItem,
+        returns: ReturnValues,
+    ) -> StoreResult<Option<Item>> {
+        let conflict = StoreError::TransactionConflict;
+        self.write(conflict, self.inner.delete_item(request, returns))
+            .await
+    }
+
+    async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<()> {
+        let mut reasons = vec![CancellationReason::None; request.actions.len()];
+        if let Some(first) = reasons.first_mut() {
+            *first = CancellationReason::TransactionConflict;
+        }
+        let conflict = StoreError::TransactionCanceled { reasons };
+        self.write(conflict, self.inner.transact_write_items(request))
+            .await
+    }
+}
