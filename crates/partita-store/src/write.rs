@@ -132,6 +132,7 @@ pub fn single(
     tables: &impl Tables,
 ) -> StoreResult<(PlacedChange, Option<Item>)> {
     let table = action.table();
+    check_returns(action, returns)?;
     let schema = tables.schema(table)?;
     let key = action.key(&schema)?;
     action.check(&schema)?;
@@ -204,6 +205,16 @@ pub fn fingerprint(request: &TransactWriteItems) -> u64 {
     let mut hasher = DefaultHasher::new();
     request.actions.hash(&mut hasher);
     hasher.finish()
+}
+
+/// Only an update may be asked for the new item: a put's is known, and a delete leaves none.
+fn check_returns(action: &TransactAction, returns: ReturnValues) -> StoreResult<()> {
+    if returns == ReturnValues::AllNew && !matches!(action, TransactAction::Update(_)) {
+        return Err(StoreError::validation(
+            "Return values set to invalid value: ALL_NEW is for updates",
+        ));
+    }
+    Ok(())
 }
 
 fn check_transaction(request: &TransactWriteItems, tables: &impl Tables) -> StoreResult<Vec<Key>> {
