@@ -1,0 +1,227 @@
+//! What a case works with: fresh tables, and short calls for what cases do over and over.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use partita_core::expression::{Bindings, Condition, KeyCondition, Path, Update};
+use partita_core::{Item, Value};
+
+use crate::error::StoreResult;
+use crate::request::{
+    BatchGetItem, BatchGot, ConditionCheck, CreateTable, DeleteItem, GetItem, ItemAddress, Page,
+    PutItem, Query, ReturnValues, Scan, TransactAction, TransactWriteItems, UpdateItem,
+};
+use crate::store::Store;
+use crate::table::{KeySchema, TableName};
+
+/// The surroundings of one case.
+pub(super) struct Bench<'a> {
+    pub(super) store: &'a dyn Store,
+    name: String,
+    tables: AtomicUsize,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(store: &'a dyn Store, name: String) -> Self {
+        Bench {
+            store,
+            name,
+            tables: AtomicUsize::new(0),
+        }
+    }
+
+    /// A name that no table has yet.
+    pub(super) fn fresh_name(&self) -> TableName {
+        let number = self.tables.fetch_add(1, Ordering::Relaxed);
+        format!("{}-{number}", self.name)
+            .parse()
+            .expect("the caller's `unique` is short and fit for a table's name")
+    }
+
+    /// A fresh table with the string keys `PK` and `SK`.
+    pub(super) async fn table(&self) -> StoreResult<Table<'a>> {
+        self.table_with(KeySchema::strings("PK", "SK")).await
+    }
+
+    /// A fresh table with other keys.
+    pub(super) async fn table_with(&self, schema: KeySchema) -> StoreResult<Table<'a>> {
+        let name = self.fresh_name();
+        let request = CreateTable {
+            table: name.clone(),
+            schema,
+        };
+        self.store.create_table(request).await?;
+        Ok(Table {
+            store: self.store,
+            name,
+        })
+    }
+}
+
+/// One table of a case. What a method does not say of a request is left at its default, and
+/// every read is consistent.
+pub(super) struct Table<'a> {
+    pub(super) store: &'a dyn Store,
+    pub(super) name: TableName,
+}
+
+impl Table<'_> {
+    pub(super) async fn put(&self, item: Item) -> StoreResult<()> {
+        let request = self.putting(item);
+        self.store.put_item(request, ReturnValues::None).await?;
+        Ok(())
+    }
+
+    pub(super) async fn get(&self, key: Item) -> StoreResult<Option<Item>> {
+        let request = GetItem {
+            table: self.name.clone(),
+            key,
+            consistent: true,
+        };
+        self.store.get_item(request).await
+    }
+
+    /// Updates an item and answers with what became of it.
+    pub(super) async fn update(&self, key: Item, update: Update) -> StoreResult<Item> {
+        let request = self.updating(key, update);
+        let new = self
+            .store
+            .update_item(request, ReturnValues::AllNew)
+            .await?;
+        Ok(new.expect("an update that succeeds leaves an item"))
+    }
+
+    pub(super) async fn delete(&self, key: Item) -> StoreResult<()> {
+        let request = self.deleting(key);
+        self.store.delete_item(request, ReturnValues::None).await?;
+        Ok(())
+    }
+
+    /// The items that a key condition finds, all pages of them.
+    pub(super) async fn query(&self, keys: KeyCondition) -> StoreResult<Vec<Item>> {
+        self.query_pages(Query::new(self.name.clone(), keys))
+            .await
+            .map(|pages| pages.into_iter().flat_map(|page| page.items).collect())
+    }
+
+    /// Follows a query to its end.
+    pub(super) async fn query_pages(&self, mut query: Query) -> StoreResult<Vec<Page>> {
+        let mut pages = Vec::new();
+        loop {
+            let page = self.store.query(query.clone()).await?;
+            query.start_after = page.last_key.clone();
+            pages.push(page);
+            if query.start_after.is_none() {
+                return Ok(pages);
+            }
+        }
+    }
+
+    /// Follows a scan to its end.
+    pub(super) async fn scan_pages(&self, mut scan: Scan) -> StoreResult<Vec<Page>> {
+        let mut pages = Vec::new();
+        loop {
+            let page = self.store.scan(scan.clone()).await?;
+            scan.start_after = page.last_key.clone();
+            pages.push(page);
+            if scan.start_after.is_none() {
+                return Ok(pages);
+            }
+        }
+    }
+
+    pub(super) async fn batch_get(&self, keys: Vec<Item>) -> StoreResult<Vec<BatchGot>> {
+        let addresses = keys.into_iter().map(|key| self.address(key)).collect();
+        let request = BatchGetItem {
+            addresses,
+            consistent: true,
+        };
+        self.store.batch_get_item(request).await
+    }
+
+    pub(super) async fn transact(&self, actions: Vec<TransactAction>) -> StoreResult<()> {
+        let request = TransactWriteItems {
+            actions,
+            token: None,
+        };
+        self.store.transact_write_items(request).await
+    }
+
+    pub(super) fn address(&self, key: Item) -> ItemAddress {
+        ItemAddress {
+            table: self.name.clone(),
+            key,
+        }
+    }
+
+    pub(super) fn putting(&self, item: Item) -> PutItem {
+        PutItem::new(self.name.clone(), item)
+    }
+
+    pub(super) fn updating(&self, key: Item, update: Update) -> UpdateItem {
+        UpdateItem {
+            table: self.name.clone(),
+            key,
+            update,
+            condition: None,
+            return_item_on_failure: false,
+        }
+    }
+
+    pub(super) fn deleting(&self, key: Item) -> DeleteItem {
+        DeleteItem {
+            table: self.name.clone(),
+            key,
+            condition: None,
+            return_item_on_failure: false,
+        }
+    }
+
+    pub(super) fn checking(&self, key: Item, condition: Condition) -> ConditionCheck {
+        ConditionCheck {
+            table: self.name.clone(),
+            key,
+            condition,
+            return_item_on_failure: false,
+        }
+    }
+}
+
+/// The key of an item in the partition `p`, where most cases play.
+pub(super) fn row(sort: &str) -> Item {
+    Item::from([
+        ("PK".to_owned(), Value::from("p")),
+        ("SK".to_owned(), Value::from(sort)),
+    ])
+}
+
+/// Items that grow attribute by attribute: `row("1").with("pages", 412)`.
+pub(super) trait With {
+    fn with(self, name: &str, value: impl Into<Value>) -> Self;
+}
+
+impl With for Item {
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+/// A condition in the dialect of designs, with literals in the text.
+pub(super) fn condition(text: &str) -> Condition {
+    Condition::parse(text, &Bindings::Literals).expect("the suite's conditions are right")
+}
+
+/// An update in the dialect of designs, with literals in the text.
+pub(super) fn update(text: &str) -> Update {
+    Update::parse(text, &Bindings::Literals).expect("the suite's updates are right")
+}
+
+/// A key condition in the dialect of designs, with literals in the text.
+pub(super) fn keys(text: &str) -> KeyCondition {
+    KeyCondition::parse(text, &Bindings::Literals).expect("the suite's key conditions are right")
+}
+
+/// `SET name = value`, for values that have no literal.
+pub(super) fn setting(name: &str, value: impl Into<Value>) -> Update {
+    Update::default().setting(Path::attribute(name), value)
+}
