@@ -172,7 +172,7 @@ pub enum Rule {
     /// Whoever this holds for; `caller` is the caller's id, `caller.role` the role.
     When {
         /// The condition.
-        condition: Condition,
+        condition: Box<Condition>,
         /// The condition as the file has it, for messages.
         text: String,
     },
