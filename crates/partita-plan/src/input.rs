@@ -1,0 +1,204 @@
+//! A caller's attributes: checked, completed, all faults at once.
+
+use std::collections::BTreeSet;
+
+use partita_core::{Map, Value};
+use partita_design::design::{Attribute, Entity, Source, Table};
+use partita_design::time;
+
+use crate::error::{Fault, PlanError};
+
+/// What an update changes.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Changes {
+    pub(crate) set: Map,
+    pub(crate) remove: BTreeSet<String>,
+}
+
+impl Changes {
+    /// The names of everything that is written.
+    pub(crate) fn names(&self) -> BTreeSet<&str> {
+        let set = self.set.keys().chain(&self.remove);
+        set.map(String::as_str).collect()
+    }
+
+    /// The attributes after the change.
+    pub(crate) fn applied_to(&self, old: &Map) -> Map {
+        let mut new = old.clone();
+        new.extend(self.set.clone());
+        new.retain(|name, _| !self.remove.contains(name));
+        new
+    }
+}
+
+/// Reads what callers give for one entity of a table.
+pub(crate) struct Input<'a> {
+    pub(crate) entity: &'a Entity,
+    pub(crate) table: &'a Table,
+    pub(crate) now_millis: i64,
+}
+
+impl Input<'_> {
+    /// The attributes of a new item.
+    pub(crate) fn create(
+        &self,
+        given: Map,
+        mut new_id: impl FnMut() -> String,
+    ) -> Result<Map, PlanError> {
+        let mut faults = Vec::new();
+        let mut item = self.named(given, &mut faults);
+        for attribute in &self.entity.attributes {
+            self.check(attribute, item.get(&attribute.name), &mut faults);
+            if is_left_out(attribute, item.get(&attribute.name)) {
+                item.remove(&attribute.name);
+            }
+            if item.contains_key(&attribute.name) {
+                continue;
+            }
+            match self.initial(attribute, &mut new_id) {
+                Some(value) => {
+                    item.insert(attribute.name.clone(), value);
+                }
+                None if attribute.optional => {}
+                None => faults.push(Fault::new(&attribute.name, "is required")),
+            }
+        }
+        refuse(faults)?;
+        Ok(item)
+    }
+
+    /// The changes of an update. Identity parts may be repeated, but not changed.
+    pub(crate) fn update(&self, given: Map, identity: &Map) -> Result<Changes, PlanError> {
+        let mut faults = Vec::new();
+        let mut changes = Changes::default();
+        for (name, value) in self.named(given, &mut faults) {
+            let attribute = self.entity.attribute(&name);
+            if let Some(same) = identity.get(&name) {
+                if *same != value {
+                    faults.push(Fault::new(&name, "is part of the identity and never changes"));
+                }
+                continue;
+            }
+            let Some(attribute) = attribute else {
+                match value {
+                    Value::Null => changes.remove.insert(name),
+                    value => changes.set.insert(name, value).is_some(),
+                };
+                continue;
+            };
+            self.check(attribute, Some(&value), &mut faults);
+            match value {
+                Value::Null if attribute.optional => {
+                    changes.remove.insert(name);
+                }
+                Value::Null => faults.push(Fault::new(&name, "is required and cannot be removed")),
+                value => {
+                    changes.set.insert(name, value);
+                }
+            }
+        }
+        refuse(faults)?;
+        changes.set.extend(self.written());
+        Ok(changes)
+    }
+
+    /// The attributes that every write of the caller's sets.
+    pub(crate) fn written(&self) -> Map {
+        let attributes = self.entity.attributes.iter();
+        attributes
+            .filter(|attribute| attribute.source == Source::NowOnWrite)
+            .map(|attribute| (attribute.name.clone(), self.now()))
+            .collect()
+    }
+
+    /// The identity that the parts of a path spell.
+    pub(crate) fn identity(&self, parts: &[String]) -> Result<Map, PlanError> {
+        let expected = &self.entity.identity;
+        if parts.len() != expected.len() {
+            let names: Vec<_> = expected.iter().map(|part| part.name.as_str()).collect();
+            return Err(PlanError::Invalid {
+                faults: vec![Fault::new(
+                    names.join("/"),
+                    format!("is the identity of `{}`; {} parts were given", self.entity.name, parts.len()),
+                )],
+            });
+        }
+        let mut identity = Map::new();
+        let mut faults = Vec::new();
+        for (part, text) in expected.iter().zip(parts) {
+            let attribute = self.entity.attribute(&part.attribute);
+            match attribute.map(|attribute| attribute.kind.from_text(text)) {
+                Some(Ok(value)) => {
+                    identity.insert(part.attribute.clone(), value);
+                }
+                Some(Err(expected)) => {
+                    faults.push(Fault::new(&part.name, format!("must be {expected}")));
+                }
+                None => faults.push(Fault::new(&part.name, "is not an attribute")),
+            }
+        }
+        refuse(faults)?;
+        Ok(identity)
+    }
+
+    /// Replaces aliases by names, and refuses what the entity does not know.
+    fn named(&self, given: Map, faults: &mut Vec<Fault>) -> Map {
+        let mut named = Map::new();
+        for (name, value) in given {
+            let known = self.entity.attribute(&name);
+            let stored = known.map_or(&name, |attribute| &attribute.name).clone();
+            if known.is_none() && self.is_reserved(&name) {
+                faults.push(Fault::new(name, "is kept by Partita and cannot be given"));
+            } else if known.is_none() && !self.entity.open {
+                let message = format!("is not an attribute of `{}`", self.entity.name);
+                faults.push(Fault::new(name, message));
+            } else if named.insert(stored.clone(), value).is_some() {
+                faults.push(Fault::new(name, format!("is given twice, also as `{stored}`")));
+            }
+        }
+        named
+    }
+
+    fn is_reserved(&self, name: &str) -> bool {
+        let table = self.table;
+        name == table.partition || name == table.sort || table.discriminator.as_deref() == Some(name)
+    }
+
+    fn check(&self, attribute: &Attribute, value: Option<&Value>, faults: &mut Vec<Fault>) {
+        let Some(value) = value else { return };
+        let name = &attribute.name;
+        if matches!(attribute.source, Source::NowOnCreate | Source::NowOnWrite) {
+            faults.push(Fault::new(name, "is computed and cannot be given"));
+        } else if self.entity.soft_delete.as_ref() == Some(name) {
+            faults.push(Fault::new(name, "is set by delete and restore and cannot be given"));
+        } else if *value != Value::Null || !attribute.optional {
+            if let Err(expected) = attribute.kind.check(value) {
+                faults.push(Fault::new(name, format!("must be {expected}")));
+            }
+        }
+    }
+
+    fn initial(&self, attribute: &Attribute, new_id: &mut impl FnMut() -> String) -> Option<Value> {
+        match &attribute.source {
+            Source::Given { default } => default.clone(),
+            Source::Generated => Some(Value::S(new_id())),
+            Source::NowOnCreate | Source::NowOnWrite => Some(self.now()),
+        }
+    }
+
+    fn now(&self) -> Value {
+        Value::S(time::format_millis(self.now_millis))
+    }
+}
+
+/// A null stands for a missing value, unless it is one that the type accepts.
+fn is_left_out(attribute: &Attribute, value: Option<&Value>) -> bool {
+    value == Some(&Value::Null) && attribute.kind.check(&Value::Null).is_err()
+}
+
+fn refuse(faults: Vec<Fault>) -> Result<(), PlanError> {
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(PlanError::Invalid { faults }),
+    }
+}

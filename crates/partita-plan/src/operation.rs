@@ -1,0 +1,111 @@
+//! What can be asked, by whom, and what is answered.
+
+use std::collections::BTreeMap;
+
+use partita_core::Map;
+
+/// Who asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The caller's id; nobody without one.
+    pub id: Option<String>,
+    /// The caller's role, as the token has it.
+    pub role: Option<String>,
+}
+
+impl Caller {
+    /// Somebody without a token.
+    pub fn anonymous() -> Self {
+        Caller::default()
+    }
+
+    /// A user without a role.
+    pub fn user(id: impl Into<String>) -> Self {
+        Caller {
+            id: Some(id.into()),
+            role: None,
+        }
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// Create an item.
+    Create {
+        /// The entity.
+        entity: String,
+        /// Its attributes, by name or alias.
+        attributes: Map,
+    },
+    /// Read one item.
+    Get {
+        /// The entity.
+        entity: String,
+        /// The parts of its identity, in order.
+        identity: Vec<String>,
+        /// Whether a soft-deleted item is found too.
+        with_deleted: bool,
+    },
+    /// Change some attributes of an item; a null removes one.
+    Update {
+        /// The entity.
+        entity: String,
+        /// The parts of its identity, in order.
+        identity: Vec<String>,
+        /// The attributes that change.
+        changes: Map,
+        /// Whether a soft-deleted item is changed too.
+        with_deleted: bool,
+    },
+    /// Delete an item, softly if the design says so.
+    Delete {
+        /// The entity.
+        entity: String,
+        /// The parts of its identity, in order.
+        identity: Vec<String>,
+    },
+    /// Take a soft delete back.
+    Restore {
+        /// The entity.
+        entity: String,
+        /// The parts of its identity, in order.
+        identity: Vec<String>,
+    },
+    /// Read by an access pattern.
+    Query {
+        /// The pattern.
+        pattern: String,
+        /// Its parameters.
+        parameters: BTreeMap<String, String>,
+        /// Items on the page at most.
+        limit: Option<usize>,
+        /// Where the last page ended.
+        cursor: Option<String>,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// One record.
+    Record(Record),
+    /// A page of records.
+    Page {
+        /// The records.
+        records: Vec<Record>,
+        /// Where to go on; the end is reached when there is none.
+        cursor: Option<String>,
+    },
+    /// It is done, and there is nothing to show.
+    Done,
+}
+
+/// An item as its design sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// The entity or view that it is.
+    pub name: String,
+    /// Its attributes, those that stand only in the key too.
+    pub attributes: Map,
+}

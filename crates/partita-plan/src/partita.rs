@@ -1,0 +1,329 @@
+//! A design on a store.
+
+use std::sync::Arc;
+
+use partita_core::Map;
+use partita_design::Design;
+use partita_design::design::{Access, Entity};
+use partita_store::request::CreateTable;
+use partita_store::surroundings::{SystemClock, SystemEntropy};
+use partita_store::{Clock, Entropy, Store, StoreError};
+use ulid::Ulid;
+
+use crate::access::Subject;
+use crate::cursor::CursorSeal;
+use crate::error::PlanError;
+use crate::input::{Changes, Input};
+use crate::operation::{Answer, Caller, Operation};
+use crate::record::Blueprint;
+use crate::run::{Committed, Patience, Runner};
+use crate::view::is_deleted;
+use crate::write::{Existing, WritePlan};
+
+/// What a design takes from its surroundings.
+pub struct Surroundings {
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness for ids, pauses and seals.
+    pub entropy: Arc<dyn Entropy>,
+    /// The secret that cursors are sealed with. Processes that share it share cursors.
+    pub cursor_key: [u8; 32],
+    /// How long conflicts are tried again.
+    pub patience: Patience,
+}
+
+impl Default for Surroundings {
+    /// The machine's clock and randomness, and a cursor key that nobody else has.
+    fn default() -> Self {
+        let entropy = SystemEntropy;
+        let mut cursor_key = [0; 32];
+        entropy.fill(&mut cursor_key);
+        Surroundings {
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(entropy),
+            cursor_key,
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// A design on a store.
+pub struct Partita {
+    pub(crate) blueprint: Blueprint,
+    pub(crate) runner: Runner,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) seal: CursorSeal,
+}
+
+impl Partita {
+    /// Opens a design on a store, and creates its table if it is not there.
+    pub async fn open(
+        design: Design,
+        store: Arc<dyn Store>,
+        surroundings: Surroundings,
+    ) -> Result<Self, PlanError> {
+        let blueprint = Blueprint::new(design)?;
+        prepare_table(&blueprint, &*store).await?;
+        let Surroundings {
+            clock,
+            entropy,
+            cursor_key,
+            patience,
+        } = surroundings;
+        Ok(Partita {
+            blueprint,
+            runner: Runner {
+                store,
+                entropy,
+                patience,
+            },
+            clock,
+            seal: CursorSeal::new(&cursor_key),
+        })
+    }
+
+    /// The design.
+    pub fn design(&self) -> &Design {
+        &self.blueprint.design
+    }
+
+    /// Carries an operation out for a caller.
+    pub async fn run(&self, caller: &Caller, operation: Operation) -> Result<Answer, PlanError> {
+        match operation {
+            Operation::Create { entity, attributes } => {
+                self.create(caller, self.blueprint.entity(&entity)?, attributes)
+                    .await
+            }
+            Operation::Get {
+                entity,
+                identity,
+                with_deleted,
+            } => self.item(caller, &entity, identity)?.get(with_deleted).await,
+            Operation::Update {
+                entity,
+                identity,
+                changes,
+                with_deleted,
+            } => {
+                let item = self.item(caller, &entity, identity)?;
+                item.update(changes, with_deleted).await
+            }
+            Operation::Delete { entity, identity } => {
+                self.item(caller, &entity, identity)?.delete().await
+            }
+            Operation::Restore { entity, identity } => {
+                self.item(caller, &entity, identity)?.restore().await
+            }
+            Operation::Query {
+                pattern,
+                parameters,
+                limit,
+                cursor,
+            } => self.query(caller, &pattern, &parameters, limit, cursor.as_deref()).await,
+        }
+    }
+
+    fn item<'a>(
+        &'a self,
+        caller: &'a Caller,
+        entity: &str,
+        identity: Vec<String>,
+    ) -> Result<Item<'a>, PlanError> {
+        Ok(Item {
+            partita: self,
+            caller,
+            entity: self.blueprint.entity(entity)?,
+            identity,
+        })
+    }
+
+    async fn create(
+        &self,
+        caller: &Caller,
+        entity: &Entity,
+        given: Map,
+    ) -> Result<Answer, PlanError> {
+        let attributes = self.input(entity).create(given, || self.new_id())?;
+        let subject = Subject {
+            caller,
+            attributes: &attributes,
+            complete: true,
+        };
+        self.until_committed(async || self.blueprint.create(entity, subject))
+            .await
+    }
+
+    /// Plans and commits, again from the start whenever what was read has changed meanwhile.
+    async fn until_committed(
+        &self,
+        plan: impl AsyncFn() -> Result<WritePlan, PlanError>,
+    ) -> Result<Answer, PlanError> {
+        for attempt in 0..self.runner.patience.attempts {
+            let plan = plan().await?;
+            if self.runner.commit(&plan).await? == Committed::Done {
+                return Ok(plan.answer);
+            }
+            self.runner.pause(attempt).await;
+        }
+        Err(PlanError::Conflict)
+    }
+
+    pub(crate) fn input<'a>(&'a self, entity: &'a Entity) -> Input<'a> {
+        Input {
+            entity,
+            table: &self.blueprint.design.table,
+            now_millis: self.clock.now_millis(),
+        }
+    }
+
+    fn new_id(&self) -> String {
+        let mut random = [0; 16];
+        self.runner.entropy.fill(&mut random);
+        let millis = u64::try_from(self.clock.now_millis()).unwrap_or(0);
+        Ulid::from_parts(millis, u128::from_le_bytes(random)).to_string()
+    }
+}
+
+/// One item that a caller names by its identity.
+struct Item<'a> {
+    partita: &'a Partita,
+    caller: &'a Caller,
+    entity: &'a Entity,
+    identity: Vec<String>,
+}
+
+impl<'a> Item<'a> {
+    async fn get(&self, with_deleted: bool) -> Result<Answer, PlanError> {
+        let existing = self.read(Access::Read).await?;
+        self.must_be_visible(&existing, with_deleted)?;
+        let record = self.partita.blueprint.record(self.entity, existing.attributes);
+        Ok(Answer::Record(record))
+    }
+
+    async fn update(&self, given: Map, with_deleted: bool) -> Result<Answer, PlanError> {
+        let input = self.partita.input(self.entity);
+        let identity = input.identity(&self.identity)?;
+        let changes = input.update(given, &identity)?;
+        let plan = async || {
+            let existing = self.read(Access::Update).await?;
+            self.must_be_visible(&existing, with_deleted)?;
+            self.partita.blueprint.update(&existing, &changes)
+        };
+        self.partita.until_committed(plan).await
+    }
+
+    async fn delete(&self) -> Result<Answer, PlanError> {
+        let plan = async || {
+            let existing = self.read(Access::Delete).await?;
+            self.must_be_visible(&existing, false)?;
+            match self.flag(true) {
+                Some(changes) => Ok(WritePlan {
+                    answer: Answer::Done,
+                    ..self.partita.blueprint.update(&existing, &changes)?
+                }),
+                None => self.partita.blueprint.remove_item(&existing),
+            }
+        };
+        self.partita.until_committed(plan).await
+    }
+
+    async fn restore(&self) -> Result<Answer, PlanError> {
+        let entity = || self.entity.name.clone();
+        let Some(changes) = self.flag(false) else {
+            return Err(PlanError::NotRestorable { entity: entity() });
+        };
+        let plan = async || {
+            let existing = self.read(Access::Restore).await?;
+            if !is_deleted(self.entity, &existing.attributes) {
+                return Err(PlanError::NotDeleted { entity: entity() });
+            }
+            self.partita.blueprint.update(&existing, &changes)
+        };
+        self.partita.until_committed(plan).await
+    }
+
+    /// What a soft delete or its opposite writes.
+    fn flag(&self, deleted: bool) -> Option<Changes> {
+        let name = self.entity.soft_delete.clone()?;
+        let mut set = self.partita.input(self.entity).written();
+        set.insert(name, deleted.into());
+        Some(Changes {
+            set,
+            ..Changes::default()
+        })
+    }
+
+    /// Reads the item with the targets of its live references, if the caller may do this to it.
+    async fn read(&self, access: Access) -> Result<Existing<'a>, PlanError> {
+        let Partita {
+            blueprint, runner, ..
+        } = self.partita;
+        let identity = self.partita.input(self.entity).identity(&self.identity)?;
+        let mut subject = Subject {
+            caller: self.caller,
+            attributes: &identity,
+            complete: false,
+        };
+        subject.demand(self.entity, access)?;
+        let address = blueprint.address(&self.entity.key, &identity)?;
+        let (live, targets) = blueprint.live_targets(self.entity, &identity)?;
+        let mut addresses = vec![address.clone()];
+        addresses.extend(targets);
+        let mut items = runner.read_items(addresses).await?.into_iter();
+        let item = items.next().flatten().ok_or_else(|| self.not_found(false))?;
+        let attributes = blueprint.attributes(self.entity, &item)?;
+        subject.attributes = &attributes;
+        subject.complete = true;
+        subject.demand(self.entity, access)?;
+        if live.into_iter().zip(items).any(|(reference, item)| blueprint.hides(reference, item.as_ref())) {
+            return Err(self.not_found(false));
+        }
+        Ok(Existing {
+            entity: self.entity,
+            address,
+            attributes,
+            access,
+        })
+    }
+
+    fn must_be_visible(
+        &self,
+        existing: &Existing<'_>,
+        with_deleted: bool,
+    ) -> Result<(), PlanError> {
+        match !with_deleted && is_deleted(self.entity, &existing.attributes) {
+            true => Err(self.not_found(true)),
+            false => Ok(()),
+        }
+    }
+
+    fn not_found(&self, deleted: bool) -> PlanError {
+        PlanError::NotFound {
+            entity: self.entity.name.clone(),
+            deleted,
+        }
+    }
+}
+
+async fn prepare_table(blueprint: &Blueprint, store: &dyn Store) -> Result<(), PlanError> {
+    let (table, schema) = (&blueprint.table, blueprint.schema());
+    let request = CreateTable {
+        table: table.clone(),
+        schema: schema.clone(),
+    };
+    let found = match store.describe_table(table).await {
+        // Another process may create it at the same moment.
+        Err(StoreError::TableNotFound { .. }) => match store.create_table(request).await {
+            Err(StoreError::TableExists { .. }) => store.describe_table(table).await?,
+            created => created?,
+        },
+        described => described?,
+    };
+    match found.schema == schema {
+        true => Ok(()),
+        false => Err(PlanError::Store(StoreError::validation(format!(
+            "the table `{table}` has other keys than the design `{}`; name another table",
+            blueprint.design.name
+        )))),
+    }
+}

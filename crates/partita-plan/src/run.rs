@@ -1,0 +1,167 @@
+//! Retries, conflicts and unknown outcomes: the only place that waits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use partita_core::Item;
+use partita_store::error::CancellationReason;
+use partita_store::request::{BatchGetItem, BatchGot, ItemAddress, TransactWriteItems};
+use partita_store::{Entropy, ErrorKind, Store, StoreError, StoreResult};
+use ulid::Ulid;
+
+use crate::error::PlanError;
+use crate::write::{Refusal, Step, WritePlan};
+
+/// How long a write or read is tried again before the caller hears of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// How often something is tried.
+    pub attempts: u32,
+    /// The first pause; each further one may be twice as long, up to 64 times the first.
+    pub pause_millis: u64,
+}
+
+impl Default for Patience {
+    /// Ten attempts within about three seconds.
+    fn default() -> Self {
+        Patience {
+            attempts: 10,
+            pause_millis: 10,
+        }
+    }
+}
+
+/// Carries requests out on a store.
+#[derive(Clone)]
+pub(crate) struct Runner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) patience: Patience,
+}
+
+/// What became of a plan.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Committed {
+    Done,
+    Stale,
+}
+
+impl Runner {
+    /// Commits a plan.
+    ///
+    /// A transaction whose outcome is unknown is sent again, the very same one under the same
+    /// token, until the store says what became of it: accepted means that it is done once,
+    /// whichever of the attempts did it, and a failed condition means that none did.
+    pub(crate) async fn commit(&self, plan: &WritePlan) -> Result<Committed, PlanError> {
+        let request = TransactWriteItems {
+            actions: plan.steps.iter().map(|step| step.action.clone()).collect(),
+            token: Some(self.token()),
+        };
+        let mut in_doubt = false;
+        for attempt in 0..self.patience.attempts {
+            match self.store.transact_write_items(request.clone()).await {
+                Ok(()) => return Ok(Committed::Done),
+                Err(error) => match error.kind() {
+                    ErrorKind::ConditionFailed => return refused(&plan.steps, error),
+                    ErrorKind::OutcomeUnknown => in_doubt = true,
+                    ErrorKind::Conflict | ErrorKind::Retry => {}
+                    _ if in_doubt => return Err(PlanError::OutcomeUnknown),
+                    _ => return Err(error.into()),
+                },
+            }
+            self.pause(attempt).await;
+        }
+        match in_doubt {
+            true => Err(PlanError::OutcomeUnknown),
+            false => Err(PlanError::Conflict),
+        }
+    }
+
+    /// Reads items, each found or missing, in the order of the addresses.
+    pub(crate) async fn read_items(
+        &self,
+        addresses: Vec<ItemAddress>,
+    ) -> Result<Vec<Option<Item>>, PlanError> {
+        let mut answers = vec![None; addresses.len()];
+        let mut open: Vec<usize> = (0..addresses.len()).collect();
+        let mut attempt = 0;
+        while !open.is_empty() {
+            let request = BatchGetItem {
+                addresses: open.iter().map(|&index| addresses[index].clone()).collect(),
+                consistent: true,
+            };
+            let got = self.read(|| self.store.batch_get_item(request.clone())).await?;
+            let mut unprocessed = Vec::new();
+            for (index, got) in open.into_iter().zip(got) {
+                match got {
+                    BatchGot::Found(item) => answers[index] = Some(item),
+                    BatchGot::Missing => {}
+                    BatchGot::Unprocessed => unprocessed.push(index),
+                }
+            }
+            open = unprocessed;
+            if !open.is_empty() {
+                attempt += 1;
+                if attempt == self.patience.attempts {
+                    return Err(StoreError::Throttled.into());
+                }
+                self.pause(attempt).await;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Tries a read until there is capacity for it.
+    pub(crate) async fn read<T, F>(&self, request: impl Fn() -> F) -> Result<T, PlanError>
+    where
+        F: Future<Output = StoreResult<T>>,
+    {
+        let mut attempt = 0;
+        loop {
+            match request().await {
+                Err(error)
+                    if error.kind() == ErrorKind::Retry && attempt + 1 < self.patience.attempts =>
+                {
+                    self.pause(attempt).await;
+                    attempt += 1;
+                }
+                answer => return Ok(answer?),
+            }
+        }
+    }
+
+    /// Waits a random part of a time that grows, so that writers who met do not meet again.
+    pub(crate) async fn pause(&self, attempt: u32) {
+        let longest = self.patience.pause_millis << attempt.min(6);
+        if longest == 0 {
+            return tokio::task::yield_now().await;
+        }
+        let mut random = [0; 8];
+        self.entropy.fill(&mut random);
+        let millis = u64::from_le_bytes(random) % (longest + 1);
+        tokio::time::sleep(Duration::from_millis(millis)).await;
+    }
+
+    fn token(&self) -> String {
+        let mut random = [0; 16];
+        self.entropy.fill(&mut random);
+        Ulid::from(u128::from_le_bytes(random)).to_string()
+    }
+}
+
+/// What a failed condition means: the refusal of the first step that says it is final.
+fn refused(steps: &[Step], error: StoreError) -> Result<Committed, PlanError> {
+    let StoreError::TransactionCanceled { reasons } = error else {
+        return Ok(Committed::Stale);
+    };
+    let failed = |reason: &CancellationReason| {
+        matches!(reason, CancellationReason::ConditionalCheckFailed { .. })
+    };
+    let refusals = steps.iter().zip(&reasons).filter(|(_, reason)| failed(reason));
+    for (step, _) in refusals {
+        if let Refusal::Final(error) = &step.refusal {
+            return Err((**error).clone());
+        }
+    }
+    Ok(Committed::Stale)
+}

@@ -1,0 +1,261 @@
+//! One write as one transaction, guarded by what it was decided on.
+//!
+//! Planning is pure: from the items as they were read to a list of steps. Each step knows what
+//! it means when the store refuses it.
+
+use std::collections::BTreeSet;
+
+use partita_core::expression::{Condition, Path, Update};
+use partita_core::{Item, Map, Value};
+use partita_design::design::{Access, Entity, Ref};
+use partita_store::request::{
+    ConditionCheck, DeleteItem, ItemAddress, PutItem, TransactAction, UpdateItem,
+};
+
+use crate::access::{Subject, attributes_read};
+use crate::error::{Fault, PlanError};
+use crate::input::Changes;
+use crate::operation::{Answer, Record};
+use crate::record::Blueprint;
+use crate::view::{Transition, is_deleted};
+
+/// A transaction, and the answer once it is committed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WritePlan {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) answer: Answer,
+}
+
+/// One action, and what it means when its condition does not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) action: TransactAction,
+    pub(crate) refusal: Refusal,
+}
+
+/// What a failed condition means.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Refusal {
+    /// The operation is refused.
+    Final(Box<PlanError>),
+    /// Something changed since it was read: read again and plan again.
+    Stale,
+}
+
+impl Refusal {
+    fn last(error: PlanError) -> Self {
+        Refusal::Final(Box::new(error))
+    }
+}
+
+/// An item that a write starts from.
+pub(crate) struct Existing<'a> {
+    pub(crate) entity: &'a Entity,
+    pub(crate) address: ItemAddress,
+    pub(crate) attributes: Map,
+    /// What the caller wants to do, and was allowed to.
+    pub(crate) access: Access,
+}
+
+impl Blueprint {
+    /// A new item with its views. Nothing was read: the store finds out what is in the way.
+    pub(crate) fn create(
+        &self,
+        entity: &Entity,
+        subject: Subject<'_>,
+    ) -> Result<WritePlan, PlanError> {
+        let attributes = subject.attributes;
+        subject.demand(entity, Access::Create)?;
+        let put = PutItem {
+            condition: Some(Condition::NotExists(self.partition())),
+            ..PutItem::new(self.table.clone(), self.entity_item(entity, attributes)?)
+        };
+        let exists = PlanError::Exists {
+            entity: entity.name.clone(),
+        };
+        let mut steps = vec![Step {
+            action: TransactAction::Put(put),
+            refusal: Refusal::last(exists),
+        }];
+        for reference in &entity.refs {
+            steps.extend(self.check_target(reference, attributes)?);
+        }
+        let follow = self.follow(
+            entity,
+            Transition {
+                old: None,
+                new: Some(attributes),
+                changes: &Changes::default(),
+            },
+        )?;
+        steps.extend(follow.actions.into_iter().map(stale));
+        let answer = Answer::Record(self.record(entity, attributes.clone()));
+        Ok(WritePlan { steps, answer })
+    }
+
+    /// A change of some attributes, with the views that follow.
+    pub(crate) fn update(
+        &self,
+        existing: &Existing<'_>,
+        changes: &Changes,
+    ) -> Result<WritePlan, PlanError> {
+        let Existing {
+            entity,
+            address,
+            attributes: old,
+            access,
+        } = existing;
+        let new = changes.applied_to(old);
+        let follow = self.follow(
+            entity,
+            Transition {
+                old: Some(old),
+                new: Some(&new),
+                changes,
+            },
+        )?;
+        let mut guards = follow.guards;
+        guards.extend(attributes_read(entity, *access));
+        let mut update = Update::default();
+        for (name, value) in &changes.set {
+            update = update.setting(Path::attribute(name), value.clone());
+        }
+        update.remove = changes.remove.iter().map(Path::attribute).collect();
+        let mut steps = vec![stale(TransactAction::Update(UpdateItem {
+            table: address.table.clone(),
+            key: address.key.clone(),
+            update,
+            condition: Some(self.guard(entity, old, guards)),
+            return_item_on_failure: false,
+        }))];
+        let written = changes.names();
+        for reference in &entity.refs {
+            let moves = reference.arguments.iter().any(|name| written.contains(name.as_str()));
+            if reference.live || moves {
+                steps.extend(self.check_target(reference, &new)?);
+            }
+        }
+        steps.extend(follow.actions.into_iter().map(stale));
+        let answer = Answer::Record(self.record(entity, new));
+        Ok(WritePlan { steps, answer })
+    }
+
+    /// A removal for good, with the views that go along.
+    pub(crate) fn remove_item(&self, existing: &Existing<'_>) -> Result<WritePlan, PlanError> {
+        let Existing {
+            entity,
+            address,
+            attributes: old,
+            access,
+        } = existing;
+        let follow = self.follow(
+            entity,
+            Transition {
+                old: Some(old),
+                new: None,
+                changes: &Changes::default(),
+            },
+        )?;
+        let mut guards = follow.guards;
+        guards.extend(attributes_read(entity, *access));
+        let mut steps = vec![stale(TransactAction::Delete(DeleteItem {
+            table: address.table.clone(),
+            key: address.key.clone(),
+            condition: Some(self.guard(entity, old, guards)),
+            return_item_on_failure: false,
+        }))];
+        for reference in entity.refs.iter().filter(|reference| reference.live) {
+            steps.extend(self.check_target(reference, old)?);
+        }
+        steps.extend(follow.actions.into_iter().map(stale));
+        let answer = Answer::Done;
+        Ok(WritePlan { steps, answer })
+    }
+
+    /// The condition that the item is there and the values still are what they were. What stands
+    /// in the key needs no guard: another value is another item.
+    fn guard(&self, entity: &Entity, old: &Map, names: BTreeSet<&str>) -> Condition {
+        let is_fixed = |name: &str| {
+            let mut identity = entity.identity.iter();
+            identity.any(|part| part.attribute == name)
+        };
+        let guards = names.into_iter().filter(|name| !is_fixed(name));
+        guards.fold(Condition::Exists(self.partition()), |guard, name| {
+            let path = Path::attribute(name);
+            guard.and(match old.get(name) {
+                Some(value) => Condition::equals(path, value.clone()),
+                None => Condition::NotExists(path),
+            })
+        })
+    }
+
+    /// Lets the transaction pass only if a reference's target is there.
+    fn check_target(&self, reference: &Ref, attributes: &Map) -> Result<Option<Step>, PlanError> {
+        let Some(address) = self.target_address(reference, attributes)? else {
+            return Ok(None);
+        };
+        let target = self.entity(&reference.target)?;
+        let mut condition = Condition::Exists(self.partition());
+        if let (true, Some(flag)) = (reference.live, &target.soft_delete) {
+            condition = condition.and(Condition::equals(Path::attribute(flag), false));
+        }
+        let check = ConditionCheck {
+            table: address.table,
+            key: address.key,
+            condition,
+            return_item_on_failure: false,
+        };
+        let message = format!("leads to no `{}`", reference.target);
+        let missing = PlanError::Invalid {
+            faults: vec![Fault::new(&reference.name, message)],
+        };
+        Ok(Some(Step {
+            action: TransactAction::Check(check),
+            refusal: Refusal::last(missing),
+        }))
+    }
+
+    /// Where a reference leads; nowhere while one of its arguments is missing.
+    pub(crate) fn target_address(
+        &self,
+        reference: &Ref,
+        attributes: &Map,
+    ) -> Result<Option<ItemAddress>, PlanError> {
+        let target = self.entity(&reference.target)?;
+        let mut identity = Map::new();
+        for (part, argument) in target.identity.iter().zip(&reference.arguments) {
+            match attributes.get(argument) {
+                Some(value) => identity.insert(part.attribute.clone(), value.clone()),
+                None => return Ok(None),
+            };
+        }
+        self.address(&target.key, &identity).map(Some)
+    }
+
+    /// Whether a live reference's target, as it was read, hides the item that refers to it.
+    pub(crate) fn hides(&self, reference: &Ref, target: Option<&Item>) -> bool {
+        let Some(target) = target else { return true };
+        let entity = self.design.entity(&reference.target);
+        entity.is_none_or(|entity| is_deleted(entity, target))
+    }
+
+    /// An entity's record as callers see it, with its discriminator.
+    pub(crate) fn record(&self, entity: &Entity, mut attributes: Map) -> Record {
+        if let (Some(name), Some(value)) =
+            (&self.design.table.discriminator, &entity.discriminator)
+        {
+            attributes.insert(name.clone(), Value::from(value.as_str()));
+        }
+        Record {
+            name: entity.name.clone(),
+            attributes,
+        }
+    }
+}
+
+fn stale(action: TransactAction) -> Step {
+    Step {
+        action,
+        refusal: Refusal::Stale,
+    }
+}
