@@ -12,6 +12,7 @@
 //! | [`faulty`] | [`FaultyStore`]: wraps a store and injects conflicts, throttling and unknown outcomes |
 //! | [`surroundings`] | [`Clock`] and [`Entropy`]: time and randomness come in from outside |
 //! | [`conformance`] | the suite that every store passes |
+//! | `dynamodb_local` | AWS's DynamoDB Local for a test; with the feature `testing` |
 //!
 //! ```
 //! # futures::executor::block_on(async {
@@ -31,6 +32,8 @@
 //! Everything above sees `Arc<dyn Store>` and never knows which store it has.
 
 pub mod conformance;
+#[cfg(feature = "testing")]
+pub mod dynamodb_local;
 pub mod error;
 pub mod faulty;
 pub mod model;
