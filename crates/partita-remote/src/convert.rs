@@ -1,0 +1,143 @@
+//! Our values to the SDK's and back.
+
+use std::collections::{BTreeSet, HashMap};
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure, ScalarAttributeType,
+};
+use partita_core::key::KeyType;
+use partita_core::{Item, Number, Value};
+use partita_store::request::ReturnValues;
+use partita_store::{StoreError, StoreResult};
+
+/// Attributes as the SDK has them.
+pub(crate) type Attributes = HashMap<String, AttributeValue>;
+
+pub(crate) fn to_attributes(item: &Item) -> Attributes {
+    let attribute = |(name, value): (&String, &Value)| (name.clone(), to_attribute(value));
+    item.iter().map(attribute).collect()
+}
+
+pub(crate) fn to_attribute(value: &Value) -> AttributeValue {
+    match value {
+        Value::S(text) => AttributeValue::S(text.clone()),
+        Value::N(number) => AttributeValue::N(number.to_string()),
+        Value::B(bytes) => AttributeValue::B(Blob::new(bytes.clone())),
+        Value::Bool(truth) => AttributeValue::Bool(*truth),
+        Value::Null => AttributeValue::Null(true),
+        Value::L(list) => AttributeValue::L(list.iter().map(to_attribute).collect()),
+        Value::M(map) => AttributeValue::M(to_attributes(map)),
+        Value::Ss(set) => AttributeValue::Ss(set.iter().cloned().collect()),
+        Value::Ns(set) => AttributeValue::Ns(set.iter().map(Number::to_string).collect()),
+        Value::Bs(set) => AttributeValue::Bs(set.iter().cloned().map(Blob::new).collect()),
+    }
+}
+
+/// An answer that we cannot represent. What it means depends on the operation: after a read the
+/// data is damaged, after a write it is the outcome that stays unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable(String);
+
+impl Unreadable {
+    pub(crate) fn after_read(self) -> StoreError {
+        StoreError::Corrupt { message: self.0 }
+    }
+
+    pub(crate) fn after_write(self) -> StoreError {
+        StoreError::OutcomeUnknown { message: self.0 }
+    }
+}
+
+pub(crate) fn from_attributes(attributes: Attributes) -> Result<Item, Unreadable> {
+    let entry = |(name, attribute)| match from_attribute(attribute) {
+        Ok(value) => Ok((name, value)),
+        Err(Unreadable(detail)) => Err(Unreadable(format!("`{name}`: {detail}"))),
+    };
+    attributes.into_iter().map(entry).collect()
+}
+
+fn from_attribute(attribute: AttributeValue) -> Result<Value, Unreadable> {
+    Ok(match attribute {
+        AttributeValue::S(text) => Value::S(text),
+        AttributeValue::N(text) => Value::N(from_number(text)?),
+        AttributeValue::B(bytes) => Value::B(bytes.into_inner()),
+        AttributeValue::Bool(truth) => Value::Bool(truth),
+        AttributeValue::Null(_) => Value::Null,
+        AttributeValue::L(list) => Value::L(
+            list.into_iter()
+                .map(from_attribute)
+                .collect::<Result<_, _>>()?,
+        ),
+        AttributeValue::M(map) => Value::M(from_attributes(map)?),
+        AttributeValue::Ss(set) => Value::Ss(set.into_iter().collect()),
+        AttributeValue::Ns(set) => {
+            let numbers = set.into_iter().map(from_number);
+            Value::Ns(numbers.collect::<Result<BTreeSet<_>, _>>()?)
+        }
+        AttributeValue::Bs(set) => Value::Bs(set.into_iter().map(Blob::into_inner).collect()),
+        other => {
+            return Err(Unreadable(format!(
+                "a value of a type that this release does not know: {other:?}"
+            )));
+        }
+    })
+}
+
+fn from_number(text: String) -> Result<Number, Unreadable> {
+    text.parse()
+        .map_err(|error| Unreadable(format!("a number out of bounds: {error}")))
+}
+
+/// DynamoDB says "nothing" in two ways: no attributes, and none in them.
+pub(crate) fn present(attributes: Option<Attributes>) -> Option<Attributes> {
+    attributes.filter(|attributes| !attributes.is_empty())
+}
+
+/// What a read found.
+pub(crate) fn read(attributes: Option<Attributes>) -> StoreResult<Option<Item>> {
+    let item = present(attributes).map(from_attributes).transpose();
+    item.map_err(Unreadable::after_read)
+}
+
+/// What a write returned.
+pub(crate) fn returned(attributes: Option<Attributes>) -> StoreResult<Option<Item>> {
+    let item = present(attributes).map(from_attributes).transpose();
+    item.map_err(Unreadable::after_write)
+}
+
+pub(crate) fn to_return_value(returns: ReturnValues) -> ReturnValue {
+    match returns {
+        ReturnValues::None => ReturnValue::None,
+        ReturnValues::AllOld => ReturnValue::AllOld,
+        ReturnValues::AllNew => ReturnValue::AllNew,
+    }
+}
+
+pub(crate) fn on_failure(return_item: bool) -> ReturnValuesOnConditionCheckFailure {
+    match return_item {
+        true => ReturnValuesOnConditionCheckFailure::AllOld,
+        false => ReturnValuesOnConditionCheckFailure::None,
+    }
+}
+
+pub(crate) fn to_scalar_type(kind: KeyType) -> ScalarAttributeType {
+    match kind {
+        KeyType::S => ScalarAttributeType::S,
+        KeyType::N => ScalarAttributeType::N,
+        KeyType::B => ScalarAttributeType::B,
+    }
+}
+
+/// The type of a key; the SDK may know types that this release does not.
+pub(crate) fn from_scalar_type(kind: &ScalarAttributeType) -> Option<KeyType> {
+    match kind {
+        ScalarAttributeType::S => Some(KeyType::S),
+        ScalarAttributeType::N => Some(KeyType::N),
+        ScalarAttributeType::B => Some(KeyType::B),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Writing one item.
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use partita_core::Item;
+use partita_core::expression::Renderer;
+use partita_store::request::{DeleteItem, PutItem, ReturnValues, UpdateItem};
+use partita_store::table::TableName;
+use partita_store::{StoreError, StoreResult};
+
+use crate::connect::Clients;
+use crate::convert::{self, Attributes, on_failure, to_attributes, to_return_value};
+use crate::error::Call;
+use crate::expressions::{self, Placeholders};
+
+/// Writes a whole item.
+pub(crate) async fn put_item(
+    clients: &Clients,
+    request: PutItem,
+    returns: ReturnValues,
+) -> StoreResult<Option<Item>> {
+    let mut renderer = Renderer::default();
+    let condition = expressions::condition(&mut renderer, request.condition.as_ref());
+    let Placeholders { names, values } = renderer.into();
+    let call = Call::write(&request.table);
+    let answer = clients
+        .writes
+        .put_item()
+        .table_name(request.table.as_str())
+        .set_item(Some(to_attributes(&request.item)))
+        .set_condition_expression(condition)
+        .set_expression_attribute_names(names)
+        .set_expression_attribute_values(values)
+        .return_values(to_return_value(returns))
+        .return_values_on_condition_check_failure(on_failure(request.return_item_on_failure))
+        .customize()
+        .interceptor(call.interceptor())
+        .send()
+        .await
+        .map_err(|error| write_error(&call, &request.table, error))?;
+    convert::returned(answer.attributes)
+}
+
+/// Changes some attributes of an item, or creates it.
+pub(crate) async fn update_item(
+    clients: &Clients,
+    request: UpdateItem,
+    returns: ReturnValues,
+) -> StoreResult<Option<Item>> {
+    let mut renderer = Renderer::default();
+    let update = expressions::update(&mut renderer, &request.update);
+    let condition = expressions::condition(&mut renderer, request.condition.as_ref());
+    let Placeholders { names, values } = renderer.into();
+    let call = Call::write(&request.table);
+    let answer = clients
+        .writes
+        .update_item()
+        .table_name(request.table.as_str())
+        .set_key(Some(to_attributes(&request.key)))
+        .set_update_expression(update)
+        .set_condition_expression(condition)
+        .set_expression_attribute_names(names)
+        .set_expression_attribute_values(values)
+        .return_values(to_return_value(returns))
+        .return_values_on_condition_check_failure(on_failure(request.return_item_on_failure))
+        .customize()
+        .interceptor(call.interceptor())
+        .send()
+        .await
+        .map_err(|error| write_error(&call, &request.table, error))?;
+    convert::returned(answer.attributes)
+}
+
+/// Removes an item.
+pub(crate) async fn delete_item(
+    clients: &Clients,
+    request: DeleteItem,
+    returns: ReturnValues,
+) -> StoreResult<Option<Item>> {
+    let mut renderer = Renderer::default();
+    let condition = expressions::condition(&mut renderer, request.condition.as_ref());
+    let Placeholders { names, values } = renderer.into();
+    let call = Call::write(&request.table);
+    let answer = clients
+        .writes
+        .delete_item()
+        .table_name(request.table.as_str())
+        .set_key(Some(to_attributes(&request.key)))
+        .set_condition_expression(condition)
+        .set_expression_attribute_names(names)
+        .set_expression_attribute_values(values)
+        .return_values(to_return_value(returns))
+        .return_values_on_condition_check_failure(on_failure(request.return_item_on_failure))
+        .customize()
+        .interceptor(call.interceptor())
+        .send()
+        .await
+        .map_err(|error| write_error(&call, &request.table, error))?;
+    convert::returned(answer.attributes)
+}
+
+/// Errors that may bring the item whose condition failed.
+trait BringsItem: ProvideErrorMetadata + std::error::Error + 'static {
+    fn item(&self) -> Option<&Attributes>;
+}
+
+macro_rules! brings_item {
+    ($($error:ident),*) => {$(
+        impl BringsItem for $error {
+            fn item(&self) -> Option<&Attributes> {
+                match self {
+                    $error::ConditionalCheckFailedException(failed) => failed.item(),
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+brings_item!(PutItemError, UpdateItemError, DeleteItemError);
+
+fn write_error<E: BringsItem>(call: &Call, table: &TableName, error: SdkError<E>) -> StoreError {
+    let item = error.as_service_error().and_then(E::item).cloned();
+    match call.error(&error) {
+        StoreError::ConditionFailed { .. } => match convert::read(item) {
+            Ok(item) => StoreError::ConditionFailed {
+                table: table.clone(),
+                item: item.map(Box::new),
+            },
+            Err(unreadable) => unreadable,
+        },
+        other => other,
+    }
+}
