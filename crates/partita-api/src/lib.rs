@@ -1,1 +1,32 @@
-//! .
+//! The REST API of designs.
+//!
+//! ```text
+//! socket -> server -> App::answer: decode -> Operation -> Partita::run -> encode -> socket
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`app`] | [`App`]: designs by name; one function shows the whole trip of a request |
+//! | [`decode`] | method, path, query and body to an operation |
+//! | [`encode`] | answers and refusals to responses |
+//! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
+//! | [`token`] | bearer tokens: made and verified |
+//! | [`secret`] | the one secret, and the keys derived from it |
+//! | [`server`] | the accept loop, with its limits and its graceful stop |
+//!
+//! Rules are not decided here: the API brings a verified caller, and the planner decides where
+//! the rows are.
+
+pub mod app;
+pub mod decode;
+pub mod encode;
+pub mod problem;
+pub mod secret;
+pub mod server;
+pub mod token;
+
+pub use app::App;
+pub use problem::Problem;
+pub use secret::Secret;
+pub use server::{Limits, serve};
+pub use token::Tokens;

@@ -114,7 +114,11 @@ impl CursorSeal {
 /// questions give the same bytes.
 fn bound_to(question: &Question<'_>) -> Vec<u8> {
     let caller = question.caller;
-    let mut texts = vec![Some(question.design), caller.id.as_deref(), caller.role.as_deref()];
+    let mut texts = vec![
+        Some(question.design),
+        caller.id.as_deref(),
+        caller.role.as_deref(),
+    ];
     texts.push(Some(question.pattern));
     for (name, value) in question.parameters {
         texts.extend([Some(name.as_str()), Some(value.as_str())]);

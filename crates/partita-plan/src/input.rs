@@ -75,7 +75,10 @@ impl Input<'_> {
             let attribute = self.entity.attribute(&name);
             if let Some(same) = identity.get(&name) {
                 if *same != value {
-                    faults.push(Fault::new(&name, "is part of the identity and never changes"));
+                    faults.push(Fault::new(
+                        &name,
+                        "is part of the identity and never changes",
+                    ));
                 }
                 continue;
             }
@@ -119,7 +122,11 @@ impl Input<'_> {
             return Err(PlanError::Invalid {
                 faults: vec![Fault::new(
                     names.join("/"),
-                    format!("is the identity of `{}`; {} parts were given", self.entity.name, parts.len()),
+                    format!(
+                        "is the identity of `{}`; {} parts were given",
+                        self.entity.name,
+                        parts.len()
+                    ),
                 )],
             });
         }
@@ -153,7 +160,10 @@ impl Input<'_> {
                 let message = format!("is not an attribute of `{}`", self.entity.name);
                 faults.push(Fault::new(name, message));
             } else if named.insert(stored.clone(), value).is_some() {
-                faults.push(Fault::new(name, format!("is given twice, also as `{stored}`")));
+                faults.push(Fault::new(
+                    name,
+                    format!("is given twice, also as `{stored}`"),
+                ));
             }
         }
         named
@@ -161,7 +171,9 @@ impl Input<'_> {
 
     fn is_reserved(&self, name: &str) -> bool {
         let table = self.table;
-        name == table.partition || name == table.sort || table.discriminator.as_deref() == Some(name)
+        name == table.partition
+            || name == table.sort
+            || table.discriminator.as_deref() == Some(name)
     }
 
     fn check(&self, attribute: &Attribute, value: Option<&Value>, faults: &mut Vec<Fault>) {
@@ -170,7 +182,10 @@ impl Input<'_> {
         if matches!(attribute.source, Source::NowOnCreate | Source::NowOnWrite) {
             faults.push(Fault::new(name, "is computed and cannot be given"));
         } else if self.entity.soft_delete.as_ref() == Some(name) {
-            faults.push(Fault::new(name, "is set by delete and restore and cannot be given"));
+            faults.push(Fault::new(
+                name,
+                "is set by delete and restore and cannot be given",
+            ));
         } else if *value != Value::Null || !attribute.optional {
             if let Err(expected) = attribute.kind.check(value) {
                 faults.push(Fault::new(name, format!("must be {expected}")));

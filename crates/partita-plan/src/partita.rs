@@ -98,7 +98,11 @@ impl Partita {
                 entity,
                 identity,
                 with_deleted,
-            } => self.item(caller, &entity, identity)?.get(with_deleted).await,
+            } => {
+                self.item(caller, &entity, identity)?
+                    .get(with_deleted)
+                    .await
+            }
             Operation::Update {
                 entity,
                 identity,
@@ -109,17 +113,24 @@ impl Partita {
                 item.update(changes, with_deleted).await
             }
             Operation::Delete { entity, identity } => {
-                self.item(caller, &entity, identity)?.delete().await
+                self.item(caller, &entity, identity)?
+                    .change(Intent::Delete)
+                    .await
             }
             Operation::Restore { entity, identity } => {
-                self.item(caller, &entity, identity)?.restore().await
+                self.item(caller, &entity, identity)?
+                    .change(Intent::Restore)
+                    .await
             }
             Operation::Query {
                 pattern,
                 parameters,
                 limit,
                 cursor,
-            } => self.query(caller, &pattern, &parameters, limit, cursor.as_deref()).await,
+            } => {
+                self.query(caller, &pattern, &parameters, limit, cursor.as_deref())
+                    .await
+            }
         }
     }
 
@@ -129,11 +140,12 @@ impl Partita {
         entity: &str,
         identity: Vec<String>,
     ) -> Result<Item<'a>, PlanError> {
+        let entity = self.blueprint.entity(entity)?;
         Ok(Item {
             partita: self,
             caller,
-            entity: self.blueprint.entity(entity)?,
-            identity,
+            entity,
+            identity: self.input(entity).identity(&identity)?,
         })
     }
 
@@ -149,17 +161,16 @@ impl Partita {
             attributes: &attributes,
             complete: true,
         };
-        self.until_committed(async || self.blueprint.create(entity, subject))
-            .await
+        self.write(Write::Create { entity, subject }).await
     }
 
     /// Plans and commits, again from the start whenever what was read has changed meanwhile.
-    async fn until_committed(
-        &self,
-        plan: impl AsyncFn() -> Result<WritePlan, PlanError>,
-    ) -> Result<Answer, PlanError> {
+    async fn write(&self, write: Write<'_>) -> Result<Answer, PlanError> {
         for attempt in 0..self.runner.patience.attempts {
-            let plan = plan().await?;
+            let plan = match &write {
+                Write::Create { entity, subject } => self.blueprint.create(entity, *subject)?,
+                Write::Change { item, intent } => item.plan(intent).await?,
+            };
             if self.runner.commit(&plan).await? == Committed::Done {
                 return Ok(plan.answer);
             }
@@ -184,62 +195,97 @@ impl Partita {
     }
 }
 
+/// A write that a caller asks for.
+enum Write<'a> {
+    Create {
+        entity: &'a Entity,
+        subject: Subject<'a>,
+    },
+    Change {
+        item: Item<'a>,
+        intent: Intent,
+    },
+}
+
+/// What is to become of an item that is there.
+enum Intent {
+    Update {
+        changes: Changes,
+        with_deleted: bool,
+    },
+    Delete,
+    Restore,
+}
+
 /// One item that a caller names by its identity.
 struct Item<'a> {
     partita: &'a Partita,
     caller: &'a Caller,
     entity: &'a Entity,
-    identity: Vec<String>,
+    identity: Map,
 }
 
 impl<'a> Item<'a> {
     async fn get(&self, with_deleted: bool) -> Result<Answer, PlanError> {
         let existing = self.read(Access::Read).await?;
         self.must_be_visible(&existing, with_deleted)?;
-        let record = self.partita.blueprint.record(self.entity, existing.attributes);
+        let record = self
+            .partita
+            .blueprint
+            .record(self.entity, existing.attributes);
         Ok(Answer::Record(record))
     }
 
-    async fn update(&self, given: Map, with_deleted: bool) -> Result<Answer, PlanError> {
+    async fn update(self, given: Map, with_deleted: bool) -> Result<Answer, PlanError> {
         let input = self.partita.input(self.entity);
-        let identity = input.identity(&self.identity)?;
-        let changes = input.update(given, &identity)?;
-        let plan = async || {
-            let existing = self.read(Access::Update).await?;
-            self.must_be_visible(&existing, with_deleted)?;
-            self.partita.blueprint.update(&existing, &changes)
-        };
-        self.partita.until_committed(plan).await
+        let changes = input.update(given, &self.identity)?;
+        self.change(Intent::Update {
+            changes,
+            with_deleted,
+        })
+        .await
     }
 
-    async fn delete(&self) -> Result<Answer, PlanError> {
-        let plan = async || {
-            let existing = self.read(Access::Delete).await?;
-            self.must_be_visible(&existing, false)?;
-            match self.flag(true) {
-                Some(changes) => Ok(WritePlan {
-                    answer: Answer::Done,
-                    ..self.partita.blueprint.update(&existing, &changes)?
-                }),
-                None => self.partita.blueprint.remove_item(&existing),
-            }
-        };
-        self.partita.until_committed(plan).await
+    async fn change(self, intent: Intent) -> Result<Answer, PlanError> {
+        let partita = self.partita;
+        partita.write(Write::Change { item: self, intent }).await
     }
 
-    async fn restore(&self) -> Result<Answer, PlanError> {
-        let entity = || self.entity.name.clone();
-        let Some(changes) = self.flag(false) else {
-            return Err(PlanError::NotRestorable { entity: entity() });
-        };
-        let plan = async || {
-            let existing = self.read(Access::Restore).await?;
-            if !is_deleted(self.entity, &existing.attributes) {
-                return Err(PlanError::NotDeleted { entity: entity() });
+    /// Reads the item and plans what is to become of it.
+    async fn plan(&self, intent: &Intent) -> Result<WritePlan, PlanError> {
+        let blueprint = &self.partita.blueprint;
+        match intent {
+            Intent::Update {
+                changes,
+                with_deleted,
+            } => {
+                let existing = self.read(Access::Update).await?;
+                self.must_be_visible(&existing, *with_deleted)?;
+                blueprint.update(&existing, changes)
             }
-            self.partita.blueprint.update(&existing, &changes)
-        };
-        self.partita.until_committed(plan).await
+            Intent::Delete => {
+                let existing = self.read(Access::Delete).await?;
+                self.must_be_visible(&existing, false)?;
+                match self.flag(true) {
+                    Some(changes) => Ok(WritePlan {
+                        answer: Answer::Done,
+                        ..blueprint.update(&existing, &changes)?
+                    }),
+                    None => blueprint.remove_item(&existing),
+                }
+            }
+            Intent::Restore => {
+                let entity = self.entity.name.clone();
+                let Some(changes) = self.flag(false) else {
+                    return Err(PlanError::NotRestorable { entity });
+                };
+                let existing = self.read(Access::Restore).await?;
+                match is_deleted(self.entity, &existing.attributes) {
+                    true => blueprint.update(&existing, &changes),
+                    false => Err(PlanError::NotDeleted { entity }),
+                }
+            }
+        }
     }
 
     /// What a soft delete or its opposite writes.
@@ -258,24 +304,30 @@ impl<'a> Item<'a> {
         let Partita {
             blueprint, runner, ..
         } = self.partita;
-        let identity = self.partita.input(self.entity).identity(&self.identity)?;
         let mut subject = Subject {
             caller: self.caller,
-            attributes: &identity,
+            attributes: &self.identity,
             complete: false,
         };
         subject.demand(self.entity, access)?;
-        let address = blueprint.address(&self.entity.key, &identity)?;
-        let (live, targets) = blueprint.live_targets(self.entity, &identity)?;
+        let address = blueprint.address(&self.entity.key, &self.identity)?;
+        let (live, targets) = blueprint.live_targets(self.entity, &self.identity)?;
         let mut addresses = vec![address.clone()];
         addresses.extend(targets);
         let mut items = runner.read_items(addresses).await?.into_iter();
-        let item = items.next().flatten().ok_or_else(|| self.not_found(false))?;
+        let item = items
+            .next()
+            .flatten()
+            .ok_or_else(|| self.not_found(false))?;
         let attributes = blueprint.attributes(self.entity, &item)?;
         subject.attributes = &attributes;
         subject.complete = true;
         subject.demand(self.entity, access)?;
-        if live.into_iter().zip(items).any(|(reference, item)| blueprint.hides(reference, item.as_ref())) {
+        if live
+            .into_iter()
+            .zip(items)
+            .any(|(reference, item)| blueprint.hides(reference, item.as_ref()))
+        {
             return Err(self.not_found(false));
         }
         Ok(Existing {

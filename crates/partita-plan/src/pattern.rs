@@ -11,7 +11,7 @@ use partita_design::design::{
     Access, Entity, KeyTemplates, Pattern, Read, RecordName, Ref, SortTemplate,
 };
 use partita_design::template::{Part, Template};
-use partita_store::request::{ItemAddress, Query};
+use partita_store::request::{ItemAddress, Page, Query};
 
 use crate::access::{Subject, Verdict};
 use crate::cursor::{Position, Question};
@@ -88,7 +88,10 @@ fn typed(
     let mut values = Map::new();
     for parameter in &pattern.parameters {
         let name = &parameter.name;
-        match parameters.get(name).map(|text| parameter.kind.from_text(text)) {
+        match parameters
+            .get(name)
+            .map(|text| parameter.kind.from_text(text))
+        {
             Some(Ok(value)) => {
                 values.insert(name.clone(), value);
             }
@@ -97,13 +100,20 @@ fn typed(
         }
     }
     for name in parameters.keys() {
-        if !pattern.parameters.iter().any(|parameter| parameter.name == *name) {
+        if !pattern
+            .parameters
+            .iter()
+            .any(|parameter| parameter.name == *name)
+        {
             let message = format!("is not a parameter of `{}`", pattern.name);
             faults.push(Fault::new(name, message));
         }
     }
     if limit.is_some_and(|limit| !(1..=LIMIT_MAX).contains(&limit)) {
-        faults.push(Fault::new("limit", format!("must be from 1 to {LIMIT_MAX}")));
+        faults.push(Fault::new(
+            "limit",
+            format!("must be from 1 to {LIMIT_MAX}"),
+        ));
     }
     match faults.is_empty() {
         true => Ok(values),
@@ -166,13 +176,15 @@ impl Asked<'_> {
         let items = self.partita.runner.read_items(vec![address]).await?;
         let rows: Vec<Item> = items.into_iter().flatten().collect();
         let record = self.visible(&rows).await?.into_iter().flatten().next();
-        record.map(Answer::Record).ok_or_else(|| PlanError::NotFound {
-            entity: match self.pattern.returns.first() {
-                Some(RecordName::Entity(name) | RecordName::View(name)) => name.clone(),
-                None => self.pattern.name.clone(),
-            },
-            deleted: false,
-        })
+        record
+            .map(Answer::Record)
+            .ok_or_else(|| PlanError::NotFound {
+                entity: match self.pattern.returns.first() {
+                    Some(RecordName::Entity(name) | RecordName::View(name)) => name.clone(),
+                    None => self.pattern.name.clone(),
+                },
+                deleted: false,
+            })
     }
 
     /// One page in the order of the keys, filled past what the caller may not see.
@@ -206,11 +218,7 @@ impl Asked<'_> {
     }
 
     /// One page of a result that is ordered after it was read as a whole.
-    async fn sorted(
-        &self,
-        whole: usize,
-        position: Option<Position>,
-    ) -> Result<Answer, PlanError> {
+    async fn sorted(&self, whole: usize, position: Option<Position>) -> Result<Answer, PlanError> {
         let after = match position {
             None => None,
             Some(Position::Sorted(values)) => Some(values),
@@ -258,19 +266,14 @@ impl Asked<'_> {
         }
     }
 
-    async fn read(
-        &self,
-        start_after: Option<Item>,
-        limit: usize,
-    ) -> Result<partita_store::request::Page, PlanError> {
+    async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page, PlanError> {
         let request = Query {
             descending: self.pattern.descending && self.pattern.sort.is_empty(),
             limit: Some(limit),
             start_after,
             ..Query::new(self.blueprint().table.clone(), self.key_condition()?)
         };
-        let runner = &self.partita.runner;
-        runner.read(|| runner.store.query(request.clone())).await
+        self.partita.runner.query(&request).await
     }
 
     fn key_condition(&self) -> Result<KeyCondition, PlanError> {
@@ -314,7 +317,8 @@ impl Asked<'_> {
                 let (refs, addresses) = needed.next()?;
                 let mut pairs = refs.into_iter().zip(addresses);
                 let hidden = pairs.any(|(reference, address)| {
-                    self.blueprint().hides(reference, targets[&address].as_ref())
+                    self.blueprint()
+                        .hides(reference, targets[&address].as_ref())
                 });
                 (!hidden).then_some(record)
             })
@@ -381,7 +385,10 @@ impl Asked<'_> {
         let Some(cursor) = cursor else {
             return Ok(None);
         };
-        let opened = self.partita.seal.open(&self.question, cursor, &*self.partita.clock);
+        let opened = self
+            .partita
+            .seal
+            .open(&self.question, cursor, &*self.partita.clock);
         opened.map(Some).ok_or(PlanError::BadCursor)
     }
 
@@ -408,7 +415,9 @@ fn compare_ranks(one: &[Option<Value>], two: &[Option<Value>]) -> Ordering {
         (Some(one), Some(two)) => compare_values(one, two),
         (one, two) => one.is_none().cmp(&two.is_none()),
     });
-    orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    orders
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
 }
 
 /// Values of one type by their order, others by their type.

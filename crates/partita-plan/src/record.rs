@@ -49,7 +49,10 @@ impl Blueprint {
     ) -> Result<ItemAddress, PlanError> {
         let mut key = Item::new();
         let names = [&self.design.table.partition, &self.design.table.sort];
-        for (name, template) in names.into_iter().zip([&templates.partition, &templates.sort]) {
+        for (name, template) in names
+            .into_iter()
+            .zip([&templates.partition, &templates.sort])
+        {
             let rendered = template.render(|name| attributes.get(name).map(Cow::Borrowed))?;
             let text = rendered.ok_or_else(|| PlanError::Invalid {
                 faults: template
@@ -123,10 +126,7 @@ impl Blueprint {
     }
 
     /// Everything that tells one record from another: name, source, keys, discriminator.
-    fn shape(
-        &self,
-        name: &RecordName,
-    ) -> Option<(&str, &Entity, &KeyTemplates, Option<&str>)> {
+    fn shape(&self, name: &RecordName) -> Option<(&str, &Entity, &KeyTemplates, Option<&str>)> {
         match name {
             RecordName::Entity(name) => {
                 let entity = self.design.entity(name)?;

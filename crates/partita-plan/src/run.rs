@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use partita_core::Item;
 use partita_store::error::CancellationReason;
-use partita_store::request::{BatchGetItem, BatchGot, ItemAddress, TransactWriteItems};
-use partita_store::{Entropy, ErrorKind, Store, StoreError, StoreResult};
+use partita_store::request::{
+    BatchGetItem, BatchGot, ItemAddress, Page, Query, TransactWriteItems,
+};
+use partita_store::{Entropy, ErrorKind, Store, StoreError};
 use ulid::Ulid;
 
 use crate::error::PlanError;
@@ -90,7 +92,7 @@ impl Runner {
                 addresses: open.iter().map(|&index| addresses[index].clone()).collect(),
                 consistent: true,
             };
-            let got = self.read(|| self.store.batch_get_item(request.clone())).await?;
+            let got = self.batch_get(&request).await?;
             let mut unprocessed = Vec::new();
             for (index, got) in open.into_iter().zip(got) {
                 match got {
@@ -111,23 +113,35 @@ impl Runner {
         Ok(answers)
     }
 
-    /// Tries a read until there is capacity for it.
-    pub(crate) async fn read<T, F>(&self, request: impl Fn() -> F) -> Result<T, PlanError>
-    where
-        F: Future<Output = StoreResult<T>>,
-    {
+    /// Reads one page of a partition.
+    pub(crate) async fn query(&self, request: &Query) -> Result<Page, PlanError> {
         let mut attempt = 0;
         loop {
-            match request().await {
-                Err(error)
-                    if error.kind() == ErrorKind::Retry && attempt + 1 < self.patience.attempts =>
-                {
-                    self.pause(attempt).await;
-                    attempt += 1;
-                }
+            match self.store.query(request.clone()).await {
+                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
                 answer => return Ok(answer?),
             }
         }
+    }
+
+    async fn batch_get(&self, request: &BatchGetItem) -> Result<Vec<BatchGot>, PlanError> {
+        let mut attempt = 0;
+        loop {
+            match self.store.batch_get_item(request.clone()).await {
+                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
+                answer => return Ok(answer?),
+            }
+        }
+    }
+
+    /// Waits before another attempt, if there may be capacity then.
+    async fn is_worth_another(&self, error: &StoreError, attempt: &mut u32) -> bool {
+        *attempt += 1;
+        let again = error.kind() == ErrorKind::Retry && *attempt < self.patience.attempts;
+        if again {
+            self.pause(*attempt).await;
+        }
+        again
     }
 
     /// Waits a random part of a time that grows, so that writers who met do not meet again.
@@ -157,7 +171,10 @@ fn refused(steps: &[Step], error: StoreError) -> Result<Committed, PlanError> {
     let failed = |reason: &CancellationReason| {
         matches!(reason, CancellationReason::ConditionalCheckFailed { .. })
     };
-    let refusals = steps.iter().zip(&reasons).filter(|(_, reason)| failed(reason));
+    let refusals = steps
+        .iter()
+        .zip(&reasons)
+        .filter(|(_, reason)| failed(reason));
     for (step, _) in refusals {
         if let Refusal::Final(error) = &step.refusal {
             return Err((**error).clone());

@@ -63,7 +63,9 @@ impl Blueprint {
         match (place(transition.old)?, place(transition.new)?) {
             (None, None) => {}
             (Some(old), Some(new)) if old == new => {
-                follow.actions.extend(self.change(view, old, transition.changes));
+                follow
+                    .actions
+                    .extend(self.change(view, old, transition.changes));
             }
             (old, new) => {
                 follow.actions.extend(old.map(|old| self.remove(old)));
@@ -72,7 +74,9 @@ impl Blueprint {
                     follow.actions.push(self.appear(item));
                     let written = transition.changes.names();
                     let copied = view.keep.iter().map(String::as_str);
-                    follow.guards.extend(copied.filter(|name| !written.contains(name)));
+                    follow
+                        .guards
+                        .extend(copied.filter(|name| !written.contains(name)));
                 }
             }
         }

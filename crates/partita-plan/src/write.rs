@@ -130,7 +130,10 @@ impl Blueprint {
         }))];
         let written = changes.names();
         for reference in &entity.refs {
-            let moves = reference.arguments.iter().any(|name| written.contains(name.as_str()));
+            let moves = reference
+                .arguments
+                .iter()
+                .any(|name| written.contains(name.as_str()));
             if reference.live || moves {
                 steps.extend(self.check_target(reference, &new)?);
             }
@@ -241,8 +244,7 @@ impl Blueprint {
 
     /// An entity's record as callers see it, with its discriminator.
     pub(crate) fn record(&self, entity: &Entity, mut attributes: Map) -> Record {
-        if let (Some(name), Some(value)) =
-            (&self.design.table.discriminator, &entity.discriminator)
+        if let (Some(name), Some(value)) = (&self.design.table.discriminator, &entity.discriminator)
         {
             attributes.insert(name.clone(), Value::from(value.as_str()));
         }

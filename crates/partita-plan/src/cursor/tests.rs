@@ -33,11 +33,26 @@ fn a_cursor_opens_for_its_own_question_only() {
 
     assert_eq!(seal.open(&question, &cursor, &clock), Some(position()));
     for other in [
-        Question { caller: &bob, ..question },
-        Question { caller: &admin, ..question },
-        Question { pattern: "deletedStories", ..question },
-        Question { parameters: &his, ..question },
-        Question { design: "storyhub", ..question },
+        Question {
+            caller: &bob,
+            ..question
+        },
+        Question {
+            caller: &admin,
+            ..question
+        },
+        Question {
+            pattern: "deletedStories",
+            ..question
+        },
+        Question {
+            parameters: &his,
+            ..question
+        },
+        Question {
+            design: "storyhub",
+            ..question
+        },
     ] {
         assert_eq!(seal.open(&other, &cursor, &clock), None, "{other:?}");
     }

@@ -1,0 +1,187 @@
+//! Method, path, query and body to an operation. Pure: nothing here reads a socket.
+//!
+//! | request | operation |
+//! |---|---|
+//! | `POST /{design}/{Entity}` | create |
+//! | `GET /{design}/{Entity}/{identity…}` | get |
+//! | `PATCH /{design}/{Entity}/{identity…}` | update |
+//! | `DELETE /{design}/{Entity}/{identity…}` | delete |
+//! | `POST /{design}/{Entity}/{identity…}/restore` | restore |
+//! | `GET /{design}/query/{pattern}?parameter=…&limit=…&cursor=…` | query |
+
+use std::collections::BTreeMap;
+
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use partita_core::{Map, plain};
+use partita_plan::Operation;
+use percent_encoding::percent_decode_str;
+use serde_json::Value as Json;
+
+use crate::problem::Problem;
+
+/// A request with its body.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Its path and query.
+    pub uri: &'a Uri,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// Its body.
+    pub body: &'a [u8],
+}
+
+impl Request<'_> {
+    /// The parts of the path. They are split before they are decoded, so that an encoded slash
+    /// stays inside its part.
+    pub fn segments(&self) -> Result<Vec<String>, Problem> {
+        let path = self.uri.path().trim_start_matches('/');
+        path.split('/')
+            .map(|segment| match percent_decode_str(segment).decode_utf8() {
+                Ok(text) => Ok(text.into_owned()),
+                Err(_) => Err(Problem::bad_request("the path is not UTF-8")),
+            })
+            .collect()
+    }
+
+    /// The bearer token, if there is one.
+    pub fn bearer(&self) -> Result<Option<&str>, Problem> {
+        let Some(value) = self.headers.get(header::AUTHORIZATION) else {
+            return Ok(None);
+        };
+        let text = value.to_str().ok().and_then(|text| text.split_once(' '));
+        match text {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+                Ok(Some(token.trim()))
+            }
+            _ => Err(Problem::bad_request(
+                "the Authorization header must be `Bearer` and a token",
+            )),
+        }
+    }
+}
+
+/// The operation that a request asks of a design, by the parts of its path after the design's.
+pub fn operation(request: &Request<'_>, segments: &[String]) -> Result<Operation, Problem> {
+    let parts: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let method = request.method.as_str();
+    match (method, parts.as_slice()) {
+        ("GET", ["query", pattern]) => query(request, pattern),
+        (_, ["query", _]) => Err(Problem::method_not_allowed("GET")),
+        ("POST", [entity]) => Ok(Operation::Create {
+            entity: (*entity).to_owned(),
+            attributes: body(request)?,
+        }),
+        (_, [entity]) if !entity.is_empty() => Err(Problem::method_not_allowed("POST")),
+        ("POST", [entity, identity @ .., "restore"]) if !identity.is_empty() => {
+            Ok(Operation::Restore {
+                entity: (*entity).to_owned(),
+                identity: owned(identity),
+            })
+        }
+        (_, [entity, identity @ ..]) if !identity.is_empty() => {
+            on_item(request, entity, owned(identity))
+        }
+        _ => Err(Problem::no_route(
+            "a path is /{design}/{Entity}/{identity} or /{design}/query/{pattern}",
+        )),
+    }
+}
+
+fn on_item(
+    request: &Request<'_>,
+    entity: &str,
+    identity: Vec<String>,
+) -> Result<Operation, Problem> {
+    let entity = entity.to_owned();
+    match request.method.as_str() {
+        "GET" => Ok(Operation::Get {
+            entity,
+            identity,
+            with_deleted: with_deleted(request)?,
+        }),
+        "PATCH" => Ok(Operation::Update {
+            entity,
+            identity,
+            changes: body(request)?,
+            with_deleted: with_deleted(request)?,
+        }),
+        "DELETE" => Ok(Operation::Delete { entity, identity }),
+        _ => Err(Problem::method_not_allowed("GET, PATCH, DELETE")),
+    }
+}
+
+fn query(request: &Request<'_>, pattern: &str) -> Result<Operation, Problem> {
+    let mut parameters = parameters(request)?;
+    let limit = parameters.remove("limit");
+    let limit = limit.map(|text| text.parse::<usize>()).transpose();
+    Ok(Operation::Query {
+        pattern: pattern.to_owned(),
+        limit: limit.map_err(|_| Problem::bad_request("`limit` must be a whole number"))?,
+        cursor: parameters.remove("cursor"),
+        parameters,
+    })
+}
+
+/// `?deleted=include` shows what is soft-deleted, too.
+fn with_deleted(request: &Request<'_>) -> Result<bool, Problem> {
+    let mut parameters = parameters(request)?;
+    let deleted = parameters.remove("deleted");
+    if let Some(name) = parameters.keys().next() {
+        return Err(Problem::bad_request(format!(
+            "there is no parameter `{name}` here"
+        )));
+    }
+    match deleted.as_deref() {
+        None => Ok(false),
+        Some("include") => Ok(true),
+        Some(_) => Err(Problem::bad_request("`deleted` can only be `include`")),
+    }
+}
+
+fn parameters(request: &Request<'_>) -> Result<BTreeMap<String, String>, Problem> {
+    let mut parameters = BTreeMap::new();
+    let query = request.uri.query().unwrap_or_default();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        if parameters.contains_key(&*name) {
+            return Err(Problem::bad_request(format!("`{name}` is given twice")));
+        }
+        parameters.insert(name.into_owned(), value.into_owned());
+    }
+    Ok(parameters)
+}
+
+fn body(request: &Request<'_>) -> Result<Map, Problem> {
+    let content_type = request.headers.get(header::CONTENT_TYPE);
+    let media_type = content_type
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.split(';').next())
+        .map(|text| text.trim().to_ascii_lowercase());
+    let is_json = matches!(
+        media_type.as_deref(),
+        Some("application/json" | "application/merge-patch+json")
+    );
+    if !is_json {
+        let title = "The body must be JSON";
+        let detail = "send it with `Content-Type: application/json`";
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(Problem::new(status, "not-json", title, detail));
+    }
+    match serde_json::from_slice::<Json>(request.body) {
+        Ok(Json::Object(entries)) => {
+            plain::map_from_json(entries).map_err(|error| Problem::bad_request(error.to_string()))
+        }
+        Ok(_) => Err(Problem::bad_request("the body must be a JSON object")),
+        Err(error) => Err(Problem::bad_request(format!(
+            "the body is not JSON: {error}"
+        ))),
+    }
+}
+
+fn owned(parts: &[&str]) -> Vec<String> {
+    parts.iter().map(|part| (*part).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests;

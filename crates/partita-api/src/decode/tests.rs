@@ -1,0 +1,80 @@
+use axum::http::HeaderValue;
+
+use super::*;
+
+/// `METHOD path [body]`, and the operation without its name of types, or the problem.
+fn decoded(method: &str, uri: &str, content: &str) -> Result<Operation, Problem> {
+    let method = Method::from_bytes(method.as_bytes()).unwrap();
+    let uri: Uri = uri.parse().unwrap();
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    let request = Request {
+        method: &method,
+        uri: &uri,
+        headers: &headers,
+        body: content.as_bytes(),
+    };
+    let segments = request.segments()?;
+    operation(&request, &segments[1..])
+}
+
+#[test]
+fn an_encoded_slash_stays_inside_its_part() {
+    let got = decoded("GET", "/stories/Story/a%2Fb/c%23d", "").unwrap();
+    let Operation::Get { identity, .. } = got else {
+        panic!("{got:?}")
+    };
+    assert_eq!(identity, ["a/b", "c#d"]);
+}
+
+#[test]
+fn restore_is_the_last_part() {
+    let got = decoded("POST", "/stories/Story/ann/1/restore", "").unwrap();
+    let Operation::Restore { identity, .. } = got else {
+        panic!("{got:?}")
+    };
+    assert_eq!(identity, ["ann", "1"]);
+}
+
+#[test]
+fn queries_have_parameters_limit_and_cursor() {
+    let got = decoded("GET", "/s/query/stories?userId=a%20b&limit=5&cursor=x", "").unwrap();
+    assert_eq!(
+        got,
+        Operation::Query {
+            pattern: "stories".into(),
+            parameters: BTreeMap::from([("userId".into(), "a b".into())]),
+            limit: Some(5),
+            cursor: Some("x".into()),
+        }
+    );
+}
+
+#[test]
+fn refusals() {
+    for (method, uri, content, status) in [
+        ("GET", "/stories", "", 404),
+        ("GET", "/stories/", "", 404),
+        ("GET", "/stories/Story", "", 405),
+        ("PUT", "/stories/Story/a/b", "{}", 405),
+        ("POST", "/stories/query/stories", "", 405),
+        ("POST", "/stories/Story", "[]", 400),
+        ("POST", "/stories/Story", "{", 400),
+        ("POST", "/stories/Story", r#"{"n": 1e999}"#, 400),
+        ("POST", "/stories/Story/a", "", 405),
+        ("GET", "/stories/Story/%FF/b", "", 400),
+        ("GET", "/stories/Story/a/b?deleted=yes", "", 400),
+        ("GET", "/stories/Story/a/b?other=1", "", 400),
+        ("GET", "/stories/query/stories?limit=x", "", 400),
+        ("GET", "/stories/query/stories?a=1&a=2", "", 400),
+    ] {
+        let got = decoded(method, uri, content);
+        let got = got.expect_err(uri).status.as_u16();
+        assert_eq!(got, status, "{method} {uri}");
+    }
+    let deep = format!("{{\"a\":{}1{}}}", "[".repeat(1000), "]".repeat(1000));
+    assert!(decoded("POST", "/stories/Story", &deep).is_err());
+}

@@ -1,0 +1,129 @@
+//! The accept loop, with its limits and its graceful stop.
+//!
+//! `axum::serve` installs no timer, so that hyper's timeouts would never fire. This loop does,
+//! and it bounds the connections as well.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tower::ServiceExt as _;
+use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
+use tracing::{debug, info, warn};
+
+/// What the server grants a client.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at a time; further ones wait to be accepted.
+    pub connections: usize,
+    /// Time for the head of a request, from the moment that one could begin: it also ends a
+    /// connection that is idle.
+    pub head: Duration,
+    /// Time between two pieces of a body.
+    pub body: Duration,
+    /// Time for a whole request.
+    pub request: Duration,
+    /// Time for open requests when the server stops.
+    pub stop: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 4096,
+            head: Duration::from_secs(30),
+            body: Duration::from_secs(10),
+            request: Duration::from_secs(30),
+            stop: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Serves until `stop` completes, then lets open requests end.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let router = router
+        .layer(TimeoutLayer::with_status_code(
+            StatusCode::SERVICE_UNAVAILABLE,
+            limits.request,
+        ))
+        .layer(RequestBodyTimeoutLayer::new(limits.body));
+    let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let place = places.clone().acquire_owned();
+        let accepted = async {
+            let place = place.await.expect("the semaphore is never closed");
+            (place, listener.accept().await)
+        };
+        let (place, accepted) = tokio::select! {
+            accepted = accepted => accepted,
+            () = &mut stop => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let connection = connection(stream, router.clone(), limits);
+                let watched = graceful.watch(connection);
+                tokio::spawn(async move {
+                    if let Err(error) = watched.await {
+                        debug!(%error, "a connection ended early");
+                    }
+                    drop(place);
+                });
+            }
+            // Out of file descriptors, say: the next attempt may succeed, a busy loop will not help.
+            Err(error) => {
+                warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+    drop(listener);
+    info!("stopping: no new connections, open requests may end");
+    if tokio::time::timeout(limits.stop, graceful.shutdown())
+        .await
+        .is_err()
+    {
+        warn!("some requests did not end in time");
+    }
+    Ok(())
+}
+
+fn connection(
+    stream: TcpStream,
+    router: Router,
+    limits: Limits,
+) -> http1::Connection<
+    TokioIo<TcpStream>,
+    impl hyper::service::HttpService<
+        Incoming,
+        ResBody = axum::body::Body,
+        Error = std::convert::Infallible,
+        Future: Send,
+    > + Send,
+> {
+    if let Err(error) = stream.set_nodelay(true) {
+        debug!(%error, "small answers may wait on this connection");
+    }
+    let service =
+        router.map_request(|request: Request<Incoming>| request.map(axum::body::Body::new));
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+}

@@ -1,0 +1,120 @@
+//! Bearer tokens: JSON web tokens, signed with HS256.
+//!
+//! The algorithm is pinned; `exp`, `iss`, `aud` and `sub` are required; the audience is the
+//! design, so that a token for one design opens no other.
+
+use std::sync::Arc;
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use partita_plan::Caller;
+use partita_store::Clock;
+use serde::{Deserialize, Serialize};
+
+use crate::secret::Secret;
+
+const ISSUER: &str = "partita";
+
+/// Makes and verifies tokens.
+pub struct Tokens {
+    signing: EncodingKey,
+    verifying: DecodingKey,
+    clock: Arc<dyn Clock>,
+}
+
+/// Somebody whose token was verified, or nobody. Only [`Tokens::verify`] makes one, so a handler
+/// cannot be called with an identity that was merely claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified(Caller);
+
+impl Verified {
+    /// The caller.
+    pub fn caller(&self) -> &Caller {
+        &self.0
+    }
+}
+
+/// Why a token is refused. It says no more, so as not to help a forger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// It is not a token of ours for this design.
+    #[error("the token is not valid for this design; get one with `partita token`")]
+    Invalid,
+    /// Its time is over.
+    #[error("the token has expired; get a new one with `partita token`")]
+    Expired,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    iss: String,
+    aud: String,
+    sub: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
+    iat: i64,
+    exp: i64,
+}
+
+impl Tokens {
+    /// Tokens under a secret.
+    pub fn new(secret: &Secret, clock: Arc<dyn Clock>) -> Self {
+        let key = secret.token_key();
+        Tokens {
+            signing: EncodingKey::from_secret(&key),
+            verifying: DecodingKey::from_secret(&key),
+            clock,
+        }
+    }
+
+    /// A token for a user of a design.
+    pub fn make(
+        &self,
+        design: &str,
+        user: &str,
+        role: Option<&str>,
+        lifetime_seconds: u32,
+    ) -> String {
+        let now = self.now_seconds();
+        let claims = Claims {
+            iss: ISSUER.to_owned(),
+            aud: design.to_owned(),
+            sub: user.to_owned(),
+            role: role.map(str::to_owned),
+            iat: now,
+            exp: now.saturating_add(i64::from(lifetime_seconds)),
+        };
+        encode(&Header::new(Algorithm::HS256), &claims, &self.signing)
+            .expect("plain claims are signed with a key of the right kind")
+    }
+
+    /// Who is calling, by the bearer token of a request; nobody without one.
+    pub fn verify(&self, design: &str, bearer: Option<&str>) -> Result<Verified, TokenError> {
+        let Some(token) = bearer else {
+            return Ok(Verified(Caller::anonymous()));
+        };
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.set_issuer(&[ISSUER]);
+        validation.set_audience(&[design]);
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        // The library asks the machine for the time; ours comes in as a parameter.
+        validation.validate_exp = false;
+        let claims = decode::<Claims>(token, &self.verifying, &validation)
+            .map_err(|_| TokenError::Invalid)?
+            .claims;
+        if claims.exp <= self.now_seconds() {
+            return Err(TokenError::Expired);
+        }
+        Ok(Verified(Caller {
+            id: Some(claims.sub),
+            role: claims.role,
+        }))
+    }
+
+    fn now_seconds(&self) -> i64 {
+        self.clock.now_millis().div_euclid(1000)
+    }
+}
+
+#[cfg(test)]
+mod tests;

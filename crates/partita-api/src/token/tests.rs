@@ -1,0 +1,61 @@
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+use partita_store::surroundings::ManualClock;
+
+use super::*;
+
+fn tokens(byte: u8, clock: &Arc<ManualClock>) -> Tokens {
+    Tokens::new(&Secret::new(vec![byte; 32]).unwrap(), clock.clone())
+}
+
+#[test]
+fn a_token_says_who_calls() {
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    let tokens = tokens(1, &clock);
+    let token = tokens.make("stories", "ann", Some("admin"), 60);
+    let verified = tokens.verify("stories", Some(&token)).unwrap();
+    assert_eq!(verified.caller().id.as_deref(), Some("ann"));
+    assert_eq!(verified.caller().role.as_deref(), Some("admin"));
+    assert_eq!(tokens.verify("stories", None).unwrap().caller().id, None);
+}
+
+#[test]
+fn what_is_not_ours_is_refused() {
+    let clock = Arc::new(ManualClock::at(1_000_000));
+    let ours = tokens(1, &clock);
+    let token = ours.make("stories", "ann", None, 60);
+    let invalid = Err(TokenError::Invalid);
+
+    assert_eq!(
+        ours.verify("storyhub", Some(&token)),
+        invalid,
+        "another design"
+    );
+    let stranger = tokens(2, &clock).make("stories", "ann", None, 60);
+    assert_eq!(
+        ours.verify("stories", Some(&stranger)),
+        invalid,
+        "another secret"
+    );
+    for nonsense in ["", "a.b.c", "Bearer", &token[..token.len() - 1]] {
+        assert_eq!(
+            ours.verify("stories", Some(nonsense)),
+            invalid,
+            "{nonsense}"
+        );
+    }
+    let mut parts = token.split('.');
+    let (_, claims) = (parts.next(), parts.next().unwrap());
+    let header = BASE64.encode(r#"{"alg":"none","typ":"JWT"}"#);
+    let unsigned = format!("{header}.{claims}.");
+    assert_eq!(
+        ours.verify("stories", Some(&unsigned)),
+        invalid,
+        "no algorithm"
+    );
+
+    clock.advance(60_000);
+    assert_eq!(
+        ours.verify("stories", Some(&token)),
+        Err(TokenError::Expired)
+    );
+}
