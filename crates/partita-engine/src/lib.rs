@@ -1,1 +1,57 @@
-//! .
+//! The embedded store: DynamoDB's operations on a directory, durable and serializable.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `store` | [`EngineStore`]: the [`Store`](partita_store::Store) that the rest of Partita sees |
+//! | `committer` | the one thread that writes, many requests to a sync |
+//! | `batch` | the writes of one commit, each on top of those before it |
+//! | `read` | gets, queries and scans of one view |
+//! | `tables`, `tokens`, `item` | what is stored of tables, of client request tokens, of items |
+//! | `keys` | the bytes under which it is stored |
+//! | `directory` | who may open a directory, and how a store comes to be in it |
+//! | `storage` | ordered bytes, views and commits; `storage::fjall` has them on disk |
+//! | [`error`] | [`EngineError`]: why a store does not open |
+//!
+//! A write goes from the store to the committer and is answered when it is on disk. A read
+//! takes a view of what is on disk and waits for no writer.
+//!
+//! ```
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! use std::sync::Arc;
+//! use partita_core::{Item, Value};
+//! use partita_engine::EngineStore;
+//! use partita_store::{Store, request::*, surroundings::SystemClock, table::*};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let table: TableName = "notes".parse()?;
+//! let item = Item::from([("PK".into(), Value::from("a")), ("SK".into(), Value::from("b"))]);
+//!
+//! let store = EngineStore::open(directory.path(), Arc::new(SystemClock))?;
+//! store.create_table(CreateTable { table: table.clone(), schema: KeySchema::strings("PK", "SK") }).await?;
+//! store.put_item(PutItem::new(table.clone(), item.clone()), ReturnValues::None).await?;
+//! drop(store);
+//!
+//! let store = EngineStore::open(directory.path(), Arc::new(SystemClock))?;
+//! let found = store.get_item(GetItem { table, key: item.clone(), consistent: true }).await?;
+//! assert_eq!(found, Some(item));
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The engine never answers a write before it is on disk, never shows a write that is not, and
+//! never writes again after a commit has failed, until the store is reopened.
+
+mod batch;
+mod committer;
+mod directory;
+pub mod error;
+mod item;
+mod keys;
+mod read;
+mod storage;
+mod store;
+mod tables;
+mod tokens;
+
+pub use error::EngineError;
+pub use store::EngineStore;

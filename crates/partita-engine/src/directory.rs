@@ -1,0 +1,102 @@
+//! A store's directory: who may open it, and how it comes to be.
+//!
+//! ```text
+//! lock       locked as long as the store is open
+//! data/      the storage
+//! data.new/  a storage that is being created; left behind only by a crash
+//! ```
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+
+use crate::error::EngineError;
+use crate::keys;
+use crate::storage::fjall::{self, FjallCommits, FjallViews};
+use crate::storage::{Commits, Edit, Views};
+
+/// The format of what is stored; it grows when an older release could no longer read it.
+pub(crate) const FORMAT: u32 = 1;
+
+/// Opens the storage of a directory, or creates it.
+pub(crate) fn open(directory: &Path) -> Result<(FjallViews, FjallCommits), EngineError> {
+    let lock = prepare(directory).map_err(|error| EngineError::io(directory, error))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let directory = directory.to_owned();
+            return Err(EngineError::InUse { directory });
+        }
+        Err(TryLockError::Error(error)) => return Err(EngineError::io(directory, error)),
+    }
+    let data = directory.join("data");
+    let is_there = data.try_exists();
+    if !is_there.map_err(|error| EngineError::io(directory, error))? {
+        create(directory, &data)?;
+    }
+    let (views, commits) =
+        fjall::open(&data, Some(lock)).map_err(|error| EngineError::storage(directory, error))?;
+    check_format(directory, &views)?;
+    Ok((views, commits))
+}
+
+fn prepare(directory: &Path) -> io::Result<File> {
+    fs::create_dir_all(directory)?;
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(directory.join("lock"))
+}
+
+// INVARIANT: `data` is missing or complete. It gets its name when its format is on disk, so a
+// crash at any moment of its creation leaves nothing but a `data.new` to begin again with.
+fn create(directory: &Path, data: &Path) -> Result<(), EngineError> {
+    let io = |error| EngineError::io(directory, error);
+    let new = directory.join("data.new");
+    if new.try_exists().map_err(io)? {
+        fs::remove_dir_all(&new).map_err(io)?;
+    }
+    let write_format = || {
+        let (_views, mut commits) = fjall::open(&new, None)?;
+        let format = FORMAT.to_be_bytes().to_vec();
+        commits.commit(vec![Edit::Put(keys::FORMAT.to_vec(), format)])
+    };
+    write_format().map_err(|error| EngineError::storage(directory, error))?;
+    fs::rename(&new, data).map_err(io)?;
+    sync_directory(directory).map_err(io)?;
+    match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent).map_err(io),
+        _ => Ok(()),
+    }
+}
+
+/// A new name is on disk when its directory is.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    // Windows has no such operation and needs none.
+    if cfg!(windows) {
+        return Ok(());
+    }
+    File::open(directory)?.sync_all()
+}
+
+fn check_format(directory: &Path, views: &impl Views) -> Result<(), EngineError> {
+    let stored = views.view().get(keys::FORMAT);
+    let stored = stored.map_err(|error| EngineError::storage(directory, error))?;
+    let found = stored.and_then(|bytes| Some(u32::from_be_bytes(bytes.as_ref().try_into().ok()?)));
+    match found {
+        Some(found) if found > FORMAT => Err(EngineError::NewerFormat {
+            directory: directory.to_owned(),
+            found,
+            known: FORMAT,
+        }),
+        Some(_) => Ok(()),
+        None => Err(EngineError::damaged(
+            directory,
+            "it does not tell its format",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

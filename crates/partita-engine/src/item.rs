@@ -1,0 +1,64 @@
+//! Items as they are stored: DynamoDB JSON, the one format that everybody knows.
+
+use partita_core::{Item, Value};
+use partita_store::table::Key;
+use partita_store::{StoreError, StoreResult};
+
+use crate::keys;
+use crate::tables::Table;
+
+/// The bytes of an item.
+pub(crate) fn encode(item: &Item) -> Vec<u8> {
+    serde_json::to_vec(item).expect("values under strings always make JSON")
+}
+
+/// Reads an item that was stored under a key.
+///
+/// The storage has held the bytes against a checksum. That they are an item, and the one that
+/// belongs under this key, is checked here: a block in the wrong place has a good checksum too.
+pub(crate) fn decode(table: &Table, stored_key: &[u8], bytes: &[u8]) -> StoreResult<(Key, Item)> {
+    let damaged = |how: &str| StoreError::Corrupt {
+        message: format!(
+            "the item of table `{}` under the key `{}` {how}",
+            table.name,
+            stored_key.escape_ascii()
+        ),
+    };
+    let item: Item = serde_json::from_slice(bytes)
+        .map_err(|error| damaged(&format!("is not DynamoDB JSON: {error}")))?;
+    let key = table
+        .schema
+        .key_of(&item)
+        .map_err(|error| damaged(&format!("has no key: {error}")))?;
+    if keys::item(table.id, &key) != stored_key {
+        return Err(damaged("has another key"));
+    }
+    Ok((key, item))
+}
+
+/// Refuses what [`decode`] could not read back.
+///
+/// DynamoDB has no empty sets. The front doors let none in, but an item may also be made by a
+/// program, and to find out when it is read would be too late.
+pub(crate) fn check(item: &Item) -> StoreResult<()> {
+    match item.values().any(has_empty_set) {
+        false => Ok(()),
+        true => Err(StoreError::validation(
+            "One or more parameter values were invalid: a set may not be empty",
+        )),
+    }
+}
+
+fn has_empty_set(value: &Value) -> bool {
+    match value {
+        Value::Ss(set) => set.is_empty(),
+        Value::Ns(set) => set.is_empty(),
+        Value::Bs(set) => set.is_empty(),
+        Value::L(list) => list.iter().any(has_empty_set),
+        Value::M(map) => map.values().any(has_empty_set),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use std::collections::BTreeSet;
+
+use partita_store::table::KeySchema;
+
+use super::*;
+
+fn table() -> Table {
+    Table {
+        name: "notes".parse().unwrap(),
+        id: 3,
+        schema: KeySchema::strings("PK", "SK"),
+    }
+}
+
+fn note(sort: &str) -> Item {
+    Item::from([
+        ("PK".to_owned(), Value::from("a")),
+        ("SK".to_owned(), Value::from(sort)),
+    ])
+}
+
+fn key_of(item: &Item) -> Vec<u8> {
+    keys::item(3, &table().schema.key_of(item).unwrap())
+}
+
+/// Expects damage that is told by the table, the key and a word.
+fn check_damaged(key: &[u8], bytes: &[u8], word: &str) {
+    match decode(&table(), key, bytes) {
+        Err(StoreError::Corrupt { message }) => {
+            assert!(message.contains("`notes`"), "{message}");
+            assert!(message.contains("a\\x00\\x00b"), "{message}");
+            assert!(message.contains(word), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_item_comes_back() {
+    let item = note("b");
+    let (key, back) = decode(&table(), &key_of(&item), &encode(&item)).unwrap();
+    assert_eq!(back, item);
+    assert_eq!(table().schema.attributes_of(&key), item);
+}
+
+#[test]
+fn damage_is_told_by_table_and_key() {
+    let item = note("b");
+    let key = key_of(&item);
+    let bytes = encode(&item);
+    check_damaged(&key, b"", "JSON");
+    check_damaged(&key, b"\xFF\x00garbage", "JSON");
+    check_damaged(&key, b"[1, 2]", "JSON");
+    check_damaged(&key, &bytes[..bytes.len() - 1], "JSON");
+    check_damaged(&key, b"{}", "no key");
+    check_damaged(&key, &encode(&note("c")), "another key");
+}
+
+#[test]
+fn empty_sets_are_refused_at_any_depth() {
+    let empty = Value::Ss(BTreeSet::new());
+    let inside = Value::L(vec![Value::M(Item::from([(
+        "x".to_owned(),
+        empty.clone(),
+    )]))]);
+    for value in [empty, inside] {
+        let mut item = note("b");
+        item.insert("x".to_owned(), value);
+        assert!(matches!(check(&item), Err(StoreError::Validation { .. })));
+    }
+    let mut item = note("b");
+    item.insert("x".to_owned(), Value::Ss(BTreeSet::from(["y".to_owned()])));
+    assert_eq!(check(&item), Ok(()));
+}

@@ -1,0 +1,79 @@
+//! What the engine asks of its storage: ordered bytes, views of them, and durable commits.
+//!
+//! The trait is thin on purpose. It keeps the storage crate out of the rest of the engine, and
+//! it lets a test put a commit that fails in place of the real one.
+
+pub(crate) mod fjall;
+
+use std::error::Error;
+use std::ops::Bound;
+
+use partita_store::StoreError;
+
+/// Bytes that the storage hands out, cheap to clone.
+pub(crate) type Bytes = ::fjall::Slice;
+
+/// The keys that a range holds.
+pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The keys and values of a range, in the direction asked for.
+pub(crate) type Entries = Box<dyn Iterator<Item = Result<(Bytes, Bytes), StorageError>>>;
+
+/// From the smallest key to the largest, or back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Ascending,
+    Descending,
+}
+
+/// The reading half of a storage; any thread may use it at any time.
+pub(crate) trait Views: Send + Sync {
+    /// All that was committed so far. What is committed later does not change it, and what is
+    /// not on disk yet is not in it.
+    fn view(&self) -> Box<dyn View>;
+}
+
+/// One state of the storage.
+pub(crate) trait View {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError>;
+
+    /// The entries between the bounds, which must not be the wrong way round.
+    fn range(&self, bounds: Bounds, direction: Direction) -> Entries;
+}
+
+/// The writing half of a storage. There is one of it, and it cannot be cloned: that one thread
+/// does all the writing is not a custom but a matter of types.
+pub(crate) trait Commits: Send {
+    /// Writes all of the edits or none, and returns when they are on disk.
+    ///
+    /// After an error nobody knows whether they are, and the storage takes no further ones.
+    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError>;
+}
+
+/// What happens to one key; no commit names a key twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Edit {
+    Put(Vec<u8>, Vec<u8>),
+    Remove(Vec<u8>),
+}
+
+/// What can go wrong below the engine.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StorageError {
+    /// What is on disk is not what was written there.
+    #[error("{0}")]
+    Damaged(#[source] Box<dyn Error + Send + Sync>),
+    /// The operating system refused.
+    #[error("{0}")]
+    Failed(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl From<StorageError> for StoreError {
+    fn from(error: StorageError) -> StoreError {
+        let message = error.to_string();
+        match error {
+            StorageError::Damaged(_) => StoreError::Corrupt { message },
+            StorageError::Failed(_) => StoreError::Unavailable { message },
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The storage on fjall, a log-structured merge tree.
+//!
+//! What of fjall's behaviour the engine builds on, read in the source of 3.1:
+//! - A batch is written to the journal, synced if asked, applied to the memtable and then made
+//!   visible, in this order. A batch whose sync failed is never applied, and every later write
+//!   is refused.
+//! - Every block read from a table file is held against its 128-bit checksum, and every batch
+//!   replayed from a journal against its 64-bit one. The engine adds none of its own.
+//! - A reopened journal ends at its last whole batch.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use ::fjall::config::{BlockSizePolicy, CompressionPolicy, PartitioningPolicy, PinningPolicy};
+use ::fjall::{
+    CompressionType, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch,
+    PersistMode, Readable, Snapshot,
+};
+
+use super::{Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, View, Views};
+
+/// All keys live in one keyspace. A keyspace that is seldom written keeps its part of every
+/// journal unflushed, and so keeps the journals, and a long replay when the store is reopened.
+const KEYSPACE: &str = "partita";
+
+/// Blocks that are kept decoded. Only what is read takes memory.
+const CACHE_BYTES: u64 = 256 * 1_048_576;
+
+/// The smallest cap fjall takes. A journal is given up once it is flushed, so at most about
+/// two of 64 MB are replayed when the store is reopened.
+const JOURNALS_BYTES_MAX: u64 = 64 * 1_048_576;
+
+/// As much as one journal holds: a smaller memtable is flushed more often without letting go
+/// of a journal any sooner.
+const MEMTABLE_BYTES_MAX: u64 = 64 * 1_048_576;
+
+/// Four items of 1 KB. Smaller blocks lose compression, larger ones cost every get.
+const BLOCK_BYTES: u32 = 4_096;
+
+/// Opens the storage in the directory, or creates it there.
+pub(crate) fn open(
+    directory: &Path,
+    lock: Option<File>,
+) -> Result<(FjallViews, FjallCommits), StorageError> {
+    let database = Database::builder(directory)
+        .cache_size(CACHE_BYTES)
+        .max_journaling_size(JOURNALS_BYTES_MAX)
+        // Replay compresses again to verify a checksum, so another release of the compressor
+        // could make a good journal look damaged.
+        .journal_compression(CompressionType::None)
+        .open()?;
+    let keyspace = database.keyspace(KEYSPACE, options)?;
+    let shared = Arc::new(Shared {
+        database,
+        keyspace,
+        pinned: RwLock::new(None),
+        _lock: lock,
+    });
+    Ok((FjallViews(shared.clone()), FjallCommits(shared)))
+}
+
+// fjall stores these when it creates the keyspace; a later change meets new stores only.
+fn options() -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(MEMTABLE_BYTES_MAX)
+        .data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES))
+        // DynamoDB JSON shrinks to less than half, and the first levels are rewritten often.
+        .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+        // `attribute_not_exists` asks for keys that are not there: filters on every level, and
+        // in memory, answer that without the disk.
+        .expect_point_read_hits(false)
+        .filter_block_pinning_policy(PinningPolicy::all(true))
+        .index_block_pinning_policy(PinningPolicy::all(true))
+        // What is pinned of a partitioned block is its top level only.
+        .filter_block_partitioning_policy(PartitioningPolicy::all(false))
+        .index_block_partitioning_policy(PartitioningPolicy::all(false))
+}
+
+/// The reading half.
+pub(crate) struct FjallViews(Arc<Shared>);
+
+/// The writing half.
+pub(crate) struct FjallCommits(Arc<Shared>);
+
+struct Shared {
+    database: Database,
+    keyspace: Keyspace,
+    /// While a commit is under way, and for good after one has failed: the state before it.
+    pinned: RwLock<Option<Snapshot>>,
+    /// Held until everything above is closed.
+    _lock: Option<File>,
+}
+
+impl Shared {
+    // INVARIANT: no fresh snapshot is taken while a commit is under way. fjall makes a batch
+    // visible by raising one sequence number, and a flush or compaction that ends at the wrong
+    // moment raises it too, past the number that a batch under way has already taken. A
+    // snapshot taken then would see that batch arrive in the memtable, item by item.
+    fn snapshot(&self) -> Snapshot {
+        let pinned = self.pinned.read().unwrap_or_else(PoisonError::into_inner);
+        match &*pinned {
+            Some(snapshot) => snapshot.clone(),
+            None => self.database.snapshot(),
+        }
+    }
+
+    fn pin(&self) {
+        let mut pinned = self.pinned.write().unwrap_or_else(PoisonError::into_inner);
+        // After a failed commit the pin stays where it is.
+        pinned.get_or_insert_with(|| self.database.snapshot());
+    }
+
+    fn unpin(&self) {
+        *self.pinned.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Views for FjallViews {
+    fn view(&self) -> Box<dyn View> {
+        Box::new(FjallView {
+            snapshot: self.0.snapshot(),
+            keyspace: self.0.keyspace.clone(),
+        })
+    }
+}
+
+impl Commits for FjallCommits {
+    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+        // `SyncData` is fdatasync, which also writes the file's length and extents, whatever is
+        // needed to read the data back. `SyncAll` would add the time of the last change.
+        let mut batch = OwnedWriteBatch::with_capacity(self.0.database.clone(), edits.len())
+            .durability(Some(PersistMode::SyncData));
+        for edit in edits {
+            match edit {
+                Edit::Put(key, value) => batch.insert(&self.0.keyspace, key, value),
+                Edit::Remove(key) => batch.remove(&self.0.keyspace, key),
+            }
+        }
+        self.0.pin();
+        batch.commit()?;
+        self.0.unpin();
+        Ok(())
+    }
+}
+
+struct FjallView {
+    snapshot: Snapshot,
+    keyspace: Keyspace,
+}
+
+impl View for FjallView {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        Ok(self.snapshot.get(&self.keyspace, key)?)
+    }
+
+    fn range(&self, bounds: Bounds, direction: Direction) -> Entries {
+        let entries = self.snapshot.range(&self.keyspace, bounds);
+        match direction {
+            Direction::Ascending => Box::new(entries.map(entry)),
+            Direction::Descending => Box::new(entries.rev().map(entry)),
+        }
+    }
+}
+
+fn entry(guard: ::fjall::Guard) -> Result<(Bytes, Bytes), StorageError> {
+    Ok(guard.into_inner()?)
+}
+
+impl From<::fjall::Error> for StorageError {
+    fn from(error: ::fjall::Error) -> Self {
+        use ::fjall::Error;
+        let is_damage = match &error {
+            Error::Io(error) | Error::Storage(LsmError::Io(error)) => {
+                // A file that ends too early was cut.
+                error.kind() == io::ErrorKind::UnexpectedEof
+            }
+            Error::Poisoned | Error::Locked | Error::KeyspaceDeleted => false,
+            _ => true,
+        };
+        match is_damage {
+            true => StorageError::Damaged(error.into()),
+            false => StorageError::Failed(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+impl FjallCommits {
+    /// Moves everything from the memtable to table files, where a test can damage it.
+    pub(crate) fn flush(&self) {
+        self.0
+            .keyspace
+            .rotate_memtable_and_wait()
+            .expect("a healthy storage flushes");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+use std::ops::Bound::Unbounded;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+const KEYS: u32 = 500;
+
+fn key(number: u32) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+/// Every key with the same value.
+fn generation(value: u32) -> Vec<Edit> {
+    let value = value.to_be_bytes();
+    (0..KEYS)
+        .map(|number| Edit::Put(key(number), value.repeat(64)))
+        .collect()
+}
+
+fn all(view: &dyn View) -> Vec<Bytes> {
+    view.range((Unbounded, Unbounded), Direction::Ascending)
+        .map(|entry| entry.unwrap().1)
+        .collect()
+}
+
+#[test]
+fn a_view_stays_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let (views, mut commits) = open(directory.path(), None).unwrap();
+    let empty = views.view();
+    commits.commit(generation(1)).unwrap();
+    let first = views.view();
+    commits.commit(generation(2)).unwrap();
+    commits.flush();
+    assert_eq!(all(&*empty).len(), 0);
+    assert!(
+        all(&*first)
+            .iter()
+            .all(|value| value[..4] == 1_u32.to_be_bytes())
+    );
+    assert_eq!(
+        views.view().get(&key(9)).unwrap().unwrap()[..4],
+        2_u32.to_be_bytes()
+    );
+}
+
+/// Flushes raise the number that snapshots are taken at, and must not let a view see a part of
+/// a commit. Without the pin this fails within a second.
+#[test]
+fn a_view_never_sees_half_a_commit() {
+    let directory = tempfile::tempdir().unwrap();
+    let (views, mut commits) = open(directory.path(), None).unwrap();
+    let keyspace = commits.0.keyspace.clone();
+    let done = AtomicBool::new(false);
+    let is_running = || !done.load(Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while is_running() {
+                keyspace.rotate_memtable_and_wait().unwrap();
+            }
+        });
+        scope.spawn(|| {
+            while is_running() {
+                let view = views.view();
+                let first = view.get(&key(0)).unwrap();
+                let last = view.get(&key(KEYS - 1)).unwrap();
+                let again = view.get(&key(0)).unwrap();
+                if first != last || first != again {
+                    done.store(true, Ordering::Relaxed);
+                    panic!("a view saw half a commit");
+                }
+            }
+        });
+        for value in 0..400 {
+            commits.commit(generation(value)).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(self::files(&path)),
+            false => files.push(path),
+        }
+    }
+    files.sort();
+    files
+}
+
+/// One flipped bit in any table file: an error when it is opened or read, or the right value,
+/// and never a wrong one.
+#[test]
+fn a_flipped_bit_is_never_data() {
+    let directory = tempfile::tempdir().unwrap();
+    let (views, mut commits) = open(directory.path(), None).unwrap();
+    commits.commit(generation(1)).unwrap();
+    commits.flush();
+    drop((views, commits));
+    let tables: Vec<_> = files(directory.path())
+        .into_iter()
+        .filter(|path| {
+            path.parent()
+                .is_some_and(|parent| parent.ends_with("tables"))
+        })
+        .collect();
+    assert!(!tables.is_empty());
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut noticed = 0;
+    for _ in 0..150 {
+        let path = &tables[random.usize(..tables.len())];
+        let good = std::fs::read(path).unwrap();
+        let mut bad = good.clone();
+        let (at, bit) = (random.usize(..bad.len()), random.u32(..8));
+        bad[at] ^= 1 << bit;
+        std::fs::write(path, bad).unwrap();
+        noticed += usize::from(!reads_right(directory.path(), &format!("{path:?} at {at}")));
+        std::fs::write(path, good).unwrap();
+    }
+    assert!(noticed > 100, "only {noticed} were noticed at all");
+}
+
+/// Whether everything is there; an error is not, and a wrong value fails the test.
+fn reads_right(directory: &Path, what: &str) -> bool {
+    let Ok((views, _commits)) = open(directory, None) else {
+        return false;
+    };
+    let view = views.view();
+    let entries = view.range((Unbounded, Unbounded), Direction::Ascending);
+    let mut count = 0;
+    for entry in entries {
+        match entry {
+            Err(StorageError::Damaged(_)) => return false,
+            Err(StorageError::Failed(error)) => panic!("{what}: {error}"),
+            Ok((_, value)) => {
+                assert!(*value == 1_u32.to_be_bytes().repeat(64), "{what}");
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(count, KEYS, "{what}");
+    (0..KEYS).all(|number| view.get(&key(number)).is_ok_and(|value| value.is_some()))
+}

@@ -1,0 +1,236 @@
+use std::sync::atomic::AtomicBool;
+
+use partita_core::Value;
+use partita_core::expression::{Bindings, Condition, KeyCondition, Update};
+use partita_store::surroundings::ManualClock;
+use partita_store::table::KeySchema;
+
+use super::*;
+use crate::storage::{Edit, StorageError};
+
+/// Commits until it is told to fail.
+struct Failing {
+    inner: Box<dyn Commits>,
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Commits for Failing {
+    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+        match self.is_broken.load(Ordering::SeqCst) {
+            true => Err(StorageError::Failed("the disk is on fire".into())),
+            false => self.inner.commit(edits),
+        }
+    }
+}
+
+fn name() -> TableName {
+    "notes".parse().unwrap()
+}
+
+fn key(sort: &str) -> Item {
+    Item::from([
+        ("PK".to_owned(), Value::from("a")),
+        ("SK".to_owned(), Value::from(sort)),
+    ])
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(ManualClock::default())
+}
+
+async fn create_table(store: &EngineStore) {
+    let request = CreateTable {
+        table: name(),
+        schema: KeySchema::strings("PK", "SK"),
+    };
+    store.create_table(request).await.unwrap();
+}
+
+async fn put(store: &EngineStore, sort: &str) -> StoreResult<Option<Item>> {
+    let request = PutItem::new(name(), key(sort));
+    store.put_item(request, ReturnValues::None).await
+}
+
+async fn get(store: &EngineStore, sort: &str) -> StoreResult<Option<Item>> {
+    let request = GetItem {
+        table: name(),
+        key: key(sort),
+        consistent: true,
+    };
+    store.get_item(request).await
+}
+
+fn breakable(directory: &Path) -> (EngineStore, Arc<AtomicBool>) {
+    let (views, commits) = directory::open(directory).unwrap();
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let commits = Failing {
+        inner: Box::new(commits),
+        is_broken: is_broken.clone(),
+    };
+    let store = EngineStore::on(directory, Arc::new(views), Box::new(commits), clock());
+    (store.unwrap(), is_broken)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_failed_commit_only_reads_go_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, is_broken) = breakable(directory.path());
+    create_table(&store).await;
+    put(&store, "before").await.unwrap();
+    is_broken.store(true, Ordering::SeqCst);
+    match put(&store, "during").await {
+        Err(StoreError::OutcomeUnknown { message }) => {
+            assert!(message.contains("the disk is on fire"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // That the disk recovers changes nothing: what it lost in between is lost.
+    is_broken.store(false, Ordering::SeqCst);
+    for _ in 0..3 {
+        match put(&store, "after").await {
+            Err(StoreError::Unavailable { message }) => {
+                assert!(message.contains("the disk is on fire"), "{message}");
+                assert!(message.contains("reopen the store"), "{message}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(get(&store, "before").await, Ok(Some(key("before"))));
+    assert_eq!(get(&store, "during").await, Ok(None));
+    assert_eq!(get(&store, "after").await, Ok(None));
+    drop(store);
+    let store = EngineStore::open(directory.path(), clock()).unwrap();
+    put(&store, "after").await.unwrap();
+    assert_eq!(get(&store, "before").await, Ok(Some(key("before"))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_whose_commit_failed_is_not_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, is_broken) = breakable(directory.path());
+    is_broken.store(true, Ordering::SeqCst);
+    let request = CreateTable {
+        table: name(),
+        schema: KeySchema::strings("PK", "SK"),
+    };
+    let created = store.create_table(request).await;
+    assert!(matches!(created, Err(StoreError::OutcomeUnknown { .. })));
+    let described = store.describe_table(&name()).await;
+    assert!(matches!(described, Err(StoreError::TableNotFound { .. })));
+}
+
+/// In a batch that failed, what would have been done is unknown, and what was refused is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_in_a_failed_batch_changed_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, is_broken) = breakable(directory.path());
+    create_table(&store).await;
+    is_broken.store(true, Ordering::SeqCst);
+    let mut refused = PutItem::new(name(), key("x"));
+    let condition = Condition::parse("attribute_exists(PK)", &Bindings::Literals);
+    refused.condition = Some(condition.unwrap());
+    let answer = store.put_item(refused, ReturnValues::None).await;
+    assert!(
+        matches!(answer, Err(StoreError::ConditionFailed { .. })),
+        "alone in its batch, it needs no commit: {answer:?}"
+    );
+    assert!(matches!(
+        put(&store, "x").await,
+        Err(StoreError::OutcomeUnknown { .. })
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_bytes_are_an_error_wherever_they_are_met() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = EngineStore::open(directory.path(), clock()).unwrap();
+    create_table(&store).await;
+    put(&store, "bad").await.unwrap();
+    put(&store, "good").await.unwrap();
+    let table = store.catalog.find(&name()).unwrap();
+    drop(store);
+
+    let (views, mut commits) = directory::open(directory.path()).unwrap();
+    let bad = crate::keys::item(table.id, &table.schema.key_of(&key("bad")).unwrap());
+    let edit = Edit::Put(bad, b"\x00garbage".to_vec());
+    commits.commit(vec![edit]).unwrap();
+    let store = EngineStore::on(
+        directory.path(),
+        Arc::new(views),
+        Box::new(commits),
+        clock(),
+    );
+    let store = store.unwrap();
+
+    let is_damage = |answer: &Result<(), StoreError>| match answer {
+        Err(StoreError::Corrupt { message }) => message.contains("`notes`"),
+        _ => false,
+    };
+    let update = UpdateItem {
+        table: name(),
+        key: key("bad"),
+        update: Update::parse("SET x = 1", &Bindings::Literals).unwrap(),
+        condition: None,
+        return_item_on_failure: false,
+    };
+    let partition = Query::new(name(), KeyCondition::partition("PK", "a"));
+    let answers = [
+        get(&store, "bad").await.map(|_| ()),
+        store.query(partition).await.map(|_| ()),
+        store.scan(Scan::new(name())).await.map(|_| ()),
+        store
+            .update_item(update, ReturnValues::None)
+            .await
+            .map(|_| ()),
+    ];
+    for answer in &answers {
+        assert!(is_damage(answer), "{answer:?}");
+    }
+    // One bad item takes nothing else with it.
+    assert_eq!(get(&store, "good").await, Ok(Some(key("good"))));
+    put(&store, "other").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_table_or_token_refuses_to_open() {
+    for (key, word) in [
+        (crate::keys::table(&name()), "table"),
+        (crate::keys::token("t"), "token"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let (_, mut commits) = directory::open(directory.path()).unwrap();
+        let edit = Edit::Put(key, b"garbage".to_vec());
+        commits.commit(vec![edit]).unwrap();
+        drop(commits);
+        let refused = EngineStore::open(directory.path(), clock()).map(|_| ());
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("is damaged"), "{refused}");
+        assert!(refused.contains(word), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_store_reads_and_does_not_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(EngineStore::open(directory.path(), clock()).unwrap());
+    create_table(&store).await;
+    let writes: Vec<_> = (0..50)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move { (number, put(&store, &format!("{number}")).await) })
+        })
+        .collect();
+    store.close().await;
+    for write in writes {
+        let (number, answer) = write.await.unwrap();
+        let found = get(&store, &format!("{number}")).await.unwrap();
+        match answer {
+            Ok(_) => assert!(found.is_some(), "{number} was accepted and is lost"),
+            Err(StoreError::Unavailable { .. }) => assert!(found.is_none()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let late = put(&store, "late").await;
+    assert!(matches!(late, Err(StoreError::Unavailable { .. })));
+    store.close().await;
+}
