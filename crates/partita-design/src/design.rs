@@ -10,6 +10,13 @@ use partita_core::expression::Condition;
 use crate::template::Template;
 use crate::types::AttributeType;
 
+/// Items on a page when neither the pattern nor the caller names a number.
+pub const LIMIT_DEFAULT: usize = 50;
+/// Items on a page at most.
+pub const LIMIT_MAX: usize = 100;
+/// Items that are read at most to order a result after it was read.
+pub const WHOLE_MAX: usize = 10_000;
+
 /// A whole design.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {

@@ -9,9 +9,19 @@
 //!
 //! This crate does no I/O, never waits and never asks for the time.
 
+mod check;
+pub mod codes;
 pub mod design;
+pub mod diagnostic;
+mod document;
+pub mod shipped;
+mod spelling;
+mod syntax;
 pub mod template;
 pub mod time;
 pub mod types;
 
+pub use check::check;
+pub use codes::{Code, Severity};
 pub use design::Design;
+pub use diagnostic::{Diagnostic, Related};

@@ -108,7 +108,8 @@ impl Template {
     }
 }
 
-fn part_text(name: &str, value: &Value) -> Result<String, PartError> {
+/// A value as it stands in a key.
+pub fn part_text(name: &str, value: &Value) -> Result<String, PartError> {
     let refuse = |problem| PartError {
         name: name.to_owned(),
         problem,

@@ -1,0 +1,238 @@
+//! From a file to a [`Design`], or to everything that is wrong with it.
+//!
+//! | module | what it checks |
+//! |---|---|
+//! | [`table`] | `[table]`: name, variables, keys |
+//! | [`entity`] | `[entity.X]`: attributes, keys, soft delete |
+//! | [`key`] | the key templates of entities and views |
+//! | [`reference`] | `[entity.X.refs]` |
+//! | [`rules`] | `[entity.X.allow]` |
+//! | [`condition`] | the conditions of rules and views |
+//! | [`view`] | `[view.X]` |
+//! | [`collisions`] | keys and discriminators of all records against each other |
+//! | [`pattern`] | `[pattern.X]` |
+//! | [`accept`] | `[[accept]]` |
+//! | [`shape`] | which keys a template can give |
+//!
+//! Every step works on what the steps before it could read. What was broken there is known to be
+//! broken here, so that one mistake has one diagnostic.
+
+mod accept;
+mod collisions;
+mod condition;
+mod entity;
+mod key;
+mod pattern;
+mod reference;
+mod rules;
+mod shape;
+mod table;
+mod view;
+
+use partita_core::expression::Span;
+
+use crate::codes::Code;
+use crate::design::Design;
+use crate::diagnostic::{Diagnostic, Report};
+use crate::document::{self, Name, Node, Section, Table, Text, section};
+use crate::syntax::later;
+use crate::syntax::template::is_name;
+
+/// Reads, checks and compiles a design.
+///
+/// `variables` gives the values of variables such as `TABLE_NAME` in `{TABLE_NAME | stories}`.
+/// All mistakes are reported at once; with an error there is no design. Warnings that an
+/// `[[accept]]` of the file covers are left out.
+pub fn check(
+    source: &str,
+    variables: &dyn Fn(&str) -> Option<String>,
+) -> (Option<Design>, Vec<Diagnostic>) {
+    let mut report = Report::default();
+    let file = document::read(source, &mut report);
+    let is_whole = !report.has_errors();
+    let design = compile(&file, variables, &mut report);
+    if !is_whole {
+        forget_illusions(source, &mut report);
+    }
+    let design = match report.has_errors() {
+        true => None,
+        false => design,
+    };
+    (design, report.into_diagnostics())
+}
+
+fn compile(
+    file: &Table,
+    variables: &dyn Fn(&str) -> Option<String>,
+    report: &mut Report,
+) -> Option<Design> {
+    let mut root = Section::new("the design", Span::new(0, 0), file);
+    let name = design_name(&mut root, report);
+    let about = about(&mut root, report);
+    let later_keys = index_keys(file);
+    let table = table::check(&mut root, later_keys, variables, report);
+
+    let entities: Vec<_> = named(&mut root, "entity", report)
+        .map(|(name, section)| entity::check(name, section, &table, report))
+        .collect();
+    let refs: Vec<_> = entities
+        .iter()
+        .map(|entity| reference::check(entity, &entities, report))
+        .collect();
+    let views: Vec<_> = named(&mut root, "view", report)
+        .map(|(name, section)| view::check(name, section, &table, &entities, report))
+        .collect();
+    let records = key::records(&entities, &views);
+    collisions::check(&records, &table, report);
+    let patterns: Vec<_> = named(&mut root, "pattern", report)
+        .map(|(name, section)| pattern::check(name, section, &table, &records, report))
+        .collect();
+    let accepts = root.entry("accept");
+    unknown_sections(&mut root, report);
+    accept::check(accepts, report);
+
+    let entities: Option<Vec<_>> = entities
+        .iter()
+        .zip(refs)
+        .map(|(entity, refs)| entity.compile(refs?))
+        .collect();
+    Some(Design {
+        name: name?,
+        about,
+        table: table.compile()?,
+        entities: entities?,
+        views: views
+            .iter()
+            .map(view::Draft::compile)
+            .collect::<Option<_>>()?,
+        patterns: patterns.into_iter().collect::<Option<_>>()?,
+    })
+}
+
+/// Where lines could not be read, only such mistakes count as stand in a line of their own.
+fn forget_illusions(source: &str, report: &mut Report) {
+    let line = |span: Span| document::line_of(source, span.start);
+    let is_toml = |code: Code| matches!(code, Code::Toml | Code::TomlVersion);
+    let broken: Vec<_> = report
+        .findings()
+        .iter()
+        .filter(|finding| finding.diagnostic.code == Code::Toml)
+        .map(|finding| line(finding.diagnostic.span))
+        .collect();
+    report.retain(|finding| {
+        let diagnostic = &finding.diagnostic;
+        let is_duplicate =
+            diagnostic.code == Code::DuplicateName && diagnostic.message.ends_with("section");
+        is_toml(diagnostic.code)
+            || is_duplicate
+            || (diagnostic.code.is_local() && !broken.contains(&line(diagnostic.span)))
+    });
+}
+
+fn design_name(root: &mut Section<'_>, report: &mut Report) -> Option<String> {
+    let name = root.required_text("design", "\"name\"", report).given()?;
+    // The name is the first part of the design's URLs.
+    let is_letter =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let text = name.as_str();
+    if text.is_empty() || !text.chars().all(is_letter) || text.starts_with('-') {
+        report
+            .add(
+                Code::InvalidName,
+                name.span(),
+                format!("`{text}` cannot be the name of a design, because names stand in URLs"),
+            )
+            .help("use lower-case letters, digits and hyphens");
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+fn about(section: &mut Section<'_>, report: &mut Report) -> Option<String> {
+    let text = section.text("about", report).given()?;
+    Some(text.as_str().to_owned())
+}
+
+/// The sections of one kind, such as `[entity.Story]` and `[entity.Node]`.
+fn named<'d>(
+    root: &mut Section<'d>,
+    kind: &str,
+    report: &mut Report,
+) -> std::vec::IntoIter<(&'d Name, Section<'d>)> {
+    let entries: &[(Name, Node)] = match root.entry(kind) {
+        None => &[],
+        Some((name, node)) => match section::open(kind.to_owned(), name, node, report) {
+            Some(mut section) => section.all(),
+            None => &[],
+        },
+    };
+    let mut sections = Vec::new();
+    for (name, node) in entries {
+        check_name(&name.text, name.span, report);
+        let opened = section::open(format!("{kind}.{}", name.text), name, node, report);
+        sections.extend(opened.map(|section| (name, section)));
+    }
+    sections.into_iter()
+}
+
+/// Names of entities, attributes and the like are words of the condition language.
+fn check_name(name: &str, span: Span, report: &mut Report) -> bool {
+    let problem = match name {
+        "caller" => format!("`{name}` means the one who calls, in rules"),
+        _ if is_name(name) => return true,
+        _ => format!("`{name}` is not a name"),
+    };
+    report
+        .add(Code::InvalidName, span, problem)
+        .help("use letters, digits and `_`, and no digit first");
+    false
+}
+
+fn unknown_sections(root: &mut Section<'_>, report: &mut Report) {
+    const KNOWN: [&str; 7] = [
+        "design", "about", "table", "entity", "view", "pattern", "accept",
+    ];
+    for (name, _) in root.all() {
+        let text = name.text.as_str();
+        if KNOWN.contains(&text) {
+            continue;
+        }
+        if later::SECTIONS.contains(&text) {
+            report.not_supported(name.span, &format!("`[{text}]`"));
+            continue;
+        }
+        report
+            .add(
+                Code::UnknownSection,
+                name.span,
+                format!("a design has no section or key `{text}`"),
+            )
+            .suggest(text, KNOWN);
+    }
+}
+
+/// The names of the keys of indexes. `[index]` itself gets one diagnostic; the lines that follow
+/// from it, such as `GSI1PK = "…"` in an entity, get none.
+fn index_keys(file: &Table) -> Vec<String> {
+    fn collect(node: &Node, names: &mut Vec<String>) {
+        match &node.content {
+            document::Content::Text(text) => names.push(text.as_str().to_owned()),
+            document::Content::List(list) => list.iter().for_each(|node| collect(node, names)),
+            document::Content::Table(table) => {
+                table.iter().for_each(|(_, node)| collect(node, names));
+            }
+            _ => {}
+        }
+    }
+    let mut names = Vec::new();
+    let index = file.iter().find(|(name, _)| name.text == "index");
+    if let Some((_, node)) = index {
+        collect(node, &mut names);
+    }
+    names
+}
+
+/// A text as an owned string with its place.
+fn spot(text: &Text) -> (String, Span) {
+    (text.as_str().to_owned(), text.span())
+}

@@ -1,0 +1,112 @@
+//! `[[accept]]`: warnings that the author knows of.
+
+use partita_core::expression::Span;
+
+use crate::codes::{Code, Severity};
+use crate::diagnostic::{Finding, Report};
+use crate::document::{Content, Name, Node, Section, section};
+
+/// An accepted warning.
+struct Accept {
+    code: Code,
+    at: Vec<String>,
+    span: Span,
+}
+
+/// Removes the warnings that are accepted, and warns of those that do not occur.
+pub(crate) fn check(entry: Option<&(Name, Node)>, report: &mut Report) {
+    let Some((name, node)) = entry else { return };
+    let Content::List(list) = &node.content else {
+        section::report_type(
+            report,
+            name.span,
+            "accept",
+            "`[[accept]]` sections",
+            &node.content,
+        );
+        return;
+    };
+    let accepts: Vec<_> = list.iter().filter_map(|node| read(node, report)).collect();
+    for accept in &accepts {
+        if !report
+            .findings()
+            .iter()
+            .any(|finding| accept.covers(finding))
+        {
+            let at = crate::spelling::list(&accept.at);
+            report
+                .add(
+                    Code::UnusedAccept,
+                    accept.span,
+                    format!("there is no warning `{}` at {at}", accept.code),
+                )
+                .help("leave this `[[accept]]` out");
+        }
+    }
+    report.retain(|finding| !accepts.iter().any(|accept| accept.covers(finding)));
+}
+
+impl Accept {
+    /// Whether every place is one of the warning's, and each side of the warning is named.
+    fn covers(&self, finding: &Finding) -> bool {
+        let is_one_of = |side: &Vec<String>, place: &String| side.contains(place);
+        finding.diagnostic.code == self.code
+            && !finding.sides.is_empty()
+            && finding
+                .sides
+                .iter()
+                .all(|side| self.at.iter().any(|place| is_one_of(side, place)))
+            && self
+                .at
+                .iter()
+                .all(|place| finding.sides.iter().any(|side| is_one_of(side, place)))
+    }
+}
+
+fn read(node: &Node, report: &mut Report) -> Option<Accept> {
+    let Content::Table(entries) = &node.content else {
+        section::report_type(
+            report,
+            node.span,
+            "accept",
+            "`[[accept]]` sections",
+            &node.content,
+        );
+        return None;
+    };
+    let mut section = Section::new("accept", node.span, entries);
+    let warning = section.required_text("warning", "\"prefix-overlap\"", report);
+    let code = warning.given().and_then(|warning| {
+        let code = Code::find(warning.as_str());
+        let code = code.filter(|code| code.severity() == Severity::Warning);
+        if code.is_none() {
+            let warnings = Code::ALL
+                .iter()
+                .filter(|code| code.severity() == Severity::Warning);
+            report
+                .add(
+                    Code::UnknownWarning,
+                    warning.span(),
+                    format!("there is no warning `{}`", warning.as_str()),
+                )
+                .suggest(warning.as_str(), warnings.map(|code| code.as_str()));
+        }
+        code
+    });
+    let at = section.texts("at", true, report);
+    if at.is_absent() {
+        section.missing("at", "\"entity.Story\"", report);
+    }
+    let because = section.required_text("because", "\"…\"", report);
+    section.finish(&[], &[], report);
+    because.given()?;
+    Some(Accept {
+        code: code?,
+        at: at
+            .given()?
+            .iter()
+            .map(|text| text.as_str().to_owned())
+            .collect(),
+        span: node.span,
+    })
+}

@@ -1,0 +1,111 @@
+//! All records against each other: keys that can be equal, and what tools confuse.
+
+use super::key::{Key, Record};
+use super::table;
+use crate::codes::Code;
+use crate::diagnostic::Report;
+
+pub(crate) fn check(records: &[Record<'_>], table: &table::Draft, report: &mut Report) {
+    for (index, one) in records.iter().enumerate() {
+        for two in &records[index + 1..] {
+            // Equal keys are an error, and what else the two have in common follows from it.
+            if !colliding(one, two, report) {
+                same_discriminator(one, two, report);
+            }
+        }
+    }
+    if let Some([partition, _]) = &table.keys {
+        overlapping_prefixes(records, partition, report);
+    }
+}
+
+fn colliding(one: &Record<'_>, two: &Record<'_>, report: &mut Report) -> bool {
+    let (Some((one_pk, one_sk)), Some((two_pk, two_sk))) = (one.keys.both(), two.keys.both())
+    else {
+        return false;
+    };
+    if !(one_pk.shape.may_equal(&two_pk.shape) && one_sk.shape.may_equal(&two_sk.shape)) {
+        return false;
+    }
+    // The sort key is what one would change.
+    report
+        .add(
+            Code::CollidingKeys,
+            two_sk.span,
+            format!(
+                "`{}` and `{}` can have the same key, so that one would overwrite the other",
+                one.place, two.place
+            ),
+        )
+        .help(format!(
+            "begin one sort key with a text of its own, such as `{}#`",
+            two.title().to_uppercase()
+        ))
+        .related(one_sk.span, format!("the key of `{}`", one.place));
+    true
+}
+
+fn same_discriminator(one: &Record<'_>, two: &Record<'_>, report: &mut Report) {
+    let (Some((value, one_span)), Some((other, two_span))) = (one.discriminator, two.discriminator)
+    else {
+        return;
+    };
+    if value != other {
+        return;
+    }
+    report
+        .add(
+            Code::SameDiscriminator,
+            *two_span,
+            format!(
+                "`{}` and `{}` have one discriminator, `{value}`",
+                one.place, two.place
+            ),
+        )
+        .related(*one_span, format!("that of `{}`", one.place))
+        .acceptable(vec![vec![one.place.to_owned()], vec![two.place.to_owned()]]);
+}
+
+/// Partition keys of one shape, and the places where they are written.
+struct Group<'r> {
+    key: &'r Key,
+    places: Vec<String>,
+}
+
+/// A query compares whole partition keys, but tools that look at the beginning of a key do not.
+fn overlapping_prefixes(records: &[Record<'_>], attribute: &str, report: &mut Report) {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for record in records {
+        let Some(key) = &record.keys.partition else {
+            continue;
+        };
+        let place = format!("{}.{attribute}", record.place);
+        match groups
+            .iter_mut()
+            .find(|group| group.key.shape.is_like(&key.shape))
+        {
+            Some(group) => group.places.push(place),
+            None => groups.push(Group {
+                key,
+                places: vec![place],
+            }),
+        }
+    }
+    for short in &groups {
+        for long in &groups {
+            if short.key.shape.may_begin(&long.key.shape) {
+                report
+                    .add(
+                        Code::PrefixOverlap,
+                        short.key.span,
+                        format!(
+                            "keys of `{}` begin like keys of `{}`",
+                            long.key.written, short.key.written
+                        ),
+                    )
+                    .related(long.key.span, "the longer key")
+                    .acceptable(vec![short.places.clone(), long.places.clone()]);
+            }
+        }
+    }
+}

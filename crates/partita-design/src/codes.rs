@@ -1,0 +1,145 @@
+//! Every code that a diagnostic can have, in one table.
+
+use std::fmt;
+
+/// Whether a design can be used in spite of a diagnostic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// The design cannot be used.
+    Error,
+    /// The design can be used; `[[accept]]` says that the risk is known.
+    Warning,
+}
+
+/// How far one mistake reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// It is visible in its own line, whatever the rest of the file says.
+    Line,
+    /// It is seen by comparing lines. If one of them could not be read, it may be an illusion.
+    File,
+}
+
+macro_rules! codes {
+    ($($variant:ident $text:literal $severity:ident $reach:ident $meaning:literal)*) => {
+        /// What kind of mistake or risk a diagnostic reports.
+        ///
+        /// Its text is stable: it stands in `[[accept]]`, in scripts and in the documentation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = $meaning] $variant,)*
+        }
+
+        impl Code {
+            /// All codes, in the order of this table.
+            pub const ALL: &'static [Code] = &[$(Code::$variant),*];
+
+            /// The code as users see it, such as `unknown-attribute`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$variant => $text,)* }
+            }
+
+            /// How bad it is.
+            pub fn severity(self) -> Severity {
+                match self { $(Code::$variant => Severity::$severity,)* }
+            }
+
+            /// What it means, in one line.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Code::$variant => $meaning,)* }
+            }
+
+            fn reach(self) -> Reach {
+                match self { $(Code::$variant => Reach::$reach,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    // The file.
+    Toml                 "toml"                  Error   Line "The file is not TOML."
+    TomlVersion          "toml-version"          Error   Line "The syntax is newer than TOML 1.0."
+    UnknownSection       "unknown-section"       Error   Line "There is no section of this name."
+    UnknownKey           "unknown-key"           Error   File "The section has no key of this name."
+    MissingKey           "missing-key"           Error   File "The section needs a key that is not there."
+    NeedlessKey          "needless-key"          Error   File "The key has no effect beside the others of its section."
+    WrongType            "wrong-type"            Error   Line "The value is of another type than the key takes."
+    UnknownWord          "unknown-word"          Error   Line "The place takes one of a few words, and this is none of them."
+    NotSupported         "not-supported"         Error   Line "The language has this, but this version of Partita does not know it yet."
+    InvalidName          "invalid-name"          Error   Line "The name has characters that names do not have, or means something else."
+    DuplicateName        "duplicate-name"        Error   File "Two things have one name."
+    OutOfRange           "out-of-range"          Error   Line "The number is too small or too large."
+
+    // The table.
+    MissingVariable      "missing-variable"      Error   Line "A variable has neither a value nor a default."
+    TableName            "table-name"            Error   Line "DynamoDB does not take this name for a table."
+
+    // Templates.
+    TemplateSyntax       "template-syntax"       Error   Line "The template cannot be read."
+    AdjacentPlaceholders "adjacent-placeholders" Error   Line "Nothing tells where one value in a key ends and the next begins."
+    UnknownAttribute     "unknown-attribute"     Error   File "There is no attribute of this name."
+    OptionalKeyPart      "optional-key-part"     Error   File "A part of a key may be missing."
+    ChangingKeyPart      "changing-key-part"     Error   File "A part of an identity would change with every write."
+    KeyPartType          "key-part-type"         Error   File "A value of this type cannot stand in a key."
+    UnpaddedNumber       "unpadded-number"       Warning File "A number in a sort key sorts as text: 10 before 9."
+    CollidingKeys        "colliding-keys"        Error   File "Two records can have the same key."
+    PrefixOverlap        "prefix-overlap"        Warning File "One partition key can be the beginning of another."
+    SameDiscriminator    "same-discriminator"    Warning File "Two records have one discriminator."
+
+    // Entities.
+    AttributeSyntax      "attribute-syntax"      Error   Line "The line of an attribute cannot be read."
+    ValueType            "value-type"            Error   Line "A default or computed value is not of the attribute's type."
+    CannotGenerate       "cannot-generate"       Error   Line "Values of this type cannot be generated."
+    ConflictingClauses   "conflicting-clauses"   Error   Line "Two parts of an attribute's line exclude each other."
+    LostAttribute        "lost-attribute"        Error   File "The value would be stored nowhere."
+    SoftDeleteFlag       "soft-delete-flag"      Error   File "The flag of a soft delete must be `bool default false`."
+    RefSyntax            "ref-syntax"            Error   Line "The line of a reference cannot be read."
+    UnknownRecord        "unknown-record"        Error   File "There is no entity or view of this name."
+    UnboundPart          "unbound-part"          Error   File "A reference does not say where a part of its target's identity comes from."
+    UnknownPart          "unknown-part"          Error   File "The identity of a reference's target has no part of this name."
+    ConditionSyntax      "condition-syntax"      Error   Line "The condition cannot be read."
+    ComparisonType       "comparison-type"       Error   File "The comparison can never hold, because the types differ."
+    NoSuchOperation      "no-such-operation"     Error   File "The rule is for an operation that the entity does not have."
+    ClosedEntity         "closed-entity"         Warning File "An entity has no rules, so nobody may use it."
+
+    // Views.
+    KeyOnlyKept          "key-only-kept"         Error   File "A view cannot copy what is not stored."
+    IncompleteViewKey    "incomplete-view-key"   Error   File "Two items would share one record of a view."
+    UnreadableView       "unreadable-view"       Error   File "The rule for reading needs an attribute that the view does not have."
+
+    // Patterns.
+    PatternSyntax        "pattern-syntax"        Error   Line "The key condition of a pattern cannot be read."
+    NotAKey              "not-a-key"             Error   File "The key condition names an attribute that is no key of the table."
+    UnservedPattern      "unserved-pattern"      Error   File "No record has keys that the pattern could find."
+    CutPrefix            "cut-prefix"            Error   Line "A prefix ends inside a part of the key."
+    UnnamedRecord        "unnamed-record"        Error   File "The pattern finds records that `returns` does not name."
+    ImpossibleReturn     "impossible-return"     Error   File "The pattern never finds what `returns` names."
+    ParameterType        "parameter-type"        Error   File "A parameter stands for values of different types."
+    SortType             "sort-type"             Error   File "Values of this type have no order."
+    SortWithoutWhole     "sort-without-whole"    Error   File "The result can be ordered only when all of it is read."
+
+    // Accepted warnings.
+    UnknownWarning       "unknown-warning"       Error   Line "There is no warning of this name."
+    UnusedAccept         "unused-accept"         Warning File "An accepted warning that does not occur."
+}
+
+impl Code {
+    /// The code that is written so.
+    pub fn find(text: &str) -> Option<Code> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == text)
+    }
+
+    /// Whether the mistake is visible in its own line, so that it counts even when other lines
+    /// could not be read.
+    pub(crate) fn is_local(self) -> bool {
+        self.reach() == Reach::Line
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,213 @@
+//! A TOML file as a tree in which everything knows its place.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`text`] | [`Text`]: a string whose every byte knows where it stands in the file |
+//! | [`section`] | [`Section`]: a table, read key by key until none is left over |
+
+pub(crate) mod section;
+pub(crate) mod text;
+
+use partita_core::expression::Span;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::codes::Code;
+use crate::diagnostic::Report;
+pub(crate) use section::{Field, Section};
+pub(crate) use text::Text;
+
+/// A key and its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    pub(crate) text: String,
+    pub(crate) span: Span,
+}
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) content: Content,
+    pub(crate) span: Span,
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Text(Text),
+    /// `None` is a number that 64 bits do not hold.
+    Integer(Option<i64>),
+    Bool(bool),
+    List(Vec<Node>),
+    Table(Table),
+    /// A float or a time, which no key of a design takes.
+    Other(&'static str),
+}
+
+/// A table, in the order of the file.
+pub(crate) type Table = Vec<(Name, Node)>;
+
+impl Content {
+    /// What it is, with its article.
+    pub(crate) fn describe(&self) -> &'static str {
+        match self {
+            Content::Text(_) => "a string",
+            Content::Integer(_) => "an integer",
+            Content::Bool(_) => "a boolean",
+            Content::List(_) => "a list",
+            Content::Table(_) => "a table",
+            Content::Other(what) => what,
+        }
+    }
+}
+
+/// Reads a file; what is not TOML is reported, and what can be read beside it is returned.
+pub(crate) fn read(source: &str, report: &mut Report) -> Table {
+    let (root, errors) = DeTable::parse_recoverable(source);
+    let mut lines_seen = Vec::new();
+    for error in errors {
+        let span = error.span().unwrap_or(source.len()..source.len());
+        let span = within(source, Span::from(span));
+        // After its first error on a line the parser guesses, and what it guesses is noise.
+        let line = line_of(source, span.start);
+        if !lines_seen.contains(&line) {
+            lines_seen.push(line);
+            report_toml(source, error.message(), span, report);
+        }
+    }
+    table(source, root.get_ref(), report)
+}
+
+/// The number of the line, from 0.
+pub(crate) fn line_of(source: &str, offset: usize) -> usize {
+    let before = source.as_bytes().iter().take(offset);
+    before.filter(|byte| **byte == b'\n').count()
+}
+
+fn report_toml(source: &str, message: &str, span: Span, report: &mut Report) {
+    let written = source.get(span.start..span.end).unwrap_or_default();
+    if message == "duplicate key" {
+        report
+            .add(
+                Code::DuplicateName,
+                span,
+                format!("`{written}` is written twice in this section"),
+            )
+            .help("keep one of the two");
+        return;
+    }
+    let mut letters = message.chars();
+    let sentence = match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => String::new(),
+    };
+    report.add(Code::Toml, span, sentence);
+}
+
+/// The span, moved into the text and onto the borders of characters.
+fn within(source: &str, span: Span) -> Span {
+    let start = source.floor_char_boundary(span.start.min(source.len()));
+    let end = source.ceil_char_boundary(span.end.clamp(start, source.len()));
+    Span::new(start, end)
+}
+
+fn table(source: &str, entries: &DeTable<'_>, report: &mut Report) -> Table {
+    let entries = entries.iter().map(|(key, value)| {
+        let name = Name {
+            text: key.get_ref().to_string(),
+            span: within(source, key.span().into()),
+        };
+        (name, node(source, value, report))
+    });
+    entries.collect()
+}
+
+fn node(source: &str, value: &Spanned<DeValue<'_>>, report: &mut Report) -> Node {
+    let span = within(source, value.span().into());
+    let content = match value.get_ref() {
+        DeValue::String(text) => {
+            let (text, newer) = Text::new(source, span, text);
+            for escape in newer {
+                report
+                    .add(
+                        Code::TomlVersion,
+                        escape,
+                        "this escape came with TOML 1.1, and designs are TOML 1.0",
+                    )
+                    .help("write `\\u00` and two digits");
+            }
+            Content::Text(text)
+        }
+        DeValue::Integer(number) => {
+            Content::Integer(i64::from_str_radix(number.as_str(), number.radix()).ok())
+        }
+        DeValue::Boolean(truth) => Content::Bool(*truth),
+        DeValue::Float(_) => Content::Other("a float"),
+        DeValue::Datetime(_) => Content::Other("a time"),
+        DeValue::Array(list) => {
+            let elements = list.iter().map(|element| node(source, element, report));
+            Content::List(elements.collect())
+        }
+        DeValue::Table(entries) => {
+            let entries = table(source, entries, report);
+            refuse_newer_inline_table(source, span, &entries, report);
+            Content::Table(entries)
+        }
+    };
+    Node { content, span }
+}
+
+/// TOML 1.0 writes an inline table on one line and without a comma after the last value.
+///
+/// Between the values of such a table stand only keys, signs and comments, so that the gaps tell.
+fn refuse_newer_inline_table(source: &str, span: Span, entries: &Table, report: &mut Report) {
+    if !source[span.start..span.end].starts_with('{') {
+        return;
+    }
+    let mut values = Vec::new();
+    leaves(entries, &mut values);
+    let mut from = span.start;
+    let mut newline = None;
+    for value in &values {
+        newline = newline.or_else(|| find(source, from, value.start, '\n'));
+        from = from.max(value.end);
+    }
+    let newline = newline.or_else(|| find(source, from, span.end, '\n'));
+    let comma = find(source, from, span.end, ',').filter(|_| !values.is_empty());
+    let (at, what) = match (newline, comma) {
+        (Some(_), _) => (span, "an inline table over several lines"),
+        (None, Some(at)) => (
+            Span::new(at, at + 1),
+            "a comma after the last value of an inline table",
+        ),
+        (None, None) => return,
+    };
+    report.add(
+        Code::TomlVersion,
+        at,
+        format!("{what} came with TOML 1.1, and designs are TOML 1.0"),
+    );
+}
+
+/// The places of the values, also of those with dotted keys, in the order of the file.
+fn leaves(entries: &Table, values: &mut Vec<Span>) {
+    for (_, node) in entries {
+        match &node.content {
+            // A table that only a dotted key made has the place of that key.
+            Content::Table(inner) if !inner.is_empty() => {
+                leaves(inner, values);
+                values.push(node.span);
+            }
+            _ => values.push(node.span),
+        }
+    }
+    values.sort_by_key(|span| span.start);
+}
+
+fn find(source: &str, start: usize, end: usize, wanted: char) -> Option<usize> {
+    let gap = source.get(start..end)?;
+    gap.find(wanted).map(|at| start + at)
+}
+
+#[cfg(test)]
+mod tests;

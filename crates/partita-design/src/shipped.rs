@@ -1,0 +1,25 @@
+//! The designs that ship with Partita, embedded.
+
+/// A shipped design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shipped {
+    /// Its name, by which commands find it.
+    pub name: &'static str,
+    /// Its file.
+    pub source: &'static str,
+}
+
+const SHIPPED: &[Shipped] = &[Shipped {
+    name: "stories",
+    source: include_str!("../../../designs/stories/stories.toml"),
+}];
+
+/// All shipped designs.
+pub fn all() -> &'static [Shipped] {
+    SHIPPED
+}
+
+/// The shipped design of that name.
+pub fn find(name: &str) -> Option<&'static Shipped> {
+    SHIPPED.iter().find(|design| design.name == name)
+}

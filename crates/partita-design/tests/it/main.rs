@@ -1,0 +1,3 @@
+//! Integration tests of the design language.
+
+mod stories;
