@@ -50,7 +50,7 @@ impl Hash for Span {
 }
 
 /// One step from a value into a part of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
     /// `.name`, into a map.
     Field(String),

@@ -112,28 +112,27 @@ impl Update {
     pub fn apply(&self, item: &mut Item) -> Result<(), UpdateError> {
         let before = &*item;
         let mut writes = Vec::new();
+        let mut removals: Vec<_> = self.remove.iter().collect();
         for (path, value) in &self.set {
-            writes.push((path, Some(value.evaluate(before)?)));
+            writes.push((path, value.evaluate(before)?));
         }
         for (path, value) in &self.add {
-            writes.push((path, Some(sum(path.find(before), value)?)));
+            writes.push((path, sum(path.find(before), value)?));
         }
         for (path, value) in &self.delete {
-            writes.push((path, difference(path.find(before), value)?));
-        }
-        let mut after = before.clone();
-        for (path, value) in writes {
-            match value {
-                Some(value) => write(&mut after, path, value)?,
-                None => erase(&mut after, path)?,
+            match difference(path.find(before), value)? {
+                Some(rest) => writes.push((path, rest)),
+                None => removals.push(path),
             }
         }
-        // Later elements go first, so that the positions of the earlier ones stay true.
-        let mut removals: Vec<_> = self.remove.iter().collect();
-        removals.sort_by_key(|path| match path.steps.last() {
-            Some(Step::Index(index)) => std::cmp::Reverse(*index),
-            _ => std::cmp::Reverse(0),
-        });
+        let mut after = before.clone();
+        // From the front of a list to its end, so that elements beyond the end arrive in order.
+        writes.sort_by(|(one, _), (two, _)| one.steps.cmp(&two.steps));
+        for (path, value) in writes {
+            write(&mut after, path, value)?;
+        }
+        // From the end to the front, so that the positions of earlier elements stay true.
+        removals.sort_by(|one, two| two.steps.cmp(&one.steps));
         for path in removals {
             erase(&mut after, path)?;
         }
