@@ -26,7 +26,7 @@ impl Renderer {
 
     /// The text of a condition or filter.
     pub fn condition(&mut self, condition: &Condition) -> String {
-        match condition {
+        match bare(condition) {
             Condition::All(parts) => self.joined(parts, " AND "),
             Condition::Any(parts) => self.joined(parts, " OR "),
             Condition::Not(inner) => format!("NOT ({})", self.condition(inner)),
@@ -127,7 +127,7 @@ impl Renderer {
     fn joined(&mut self, parts: &[Condition], word: &str) -> String {
         let texts: Vec<_> = parts
             .iter()
-            .map(|part| match part {
+            .map(|part| match bare(part) {
                 // DynamoDB refuses redundant parentheses, so only these two get them.
                 Condition::All(_) | Condition::Any(_) => format!("({})", self.condition(part)),
                 _ => self.condition(part),
@@ -207,5 +207,13 @@ impl Renderer {
         let placeholder = format!(":v{}", self.values.len());
         self.values.insert(placeholder.clone(), value.clone());
         placeholder
+    }
+}
+
+/// The condition without lists of one around it; they would become redundant parentheses.
+fn bare(condition: &Condition) -> &Condition {
+    match condition {
+        Condition::All(parts) | Condition::Any(parts) if parts.len() == 1 => bare(&parts[0]),
+        _ => condition,
     }
 }

@@ -122,6 +122,20 @@ fn key_conditions() {
     }
 }
 
+#[test]
+fn lists_of_one_get_no_parentheses() {
+    let exists = |name: &str| Condition::Exists(Path::attribute(name));
+    let either = Condition::Any(vec![exists("a"), exists("b")]);
+    let wrapped = Condition::Any(vec![Condition::All(vec![either])]);
+    let render = |condition: &Condition| Renderer::default().condition(condition);
+    let text = "attribute_exists(#n0) OR attribute_exists(#n1)";
+    assert_eq!(render(&wrapped), text);
+    let not = Condition::Not(Box::new(wrapped.clone()));
+    assert_eq!(render(&not), format!("NOT ({text})"));
+    let both = Condition::All(vec![wrapped, exists("a")]);
+    assert_eq!(render(&both), format!("({text}) AND attribute_exists(#n0)"));
+}
+
 fn any_path() -> impl Strategy<Value = Path> {
     let step = prop_oneof![
         "[a-z-]{1,3}".prop_map(Step::Field),
