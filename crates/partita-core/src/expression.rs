@@ -10,10 +10,12 @@
 //! | `token`, `parser` | text to tokens, and what every grammar needs of them |
 //! | `path` | [`Path`]: where a value stands inside an item |
 //! | `condition` | [`Condition`] and its evaluation over a [`Scope`] |
+//! | `check` | what is wrong with a condition, whatever item it meets |
 //! | `key_condition` | [`KeyCondition`]: what a query asks of the keys |
 //! | `update` | [`Update`] and its application to an item |
 //! | `render` | trees back to text with placeholders |
 
+mod check;
 mod condition;
 mod key_condition;
 mod parser;

@@ -136,6 +136,43 @@ fn lists_of_one_get_no_parentheses() {
     assert_eq!(render(&both), format!("({text}) AND attribute_exists(#n0)"));
 }
 
+#[test]
+fn conditions_that_make_no_sense() {
+    let check = |text| Condition::parse(text, &Bindings::Literals).unwrap().check();
+    for text in [
+        "a = b AND a = 1",
+        "5 = 5",
+        "size(a) = size(a)",
+        "size(a) < 'x'",
+        "a = true",
+        "a BETWEEN 1 AND 1",
+        "a BETWEEN b AND b",
+        "a IN (1, 1, null)",
+        "begins_with(a, b)",
+        "contains(a, null)",
+    ] {
+        assert_eq!(check(text), Ok(()), "{text}");
+    }
+    for text in [
+        "a = a",
+        "b = 1 OR NOT (a = a)",
+        "a < true",
+        "null >= a",
+        "a BETWEEN 2 AND 1",
+        "a BETWEEN 'b' AND 'a'",
+        "a BETWEEN 1 AND 'a'",
+        "a BETWEEN true AND b",
+        "a BETWEEN b AND a",
+        "a IN (1, a)",
+        "begins_with(a, 1)",
+        "begins_with(a, a)",
+        "begins_with(size(a), 'x')",
+        "contains(a, a)",
+    ] {
+        assert!(check(text).is_err(), "{text}");
+    }
+}
+
 fn any_path() -> impl Strategy<Value = Path> {
     let step = prop_oneof![
         "[a-z-]{1,3}".prop_map(Step::Field),
