@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use partita_core::{Map, Value};
 use partita_design::design::{Attribute, Entity, Source, Table};
+use partita_design::template::part_text;
 use partita_design::time;
+use partita_design::types::AttributeType;
 
 use crate::error::{Fault, PlanError};
 
@@ -89,13 +91,13 @@ impl Input<'_> {
                 };
                 continue;
             };
-            self.check(attribute, Some(&value), &mut faults);
             match value {
                 Value::Null if attribute.optional => {
                     changes.remove.insert(name);
                 }
                 Value::Null => faults.push(Fault::new(&name, "is required and cannot be removed")),
                 value => {
+                    self.check(attribute, Some(&value), &mut faults);
                     changes.set.insert(name, value);
                 }
             }
@@ -133,15 +135,14 @@ impl Input<'_> {
         let mut identity = Map::new();
         let mut faults = Vec::new();
         for (part, text) in expected.iter().zip(parts) {
-            let attribute = self.entity.attribute(&part.attribute);
-            match attribute.map(|attribute| attribute.kind.from_text(text)) {
-                Some(Ok(value)) => {
+            let Some(attribute) = self.entity.attribute(&part.attribute) else {
+                continue;
+            };
+            match key_part(&part.name, &attribute.kind, text) {
+                Ok(value) => {
                     identity.insert(part.attribute.clone(), value);
                 }
-                Some(Err(expected)) => {
-                    faults.push(Fault::new(&part.name, format!("must be {expected}")));
-                }
-                None => faults.push(Fault::new(&part.name, "is not an attribute")),
+                Err(fault) => faults.push(fault),
             }
         }
         refuse(faults)?;
@@ -169,6 +170,11 @@ impl Input<'_> {
         named
     }
 
+    fn is_identity(&self, name: &str) -> bool {
+        let mut identity = self.entity.identity.iter();
+        identity.any(|part| part.attribute == name)
+    }
+
     fn is_reserved(&self, name: &str) -> bool {
         let table = self.table;
         name == table.partition
@@ -189,6 +195,10 @@ impl Input<'_> {
         } else if *value != Value::Null || !attribute.optional {
             if let Err(expected) = attribute.kind.check(value) {
                 faults.push(Fault::new(name, format!("must be {expected}")));
+            } else if self.is_identity(name)
+                && let Err(error) = part_text(name, value)
+            {
+                faults.push(error.into());
             }
         }
     }
@@ -209,6 +219,15 @@ impl Input<'_> {
 /// A null stands for a missing value, unless it is one that the type accepts.
 fn is_left_out(attribute: &Attribute, value: Option<&Value>) -> bool {
     value == Some(&Value::Null) && attribute.kind.check(&Value::Null).is_err()
+}
+
+/// A part of a key that a path or a query spells.
+pub(crate) fn key_part(name: &str, kind: &AttributeType, text: &str) -> Result<Value, Fault> {
+    let value = kind
+        .from_text(text)
+        .map_err(|expected| Fault::new(name, format!("must be {expected}")))?;
+    part_text(name, &value)?;
+    Ok(value)
 }
 
 fn refuse(faults: Vec<Fault>) -> Result<(), PlanError> {

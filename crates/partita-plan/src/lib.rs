@@ -21,7 +21,7 @@
 //! use partita_plan::{Answer, Caller, Operation, Partita, Surroundings};
 //! use partita_store::ModelStore;
 //!
-//! let (design, _) = partita_design::check(partita_design::shipped::find("stories").unwrap(), &|_| None);
+//! let (design, _) = partita_design::check(partita_design::shipped::find("stories").unwrap().source, &|_| None);
 //! let partita = Partita::open(design.unwrap(), Arc::new(ModelStore::default()), Surroundings::default()).await?;
 //!
 //! let ann = Caller::user("ann");

@@ -16,6 +16,7 @@ use partita_store::request::{ItemAddress, Page, Query};
 use crate::access::{Subject, Verdict};
 use crate::cursor::{Position, Question};
 use crate::error::{Fault, PlanError};
+use crate::input::key_part;
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::Partita;
 use crate::record::Blueprint;
@@ -88,15 +89,15 @@ fn typed(
     let mut values = Map::new();
     for parameter in &pattern.parameters {
         let name = &parameter.name;
-        match parameters
-            .get(name)
-            .map(|text| parameter.kind.from_text(text))
-        {
-            Some(Ok(value)) => {
+        let Some(text) = parameters.get(name) else {
+            faults.push(Fault::new(name, "is required"));
+            continue;
+        };
+        match key_part(name, &parameter.kind, text) {
+            Ok(value) => {
                 values.insert(name.clone(), value);
             }
-            Some(Err(expected)) => faults.push(Fault::new(name, format!("must be {expected}"))),
-            None => faults.push(Fault::new(name, "is required")),
+            Err(fault) => faults.push(fault),
         }
     }
     for name in parameters.keys() {

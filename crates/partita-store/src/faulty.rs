@@ -2,10 +2,14 @@
 //!
 //! Amazon raises conflicts on overlapping transactions, throttles, and loses answers on the way
 //! back. The model and the engine do none of this by themselves; wrapped in a [`FaultyStore`]
-//! they do, at given rates and from a given seed.
+//! they do, at given rates and from a given seed. It also makes every operation give up its
+//! turn a few times, so that tasks interleave on a single thread, and the same seed replays the
+//! same interleaving.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Poll;
 
 use async_trait::async_trait;
 use partita_core::Item;
@@ -79,7 +83,8 @@ impl FaultyStore {
         fate
     }
 
-    fn read_passes(&self) -> StoreResult<()> {
+    async fn read_passes(&self) -> StoreResult<()> {
+        self.give_way().await;
         if self.roll().0 < self.faults.throttle {
             self.injected.fetch_add(1, Ordering::Relaxed);
             return Err(StoreError::Throttled);
@@ -88,11 +93,30 @@ impl FaultyStore {
     }
 
     fn roll(&self) -> (f64, bool) {
-        let mut random = self
-            .random
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut random = self.random();
         (random.f64(), random.bool())
+    }
+
+    fn random(&self) -> MutexGuard<'_, fastrand::Rng> {
+        self.random
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Lets other tasks run first, none to three times.
+    async fn give_way(&self) {
+        let times = self.random().u8(0..4);
+        for _ in 0..times {
+            let mut waited = false;
+            poll_fn(|context| {
+                if std::mem::replace(&mut waited, true) {
+                    return Poll::Ready(());
+                }
+                context.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+        }
     }
 
     async fn write<T>(
@@ -100,6 +124,7 @@ impl FaultyStore {
         conflict: StoreError,
         write: impl Future<Output = StoreResult<T>>,
     ) -> StoreResult<T> {
+        self.give_way().await;
         match self.fate_of_write() {
             Fate::Normal => write.await,
             Fate::Conflict => Err(conflict),
@@ -128,22 +153,22 @@ impl Store for FaultyStore {
     }
 
     async fn get_item(&self, request: GetItem) -> StoreResult<Option<Item>> {
-        self.read_passes()?;
+        self.read_passes().await?;
         self.inner.get_item(request).await
     }
 
     async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Vec<BatchGot>> {
-        self.read_passes()?;
+        self.read_passes().await?;
         self.inner.batch_get_item(request).await
     }
 
     async fn query(&self, request: Query) -> StoreResult<Page> {
-        self.read_passes()?;
+        self.read_passes().await?;
         self.inner.query(request).await
     }
 
     async fn scan(&self, request: Scan) -> StoreResult<Page> {
-        self.read_passes()?;
+        self.read_passes().await?;
         self.inner.scan(request).await
     }
 

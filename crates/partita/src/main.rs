@@ -1,2 +1,42 @@
-//! .
-fn main() {}
+//! The binary: flags, wiring and exit codes.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `cli` | the command line |
+//! | `source` | a design by its file or its shipped name |
+//! | `secret_file` | the installation's secret: found or made |
+//! | `serve` | the server: store, designs, listener, signals |
+//! | `inspect` | `check` and `keys` |
+//! | `token` | `token` |
+
+mod cli;
+mod inspect;
+mod secret_file;
+mod serve;
+mod source;
+mod token;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    cli.start_log();
+    let result = match cli.command {
+        Command::Serve(flags) => serve::run(flags),
+        Command::Check(flags) => inspect::check(&flags),
+        Command::Keys(flags) => inspect::keys(&flags),
+        Command::Token(flags) => token::run(&flags),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            // Nothing can be done about a closed standard error.
+            let _ = writeln!(std::io::stderr(), "partita: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

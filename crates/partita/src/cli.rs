@@ -1,0 +1,174 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+/// Write a single-table design once. Partita runs it.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// What is logged to standard error: a level, or a filter such as `partita_api=debug`
+    #[arg(long, global = true, env = "PARTITA_LOG", default_value = "info")]
+    log: String,
+
+    /// The form of the log
+    #[arg(
+        long,
+        global = true,
+        env = "PARTITA_LOG_FORMAT",
+        default_value = "text"
+    )]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve designs as a REST API
+    Serve(ServeFlags),
+    /// Show every mistake and risk in a design; exit 1 on errors
+    Check(CheckFlags),
+    /// Print the keys of an item, given its attributes as JSON on standard input
+    Keys(KeysFlags),
+    /// Print a bearer token for a user of a design
+    Token(TokenFlags),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeFlags {
+    /// Files or names of shipped designs; all shipped ones if none is given
+    #[arg(value_name = "DESIGN")]
+    pub(crate) designs: Vec<String>,
+
+    /// The address to listen on; one that others can reach needs a secret of your own
+    #[arg(long, env = "PARTITA_LISTEN", default_value = "127.0.0.1:8000")]
+    pub(crate) listen: SocketAddr,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretFlags,
+
+    /// Where items are kept
+    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
+    pub(crate) store: StoreKind,
+
+    /// Keep items in memory; everything is gone when the server stops
+    #[arg(long, conflicts_with = "store")]
+    pub(crate) memory: bool,
+
+    /// The endpoint of DynamoDB, if it is not Amazon's
+    #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+
+    /// The region of DynamoDB, if the environment does not name it
+    #[arg(long, env = "PARTITA_REGION")]
+    pub(crate) region: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StoreKind {
+    /// In the data directory
+    Embedded,
+    /// In Amazon DynamoDB, or at an endpoint that speaks its API
+    Dynamodb,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SecretFlags {
+    /// The data directory: items, and the secret that tokens and cursors rest on
+    #[arg(
+        long,
+        env = "PARTITA_DATA",
+        value_name = "DIR",
+        default_value = "partita-data"
+    )]
+    pub(crate) data: PathBuf,
+
+    /// A file with a secret of at least 32 bytes, instead of the one in the data directory
+    #[arg(long, env = "PARTITA_SECRET_FILE", value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VariableFlags {
+    /// The value of a variable in a design; without it the environment is asked
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) set: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeysFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// An entity or a view of the design
+    #[arg(value_name = "ENTITY")]
+    pub(crate) record: String,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// The id of the user
+    #[arg(long)]
+    pub(crate) user: String,
+
+    /// The role of the user
+    #[arg(long)]
+    pub(crate) role: Option<String>,
+
+    /// How long the token is good for
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+    pub(crate) lifetime: u32,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretFlags,
+}
+
+impl Cli {
+    /// Logs go to standard error, because standard output belongs to the commands' answers.
+    pub(crate) fn start_log(&self) {
+        let filter = EnvFilter::try_new(&self.log).unwrap_or_else(|_| EnvFilter::new("info"));
+        let log = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr);
+        match self.log_format {
+            LogFormat::Text => log.init(),
+            LogFormat::Json => log.json().init(),
+        }
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}

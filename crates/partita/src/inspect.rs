@@ -1,0 +1,67 @@
+//! `partita check` and `partita keys`.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, anyhow};
+use partita_core::{Map, plain};
+use partita_design::design::RecordName;
+use partita_design::{Design, Severity};
+use serde_json::Value as Json;
+
+use crate::cli::{CheckFlags, KeysFlags};
+use crate::source::Source;
+
+/// Shows every mistake and risk in a design.
+pub(crate) fn check(flags: &CheckFlags) -> Result<ExitCode> {
+    let source = Source::find(&flags.design)?;
+    let (_, diagnostics) = source.check(&flags.variables);
+    source.show(&diagnostics)?;
+    let of = |severity| {
+        diagnostics
+            .iter()
+            .filter(|found| found.severity == severity)
+            .count()
+    };
+    let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+    writeln!(
+        std::io::stdout(),
+        "{}: {errors} errors, {warnings} warnings",
+        source.name
+    )?;
+    Ok(match errors {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+/// Prints the keys that attributes on standard input give.
+pub(crate) fn keys(flags: &KeysFlags) -> Result<ExitCode> {
+    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
+    let mut input = String::new();
+    std::io::stdin().read_to_string(&mut input)?;
+    let attributes = serde_json::from_str(&input)
+        .context("standard input must be a JSON object of attributes")?;
+    let attributes = plain::map_from_json(attributes)?;
+    let keys = record_keys(&design, &flags.record, &attributes)?;
+    writeln!(std::io::stdout(), "{keys:#}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The keys of an entity's or a view's record; none while a view's condition does not hold.
+fn record_keys(design: &Design, record: &str, attributes: &Map) -> Result<Json> {
+    let entity = design.view(record).map_or(record, |view| &view.of);
+    let records = partita_design::keys(design, entity, attributes).map_err(|faults| {
+        let sentences: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        anyhow!(sentences.join("\n"))
+    })?;
+    let named = |name: &RecordName| match name {
+        RecordName::Entity(name) | RecordName::View(name) => name == record,
+    };
+    let found = records.into_iter().find(|keys| named(&keys.record));
+    let keys = found.map(|found| found.keys).unwrap_or_default();
+    Ok(keys
+        .into_iter()
+        .map(|(name, text)| (name, Json::from(text)))
+        .collect())
+}

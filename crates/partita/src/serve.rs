@@ -1,0 +1,178 @@
+//! The server: store, designs, listener, signals.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use partita_api::{App, Limits, Secret, Tokens};
+use partita_design::shipped;
+use partita_engine::EngineStore;
+use partita_plan::{Partita, Patience, Surroundings};
+use partita_store::surroundings::{SystemClock, SystemEntropy};
+use partita_store::{ModelStore, Store};
+use tokio::net::TcpListener;
+use tracing::warn;
+
+use crate::cli::{ServeFlags, StoreKind};
+use crate::secret_file;
+use crate::source::Source;
+
+/// Serves until it is told to stop.
+pub(crate) fn run(flags: ServeFlags) -> Result<ExitCode> {
+    check_safety(&flags)?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    runtime.block_on(serve(flags))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(flags: ServeFlags) -> Result<()> {
+    let secret = secret_file::load(&flags.secret)?;
+    let store = open_store(&flags).await?;
+    let designs = open_designs(&flags, &secret, &store).await?;
+    let names: Vec<String> = designs
+        .iter()
+        .map(|open| open.design().name.clone())
+        .collect();
+    let tokens = Tokens::new(&secret, Arc::new(SystemClock));
+    let app = App::new(
+        designs,
+        tokens,
+        Arc::new(SystemClock),
+        Arc::new(SystemEntropy),
+    );
+    let listener = TcpListener::bind(flags.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", flags.listen))?;
+    announce(&flags, listener.local_addr()?, &names);
+    partita_api::serve(listener, app.router(), Limits::default(), stop_signal()?).await?;
+    Ok(())
+}
+
+/// What others can reach needs a secret that somebody chose to share.
+fn check_safety(flags: &ServeFlags) -> Result<()> {
+    let has_secret = flags.secret.secret_file.is_some();
+    if !flags.listen.ip().is_loopback() && !has_secret {
+        bail!(
+            "{} can be reached from other machines: give a secret with --secret-file, or listen on 127.0.0.1",
+            flags.listen
+        );
+    }
+    if flags.store == StoreKind::Dynamodb && !has_secret {
+        bail!(
+            "several servers may share a DynamoDB table, so they must share a secret: give one with --secret-file"
+        );
+    }
+    Ok(())
+}
+
+async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
+    if flags.memory {
+        return Ok(Arc::new(ModelStore::default()));
+    }
+    match flags.store {
+        StoreKind::Embedded => {
+            let directory = flags.secret.data.join("store");
+            let store = EngineStore::open(&directory, Arc::new(SystemClock))
+                .with_context(|| format!("cannot open the store in {}", directory.display()))?;
+            Ok(Arc::new(store))
+        }
+        StoreKind::Dynamodb => connect(flags).await,
+    }
+}
+
+#[cfg(feature = "dynamodb")]
+async fn connect(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
+    let config = partita_remote::RemoteConfig {
+        endpoint: flags.endpoint.clone(),
+        region: flags.region.clone(),
+    };
+    Ok(Arc::new(
+        partita_remote::RemoteStore::connect(config).await?,
+    ))
+}
+
+#[cfg(not(feature = "dynamodb"))]
+async fn connect(_: &ServeFlags) -> Result<Arc<dyn Store>> {
+    bail!(
+        "this build has no DynamoDB client; build it with `cargo build --release --features dynamodb`"
+    )
+}
+
+async fn open_designs(
+    flags: &ServeFlags,
+    secret: &Secret,
+    store: &Arc<dyn Store>,
+) -> Result<Vec<Partita>> {
+    let named = flags.designs.iter().map(String::as_str);
+    let shipped = shipped::all().iter().map(|shipped| shipped.name);
+    let wanted: Vec<&str> = match flags.designs.is_empty() {
+        true => shipped.collect(),
+        false => named.collect(),
+    };
+    let mut open: Vec<Partita> = Vec::new();
+    for wanted in wanted {
+        let design = Source::find(wanted)?.compile(&flags.variables)?;
+        let name = design.name.clone();
+        if open.iter().any(|other| other.design().name == name) {
+            bail!("two of the designs are called `{name}`");
+        }
+        let surroundings = Surroundings {
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+            cursor_key: secret.cursor_key(),
+            patience: Patience::default(),
+        };
+        let partita = Partita::open(design, store.clone(), surroundings)
+            .await
+            .with_context(|| format!("cannot open the design `{name}`"))?;
+        open.push(partita);
+    }
+    Ok(open)
+}
+
+/// Says where everything is. This is the answer of the command, so it goes to standard output;
+/// a server whose output nobody reads serves all the same.
+fn announce(flags: &ServeFlags, address: SocketAddr, names: &[String]) {
+    let place = match flags.store {
+        _ if flags.memory => "in memory only".to_owned(),
+        StoreKind::Embedded => flags.secret.data.display().to_string(),
+        StoreKind::Dynamodb => match &flags.endpoint {
+            Some(endpoint) => format!("DynamoDB at {endpoint}"),
+            None => "Amazon DynamoDB".to_owned(),
+        },
+    };
+    let mut lines = Vec::new();
+    for name in names {
+        lines.push(format!("{name:<8} http://{address}/{name}"));
+        lines.push(format!("         partita token {name} --user NAME"));
+    }
+    lines.push(format!("data     {place}\n"));
+    let mut out = std::io::stdout();
+    if let Err(error) = out
+        .write_all(lines.join("\n").as_bytes())
+        .and_then(|()| out.flush())
+    {
+        warn!(%error, "nobody can be told where the server is");
+    }
+}
+
+/// Completes at an interrupt or a request to terminate.
+fn stop_signal() -> Result<impl Future<Output = ()>> {
+    #[cfg(unix)]
+    let mut terminate = {
+        use tokio::signal::unix::{SignalKind, signal};
+        signal(SignalKind::terminate())?
+    };
+    Ok(async move {
+        #[cfg(unix)]
+        let terminated = terminate.recv();
+        #[cfg(not(unix))]
+        let terminated = std::future::pending::<Option<()>>();
+        tokio::select! {
+            _ = terminated => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+    })
+}

@@ -1,0 +1,74 @@
+//! A design by its file or its shipped name.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use partita_design::render::{Colours, render};
+use partita_design::{Design, Diagnostic, Severity, check, shipped};
+
+use crate::cli::VariableFlags;
+
+/// The text of a design, and what to call it in messages.
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+impl Source {
+    /// Reads a design: a file if there is one of that name, else a shipped one.
+    pub(crate) fn find(design: &str) -> Result<Source> {
+        let path = Path::new(design);
+        if path.is_file() {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read the design {design}"))?;
+            let name = design.to_owned();
+            return Ok(Source { name, text });
+        }
+        let Some(shipped) = shipped::find(design) else {
+            let names: Vec<_> = shipped::all().iter().map(|shipped| shipped.name).collect();
+            bail!(
+                "there is no file `{design}` and no shipped design of that name; shipped are: {}",
+                names.join(", ")
+            );
+        };
+        Ok(Source {
+            name: format!("{design}.toml"),
+            text: shipped.source.to_owned(),
+        })
+    }
+
+    /// Checks the design with variables from the command line and the environment.
+    pub(crate) fn check(&self, variables: &VariableFlags) -> (Option<Design>, Vec<Diagnostic>) {
+        check(&self.text, &|name| {
+            let set = variables.set.iter().find(|(set, _)| set == name);
+            set.map(|(_, value)| value.clone())
+                .or_else(|| std::env::var(name).ok())
+        })
+    }
+
+    /// The compiled design; its diagnostics go to standard error.
+    pub(crate) fn compile(&self, variables: &VariableFlags) -> Result<Design> {
+        let (design, diagnostics) = self.check(variables);
+        let shown: Vec<_> = match design {
+            Some(_) => Vec::new(),
+            None => diagnostics
+                .into_iter()
+                .filter(|diagnostic| diagnostic.severity == Severity::Error)
+                .collect(),
+        };
+        self.show(&shown)?;
+        design.with_context(|| format!("the design {} has {} errors", self.name, shown.len()))
+    }
+
+    /// Prints diagnostics to standard error, in colour on a terminal.
+    pub(crate) fn show(&self, diagnostics: &[Diagnostic]) -> Result<()> {
+        let mut out = std::io::stderr();
+        let colours = match out.is_terminal() {
+            true => Colours::On,
+            false => Colours::Off,
+        };
+        let text = render(&self.name, &self.text, diagnostics, colours);
+        Ok(out.write_all(text.as_bytes())?)
+    }
+}

@@ -1,0 +1,392 @@
+//! Scenarios as text: parsed here, carried out by a [`Driver`], judged line by line.
+//!
+//! `designs/stories/scenarios/README.md` describes the language.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use partita_core::{Item, plain};
+use partita_store::Store;
+use partita_store::request::Scan;
+use partita_store::surroundings::ManualClock;
+use partita_store::table::TableName;
+use serde_json::Value as Json;
+
+/// One request of a scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) caller: Option<String>,
+    pub(crate) verb: Verb,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Verb {
+    Create {
+        entity: String,
+        body: Json,
+    },
+    Get {
+        entity: String,
+        path: String,
+        deleted: bool,
+    },
+    Update {
+        entity: String,
+        path: String,
+        deleted: bool,
+        body: Json,
+    },
+    Delete {
+        entity: String,
+        path: String,
+    },
+    Restore {
+        entity: String,
+        path: String,
+    },
+    Query {
+        pattern: String,
+        parameters: BTreeMap<String, String>,
+    },
+}
+
+/// What a driver saw.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Seen {
+    Done,
+    Record(Json),
+    Page(Vec<Json>, Option<String>),
+    Refused { name: String, faults: Vec<String> },
+}
+
+/// Carries requests out: through the library, or over HTTP.
+#[async_trait::async_trait]
+pub(crate) trait Driver {
+    async fn send(&self, request: &Request) -> Seen;
+}
+
+/// Where a scenario runs.
+pub(crate) struct Stage {
+    pub(crate) driver: Box<dyn Driver>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) table: TableName,
+}
+
+pub(crate) struct Scenario {
+    pub(crate) file: String,
+    pub(crate) title: String,
+    lines: Vec<Line>,
+}
+
+struct Line {
+    number: usize,
+    text: String,
+    /// The indented lines below: one record or item each.
+    block: Vec<String>,
+}
+
+/// All scenarios of a design.
+pub(crate) fn load(design: &str) -> Vec<Scenario> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../designs")
+        .join(design)
+        .join("scenarios");
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "scenario")
+        })
+        .collect();
+    files.sort();
+    files.iter().flat_map(|file| parse(file)).collect()
+}
+
+fn parse(path: &Path) -> Vec<Scenario> {
+    let file = path.file_name().unwrap().to_string_lossy().into_owned();
+    let mut scenarios: Vec<Scenario> = Vec::new();
+    for (index, raw) in std::fs::read_to_string(path).unwrap().lines().enumerate() {
+        let number = index + 1;
+        let text = raw.trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        if let Some(title) = raw.strip_prefix("scenario ") {
+            scenarios.push(Scenario {
+                file: file.clone(),
+                title: title.trim().to_owned(),
+                lines: Vec::new(),
+            });
+            continue;
+        }
+        let scenario = scenarios
+            .last_mut()
+            .unwrap_or_else(|| panic!("{file}:{number}: a line before the first scenario"));
+        let is_block = raw.starts_with("    ");
+        match scenario.lines.last_mut() {
+            Some(line) if is_block => line.block.push(text.to_owned()),
+            _ => scenario.lines.push(Line {
+                number,
+                text: text.to_owned(),
+                block: Vec::new(),
+            }),
+        }
+    }
+    scenarios
+}
+
+/// What a running scenario knows.
+struct Run<'a> {
+    stage: &'a Stage,
+    names: BTreeMap<String, String>,
+    last: Option<Seen>,
+    before: Vec<Item>,
+    /// The word that `and` stands for.
+    word: String,
+}
+
+impl Scenario {
+    /// Runs the scenario; the error names the line.
+    pub(crate) async fn run(&self, stage: &Stage) -> Result<(), String> {
+        let mut run = Run {
+            stage,
+            names: BTreeMap::new(),
+            last: None,
+            before: Vec::new(),
+            word: String::new(),
+        };
+        for line in &self.lines {
+            run.step(line).await.map_err(|message| {
+                format!("{}:{} ({})\n{message}", self.file, line.number, self.title)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    async fn step(&mut self, line: &Line) -> Result<(), String> {
+        let (word, rest) = line.text.split_once(' ').unwrap_or((&line.text, ""));
+        let rest = rest.trim();
+        if word == "with" {
+            let (name, text) = rest.split_once(" = ").ok_or("write `with NAME = TEXT`")?;
+            self.names
+                .insert(name.trim().to_owned(), text.trim().to_owned());
+            return Ok(());
+        }
+        let rest = self.replaced(rest);
+        if word == "at" {
+            let millis = partita_design::time::parse_millis(&rest).ok_or("not a time")?;
+            self.stage.clock.set(millis);
+            return Ok(());
+        }
+        let block: Vec<String> = line.block.iter().map(|text| self.replaced(text)).collect();
+        if word != "and" {
+            self.word = word.to_owned();
+        }
+        match self.word.as_str() {
+            "given" => {
+                self.send(&rest).await?;
+                match &self.last {
+                    Some(Seen::Refused { name, .. }) => Err(format!("it was refused: {name}")),
+                    _ => Ok(()),
+                }
+            }
+            "when" => self.send(&rest).await,
+            "then" => self.judge(&rest, &block).await,
+            other => Err(format!("`{other}` begins no line of a scenario")),
+        }
+    }
+
+    /// Longer names first, so that `$dune2` is not read as `$dune`.
+    fn replaced(&self, text: &str) -> String {
+        let mut names: Vec<_> = self.names.iter().collect();
+        names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        names
+            .into_iter()
+            .fold(text.to_owned(), |text, (name, value)| {
+                text.replace(&format!("${name}"), value)
+            })
+    }
+
+    async fn send(&mut self, text: &str) -> Result<(), String> {
+        let request = request(text)?;
+        self.before = self.items().await;
+        let seen = self.stage.driver.send(&request).await;
+        if let Seen::Page(_, Some(cursor)) = &seen {
+            self.names.insert("cursor".to_owned(), cursor.clone());
+        }
+        self.last = Some(seen);
+        Ok(())
+    }
+
+    async fn judge(&mut self, text: &str, block: &[String]) -> Result<(), String> {
+        match text {
+            "the table holds" => return self.judge_table(block).await,
+            "nothing changed" => {
+                let now = self.items().await;
+                return same(&listed(&now), &listed(&self.before));
+            }
+            _ => {}
+        }
+        let last = self.last.as_ref().ok_or("nothing has happened yet")?;
+        let (expected, more) = match text.split_once(' ').unwrap_or((text, "")) {
+            ("done", "") => (Seen::Done, false),
+            ("returns", body) => (Seen::Record(json(body)?), false),
+            ("lists", "") => (Seen::Page(records(block)?, None), false),
+            ("lists,", "with more") => (Seen::Page(records(block)?, None), true),
+            ("refused", rest) => (refusal(rest), false),
+            _ => return Err(format!("`{text}` is nothing that can be judged")),
+        };
+        let mut seen = last.clone();
+        if let (Seen::Page(_, cursor), true) = (&mut seen, more) {
+            cursor.take().ok_or("there is no further page")?;
+        }
+        same(&format!("{seen:#?}"), &format!("{expected:#?}"))
+    }
+
+    async fn judge_table(&self, block: &[String]) -> Result<(), String> {
+        let mut expected = Vec::new();
+        for line in block {
+            let parts: Vec<_> = line.splitn(3, " | ").collect();
+            let [partition, sort, attributes] = parts[..] else {
+                return Err(format!("write `PK | SK | {{…}}`, not `{line}`"));
+            };
+            expected.push(format!("{partition} | {sort} | {}", json(attributes)?));
+        }
+        expected.sort();
+        same(&listed(&self.items().await), &expected.join("\n"))
+    }
+
+    async fn items(&self) -> Vec<Item> {
+        let mut items = Vec::new();
+        let mut scan = Scan::new(self.stage.table.clone());
+        loop {
+            let page = self.stage.store.scan(scan.clone()).await.unwrap();
+            items.extend(page.items);
+            match page.last_key {
+                None => return items,
+                last_key => scan.start_after = last_key,
+            }
+        }
+    }
+}
+
+/// The items as a scenario writes them, sorted.
+fn listed(items: &[Item]) -> String {
+    let mut lines: Vec<String> = items
+        .iter()
+        .map(|item| {
+            let mut attributes = plain::map_to_json(item);
+            let partition = attributes.remove("PK").unwrap();
+            let sort = attributes.remove("SK").unwrap();
+            let attributes = Json::Object(attributes);
+            format!(
+                "{} | {} | {attributes}",
+                partition.as_str().unwrap(),
+                sort.as_str().unwrap()
+            )
+        })
+        .collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+fn same(got: &str, expected: &str) -> Result<(), String> {
+    match got == expected {
+        true => Ok(()),
+        false => Err(format!("--- got\n{got}\n--- expected\n{expected}")),
+    }
+}
+
+/// `ann updates Story ann/1 deleted=include {"title": "x"}`
+fn request(text: &str) -> Result<Request, String> {
+    let (head, body) = match text.find('{') {
+        Some(at) => (&text[..at], Some(json(&text[at..])?)),
+        None => (text, None),
+    };
+    let words: Vec<&str> = head.split_whitespace().collect();
+    let [caller, verb, target, rest @ ..] = words.as_slice() else {
+        return Err(format!("`{text}` is no request"));
+    };
+    let entity = (*target).to_owned();
+    let deleted = rest.contains(&"deleted=include");
+    let path = || {
+        rest.first()
+            .map(|path| (*path).to_owned())
+            .ok_or("which one?")
+    };
+    let body = || body.clone().ok_or("the attributes are missing");
+    let verb = match *verb {
+        "creates" => Verb::Create {
+            entity,
+            body: body()?,
+        },
+        "gets" => Verb::Get {
+            entity,
+            path: path()?,
+            deleted,
+        },
+        "updates" => Verb::Update {
+            entity,
+            path: path()?,
+            deleted,
+            body: body()?,
+        },
+        "deletes" => Verb::Delete {
+            entity,
+            path: path()?,
+        },
+        "restores" => Verb::Restore {
+            entity,
+            path: path()?,
+        },
+        "queries" => Verb::Query {
+            pattern: entity,
+            parameters: parameters(rest)?,
+        },
+        other => return Err(format!("nobody knows how one `{other}`")),
+    };
+    let caller = (*caller != "nobody").then(|| decoded(caller));
+    Ok(Request { caller, verb })
+}
+
+fn parameters(words: &[&str]) -> Result<BTreeMap<String, String>, String> {
+    words
+        .iter()
+        .map(|word| {
+            let (name, value) = word.split_once('=').ok_or("write NAME=VALUE")?;
+            Ok((name.to_owned(), decoded(value)))
+        })
+        .collect()
+}
+
+pub(crate) fn decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text)
+        .decode_utf8()
+        .unwrap()
+        .into_owned()
+}
+
+fn refusal(text: &str) -> Seen {
+    let (name, faults) = text.split_once(": ").unwrap_or((text, ""));
+    let mut faults: Vec<String> = faults
+        .split(", ")
+        .filter(|fault| !fault.is_empty())
+        .map(str::to_owned)
+        .collect();
+    faults.sort();
+    let name = name.to_owned();
+    Seen::Refused { name, faults }
+}
+
+fn records(block: &[String]) -> Result<Vec<Json>, String> {
+    block.iter().map(|line| json(line)).collect()
+}
+
+fn json(text: &str) -> Result<Json, String> {
+    serde_json::from_str(text).map_err(|error| format!("{error} in {text}"))
+}

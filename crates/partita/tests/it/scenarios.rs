@@ -1,0 +1,67 @@
+//! Every scenario of every design, on every store, and over HTTP.
+
+use std::sync::Arc;
+
+use partita_engine::EngineStore;
+use partita_store::surroundings::SystemClock;
+use partita_store::{ModelStore, Store};
+
+use crate::scenario::{Stage, load};
+use crate::stage;
+
+/// Runs all scenarios, each in a table of its own, and reports all that fail.
+async fn run_all<F>(design: &str, unique: &str, stage: impl Fn(String) -> F)
+where
+    F: Future<Output = Stage>,
+{
+    let scenarios = load(design);
+    assert!(
+        scenarios.len() >= 15,
+        "only {} scenarios found",
+        scenarios.len()
+    );
+    let mut failures = Vec::new();
+    for (index, scenario) in scenarios.iter().enumerate() {
+        let stage = stage(format!("{design}-{unique}-{index}")).await;
+        if let Err(failure) = scenario.run(&stage).await {
+            failures.push(failure);
+        }
+    }
+    let (failed, all) = (failures.len(), scenarios.len());
+    assert!(
+        failures.is_empty(),
+        "{failed} of {all} failed:\n\n{}",
+        failures.join("\n\n")
+    );
+}
+
+#[tokio::test]
+async fn stories_on_the_model() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    run_all("stories", "model", async |table| {
+        stage::in_library("stories", &table, store.clone()).await
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stories_on_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> =
+        Arc::new(EngineStore::open(folder.path(), Arc::new(SystemClock)).unwrap());
+    run_all("stories", "engine", async |table| {
+        stage::in_library("stories", &table, store.clone()).await
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stories_over_http_on_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> =
+        Arc::new(EngineStore::open(folder.path(), Arc::new(SystemClock)).unwrap());
+    run_all("stories", "http", async |table| {
+        stage::over_http("stories", &table, store.clone()).await
+    })
+    .await;
+}

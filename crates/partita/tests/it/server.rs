@@ -1,0 +1,92 @@
+//! The real binary as a child process.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// The binary under test.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_partita");
+
+/// A running server; it is killed when this value goes away.
+pub(crate) struct Server {
+    child: Child,
+    /// Kept open, so that the server can go on writing to it.
+    _stdout: BufReader<ChildStdout>,
+    /// `http://127.0.0.1:PORT`
+    pub(crate) base: String,
+}
+
+impl Server {
+    /// Starts `partita serve` on a free port, and waits until it says where it is.
+    pub(crate) fn start(data: &Path, flags: &[&str]) -> Server {
+        let mut child = Command::new(BINARY)
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--log",
+                "warn",
+                "--data",
+            ])
+            .arg(data)
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let address = line.split_whitespace().nth(1).unwrap_or_else(|| {
+            let status = child.wait().unwrap();
+            panic!("the server did not start: {status}")
+        });
+        let base = address.rsplit_once('/').unwrap().0.to_owned();
+        Server {
+            child,
+            _stdout: stdout,
+            base,
+        }
+    }
+
+    /// Ends the server without a warning, as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks the server to stop, and waits for its exit code.
+    pub(crate) fn stop(mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A token, as `partita token` prints it.
+pub(crate) fn token(data: &Path, user: &str) -> String {
+    let output = Command::new(BINARY)
+        .args(["token", "stories", "--user", user, "--data"])
+        .arg(data)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let token = String::from_utf8(output.stdout).unwrap();
+    token.trim_end().to_owned()
+}

@@ -1,0 +1,262 @@
+//! Where scenarios run: the library on a store, or HTTP in front of one.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use partita_api::{App, Limits, Problem, Secret, Tokens};
+use partita_core::plain;
+use partita_design::{Design, shipped};
+use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Record, Surroundings};
+use partita_store::surroundings::{ManualClock, SeededEntropy};
+use partita_store::{Clock, Entropy, Store};
+use serde_json::{Value as Json, json};
+
+use crate::scenario::{Driver, Request, Seen, Stage, Verb, decoded};
+
+/// A shipped design in a table of its own.
+pub(crate) fn design(name: &str, table: &str) -> Design {
+    let source = shipped::find(name).expect("the design is shipped").source;
+    let variables = |variable: &str| (variable == "TABLE_NAME").then(|| table.to_owned());
+    let (design, diagnostics) = partita_design::check(source, &variables);
+    design.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"))
+}
+
+/// A design on a store, with a clock and randomness that tests control.
+pub(crate) async fn open(
+    name: &str,
+    table: &str,
+    store: &Arc<dyn Store>,
+    clock: &Arc<ManualClock>,
+) -> Partita {
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        entropy: Arc::new(SeededEntropy::new(seed_of(table))),
+        cursor_key: [7; 32],
+        patience: Patience::default(),
+    };
+    Partita::open(design(name, table), store.clone(), surroundings)
+        .await
+        .unwrap()
+}
+
+/// Two tables of one store must not draw the same ids and tokens.
+fn seed_of(table: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    table.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A stage on which requests go through the library.
+pub(crate) async fn in_library(design: &str, table: &str, store: Arc<dyn Store>) -> Stage {
+    let clock = Arc::new(ManualClock::default());
+    let partita = open(design, table, &store, &clock).await;
+    Stage {
+        driver: Box::new(Library(partita)),
+        clock,
+        store,
+        table: table.parse().unwrap(),
+    }
+}
+
+/// A stage on which requests go over a socket.
+pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) -> Stage {
+    let clock = Arc::new(ManualClock::default());
+    let partita = open(design, table, &store, &clock).await;
+    let secret = Secret::new(vec![7; 32]).unwrap();
+    let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(8));
+    let time: Arc<dyn Clock> = clock.clone();
+    let tokens = || Tokens::new(&secret, time.clone());
+    let app = App::new(vec![partita], tokens(), time.clone(), entropy);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(partita_api::serve(
+        listener,
+        app.router(),
+        Limits::default(),
+        std::future::pending(),
+    ));
+    Stage {
+        driver: Box::new(Http {
+            client: reqwest::Client::new(),
+            base: format!("http://{address}/{design}"),
+            design: design.to_owned(),
+            tokens: tokens(),
+        }),
+        clock,
+        store,
+        table: table.parse().unwrap(),
+    }
+}
+
+struct Library(Partita);
+
+#[async_trait::async_trait]
+impl Driver for Library {
+    async fn send(&self, request: &Request) -> Seen {
+        let caller = Caller {
+            id: request.caller.clone(),
+            role: None,
+        };
+        match self.0.run(&caller, operation(&request.verb)).await {
+            Ok(Answer::Done) => Seen::Done,
+            Ok(Answer::Record(record)) => Seen::Record(shown(&record)),
+            Ok(Answer::Page { records, cursor }) => {
+                Seen::Page(records.iter().map(shown).collect(), cursor)
+            }
+            Err(error) => refused(error),
+        }
+    }
+}
+
+fn shown(record: &Record) -> Json {
+    Json::Object(plain::map_to_json(&record.attributes))
+}
+
+fn refused(error: PlanError) -> Seen {
+    seen_problem(&Problem::from(error).to_json())
+}
+
+fn seen_problem(problem: &Json) -> Seen {
+    let name = problem["type"].as_str().unwrap_or_default();
+    let faults = problem["faults"].as_array().cloned().unwrap_or_default();
+    let mut faults: Vec<String> = faults
+        .iter()
+        .map(|fault| fault["attribute"].as_str().unwrap().to_owned())
+        .collect();
+    faults.sort();
+    Seen::Refused {
+        name: name.trim_start_matches("urn:partita:problem:").to_owned(),
+        faults,
+    }
+}
+
+fn operation(verb: &Verb) -> Operation {
+    let identity = |path: &str| path.split('/').map(decoded).collect();
+    let attributes = |body: &Json| plain::map_from_json(body.as_object().unwrap().clone()).unwrap();
+    match verb.clone() {
+        Verb::Create { entity, body } => Operation::Create {
+            entity,
+            attributes: attributes(&body),
+        },
+        Verb::Get {
+            entity,
+            path,
+            deleted,
+        } => Operation::Get {
+            entity,
+            identity: identity(&path),
+            with_deleted: deleted,
+        },
+        Verb::Update {
+            entity,
+            path,
+            deleted,
+            body,
+        } => Operation::Update {
+            entity,
+            identity: identity(&path),
+            changes: attributes(&body),
+            with_deleted: deleted,
+        },
+        Verb::Delete { entity, path } => Operation::Delete {
+            entity,
+            identity: identity(&path),
+        },
+        Verb::Restore { entity, path } => Operation::Restore {
+            entity,
+            identity: identity(&path),
+        },
+        Verb::Query {
+            pattern,
+            mut parameters,
+        } => Operation::Query {
+            pattern,
+            limit: parameters
+                .remove("limit")
+                .map(|limit| limit.parse().unwrap()),
+            cursor: parameters.remove("cursor"),
+            parameters,
+        },
+    }
+}
+
+struct Http {
+    client: reqwest::Client,
+    base: String,
+    design: String,
+    tokens: Tokens,
+}
+
+#[async_trait::async_trait]
+impl Driver for Http {
+    async fn send(&self, request: &Request) -> Seen {
+        let mut call = self.call(&request.verb);
+        if let Some(caller) = &request.caller {
+            call = call.bearer_auth(self.tokens.make(&self.design, caller, None, 3600));
+        }
+        let response = call.send().await.unwrap();
+        let status = response.status().as_u16();
+        let media_type = response.headers().get("content-type").cloned();
+        let text = response.text().await.unwrap();
+        match status {
+            204 => Seen::Done,
+            200 | 201 => {
+                let body: Json = serde_json::from_str(&text).unwrap();
+                match body["items"].as_array() {
+                    Some(items) => {
+                        let cursor = body["cursor"].as_str().map(str::to_owned);
+                        Seen::Page(items.clone(), cursor)
+                    }
+                    None => Seen::Record(body),
+                }
+            }
+            _ => {
+                assert_eq!(
+                    media_type.unwrap(),
+                    "application/problem+json",
+                    "{status} {text}"
+                );
+                let problem: Json = serde_json::from_str(&text).unwrap();
+                assert_eq!(problem["status"], json!(status), "{text}");
+                seen_problem(&problem)
+            }
+        }
+    }
+}
+
+impl Http {
+    fn call(&self, verb: &Verb) -> reqwest::RequestBuilder {
+        let base = &self.base;
+        let item = |entity: &str, path: &str, deleted: bool| {
+            let query = if deleted { "?deleted=include" } else { "" };
+            format!("{base}/{entity}/{path}{query}")
+        };
+        match verb {
+            Verb::Create { entity, body } => {
+                self.client.post(format!("{base}/{entity}")).json(body)
+            }
+            Verb::Get {
+                entity,
+                path,
+                deleted,
+            } => self.client.get(item(entity, path, *deleted)),
+            Verb::Update {
+                entity,
+                path,
+                deleted,
+                body,
+            } => self.client.patch(item(entity, path, *deleted)).json(body),
+            Verb::Delete { entity, path } => self.client.delete(item(entity, path, false)),
+            Verb::Restore { entity, path } => self
+                .client
+                .post(format!("{}/restore", item(entity, path, false))),
+            Verb::Query {
+                pattern,
+                parameters,
+            } => self
+                .client
+                .get(format!("{base}/query/{pattern}"))
+                .query(parameters),
+        }
+    }
+}
