@@ -161,16 +161,8 @@ impl Store for ModelStore {
     async fn query(&self, request: Query) -> StoreResult<Page> {
         let state = self.state();
         let table = state.table(&request.table)?;
-        let keys = table.schema.resolve(&request.keys)?;
-        let start = table.schema.start_key(request.start_after.as_ref())?;
+        let (keys, start) = table.schema.resolve_query(&request)?;
         let mut page = PageBuilder::new(request.filter.as_ref(), request.limit)?;
-        let in_range = |key: &Key| {
-            key.partition == keys.partition
-                && keys
-                    .range
-                    .as_ref()
-                    .is_none_or(|range| key.sort.as_ref().is_some_and(|sort| range.contains(sort)))
-        };
         let is_after = |key: &Key| match &start {
             None => true,
             Some(start) if request.descending => key < start,
@@ -179,7 +171,7 @@ impl Store for ModelStore {
         let mut matching: Vec<_> = table
             .items
             .iter()
-            .filter(|(key, _)| in_range(key) && is_after(key))
+            .filter(|(key, _)| keys.contains(key) && is_after(key))
             .collect();
         if request.descending {
             matching.reverse();

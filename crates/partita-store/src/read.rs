@@ -5,12 +5,14 @@
 use partita_core::Item;
 use partita_core::expression::{Condition, KeyCondition, KeyRange};
 use partita_core::key::KeyValue;
-use partita_core::limits::{BATCH_GET_KEYS_MAX, PAGE_BYTES_MAX};
+use partita_core::limits::{
+    BATCH_GET_KEYS_MAX, PAGE_BYTES_MAX, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX,
+};
 use partita_core::size::item_bytes;
 use partita_core::{Type, Value};
 
 use crate::error::{StoreError, StoreResult};
-use crate::request::{BatchGetItem, Page};
+use crate::request::{BatchGetItem, Page, Query};
 use crate::table::{Key, KeyAttribute, KeySchema};
 
 /// A key condition that fits a table.
@@ -41,6 +43,14 @@ pub enum SortRange {
     BeginsWith(KeyValue),
 }
 
+impl KeyQuery {
+    /// Whether a key is in the partition and in the range.
+    pub fn contains(&self, key: &Key) -> bool {
+        let in_range = |range: &SortRange| key.sort.as_ref().is_some_and(|it| range.contains(it));
+        key.partition == self.partition && self.range.as_ref().is_none_or(in_range)
+    }
+}
+
 impl SortRange {
     /// Whether the range holds a sort key.
     pub fn contains(&self, sort: &KeyValue) -> bool {
@@ -61,36 +71,65 @@ impl SortRange {
 }
 
 impl KeySchema {
+    /// Holds a query against the keys of this table: what it asks for, and where it goes on.
+    pub fn resolve_query(&self, query: &Query) -> StoreResult<(KeyQuery, Option<Key>)> {
+        let keys = self.resolve(&query.keys)?;
+        if let Some(filter) = &query.filter {
+            self.check_filter(filter)?;
+        }
+        let start = self.start_key(query.start_after.as_ref())?;
+        if start.as_ref().is_some_and(|start| !keys.contains(start)) {
+            return Err(StoreError::validation(
+                "The provided starting key is outside query boundaries based on provided conditions",
+            ));
+        }
+        Ok((keys, start))
+    }
+
     /// Holds a key condition against the keys of this table.
     pub fn resolve(&self, keys: &KeyCondition) -> StoreResult<KeyQuery> {
-        let missed = |name: &str| {
-            StoreError::validation(format!("Query condition missed key schema element: {name}"))
-        };
-        let mut equals = keys.equals.iter();
-        let partition = equals
-            .clone()
-            .find(|(name, _)| *name == self.partition.name)
-            .ok_or_else(|| missed(&self.partition.name))?;
-        let partition = typed(&self.partition, &partition.1)?;
+        let (partitions, sorts): (Vec<_>, Vec<_>) = keys
+            .equals
+            .iter()
+            .partition(|(name, _)| *name == self.partition.name);
         let mut ranges: Vec<SortRange> = Vec::new();
-        for (name, value) in equals
-            .by_ref()
-            .filter(|(name, _)| *name != self.partition.name)
-        {
-            ranges.push(SortRange::Equal(typed(self.sort_named(name)?, value)?));
+        for (name, value) in sorts {
+            ranges.push(SortRange::Equal(typed_sort(self.sort_named(name)?, value)?));
         }
         if let Some((name, range)) = &keys.range {
             ranges.push(sort_range(self.sort_named(name)?, range)?);
         }
-        if ranges.len() > 1 || keys.equals.len() > 2 {
+        if partitions.len() > 1 || ranges.len() > 1 {
             return Err(StoreError::validation(
                 "KeyConditionExpressions must only contain one condition per key",
             ));
         }
+        let Some((_, partition)) = partitions.first() else {
+            return Err(StoreError::validation(format!(
+                "Query condition missed key schema element: {}",
+                self.partition.name
+            )));
+        };
         Ok(KeyQuery {
-            partition,
+            partition: typed(&self.partition, partition, PARTITION_KEY_BYTES_MAX)?,
             range: ranges.pop(),
         })
+    }
+
+    /// A filter sees what the keys let by; to ask for keys again is a mistake.
+    fn check_filter(&self, filter: &Condition) -> StoreResult<()> {
+        let mut key = None;
+        filter.visit_paths(&mut |path| {
+            if self.contains(&path.root) {
+                key = Some(&path.root);
+            }
+        });
+        match key {
+            None => Ok(()),
+            Some(name) => Err(StoreError::validation(format!(
+                "Filter Expression can only contain non-primary key attributes: Primary key attribute: {name}"
+            ))),
+        }
     }
 
     fn sort_named(&self, name: &str) -> StoreResult<&KeyAttribute> {
@@ -109,19 +148,25 @@ impl KeySchema {
     }
 }
 
-fn typed(attribute: &KeyAttribute, value: &Value) -> StoreResult<KeyValue> {
-    match KeyValue::from_value(value) {
-        Some(key) if key.kind() == attribute.kind => Ok(key),
-        _ => Err(StoreError::validation(format!(
+fn typed(attribute: &KeyAttribute, value: &Value, bytes_max: usize) -> StoreResult<KeyValue> {
+    let Some(key) = KeyValue::from_value(value).filter(|key| key.kind() == attribute.kind) else {
+        return Err(StoreError::validation(format!(
             "One or more parameter values were invalid: Condition parameter type does not match schema type: `{}` is of type {}",
             attribute.name,
             Type::from(attribute.kind),
-        ))),
-    }
+        )));
+    };
+    attribute.check_size(&key, bytes_max)?;
+    Ok(key)
+}
+
+/// The bounds of a range, and prefixes too, are held to what a sort key may be.
+fn typed_sort(attribute: &KeyAttribute, value: &Value) -> StoreResult<KeyValue> {
+    typed(attribute, value, SORT_KEY_BYTES_MAX)
 }
 
 fn sort_range(attribute: &KeyAttribute, range: &KeyRange) -> StoreResult<SortRange> {
-    let typed = |value| typed(attribute, value);
+    let typed = |value| typed_sort(attribute, value);
     Ok(match range {
         KeyRange::Less(value) => SortRange::Less(typed(value)?),
         KeyRange::LessOrEqual(value) => SortRange::LessOrEqual(typed(value)?),
@@ -162,6 +207,9 @@ impl<'a> PageBuilder<'a> {
     pub fn new(filter: Option<&'a Condition>, limit: Option<usize>) -> StoreResult<Self> {
         if limit == Some(0) {
             return Err(StoreError::validation("Limit must be at least 1"));
+        }
+        if let Some(filter) = filter {
+            filter.check()?;
         }
         Ok(PageBuilder {
             filter,

@@ -66,6 +66,35 @@ pub struct KeyAttribute {
     pub kind: KeyType,
 }
 
+impl KeyAttribute {
+    /// Refuses an empty value and one that is too large.
+    pub(crate) fn check_size(&self, value: &KeyValue, bytes_max: usize) -> StoreResult<()> {
+        let name = &self.name;
+        let is_empty = match value {
+            KeyValue::S(text) => text.is_empty(),
+            KeyValue::B(bytes) => bytes.is_empty(),
+            KeyValue::N(_) => false,
+        };
+        if is_empty {
+            return Err(refuse(format!(
+                "The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}"
+            )));
+        }
+        if value.size_bytes() > bytes_max {
+            return Err(refuse(format!(
+                "Size of the key {name} has exceeded the maximum size limit of {bytes_max} bytes"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn refuse(detail: String) -> StoreError {
+    StoreError::validation(format!(
+        "One or more parameter values were invalid: {detail}"
+    ))
+}
+
 /// The key attributes of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeySchema {
@@ -131,11 +160,6 @@ impl KeySchema {
 
 fn key_value(item: &Item, attribute: &KeyAttribute, bytes_max: usize) -> StoreResult<KeyValue> {
     let KeyAttribute { name, kind } = attribute;
-    let refuse = |detail: String| {
-        StoreError::validation(format!(
-            "One or more parameter values were invalid: {detail}"
-        ))
-    };
     let value = item
         .get(name)
         .ok_or_else(|| refuse(format!("Missing the key {name} in the item")))?;
@@ -147,25 +171,8 @@ fn key_value(item: &Item, attribute: &KeyAttribute, bytes_max: usize) -> StoreRe
         )));
     }
     let value = KeyValue::from_value(value).expect("the type was compared with a key's");
-    if is_empty(&value) {
-        return Err(refuse(format!(
-            "The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}"
-        )));
-    }
-    if value.size_bytes() > bytes_max {
-        return Err(refuse(format!(
-            "Size of the key {name} has exceeded the maximum size limit of {bytes_max} bytes"
-        )));
-    }
+    attribute.check_size(&value, bytes_max)?;
     Ok(value)
-}
-
-fn is_empty(value: &KeyValue) -> bool {
-    match value {
-        KeyValue::S(text) => text.is_empty(),
-        KeyValue::B(bytes) => bytes.is_empty(),
-        KeyValue::N(_) => false,
-    }
 }
 
 /// The key of one item. Its order is the order of items in a partition, and of a whole table.
