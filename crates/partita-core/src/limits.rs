@@ -6,8 +6,10 @@ pub const ITEM_BYTES_MAX: usize = 409_600;
 pub const PARTITION_KEY_BYTES_MAX: usize = 2_048;
 /// Bytes of a sort key's value.
 pub const SORT_KEY_BYTES_MAX: usize = 1_024;
-/// Levels of lists and maps inside one attribute.
+/// Levels of lists and maps. An item is a map itself, so an attribute has one level less.
 pub const NESTING_MAX: usize = 32;
+/// Bytes of an attribute's name.
+pub const ATTRIBUTE_NAME_BYTES_MAX: usize = 65_535;
 /// Bytes of one expression.
 pub const EXPRESSION_BYTES_MAX: usize = 4_096;
 /// Operators and functions of one expression.

@@ -7,6 +7,7 @@
 //! | [`table`] | names, key schemas and keys |
 //! | [`error`] | [`StoreError`], in DynamoDB's vocabulary |
 //! | [`write`] | what one write makes of one item: shared by every store that is not Amazon's |
+//! | `item` | what an item may hold: shared likewise |
 //! | [`read`] | what a query asks of a table's keys, and how a page is filled: shared likewise |
 //! | [`model`] | [`ModelStore`]: the reference, a map in memory |
 //! | [`faulty`] | [`FaultyStore`]: wraps a store and injects conflicts, throttling and unknown outcomes |
@@ -36,6 +37,7 @@ pub mod conformance;
 pub mod dynamodb_local;
 pub mod error;
 pub mod faulty;
+mod item;
 pub mod model;
 pub mod read;
 pub mod request;

@@ -6,15 +6,15 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use partita_core::expression::Condition;
+use partita_core::Item;
+use partita_core::expression::{Condition, Update};
 use partita_core::limits::{
-    CLIENT_REQUEST_TOKEN_CHARS_MAX, ITEM_BYTES_MAX, NESTING_MAX, TRANSACTION_ACTIONS_MAX,
-    TRANSACTION_BYTES_MAX,
+    CLIENT_REQUEST_TOKEN_CHARS_MAX, TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX,
 };
 use partita_core::size::item_bytes;
-use partita_core::{Item, Value};
 
 use crate::error::{CancellationReason, StoreError, StoreResult};
+use crate::item::{check_item, check_value};
 use crate::request::{ReturnValues, TransactAction, TransactWriteItems};
 use crate::table::{Key, KeySchema, TableName};
 
@@ -89,22 +89,12 @@ impl TransactAction {
 
     /// Checks what can be checked without the item.
     fn check(&self, schema: &KeySchema) -> StoreResult<()> {
+        if let Some(condition) = self.condition() {
+            condition.check()?;
+        }
         match self {
             TransactAction::Put(put) => check_item(&put.item),
-            TransactAction::Update(update) => {
-                update.update.check()?;
-                let key = update
-                    .update
-                    .paths()
-                    .find(|path| schema.contains(&path.root));
-                match key {
-                    None => Ok(()),
-                    Some(path) => Err(StoreError::validation(format!(
-                        "One or more parameter values were invalid: Cannot update attribute {}. This attribute is part of the key",
-                        path.root
-                    ))),
-                }
-            }
+            TransactAction::Update(update) => check_update(&update.update, schema),
             TransactAction::Delete(_) | TransactAction::Check(_) => Ok(()),
         }
     }
@@ -217,7 +207,22 @@ fn check_returns(action: &TransactAction, returns: ReturnValues) -> StoreResult<
     Ok(())
 }
 
-fn check_transaction(request: &TransactWriteItems, tables: &impl Tables) -> StoreResult<Vec<Key>> {
+fn check_update(update: &Update, schema: &KeySchema) -> StoreResult<()> {
+    update.check()?;
+    for (_, value) in update.add.iter().chain(&update.delete) {
+        check_value(value)?;
+    }
+    match update.paths().find(|path| schema.contains(&path.root)) {
+        None => Ok(()),
+        Some(path) => Err(StoreError::validation(format!(
+            "One or more parameter values were invalid: Cannot update attribute {}. This attribute is part of the key",
+            path.root
+        ))),
+    }
+}
+
+/// Checks what can be wrong with a transaction whatever the tables are like.
+pub fn check_shape(request: &TransactWriteItems) -> StoreResult<()> {
     let count = request.actions.len();
     if !(1..=TRANSACTION_ACTIONS_MAX).contains(&count) {
         return Err(StoreError::validation(format!(
@@ -230,6 +235,22 @@ fn check_transaction(request: &TransactWriteItems, tables: &impl Tables) -> Stor
             "a client request token has 1 to {CLIENT_REQUEST_TOKEN_CHARS_MAX} characters"
         )));
     }
+    let is_empty = |action: &TransactAction| match action {
+        TransactAction::Update(update) => update.update.is_empty(),
+        _ => false,
+    };
+    // A single update may do without an expression, and then creates the item; not so here.
+    if request.actions.iter().any(is_empty) {
+        return Err(StoreError::validation(
+            "an update in a transaction needs an update expression",
+        ));
+    }
+    Ok(())
+}
+
+fn check_transaction(request: &TransactWriteItems, tables: &impl Tables) -> StoreResult<Vec<Key>> {
+    check_shape(request)?;
+    let count = request.actions.len();
     let mut keys = Vec::with_capacity(count);
     let mut seen = HashSet::new();
     for action in &request.actions {
@@ -251,18 +272,4 @@ fn condition_holds(action: &TransactAction, old: Option<&Item>) -> bool {
     action
         .condition()
         .is_none_or(|condition| condition.holds(old.unwrap_or(&nothing)))
-}
-
-fn check_item(item: &Item) -> StoreResult<()> {
-    if item_bytes(item) > ITEM_BYTES_MAX {
-        return Err(StoreError::validation(
-            "Item size has exceeded the maximum allowed size",
-        ));
-    }
-    if item.values().map(Value::depth).max() > Some(NESTING_MAX) {
-        return Err(StoreError::validation(
-            "Nesting Levels have exceeded supported limits",
-        ));
-    }
-    Ok(())
 }
