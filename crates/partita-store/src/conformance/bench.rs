@@ -1,9 +1,10 @@
 //! What a case works with: fresh tables, and short calls for what cases do over and over.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use partita_core::expression::{Bindings, Condition, KeyCondition, Path, Update};
-use partita_core::{Item, Value};
+use partita_core::Item;
+use partita_core::expression::{Condition, KeyCondition, Update};
 
 use crate::error::StoreResult;
 use crate::request::{
@@ -35,6 +36,13 @@ impl<'a> Bench<'a> {
         format!("{}-{number}", self.name)
             .parse()
             .expect("the caller's `unique` is short and fit for a table's name")
+    }
+
+    /// A client request token that no other case uses, nor the same case in another run.
+    pub(super) fn token(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        self.fresh_name().hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
     }
 
     /// A fresh table with the string keys `PK` and `SK`.
@@ -184,44 +192,4 @@ impl Table<'_> {
             return_item_on_failure: false,
         }
     }
-}
-
-/// The key of an item in the partition `p`, where most cases play.
-pub(super) fn row(sort: &str) -> Item {
-    Item::from([
-        ("PK".to_owned(), Value::from("p")),
-        ("SK".to_owned(), Value::from(sort)),
-    ])
-}
-
-/// Items that grow attribute by attribute: `row("1").with("pages", 412)`.
-pub(super) trait With {
-    fn with(self, name: &str, value: impl Into<Value>) -> Self;
-}
-
-impl With for Item {
-    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.insert(name.to_owned(), value.into());
-        self
-    }
-}
-
-/// A condition in the dialect of designs, with literals in the text.
-pub(super) fn condition(text: &str) -> Condition {
-    Condition::parse(text, &Bindings::Literals).expect("the suite's conditions are right")
-}
-
-/// An update in the dialect of designs, with literals in the text.
-pub(super) fn update(text: &str) -> Update {
-    Update::parse(text, &Bindings::Literals).expect("the suite's updates are right")
-}
-
-/// A key condition in the dialect of designs, with literals in the text.
-pub(super) fn keys(text: &str) -> KeyCondition {
-    KeyCondition::parse(text, &Bindings::Literals).expect("the suite's key conditions are right")
-}
-
-/// `SET name = value`, for values that have no literal.
-pub(super) fn setting(name: &str, value: impl Into<Value>) -> Update {
-    Update::default().setting(Path::attribute(name), value)
 }

@@ -4,26 +4,23 @@ use std::fmt::Debug;
 
 use partita_core::Item;
 
-use crate::error::{CancellationReason, ErrorKind, StoreError, StoreResult};
+use crate::error::{CancellationReason, StoreError, StoreResult};
+use crate::table::TableName;
 
 /// The request is refused as wrong in itself.
 #[track_caller]
 pub(super) fn invalid<T: Debug>(result: StoreResult<T>) {
-    match result {
-        Err(error @ StoreError::Validation { .. }) => {
-            assert_eq!(error.kind(), ErrorKind::FixRequest);
-        }
-        other => panic!("expected a validation error, got {other:?}"),
-    }
+    assert!(
+        matches!(result, Err(StoreError::Validation { .. })),
+        "expected a validation error, got {result:?}"
+    );
 }
 
-/// The table does not exist.
+/// The table does not exist; gives its name.
 #[track_caller]
-pub(super) fn table_not_found<T: Debug>(result: StoreResult<T>) {
+pub(super) fn table_not_found<T: Debug>(result: StoreResult<T>) -> TableName {
     match result {
-        Err(error @ StoreError::TableNotFound { .. }) => {
-            assert_eq!(error.kind(), ErrorKind::FixRequest);
-        }
+        Err(StoreError::TableNotFound { table }) => table,
         other => panic!("expected that there is no such table, got {other:?}"),
     }
 }
@@ -32,13 +29,7 @@ pub(super) fn table_not_found<T: Debug>(result: StoreResult<T>) {
 #[track_caller]
 pub(super) fn condition_failed<T: Debug>(result: StoreResult<T>) -> Option<Item> {
     match result {
-        Err(error @ StoreError::ConditionFailed { .. }) => {
-            assert_eq!(error.kind(), ErrorKind::ConditionFailed);
-            let StoreError::ConditionFailed { item, .. } = error else {
-                unreachable!("the arm's own pattern");
-            };
-            item.map(|item| *item)
-        }
+        Err(StoreError::ConditionFailed { item, .. }) => item.map(|item| *item),
         other => panic!("expected a failed condition, got {other:?}"),
     }
 }

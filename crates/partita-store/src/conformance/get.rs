@@ -1,8 +1,9 @@
 //! Reading one item.
 
-use partita_core::{Item, Value};
+use partita_core::Item;
 
-use super::bench::{Bench, With as _, row};
+use super::bench::Bench;
+use super::values::{With as _, bytes, row};
 use super::{expect, topic};
 use crate::error::StoreResult;
 use crate::request::GetItem;
@@ -83,7 +84,7 @@ async fn the_key_must_fit_the_schema(bench: &Bench<'_>) -> StoreResult<()> {
         row("1").with("extra", "x"),
         row("1").with("SK", 1),
         row("1").with("PK", true),
-        row("1").with("SK", Value::B(vec![1])),
+        row("1").with("SK", bytes([1])),
         row(""),
         row("1").with("PK", ""),
     ] {

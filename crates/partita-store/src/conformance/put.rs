@@ -2,7 +2,8 @@
 
 use partita_core::{Item, Value};
 
-use super::bench::{Bench, With as _, condition, row};
+use super::bench::Bench;
+use super::values::{With as _, condition, row};
 use super::{expect, topic};
 use crate::error::StoreResult;
 use crate::request::{PutItem, ReturnValues};

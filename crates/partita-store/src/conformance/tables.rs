@@ -3,11 +3,12 @@
 use partita_core::Item;
 use partita_core::key::KeyType;
 
-use super::bench::{Bench, Table, With as _, condition, keys, row, update};
+use super::bench::{Bench, Table};
+use super::values::{With as _, condition, keys, row, schema, update};
 use super::{expect, topic};
 use crate::error::{ErrorKind, StoreError, StoreResult};
 use crate::request::{CreateTable, Query, Scan, TableDescription, TransactAction};
-use crate::table::{KeyAttribute, KeySchema};
+use crate::table::KeySchema;
 
 topic! {"tables":
     a_created_table_is_described,
@@ -116,16 +117,4 @@ async fn tables_do_not_share_items(bench: &Bench<'_>) -> StoreResult<()> {
     assert_eq!(two.get(row("1")).await?, Some(row("1").with("in", "two")));
     assert_eq!(one.get(row("1")).await?, None);
     Ok(())
-}
-
-/// The keys `PK` and `SK` of the given types.
-fn schema(partition: KeyType, sort: Option<KeyType>) -> KeySchema {
-    let attribute = |name: &str, kind| KeyAttribute {
-        name: name.to_owned(),
-        kind,
-    };
-    KeySchema {
-        partition: attribute("PK", partition),
-        sort: sort.map(|kind| attribute("SK", kind)),
-    }
 }

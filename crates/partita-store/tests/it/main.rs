@@ -1,8 +1,6 @@
-//! The reference model passes the suite.
+//! The reference model and the faulty store, from outside.
 
-use partita_store::{ModelStore, conformance};
+#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-#[tokio::test]
-async fn the_model_conforms() {
-    conformance::run(&ModelStore::default(), "model").await;
-}
+mod faulty;
+mod model;

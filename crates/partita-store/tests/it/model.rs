@@ -1,0 +1,68 @@
+//! The model passes the suite, as every store does.
+
+use std::sync::Arc;
+
+use partita_core::Item;
+use partita_core::Value;
+use partita_core::expression::{Bindings, Update};
+use partita_store::request::{
+    CreateTable, GetItem, TransactAction, TransactWriteItems, UpdateItem,
+};
+use partita_store::surroundings::ManualClock;
+use partita_store::table::{KeySchema, TableName, string_key};
+use partita_store::{ModelStore, Store, StoreError, conformance};
+
+#[tokio::test]
+async fn the_model_conforms() {
+    conformance::run(&ModelStore::default(), "model").await;
+}
+
+/// Time stands still for the suite, which runs on Amazon's clock too; so this is the model's own.
+#[tokio::test]
+async fn a_token_holds_for_ten_minutes() {
+    let clock = Arc::new(ManualClock::at(0));
+    let store = ModelStore::new(clock.clone());
+    let table: TableName = "notes".parse().unwrap();
+    let create = CreateTable {
+        table: table.clone(),
+        schema: KeySchema::strings("PK", "SK"),
+    };
+    store.create_table(create).await.unwrap();
+    let key = string_key(("PK", "a"), ("SK", "b"));
+    let adding = |amount: i64| {
+        let text = format!("SET n = if_not_exists(n, 0) + {amount}");
+        let update = UpdateItem {
+            table: table.clone(),
+            key: key.clone(),
+            update: Update::parse(&text, &Bindings::Literals).unwrap(),
+            condition: None,
+            return_item_on_failure: false,
+        };
+        TransactWriteItems {
+            actions: vec![TransactAction::Update(update)],
+            token: Some("once".to_owned()),
+        }
+    };
+    let ten_minutes = 600_000;
+    for (time, amount, expected) in [
+        (0, 1, Ok(())),
+        (ten_minutes - 1, 1, Ok(())),
+        (
+            ten_minutes - 1,
+            2,
+            Err(StoreError::IdempotentParameterMismatch),
+        ),
+        (ten_minutes, 2, Ok(())),
+    ] {
+        clock.set(time);
+        let result = store.transact_write_items(adding(amount)).await;
+        assert_eq!(result, expected, "at {time}");
+    }
+    let get = GetItem {
+        table: table.clone(),
+        key: key.clone(),
+        consistent: true,
+    };
+    let found: Option<Item> = store.get_item(get).await.unwrap();
+    assert_eq!(found.unwrap()["n"], Value::from(3_i64));
+}
