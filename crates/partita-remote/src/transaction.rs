@@ -6,11 +6,11 @@ use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{self, TransactWriteItem};
 use partita_core::expression::Renderer;
-use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_store::error::CancellationReason;
 use partita_store::request::{
     ConditionCheck, DeleteItem, PutItem, TransactAction, TransactWriteItems, UpdateItem,
 };
+use partita_store::write::check_shape;
 use partita_store::{StoreError, StoreResult};
 
 use crate::connect::Clients;
@@ -26,8 +26,10 @@ pub(crate) async fn transact_write_items(
     clients: &Clients,
     request: TransactWriteItems,
 ) -> StoreResult<()> {
+    // The service checks this too, but DynamoDB Local answers with an error of its own making,
+    // after which nobody could know that nothing was written.
+    check_shape(&request)?;
     let TransactWriteItems { actions, token } = request;
-    check_count(&actions)?;
     let items = actions
         .iter()
         .map(to_item)
@@ -56,18 +58,6 @@ pub(crate) async fn transact_write_items(
         }
         error => Err(error),
     }
-}
-
-/// The service checks this too, but DynamoDB Local answers with an error of its own making,
-/// after which nobody could know that nothing was written.
-fn check_count(actions: &[TransactAction]) -> StoreResult<()> {
-    let count = actions.len();
-    if (1..=TRANSACTION_ACTIONS_MAX).contains(&count) {
-        return Ok(());
-    }
-    Err(StoreError::validation(format!(
-        "a transaction has 1 to {TRANSACTION_ACTIONS_MAX} actions, not {count}"
-    )))
 }
 
 fn to_item(action: &TransactAction) -> Result<TransactWriteItem, BuildError> {
@@ -149,16 +139,32 @@ fn transaction_error(
     else {
         return call.error(error);
     };
-    let reasons = cancelled.cancellation_reasons();
-    if reasons.len() != actions {
-        return StoreError::Unavailable {
-            message: format!("{} reasons came for {actions} actions", reasons.len()),
-        };
-    }
-    match reasons.iter().map(reason).collect() {
-        Ok(reasons) => StoreError::TransactionCanceled { reasons },
+    let reasons: StoreResult<Vec<_>> = cancelled
+        .cancellation_reasons()
+        .iter()
+        .map(reason)
+        .collect();
+    match reasons {
+        Ok(reasons) if reasons.len() == actions => StoreError::TransactionCanceled { reasons },
+        Ok(reasons) => misfit(reasons, actions),
         Err(unreadable) => unreadable,
     }
+}
+
+/// DynamoDB Local gives one reason alone for what Amazon says of the action. Callers rely on one
+/// for each, so this is told of the request.
+fn misfit(reasons: Vec<CancellationReason>, actions: usize) -> StoreError {
+    let count = reasons.len();
+    let faults = reasons.into_iter().filter_map(|reason| match reason {
+        CancellationReason::Validation { message } => Some(message),
+        _ => None,
+    });
+    faults
+        .map(StoreError::validation)
+        .next()
+        .unwrap_or_else(|| StoreError::Unavailable {
+            message: format!("{count} reasons came for {actions} actions"),
+        })
 }
 
 fn reason(reason: &types::CancellationReason) -> StoreResult<CancellationReason> {

@@ -1,0 +1,322 @@
+//! What the store says when the service does not answer as it should.
+
+use std::time::Duration;
+
+use partita_core::expression::{Bindings, Condition, KeyCondition, Update};
+use partita_core::{Item, Value};
+use partita_remote::{RemoteStore, Timeouts};
+use partita_store::Store;
+use partita_store::error::{CancellationReason, ErrorKind, StoreError, StoreResult};
+use partita_store::request::{
+    BatchGetItem, CreateTable, DeleteItem, GetItem, ItemAddress, PutItem, Query, ReturnValues,
+    Scan, TransactAction, TransactWriteItems, UpdateItem,
+};
+use partita_store::table::{KeySchema, TableName};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+const SHORT: Timeouts = Timeouts {
+    connect: Duration::from_millis(100),
+    attempt: Duration::from_millis(200),
+    table: Duration::from_millis(200),
+};
+
+fn table() -> TableName {
+    "notes".parse().unwrap()
+}
+
+fn key() -> Item {
+    Item::from([("PK".to_owned(), Value::from("a"))])
+}
+
+fn put() -> PutItem {
+    PutItem::new(table(), key())
+}
+
+async fn put_to(endpoint: &str) -> StoreError {
+    let store = RemoteStore::local(endpoint, SHORT);
+    store.put_item(put(), ReturnValues::None).await.unwrap_err()
+}
+
+/// The errors of every operation; the reads first, then the writes.
+async fn every_operation(store: &dyn Store) -> (Vec<StoreError>, Vec<StoreError>) {
+    fn error<T: std::fmt::Debug>(result: StoreResult<T>) -> StoreError {
+        result.unwrap_err()
+    }
+    let get = GetItem {
+        table: table(),
+        key: key(),
+        consistent: true,
+    };
+    let batch = BatchGetItem {
+        addresses: vec![ItemAddress {
+            table: table(),
+            key: key(),
+        }],
+        consistent: true,
+    };
+    let query = Query::new(table(), KeyCondition::partition("PK", "a"));
+    let update = UpdateItem {
+        table: table(),
+        key: key(),
+        update: Update::parse("SET a = 1", &Bindings::Literals).unwrap(),
+        condition: None,
+        return_item_on_failure: false,
+    };
+    let delete = DeleteItem {
+        table: table(),
+        key: key(),
+        condition: None,
+        return_item_on_failure: false,
+    };
+    let create = CreateTable {
+        table: table(),
+        schema: KeySchema::strings("PK", "SK"),
+    };
+    let transaction = TransactWriteItems {
+        actions: vec![TransactAction::Put(put())],
+        token: None,
+    };
+    let none = ReturnValues::None;
+    let reads = vec![
+        error(store.describe_table(&table()).await),
+        error(store.get_item(get).await),
+        error(store.batch_get_item(batch).await),
+        error(store.query(query).await),
+        error(store.scan(Scan::new(table())).await),
+    ];
+    let writes = vec![
+        error(store.create_table(create).await),
+        error(store.put_item(put(), none).await),
+        error(store.update_item(update, none).await),
+        error(store.delete_item(delete, none).await),
+        error(store.transact_write_items(transaction).await),
+    ];
+    (reads, writes)
+}
+
+#[track_caller]
+fn all(errors: &[StoreError], kind: ErrorKind) {
+    for error in errors {
+        assert_eq!(error.kind(), kind, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_means_not_carried_out() {
+    let (reads, writes) = every_operation(&RemoteStore::local(&nobody().await, SHORT)).await;
+    all(&reads, ErrorKind::Unavailable);
+    all(&writes, ErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn a_malformed_endpoint_means_not_carried_out() {
+    for endpoint in ["not a url", "http://does-not-exist.invalid"] {
+        let error = put_to(endpoint).await;
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn silence_leaves_a_write_unknown() {
+    let error = put_to(&serve("", Duration::from_secs(60)).await).await;
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+}
+
+#[tokio::test]
+async fn a_server_error_leaves_a_write_unknown() {
+    let endpoint = answering(500, "InternalServerError").await;
+    let (reads, writes) = every_operation(&RemoteStore::local(&endpoint, SHORT)).await;
+    all(&reads, ErrorKind::Unavailable);
+    all(&writes, ErrorKind::OutcomeUnknown);
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_can_read_leaves_a_write_unknown() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nnonsense",
+        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"Attr",
+        "HTTP/1.1 200 OK\r\nContent-Le",
+        "HTTP/1.1 400 Bad\r\nContent-Length: 6\r\n\r\n<html>",
+        "HTTP/1.1 502 Bad\r\nContent-Length: 6\r\n\r\n<html>",
+        "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n",
+        "SSH-2.0-OpenSSH_9.2\r\n",
+        "",
+    ] {
+        let error = put_to(&serve(answer, Duration::ZERO).await).await;
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{answer}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_keep_their_meaning() {
+    let name = table();
+    for (code, expected) in [
+        ("ValidationException", StoreError::validation("said so")),
+        (
+            "ResourceNotFoundException",
+            StoreError::TableNotFound { table: name },
+        ),
+        ("ThrottlingException", StoreError::Throttled),
+        (
+            "ProvisionedThroughputExceededException",
+            StoreError::Throttled,
+        ),
+        ("RequestLimitExceeded", StoreError::Throttled),
+        (
+            "TransactionConflictException",
+            StoreError::TransactionConflict,
+        ),
+        (
+            "IdempotentParameterMismatchException",
+            StoreError::IdempotentParameterMismatch,
+        ),
+    ] {
+        assert_eq!(put_to(&answering(400, code).await).await, expected);
+    }
+    // An earlier request with the same token may yet succeed.
+    let error = put_to(&answering(400, "TransactionInProgressException").await).await;
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+}
+
+#[tokio::test]
+async fn refused_credentials_say_what_to_configure() {
+    for code in ["UnrecognizedClientException", "InvalidSignatureException"] {
+        let error = put_to(&answering(400, code).await).await;
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("AWS_ACCESS_KEY_ID"), "{error}");
+    }
+    let error = put_to(&answering(400, "AccessDeniedException").await).await;
+    assert!(error.to_string().contains("IAM"), "{error}");
+}
+
+#[tokio::test]
+async fn cancellation_reasons_keep_their_order_and_meaning() {
+    let body = r##"{"__type": "x#TransactionCanceledException", "CancellationReasons": [
+        {"Code": "None"}, {"Code": "TransactionConflict"}, {"Code": "ThrottlingError"},
+        {"Code": "ConditionalCheckFailed", "Item": {"PK": {"S": "a"}}},
+        {"Code": "ValidationError", "Message": "said so"},
+        {"Code": "ItemCollectionSizeLimitExceeded", "Message": "full"}]}"##;
+    let expected = vec![
+        CancellationReason::None,
+        CancellationReason::TransactionConflict,
+        CancellationReason::Throttled,
+        CancellationReason::ConditionalCheckFailed { item: Some(key()) },
+        CancellationReason::Validation {
+            message: "said so".to_owned(),
+        },
+        CancellationReason::Validation {
+            message: "ItemCollectionSizeLimitExceeded: full".to_owned(),
+        },
+    ];
+    let endpoint = serve(leak(400, body), Duration::ZERO).await;
+    let store = RemoteStore::local(&endpoint, SHORT);
+    let transact = async |count| {
+        let request = TransactWriteItems {
+            actions: vec![TransactAction::Put(put()); count],
+            token: None,
+        };
+        store.transact_write_items(request).await.unwrap_err()
+    };
+    let reasons = StoreError::TransactionCanceled { reasons: expected };
+    assert_eq!(transact(6).await, reasons);
+    // A reason that belongs to no action must not be taken for another's.
+    assert_eq!(transact(5).await, StoreError::validation("said so"));
+}
+
+#[tokio::test]
+async fn a_table_that_stays_in_creation_is_not_waited_for_for_ever() {
+    let body = r#"{"TableDescription": {"TableStatus": "CREATING"}, "Table": {"TableStatus": "CREATING"}}"#;
+    let store = RemoteStore::local(&serve(leak(200, body), Duration::ZERO).await, SHORT);
+    let request = CreateTable {
+        table: table(),
+        schema: KeySchema::strings("PK", "SK"),
+    };
+    let error = store.create_table(request).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+}
+
+#[tokio::test]
+async fn a_key_of_an_unknown_type_is_an_error() {
+    let body = r#"{"Table": {"KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "V"}]}}"#;
+    let store = RemoteStore::local(&serve(leak(200, body), Duration::ZERO).await, SHORT);
+    let error = store.describe_table(&table()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("`PK`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_number_that_is_none_is_damage_to_a_read_and_a_doubt_to_a_write() {
+    let body = r#"{"Item": {"n": {"N": "x"}}, "Attributes": {"n": {"N": "x"}}}"#;
+    let store = RemoteStore::local(&serve(leak(200, body), Duration::ZERO).await, SHORT);
+    let get = GetItem {
+        table: table(),
+        key: key(),
+        consistent: true,
+    };
+    let error = store.get_item(get).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    let error = store
+        .put_item(put(), ReturnValues::AllOld)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+}
+
+#[tokio::test]
+async fn the_condition_that_always_holds_is_left_out() {
+    let endpoint = serve(leak(200, "{}"), Duration::ZERO).await;
+    let request = PutItem {
+        condition: Some(Condition::All(Vec::new())),
+        ..put()
+    };
+    let store = RemoteStore::local(&endpoint, SHORT);
+    assert_eq!(store.put_item(request, ReturnValues::None).await, Ok(None));
+}
+
+#[test]
+fn debug_output_has_no_secrets() {
+    let store = RemoteStore::local("http://127.0.0.1:1", SHORT);
+    let text = format!("{store:?}");
+    assert!(!text.contains("local"), "{text}");
+}
+
+/// An address where nobody listens.
+async fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+/// A server that refuses everything with a code.
+async fn answering(status: u16, code: &str) -> String {
+    let body =
+        format!(r#"{{"__type": "com.amazonaws.dynamodb.v20120810#{code}", "message": "said so"}}"#);
+    serve(leak(status, &body), Duration::ZERO).await
+}
+
+/// An HTTP answer. Tests are short, so their texts may live as long as they do.
+fn leak(status: u16, body: &str) -> &'static str {
+    let answer = format!(
+        "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    answer.leak()
+}
+
+/// A server with one answer for everyone: it reads what comes, answers, lingers and closes.
+async fn serve(answer: &'static str, linger: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = vec![0; 65536];
+                let _ = stream.read(&mut request).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+                tokio::time::sleep(linger).await;
+            });
+        }
+    });
+    format!("http://{address}")
+}
