@@ -34,9 +34,10 @@ use partita_core::expression::Span;
 use crate::codes::Code;
 use crate::design::Design;
 use crate::diagnostic::{Diagnostic, Report};
-use crate::document::{self, Name, Node, Section, Table, Text, section};
+use crate::document::{self, Damage, Name, Node, Section, Table, Text, section};
 use crate::syntax::later;
 use crate::syntax::template::is_name;
+use crate::types::AttributeType;
 
 /// Reads, checks and compiles a design.
 ///
@@ -49,11 +50,9 @@ pub fn check(
 ) -> (Option<Design>, Vec<Diagnostic>) {
     let mut report = Report::default();
     let file = document::read(source, &mut report);
-    let is_whole = !report.has_errors();
+    let not_toml = report.findings().len();
     let design = compile(&file, variables, &mut report);
-    if !is_whole {
-        forget_illusions(source, &mut report);
-    }
+    forget_illusions(source, not_toml, &mut report);
     let design = match report.has_errors() {
         true => None,
         false => design,
@@ -66,7 +65,7 @@ fn compile(
     variables: &dyn Fn(&str) -> Option<String>,
     report: &mut Report,
 ) -> Option<Design> {
-    let mut root = Section::new("the design", Span::new(0, 0), file);
+    let mut root = Section::new("", Span::new(0, 0), file);
     let name = design_name(&mut root, report);
     let about = about(&mut root, report);
     let later_keys = index_keys(file);
@@ -109,23 +108,24 @@ fn compile(
     })
 }
 
-/// Where lines could not be read, only such mistakes count as stand in a line of their own.
-fn forget_illusions(source: &str, report: &mut Report) {
-    let line = |span: Span| document::line_of(source, span.start);
-    let is_toml = |code: Code| matches!(code, Code::Toml | Code::TomlVersion);
-    let broken: Vec<_> = report
-        .findings()
-        .iter()
-        .filter(|finding| finding.diagnostic.code == Code::Toml)
-        .map(|finding| line(finding.diagnostic.span))
-        .collect();
+/// Where lines are not TOML, only such mistakes count as are visible in a line of their own.
+/// `not_toml` is how many findings there were before the lines were looked at.
+fn forget_illusions(source: &str, not_toml: usize, report: &mut Report) {
+    let mut damage = Damage::default();
+    for finding in &report.findings()[..not_toml] {
+        // Newer TOML is understood, only not allowed.
+        if finding.diagnostic.code != Code::TomlVersion {
+            damage.add(source, finding.diagnostic.span);
+        }
+    }
+    if damage.is_empty() {
+        return;
+    }
+    let mut index = 0;
     report.retain(|finding| {
-        let diagnostic = &finding.diagnostic;
-        let is_duplicate =
-            diagnostic.code == Code::DuplicateName && diagnostic.message.ends_with("section");
-        is_toml(diagnostic.code)
-            || is_duplicate
-            || (diagnostic.code.is_local() && !broken.contains(&line(diagnostic.span)))
+        index += 1;
+        let Diagnostic { code, span, .. } = &finding.diagnostic;
+        index <= not_toml || (code.is_local() && !damage.covers(source, *span))
     });
 }
 
@@ -177,14 +177,18 @@ fn named<'d>(
 
 /// Names of entities, attributes and the like are words of the condition language.
 fn check_name(name: &str, span: Span, report: &mut Report) -> bool {
-    let problem = match name {
-        "caller" => format!("`{name}` means the one who calls, in rules"),
+    let (problem, help) = match name {
+        "caller" => (
+            "`caller` means the one who calls, in rules".to_owned(),
+            "choose another name",
+        ),
         _ if is_name(name) => return true,
-        _ => format!("`{name}` is not a name"),
+        _ => (
+            format!("`{name}` is not a name"),
+            "use letters, digits and `_`, and no digit first",
+        ),
     };
-    report
-        .add(Code::InvalidName, span, problem)
-        .help("use letters, digits and `_`, and no digit first");
+    report.add(Code::InvalidName, span, problem).help(help);
     false
 }
 
@@ -230,6 +234,19 @@ fn index_keys(file: &Table) -> Vec<String> {
         collect(node, &mut names);
     }
     names
+}
+
+/// A type in a few words, with its article.
+fn noun(kind: &AttributeType) -> &'static str {
+    match kind {
+        AttributeType::String { .. } => "a string",
+        AttributeType::Ulid => "a ulid",
+        AttributeType::Timestamp => "a timestamp",
+        AttributeType::Bool => "a boolean",
+        AttributeType::Number => "a number",
+        AttributeType::List(_) => "a list",
+        AttributeType::Any => "a value of any type",
+    }
 }
 
 /// A text as an owned string with its place.

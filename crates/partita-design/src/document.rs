@@ -8,6 +8,8 @@
 pub(crate) mod section;
 pub(crate) mod text;
 
+use std::ops::Range;
+
 use partita_core::expression::Span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -42,6 +44,8 @@ pub(crate) enum Content {
     Table(Table),
     /// A float or a time, which no key of a design takes.
     Other(&'static str),
+    /// Something that is not TOML, which was reported.
+    Broken,
 }
 
 /// A table, in the order of the file.
@@ -57,6 +61,7 @@ impl Content {
             Content::List(_) => "a list",
             Content::Table(_) => "a table",
             Content::Other(what) => what,
+            Content::Broken => "nothing",
         }
     }
 }
@@ -64,35 +69,61 @@ impl Content {
 /// Reads a file; what is not TOML is reported, and what can be read beside it is returned.
 pub(crate) fn read(source: &str, report: &mut Report) -> Table {
     let (root, errors) = DeTable::parse_recoverable(source);
-    let mut lines_seen = Vec::new();
+    let mut damage = Damage::default();
     for error in errors {
         let span = error.span().unwrap_or(source.len()..source.len());
         let span = within(source, Span::from(span));
-        // After its first error on a line the parser guesses, and what it guesses is noise.
-        let line = line_of(source, span.start);
-        if !lines_seen.contains(&line) {
-            lines_seen.push(line);
+        // After its first error in a place the parser guesses, and what it guesses is noise.
+        if !damage.covers(source, span) {
+            damage.add(source, span);
             report_toml(source, error.message(), span, report);
         }
     }
     table(source, root.get_ref(), report)
 }
 
+/// The lines that cannot be trusted, because TOML's parser stumbled over them.
+#[derive(Debug, Default)]
+pub(crate) struct Damage {
+    lines: Vec<Range<usize>>,
+}
+
+impl Damage {
+    /// Notes a mistake. In the header of a section it makes all lines of the section doubtful,
+    /// because nobody knows where they belong.
+    pub(crate) fn add(&mut self, source: &str, span: Span) {
+        let is_header = |line: &&str| line.trim_start().starts_with('[');
+        let first = line_of(source, span.start);
+        let mut rest = source.lines().skip(first);
+        let length = match rest.next().filter(is_header) {
+            Some(_) => 1 + rest.take_while(|line| !is_header(line)).count(),
+            None => 1,
+        };
+        self.lines.push(first..first + length);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    pub(crate) fn covers(&self, source: &str, span: Span) -> bool {
+        let line = line_of(source, span.start);
+        self.lines.iter().any(|lines| lines.contains(&line))
+    }
+}
+
 /// The number of the line, from 0.
-pub(crate) fn line_of(source: &str, offset: usize) -> usize {
+fn line_of(source: &str, offset: usize) -> usize {
     let before = source.as_bytes().iter().take(offset);
     before.filter(|byte| **byte == b'\n').count()
 }
 
 fn report_toml(source: &str, message: &str, span: Span, report: &mut Report) {
-    let written = source.get(span.start..span.end).unwrap_or_default();
     if message == "duplicate key" {
+        let written = source.get(span.start..span.end).unwrap_or_default();
+        let twice = format!("`{written}` is written twice");
         report
-            .add(
-                Code::DuplicateName,
-                span,
-                format!("`{written}` is written twice in this section"),
-            )
+            .add(Code::DuplicateName, span, twice)
             .help("keep one of the two");
         return;
     }
@@ -125,6 +156,8 @@ fn table(source: &str, entries: &DeTable<'_>, report: &mut Report) -> Table {
 fn node(source: &str, value: &Spanned<DeValue<'_>>, report: &mut Report) -> Node {
     let span = within(source, value.span().into());
     let content = match value.get_ref() {
+        // Before every value stands a key. The parser puts what it could not read at the start.
+        _ if span.end == 0 => Content::Broken,
         DeValue::String(text) => {
             let (text, newer) = Text::new(source, span, text);
             for escape in newer {

@@ -1,11 +1,61 @@
 //! The design language: from a TOML file to plain data.
 //!
+//! A design writes down a single-table design: the table, its entities with their key templates,
+//! the records that are kept for them, the access patterns and the rules. [`check`] reads such a
+//! file and gives a [`Design`], or everything that is wrong with it.
+//!
 //! | module | what it holds |
 //! |---|---|
 //! | [`design`] | [`Design`]: the compiled design, which the planner uses without looking at text again |
 //! | [`template`] | key templates: rendered from values, and read back from keys |
 //! | [`types`] | the types of attributes and what they accept |
 //! | [`time`] | the one form of a timestamp |
+//! | [`codes`] | [`Code`]: every mistake and risk that a design can have, in one table |
+//! | [`diagnostic`] | [`Diagnostic`]: one of them, with its place and what to write instead |
+//! | [`mod@render`] | diagnostics as people read them |
+//! | [`mod@keys`] | the keys of an item, for `partita keys` |
+//! | [`shipped`] | the designs that ship with Partita |
+//! | `document` | TOML as a tree in which everything knows its place, also inside strings |
+//! | `syntax` | the small languages inside the strings: attribute lines, templates, queries |
+//! | `check` | one module for each section of a design |
+//!
+//! ```
+//! use partita_core::{Map, Value};
+//!
+//! let source = r#"
+//!     design = "notes"
+//!     [table]
+//!     name = "notes-{STAGE | dev}"
+//!     key  = ["PK", "SK"]
+//!     [entity.Note]
+//!     PK = "USER#{userId}"
+//!     SK = "NOTE#{noteId}"
+//!     [entity.Note.attributes]
+//!     userId = "string, key-only"
+//!     noteId = "ulid, generated"
+//!     text   = "string 1..1000"
+//!     [entity.Note.allow]
+//!     "*" = "userId = caller"
+//!     [pattern.notes]
+//!     query = "PK = 'USER#{userId}' AND begins_with(SK, 'NOTE#')"
+//! "#;
+//! let (design, diagnostics) = partita_design::check(source, &|_variable| None);
+//! assert!(diagnostics.is_empty());
+//! let design = design.expect("a design without errors is compiled");
+//! assert_eq!(design.table.name, "notes-dev");
+//!
+//! let note = Map::from([
+//!     ("userId".to_owned(), Value::from("ann")),
+//!     ("noteId".to_owned(), Value::from("01ARZ3NDEKTSV4RRFFQ69G5FAV")),
+//! ]);
+//! let records = partita_design::keys(&design, "Note", &note).expect("the parts are good");
+//! assert_eq!(records[0].keys[1], ("SK".into(), "NOTE#01ARZ3NDEKTSV4RRFFQ69G5FAV".into()));
+//!
+//! let (design, diagnostics) = partita_design::check(&source.replace("{noteId}", "{nodeId}"), &|_| None);
+//! assert!(design.is_none());
+//! assert_eq!(diagnostics[0].code.as_str(), "unknown-attribute");
+//! assert_eq!(diagnostics[0].help.as_deref(), Some("did you mean `noteId`?"));
+//! ```
 //!
 //! This crate does no I/O, never waits and never asks for the time.
 
@@ -14,6 +64,8 @@ pub mod codes;
 pub mod design;
 pub mod diagnostic;
 mod document;
+pub mod keys;
+pub mod render;
 pub mod shipped;
 mod spelling;
 mod syntax;
@@ -25,3 +77,5 @@ pub use check::check;
 pub use codes::{Code, Severity};
 pub use design::Design;
 pub use diagnostic::{Diagnostic, Related};
+pub use keys::{KeyFault, RecordKeys, keys};
+pub use render::{Colours, render};

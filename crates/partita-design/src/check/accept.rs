@@ -4,7 +4,8 @@ use partita_core::expression::Span;
 
 use crate::codes::{Code, Severity};
 use crate::diagnostic::{Finding, Report};
-use crate::document::{Content, Name, Node, Section, section};
+use crate::document::section::{self, Excuse};
+use crate::document::{Content, Name, Node, Section};
 
 /// An accepted warning.
 struct Accept {
@@ -27,7 +28,9 @@ pub(crate) fn check(entry: Option<&(Name, Node)>, report: &mut Report) {
         return;
     };
     let accepts: Vec<_> = list.iter().filter_map(|node| read(node, report)).collect();
-    for accept in &accepts {
+    // What is wrong may be why a warning does not occur, so that this is judged last.
+    let is_judged = !report.has_errors();
+    for accept in accepts.iter().filter(|_| is_judged) {
         if !report
             .findings()
             .iter()
@@ -98,7 +101,7 @@ fn read(node: &Node, report: &mut Report) -> Option<Accept> {
         section.missing("at", "\"entity.Story\"", report);
     }
     let because = section.required_text("because", "\"…\"", report);
-    section.finish(&[], &[], report);
+    section.finish(&[], |_| Excuse::None, report);
     because.given()?;
     Some(Accept {
         code: code?,

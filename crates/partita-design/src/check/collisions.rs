@@ -14,7 +14,9 @@ pub(crate) fn check(records: &[Record<'_>], table: &table::Draft, report: &mut R
             }
         }
     }
-    if let Some([partition, _]) = &table.keys {
+    // Alike templates share one warning, so that all of them must be known.
+    let is_known = records.iter().all(|record| record.keys.partition.is_some());
+    if let Some([partition, _]) = table.keys.as_ref().filter(|_| is_known) {
         overlapping_prefixes(records, partition, report);
     }
 }
@@ -50,7 +52,8 @@ fn same_discriminator(one: &Record<'_>, two: &Record<'_>, report: &mut Report) {
     else {
         return;
     };
-    if value != other {
+    // Two records of one name were reported as such.
+    if value != other || one.title() == two.title() {
         return;
     }
     report

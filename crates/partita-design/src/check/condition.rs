@@ -4,6 +4,7 @@ use partita_core::expression::{Bindings, Comparator, Condition, Operand, Path, S
 use partita_core::{Type, Value};
 
 use super::entity::Scope;
+use super::noun;
 use crate::codes::Code;
 use crate::diagnostic::Report;
 use crate::document::Text;
@@ -214,13 +215,13 @@ impl Checker<'_> {
                 if fits {
                     return;
                 }
-                let message = format!("`{name}` is never this: it is {}", kind.describe());
+                let message = format!("`{name}` is never this: it is {}", noun(&kind));
                 (self.text.locate(span), message)
             }
             (Known::Kind(one, left_name), Known::Kind(two, right_name))
                 if stored_as(&one) != stored_as(&two) =>
             {
-                let (one, two) = (one.describe(), two.describe());
+                let (one, two) = (noun(&one), noun(&two));
                 let message = format!("`{left_name}` is {one}, but `{right_name}` is {two}");
                 (self.operand_span(right), message)
             }

@@ -25,7 +25,7 @@ pub(crate) struct Draft<'d> {
     pub(crate) keys: Keys,
     pub(crate) discriminator: Option<(String, Span)>,
     open: bool,
-    pub(crate) soft_delete: Option<String>,
+    pub(crate) soft_delete: Field<String>,
     /// The section of its references, which needs all entities to be known.
     pub(crate) refs: &'d [(Name, Node)],
     pub(crate) rules: Option<Rules>,
@@ -124,7 +124,7 @@ impl Draft<'_> {
             identity: self.identity()?,
             attributes: attributes.collect::<Option<_>>()?,
             open: self.open,
-            soft_delete: self.soft_delete.clone(),
+            soft_delete: self.soft_delete.clone().given(),
             refs,
             rules: self.rules.clone()?,
         })
@@ -160,12 +160,12 @@ pub(crate) fn check<'d>(
         discriminator: key::discriminator(&mut section, table, (&name.text, name.span), report),
         open: section.bool("open", report).given().unwrap_or(false),
         rules: rules::check(allow, &scope, &soft_delete, &section, report),
-        soft_delete: soft_delete.given(),
+        soft_delete,
         scope,
         keys,
         refs,
     };
-    section.finish(later::ENTITY, &table.later_keys, report);
+    section.finish(later::ENTITY, |key| table.excuse(key), report);
     draft
 }
 

@@ -74,6 +74,13 @@ impl Record<'_> {
             RecordName::Entity(name) | RecordName::View(name) => name,
         }
     }
+
+    /// Whether its items have the attribute: stored, or in their keys.
+    pub(crate) fn has(&self, attribute: &str) -> bool {
+        let is_stored = |keep: &[String]| keep.iter().any(|kept| kept == attribute);
+        self.keep.is_none_or(is_stored)
+            || self.keys.holes().any(|(_, stored, _)| stored == attribute)
+    }
 }
 
 /// All records of a design, entities first.
@@ -185,17 +192,18 @@ fn read(text: &Text, scope: Option<&Scope>, report: &mut Report) -> Option<Key> 
 fn part(name: &str, span: Span, scope: &Scope, report: &mut Report) -> Option<String> {
     let attribute = scope.resolve(name, span, report)?;
     let kind = attribute.kind.as_ref()?;
-    let problem = match kind {
-        AttributeType::Bool => "a boolean",
-        AttributeType::List(_) => "a list",
-        AttributeType::Any => "a value of any type",
-        _ => return Some(attribute.name.clone()),
-    };
+    if !matches!(
+        kind,
+        AttributeType::Bool | AttributeType::List(_) | AttributeType::Any
+    ) {
+        return Some(attribute.name.clone());
+    }
+    let what = super::noun(kind);
     report
         .add(
             Code::KeyPartType,
             span,
-            format!("`{name}` is {problem} and cannot stand in a key"),
+            format!("`{name}` is {what} and cannot stand in a key"),
         )
         .help("use a `string`, `ulid`, `timestamp` or `number`")
         .related(attribute.span, "declared here");

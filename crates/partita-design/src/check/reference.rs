@@ -70,7 +70,7 @@ fn one(
         return None;
     }
     let arguments = bind(&line, &target.identity()?, entity, node.span, report)?;
-    if line.live && target.soft_delete.is_none() {
+    if line.live && target.soft_delete.is_absent() {
         report
             .add(
                 Code::NeedlessKey,
@@ -97,7 +97,15 @@ fn bind(
 ) -> Option<Vec<String>> {
     let is_part = |part: &IdentityPart, name: &str| part.name == name || part.attribute == name;
     let mut is_good = true;
-    for ((part, part_span), (attribute, attribute_span)) in &line.arguments {
+    for (index, ((part, part_span), (attribute, attribute_span))) in
+        line.arguments.iter().enumerate()
+    {
+        let earlier = &line.arguments[..index];
+        if earlier.iter().any(|((other, _), _)| other == part) {
+            let message = format!("`{part}` is given twice");
+            report.add(Code::RefSyntax, *part_span, message);
+            is_good = false;
+        }
         if !identity.iter().any(|known| is_part(known, part)) {
             let message = format!("`{part}` is no part of the identity of `{}`", line.target.0);
             report

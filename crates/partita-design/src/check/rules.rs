@@ -17,13 +17,13 @@ pub(crate) fn check(
     entity: &Section<'_>,
     report: &mut Report,
 ) -> Option<Rules> {
-    let is_written = entity.key_span("allow").is_some();
+    // Something under this name that is no section was reported.
+    if allow.is_none() && entity.key_span("allow").is_some() {
+        return None;
+    }
     let entries = allow.map_or(&[][..], |mut allow| allow.all());
     if entries.is_empty() {
-        let is_broken = is_written && report.has_errors();
-        if !is_broken {
-            closed(entity, report);
-        }
+        closed(entity, report);
         return Some(Rules::default());
     }
     let mut rules: Vec<(Option<Access>, Rule)> = Vec::new();

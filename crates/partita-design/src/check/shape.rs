@@ -36,6 +36,8 @@ pub(crate) enum Fit<'s> {
     Text,
     /// By a parameter that stands where the record has a value of that type.
     Parameter(&'s str, &'s AttributeType),
+    /// Not, because a parameter stands where the record has this text.
+    Misplaced(&'s str, &'s str),
     /// Not at all.
     No,
 }
@@ -173,7 +175,6 @@ impl Segment {
     }
 
     fn fit<'s>(&'s self, record: &'s Segment) -> Fit<'s> {
-        let no = Fit::No;
         match (&self.hole, &record.hole) {
             (None, None) if self.before == record.before => Fit::Text,
             (None, Some(hole)) if record.may_be(hole, &self.before) => Fit::Text,
@@ -185,7 +186,8 @@ impl Segment {
             ) if self.before == record.before && self.after == record.after => {
                 Fit::Parameter(&own.name, kind)
             }
-            _ => no,
+            (Some(own), None) => Fit::Misplaced(&own.name, &record.before),
+            _ => Fit::No,
         }
     }
 }

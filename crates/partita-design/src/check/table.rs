@@ -6,6 +6,7 @@ use super::spot;
 use crate::codes::Code;
 use crate::design;
 use crate::diagnostic::Report;
+use crate::document::section::{self, Excuse};
 use crate::document::{Field, Section, Text};
 use crate::syntax::later;
 use crate::syntax::template::{self, Chunk, is_name};
@@ -46,6 +47,17 @@ impl Draft {
         })
     }
 
+    /// Whether a key that a record's section does not know may be left alone: it belongs to an
+    /// index, or the table's own names could not be read and it may be one of them.
+    pub(crate) fn excuse(&self, key: &str) -> Excuse {
+        let is_unsure = self.keys.is_none() || matches!(self.discriminator, Discriminator::Broken);
+        match is_unsure {
+            _ if self.later_keys.iter().any(|later| later == key) => Excuse::Full,
+            true => Excuse::UnlessMisspelt,
+            false => Excuse::None,
+        }
+    }
+
     /// The names that the table itself uses in every item.
     pub(crate) fn reserved(&self) -> impl Iterator<Item = &str> {
         let discriminator = match &self.discriminator {
@@ -75,7 +87,7 @@ pub(crate) fn check(
         draft.discriminator = Discriminator::Broken;
         return draft;
     };
-    let opened = crate::document::section::open("table".to_owned(), name, node, report);
+    let opened = section::open("table".to_owned(), name, node, report);
     let Some(mut section) = opened else {
         draft.discriminator = Discriminator::Broken;
         return draft;
@@ -90,7 +102,7 @@ pub(crate) fn check(
         Field::Broken => Discriminator::Broken,
         Field::Given(text) => discriminator(text, draft.keys.as_ref(), report),
     };
-    section.finish(later::TABLE, &[], report);
+    section.finish(later::TABLE, |_| Excuse::None, report);
     draft
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn check(
         keep: keep.unwrap_or_default(),
         scope: scope.cloned(),
     };
-    section.finish(later::VIEW, &table.later_keys, report);
+    section.finish(later::VIEW, |key| table.excuse(key), report);
     draft
 }
 
@@ -218,9 +218,9 @@ fn check_read_rule(
     section: &Section<'_>,
     report: &mut Report,
 ) {
-    if keys.both().is_none() {
+    let (Some(_), Some(identity)) = (keys.both(), source.identity()) else {
         return;
-    }
+    };
     let rule = source.rules.as_ref().map(|rules| rules.get(Access::Read));
     let Some(Rule::When { condition, .. }) = rule else {
         return;
@@ -230,7 +230,9 @@ fn check_read_rule(
         let name = path.root.as_str();
         let is_there = name == "caller"
             || keep.iter().any(|kept| kept == name)
-            || keys.holes().any(|(_, stored, _)| stored == name);
+            || keys.holes().any(|(_, stored, _)| stored == name)
+            // That the key lacks a part of the identity is reported as such.
+            || identity.iter().any(|part| part.attribute == name);
         if !is_there && !missing.contains(&name) {
             missing.push(name);
         }
@@ -251,7 +253,7 @@ fn check_read_rule(
 
 /// Without a `when` that names the flag, a view vanishes while its source is soft-deleted.
 fn while_live(when: Field<Condition>, source: Option<&entity::Draft<'_>>) -> Field<Condition> {
-    let Some(flag) = source.and_then(|source| source.soft_delete.as_ref()) else {
+    let Some(Field::Given(flag)) = source.map(|source| &source.soft_delete) else {
         return when;
     };
     let live = Condition::equals(Path::attribute(flag), false);

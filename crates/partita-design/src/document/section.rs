@@ -5,6 +5,7 @@ use partita_core::expression::Span;
 use super::{Content, Name, Node, Table, Text};
 use crate::codes::Code;
 use crate::diagnostic::Report;
+use crate::spelling;
 
 /// What a key holds.
 #[derive(Clone, Debug)]
@@ -39,13 +40,24 @@ impl<T> Field<T> {
     }
 }
 
+/// Whether a key that nobody asked for is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Excuse {
+    /// No.
+    None,
+    /// Yes, unless it looks like a key that was asked for.
+    UnlessMisspelt,
+    /// Yes, because of a mistake that was reported elsewhere.
+    Full,
+}
+
 /// A table of the file, and which of its keys were asked for.
 ///
 /// Nothing is silently ignored: [`Section::finish`] reports every key that nobody asked for, and
 /// the keys that were asked for are what it suggests instead.
 #[derive(Debug)]
 pub(crate) struct Section<'d> {
-    /// Its name in messages and in `[[accept]]`, such as `entity.Story`.
+    /// Its name in messages and in `[[accept]]`, such as `entity.Story`; empty for the file.
     pub(crate) place: String,
     /// Where its name stands.
     pub(crate) span: Span,
@@ -166,12 +178,21 @@ impl<'d> Section<'d> {
         open(place, name, node, report)
     }
 
-    /// Reports every key that was not asked for. Those in `later` belong to the language; those
-    /// in `excused` have been reported elsewhere.
-    pub(crate) fn finish(self, later: &[&str], excused: &[String], report: &mut Report) {
-        let is = |list: &[String], name: &Name| list.contains(&name.text);
+    /// Reports every key that was not asked for. Those in `later` belong to the language.
+    pub(crate) fn finish(
+        self,
+        later: &[&str],
+        excuse: impl Fn(&str) -> Excuse,
+        report: &mut Report,
+    ) {
+        let asked = || self.asked.iter().map(String::as_str);
         for (name, _) in self.entries {
-            if is(&self.asked, name) || is(excused, name) {
+            let is_excused = match excuse(&name.text) {
+                Excuse::None => false,
+                Excuse::UnlessMisspelt => spelling::nearest(&name.text, asked()).is_none(),
+                Excuse::Full => true,
+            };
+            if self.asked.contains(&name.text) || is_excused {
                 continue;
             }
             if later.contains(&name.text.as_str()) {
@@ -181,13 +202,16 @@ impl<'d> Section<'d> {
             let message = format!("`{}` has no key `{}`", self.place, name.text);
             report
                 .add(Code::UnknownKey, name.span, message)
-                .suggest(&name.text, self.asked.iter().map(String::as_str));
+                .suggest(&name.text, asked());
         }
     }
 
     /// Reports that a key is missing.
     pub(crate) fn missing(&self, key: &str, example: &str, report: &mut Report) {
-        let message = format!("`{}` needs the key `{key}`", self.place);
+        let message = match self.place.as_str() {
+            "" => format!("a design needs the key `{key}`"),
+            place => format!("`{place}` needs the key `{key}`"),
+        };
         report
             .add(Code::MissingKey, self.span, message)
             .help(format!("write `{key} = {example}`"));
@@ -256,6 +280,9 @@ pub(crate) fn report_type(
     expected: &str,
     found: &Content,
 ) {
+    if matches!(found, Content::Broken) {
+        return;
+    }
     let found = found.describe();
     report.add(
         Code::WrongType,

@@ -14,7 +14,7 @@ use super::later;
 use super::lexer::{Cursor, Token};
 use crate::codes::Code;
 use crate::design::Source;
-use crate::diagnostic::Report;
+use crate::diagnostic::{Finding, Report};
 use crate::document::Text;
 use crate::types::AttributeType;
 
@@ -236,19 +236,16 @@ impl Parser<'_, '_> {
         let most = self.bound();
         match (least, most) {
             (None, None) => None,
-            (Some(Err(())), _) | (_, Some(Err(()))) => None,
-            (least, most) => Some((
-                least.and_then(Result::ok).unwrap_or(0),
-                most.and_then(Result::ok),
-            )),
+            (least, most) => Some((least.unwrap_or(0), most)),
         }
     }
 
-    fn bound(&mut self) -> Option<Result<usize, ()>> {
+    /// A number of characters; what is no such number is more than any text has.
+    fn bound(&mut self) -> Option<usize> {
         let Some(Token::Digits(digits)) = self.cursor.peek() else {
             return None;
         };
-        let bound = digits.parse().map_err(|_| ());
+        let bound = digits.parse().unwrap_or(usize::MAX);
         self.cursor.next();
         Some(bound)
     }
@@ -272,12 +269,12 @@ impl Parser<'_, '_> {
 
     fn literal(&mut self) -> Option<Value> {
         let range = self.cursor.range();
-        let value = match self.cursor.peek()? {
-            Token::Word("true") => Value::Bool(true),
-            Token::Word("false") => Value::Bool(false),
-            Token::Quoted(_) => Value::from(self.cursor.text.unquote(range).as_str()),
-            Token::Symbol("[") => return self.list_literal(),
-            Token::Digits(_) | Token::Symbol("-") => return self.number_literal(),
+        let value = match self.cursor.peek() {
+            Some(Token::Word("true")) => Value::Bool(true),
+            Some(Token::Word("false")) => Value::Bool(false),
+            Some(Token::Quoted(_)) => Value::from(self.cursor.text.unquote(range).as_str()),
+            Some(Token::Symbol("[")) => return self.list_literal(),
+            Some(Token::Digits(_) | Token::Symbol("-")) => return self.number_literal(),
             _ => {
                 self.expected("a value such as `'text'`, `1`, `true` or `[]`");
                 return None;
@@ -329,7 +326,9 @@ impl Parser<'_, '_> {
             let span = self.cursor.here();
             match self.cursor.peek() {
                 Some(_) => self.report.not_supported(span, "this computed value"),
-                None => self.expected("`now on create` or `now on write`"),
+                None => {
+                    self.expected("`now on create` or `now on write`");
+                }
             }
             return None;
         }
@@ -350,7 +349,9 @@ impl Parser<'_, '_> {
                 let span = self.cursor.text.at(start..self.cursor.range().end);
                 self.report.not_supported(span, "this computed value");
             }
-            _ => self.expected("`on create` or `on write`"),
+            _ => {
+                self.expected("`on create` or `on write`");
+            }
         }
         None
     }
@@ -406,6 +407,11 @@ impl Parser<'_, '_> {
     fn end_of_clause(&mut self) {
         match self.cursor.peek() {
             None | Some(Token::Symbol(",")) => {}
+            Some(Token::Symbol("[")) => {
+                self.expected("`,` or the end of the line")
+                    .help("write `list of any`, not `any[]`");
+                self.cursor.skip_clause();
+            }
             Some(_) => {
                 self.expected("`,` or the end of the line");
                 self.cursor.skip_clause();
@@ -413,10 +419,10 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn expected(&mut self, what: &str) {
+    fn expected(&mut self, what: &str) -> &mut Finding {
         let message = format!("expected {what}, {}", self.cursor.found());
         let span = self.cursor.here();
-        self.report.add(Code::AttributeSyntax, span, message);
+        self.report.add(Code::AttributeSyntax, span, message)
     }
 }
 

@@ -1,0 +1,106 @@
+//! Diagnostics as people read them: the line, a caret, the help.
+
+use std::fmt;
+
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceSpan};
+use partita_core::expression::Span;
+
+use crate::codes::Severity;
+use crate::diagnostic::Diagnostic;
+
+/// Whether the text is for a terminal with colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    /// Plain text.
+    Off,
+    /// With ANSI escapes.
+    On,
+}
+
+/// The text of all diagnostics of a file, in their order, with an empty line between them.
+pub fn render(
+    source_name: &str,
+    source: &str,
+    diagnostics: &[Diagnostic],
+    colours: Colours,
+) -> String {
+    let theme = match colours {
+        Colours::Off => GraphicalTheme::unicode_nocolor(),
+        Colours::On => GraphicalTheme::unicode(),
+    };
+    let handler = GraphicalReportHandler::new_themed(theme)
+        .with_links(false)
+        .with_wrap_lines(false);
+    let source = NamedSource::new(source_name, source.to_owned());
+    let mut text = String::new();
+    for diagnostic in diagnostics {
+        let shown = Shown {
+            diagnostic,
+            source: &source,
+        };
+        let mut one = String::new();
+        // Writing to a string does not fail; if it ever did, the message alone is still useful.
+        if handler.render_report(&mut one, &shown).is_err() {
+            one = format!("{}: {}\n", diagnostic.code, diagnostic.message);
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(one.trim_start_matches('\n'));
+    }
+    text
+}
+
+/// A diagnostic as `miette` wants it.
+struct Shown<'d> {
+    diagnostic: &'d Diagnostic,
+    source: &'d NamedSource<String>,
+}
+
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.diagnostic.fmt(f)
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.diagnostic.message)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl miette::Diagnostic for Shown<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.diagnostic.code))
+    }
+
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.diagnostic.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let help = self.diagnostic.help.as_ref()?;
+        Some(Box::new(help))
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        Some(self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let here = LabeledSpan::new_primary_with_span(None, bytes(self.diagnostic.span));
+        let related = self.diagnostic.related.iter().map(|related| {
+            LabeledSpan::new_with_span(Some(related.message.clone()), bytes(related.span))
+        });
+        Some(Box::new(std::iter::once(here).chain(related)))
+    }
+}
+
+fn bytes(span: Span) -> SourceSpan {
+    (span.start, span.end.saturating_sub(span.start)).into()
+}

@@ -1,0 +1,51 @@
+//! Diagnostics as people read them.
+
+use partita_design::{Colours, check, render, shipped};
+
+fn rendered(change: impl Fn(&str) -> String) -> String {
+    let source = change(shipped::find("stories").unwrap().source);
+    let (_, diagnostics) = check(&source, &|_| None);
+    render("stories.toml", &source, &diagnostics, Colours::Off)
+}
+
+#[test]
+fn a_misspelt_attribute() {
+    insta::assert_snapshot!(rendered(|source| {
+        source.replacen("STORY#{storyId}", "STORY#{stroyId}", 1)
+    }));
+}
+
+#[test]
+fn two_records_with_one_key() {
+    insta::assert_snapshot!(rendered(|source| {
+        source.replace("\"NODE#{nodeId}\"", "\"METADATA\"")
+    }));
+}
+
+#[test]
+fn a_warning_that_nobody_accepted() {
+    insta::assert_snapshot!(rendered(|source| {
+        let end = source
+            .find("[[accept]]\nwarning = \"prefix-overlap\"")
+            .unwrap();
+        source[..end].to_owned()
+    }));
+}
+
+#[test]
+fn a_file_that_ends_too_early() {
+    insta::assert_snapshot!(rendered(|source| {
+        let end = source.find("[entity.Story]").unwrap();
+        format!("{}[entity.Story", &source[..end])
+    }));
+}
+
+#[test]
+fn colours() {
+    let source = "design = 1";
+    let (_, diagnostics) = check(source, &|_| None);
+    let plain = render("x.toml", source, &diagnostics, Colours::Off);
+    let coloured = render("x.toml", source, &diagnostics, Colours::On);
+    assert!(!plain.contains('\u{1b}'));
+    assert!(coloured.contains('\u{1b}'));
+}
