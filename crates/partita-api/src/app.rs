@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::get;
 use partita_plan::{Operation, Partita, PlanError};
-use partita_store::{Clock, Entropy};
+use partita_store::{Clock, Entropy, ErrorKind};
 use serde_json::json;
 use tracing::{error, info};
 
@@ -70,8 +70,10 @@ impl App {
         match partita.run(verified.caller(), operation).await {
             Ok(answer) => Ok(encode::answer(partita.design(), &answer, created)),
             Err(refusal) => {
-                if let PlanError::Store(cause) = &refusal {
-                    error!(%cause, "the store refused a request");
+                if let PlanError::Store(cause) = &refusal
+                    && cause.kind() != ErrorKind::FixRequest
+                {
+                    error!(%cause, "the store does not answer as it should");
                 }
                 Err(refusal.into())
             }

@@ -2,8 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod command_line;
 mod crash;
+#[cfg(feature = "dynamodb")]
+mod dynamodb;
 mod faults;
+mod http;
+mod layers;
+mod readme;
 mod scenario;
 mod scenarios;
 mod server;

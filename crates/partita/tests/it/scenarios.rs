@@ -10,7 +10,7 @@ use crate::scenario::{Stage, load};
 use crate::stage;
 
 /// Runs all scenarios, each in a table of its own, and reports all that fail.
-async fn run_all<F>(design: &str, unique: &str, stage: impl Fn(String) -> F)
+pub(crate) async fn run_all<F>(design: &str, unique: &str, stage: impl Fn(String) -> F)
 where
     F: Future<Output = Stage>,
 {

@@ -30,6 +30,10 @@ impl Server {
             ])
             .arg(data)
             .args(flags)
+            // Any will do for DynamoDB Local; nothing else reads them.
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env_remove("TABLE_NAME")
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -75,11 +79,16 @@ impl Drop for Server {
     }
 }
 
-/// A token, as `partita token` prints it.
+/// A token under the secret of a data directory.
 pub(crate) fn token(data: &Path, user: &str) -> String {
+    token_with(&["--data", data.to_str().unwrap()], user)
+}
+
+/// A token, as `partita token` prints it.
+pub(crate) fn token_with(flags: &[&str], user: &str) -> String {
     let output = Command::new(BINARY)
-        .args(["token", "stories", "--user", user, "--data"])
-        .arg(data)
+        .args(["token", "stories", "--user", user])
+        .args(flags)
         .output()
         .unwrap();
     assert!(

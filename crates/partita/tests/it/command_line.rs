@@ -1,0 +1,216 @@
+//! The commands as a user types them.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::server::{BINARY, Server, token};
+
+fn run(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(BINARY)
+        .args(arguments)
+        .env_remove("TABLE_NAME")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that does not read its input may have ended already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn file(folder: &Path, name: &str, content: &str) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn help() {
+    for command in [&["--help"][..], &["serve", "--help"], &["token", "--help"]] {
+        let name = format!("help {}", command[0].trim_start_matches('-'));
+        insta::assert_snapshot!(name, stdout(&run(command, "")));
+    }
+}
+
+#[test]
+fn check_finds_nothing_wrong_with_the_shipped_design() {
+    let output = run(&["check", "stories"], "");
+    assert!(output.status.success());
+    assert_eq!(stdout(&output), "stories.toml: 0 errors, 0 warnings\n");
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn check_reports_all_mistakes_with_their_lines_and_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = partita_design::shipped::find("stories").unwrap().source;
+    let faulty = source
+        .replace("of       = \"Story\"", "of       = \"Stroy\"")
+        .replace(
+            "title     = \"string 1..300\"",
+            "title     = \"strin 1..300\"",
+        );
+    let path = file(folder.path(), "faulty.toml", &faulty);
+    let output = run(&["check", &path], "");
+    assert_eq!(output.status.code(), Some(1));
+    let shown = stderr(&output);
+    assert!(
+        shown.contains("Stroy") && shown.contains("strin"),
+        "{shown}"
+    );
+    assert!(stdout(&output).contains("errors"), "{}", stdout(&output));
+    let output = run(&["serve", &path], "");
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "a faulty design is not served"
+    );
+}
+
+#[test]
+fn keys_are_the_pages_to_the_letter() {
+    let attributes =
+        r#"{"userId": "ann", "storyId": "01JGFJJZ00000000000000DVNE", "title": "Dune"}"#;
+    for (record, partition, sort) in [
+        (
+            "Story",
+            "USER#ann#STORY#01JGFJJZ00000000000000DVNE",
+            "METADATA",
+        ),
+        ("StoryIndex", "USER#ann", "STORY#01JGFJJZ00000000000000DVNE"),
+    ] {
+        let output = run(&["keys", "stories", record], attributes);
+        let keys: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert_eq!(keys, serde_json::json!({"PK": partition, "SK": sort}));
+    }
+    let output = run(&["keys", "stories", "DeletedStoryIndex"], attributes);
+    assert_eq!(
+        stdout(&output),
+        "{}\n",
+        "a view that does not exist has no keys"
+    );
+    let deleted = attributes.replace('}', ", \"deleted\": true}");
+    let output = run(&["keys", "stories", "DeletedStoryIndex"], &deleted);
+    assert!(
+        stdout(&output).contains("DELETED#USER#ann"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+#[test]
+fn keys_refuses_what_could_forge_one() {
+    let attributes = r#"{"userId": "ann#STORY#b", "storyId": "x"}"#;
+    let output = run(&["keys", "stories", "Story"], attributes);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = stderr(&output);
+    assert!(
+        shown.contains("`userId` is part of a key and may not contain `#`"),
+        "{shown}"
+    );
+    assert!(shown.contains("must be a ULID"), "{shown}");
+    assert_eq!(stdout(&output), "");
+}
+
+#[test]
+fn an_unknown_design_is_named_with_those_that_exist() {
+    let output = run(&["check", "novels"], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("shipped are: stories"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn the_secret_is_made_once_and_only_its_owner_can_read_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    assert_eq!(token(&data, "ann").split('.').count(), 3);
+    let secret = std::fs::read(data.join("secret")).unwrap();
+    assert_eq!(secret.len(), 32);
+    token(&data, "bob");
+    assert_eq!(std::fs::read(data.join("secret")).unwrap(), secret);
+    assert_eq!(
+        std::fs::read_dir(&data).unwrap().count(),
+        1,
+        "no drafts are left"
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(data.join("secret"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn an_address_that_others_can_reach_needs_a_secret_of_ones_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let data = data.to_str().unwrap();
+    let output = run(&["serve", "--listen", "0.0.0.0:0", "--data", data], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("--secret-file"),
+        "{}",
+        stderr(&output)
+    );
+    let short = file(folder.path(), "short", "too short");
+    let output = run(&["serve", "--data", data, "--secret-file", &short], "");
+    assert!(
+        stderr(&output).contains("at least 32 bytes"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_second_server_on_the_same_data_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &[]);
+    let data = folder.path().to_str().unwrap();
+    let output = run(&["serve", "--listen", "127.0.0.1:0", "--data", data], "");
+    assert_eq!(output.status.code(), Some(1));
+    let shown = stderr(&output);
+    assert!(shown.contains("cannot open the store"), "{shown}");
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_server_in_memory_keeps_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--memory"]);
+    assert_eq!(server.stop(), Some(0));
+    assert!(!folder.path().join("store").exists());
+}
+
+#[cfg(not(feature = "dynamodb"))]
+#[test]
+fn without_the_feature_dynamodb_says_how_to_get_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = file(folder.path(), "secret", &"x".repeat(32));
+    let output = run(
+        &["serve", "--store", "dynamodb", "--secret-file", &secret],
+        "",
+    );
+    assert!(
+        stderr(&output).contains("--features dynamodb"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -1,0 +1,79 @@
+//! The same scenarios, and the real binary, on AWS's DynamoDB Local.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use partita_remote::{RemoteStore, Timeouts};
+use partita_store::Store;
+use partita_store::dynamodb_local::DynamoDbLocal;
+use reqwest::{Client, StatusCode};
+use serde_json::json;
+
+use crate::scenarios::run_all;
+use crate::server::{Server, token_with};
+use crate::stage;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stories_on_dynamodb_local() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let store: Arc<dyn Store> =
+        Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
+    run_all("stories", "remote", async |table| {
+        stage::in_library("stories", &table, store.clone()).await
+    })
+    .await;
+}
+
+/// Two servers on one table share tokens through one secret.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_servers_share_a_table() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("shared-secret");
+    std::fs::write(&secret, [7; 32]).unwrap();
+    let flags = |secret: &Path| -> Vec<String> {
+        let endpoint = local.endpoint();
+        let secret = secret.to_str().unwrap();
+        [
+            "--store",
+            "dynamodb",
+            "--endpoint",
+            &endpoint,
+            "--secret-file",
+            secret,
+            "--region",
+            "us-east-1",
+        ]
+        .map(str::to_owned)
+        .to_vec()
+    };
+    let flags = flags(&secret);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let one = Server::start(&folder.path().join("one"), &flags);
+    let two = Server::start(&folder.path().join("two"), &flags);
+    let token = token_with(&["--secret-file", secret.to_str().unwrap()], "ann");
+    let created = Client::new()
+        .post(format!("{}/stories/Story", one.base))
+        .bearer_auth(&token)
+        .json(&json!({"userId": "ann", "id": "01JGFJJZ00000000000000DVNE", "title": "Dune"}))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(created.status(), StatusCode::CREATED);
+    let location = created.headers()["location"].to_str().unwrap().to_owned();
+    let deleted = Client::new()
+        .delete(format!("{}{location}", two.base))
+        .bearer_auth(&token);
+    assert_eq!(
+        deleted.send().await.unwrap().status(),
+        StatusCode::NO_CONTENT
+    );
+    let gone = Client::new()
+        .get(format!("{}{location}", one.base))
+        .bearer_auth(&token);
+    assert_eq!(gone.send().await.unwrap().status(), StatusCode::NOT_FOUND);
+}

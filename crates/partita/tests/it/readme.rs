@@ -1,0 +1,115 @@
+//! The README's shell blocks, run as printed.
+//!
+//! Only two things are replaced: `cargo run … --` by the binary under test, and the port, so that
+//! the test does not fight over 8000.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+use crate::server::{BINARY, Server};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The code blocks of a Markdown text in one language.
+fn blocks(markdown: &str, language: &str) -> Vec<String> {
+    let opening = format!("```{language}");
+    let mut found = Vec::new();
+    let mut lines = markdown.lines();
+    while let Some(line) = lines.next() {
+        if line == opening {
+            let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
+            found.push(block.join("\n"));
+        }
+    }
+    found
+}
+
+#[test]
+fn its_commands_work_as_printed() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let shell = blocks(&readme, "sh");
+    let [start, client @ .., test] = shell.as_slice() else {
+        panic!("the README has lost its shell blocks");
+    };
+    assert_eq!(start, "cargo run --release -- serve");
+    assert_eq!(test, "scripts/test");
+
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("partita-data"), &[]);
+    let port = server.base.rsplit_once(':').unwrap().1;
+    let script = format!(
+        "set -euo pipefail\ncargo() {{ while [ \"$1\" != -- ]; do shift; done; shift; \"{BINARY}\" \"$@\"; }}\n{}",
+        client.join("\n").replace(":8000", &format!(":{port}"))
+    );
+    let output = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let answers = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{answers}\n{errors}");
+
+    // What the page promises: each command's answer, in order; a delete shows nothing.
+    let answers: Vec<Json> = answers
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or(Json::Null))
+        .collect();
+    let titles = |page: &Json| -> Vec<String> {
+        let items = page["items"].as_array().unwrap().iter();
+        items
+            .map(|item| item["title"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let [
+        created,
+        _,
+        _,
+        nodes,
+        renamed,
+        deleted,
+        live,
+        gone,
+        restored,
+        live_again,
+    ] = &answers[..]
+    else {
+        panic!("{answers:#?}");
+    };
+    assert_eq!(created["title"], "Dune");
+    let prompts = nodes["items"].as_array().unwrap().iter();
+    let prompts: Vec<_> = prompts
+        .map(|node| node["prompt"].as_str().unwrap())
+        .collect();
+    assert_eq!(prompts, ["Where are you?", "Whose worm is that?"]);
+    assert_eq!(renamed["title"], "Dune Messiah");
+    assert_eq!(*deleted, Json::Null);
+    assert_eq!(titles(live), [""; 0]);
+    assert_eq!(titles(gone), ["Dune Messiah"]);
+    assert_eq!(restored["deleted"], false);
+    assert_eq!(titles(live_again), ["Dune Messiah"]);
+}
+
+#[test]
+fn its_design_is_a_part_of_the_shipped_one() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let design = partita_design::shipped::find("stories").unwrap().source;
+    let words = |line: &str| -> Vec<String> {
+        let code = line.split(" #").next().unwrap_or_default();
+        code.split_whitespace().map(str::to_owned).collect()
+    };
+    let shipped: Vec<_> = design.lines().map(words).collect();
+    let [block] = &blocks(&readme, "toml")[..] else {
+        panic!("the README shows one design");
+    };
+    for line in block.lines().filter(|line| !line.starts_with("keep")) {
+        assert!(
+            shipped.contains(&words(line)),
+            "not in the shipped design: {line}"
+        );
+    }
+}
