@@ -6,7 +6,7 @@
 //! | [`request`] | what the operations take and answer |
 //! | [`table`] | names, key schemas and keys |
 //! | [`error`] | [`StoreError`], in DynamoDB's vocabulary |
-//! | [`write`] | what one write makes of one item: shared by every store that is not Amazon's |
+//! | [`mod@write`] | what one write makes of one item: shared by every store that is not Amazon's |
 //! | `item` | what an item may hold: shared likewise |
 //! | [`read`] | what a query asks of a table's keys, and how a page is filled: shared likewise |
 //! | [`model`] | [`ModelStore`]: the reference, a map in memory |
