@@ -60,23 +60,88 @@ async fn on_the_engine() {
     assert!(injected > 30, "only {injected} faults were injected");
 }
 
-/// Lets the clients loose and looks at what they left; gives the number of injected faults.
-async fn history(store: Arc<dyn Store>, table: &str, seed: u64, operations: u64) -> u64 {
-    let faulty = Arc::new(FaultyStore::new(store.clone(), FAULTS, seed));
+/// A client that is alone meets nobody but itself: if it were told that a story exists, is
+/// missing or is not deleted, that would be its own write, whose answer was lost.
+#[test]
+fn one_client_alone_never_meets_its_own_writes() {
+    let lossy = Faults {
+        conflict: 0.2,
+        throttle: 0.1,
+        unknown_outcome: 0.4,
+    };
+    for seed in 0..40 {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let store = Arc::new(FaultyStore::new(
+                Arc::new(ModelStore::default()),
+                lossy,
+                seed,
+            ));
+            let partita = open(store.clone(), "stories", seed, 100).await;
+            let ann = Caller::user("ann");
+            for (step, operation) in life_of_a_story().into_iter().enumerate() {
+                let answer = partita.run(&ann, operation).await;
+                assert!(answer.is_ok(), "seed {seed}, step {step}: {answer:?}");
+            }
+            assert!(store.injected() > 0);
+        });
+    }
+}
+
+fn life_of_a_story() -> Vec<Operation> {
+    let entity = || "Story".to_owned();
+    let identity = || vec!["ann".to_owned(), STORIES[0].to_owned()];
+    let text = |name: &str, text: &str| (name.to_owned(), Value::from(text));
+    vec![
+        Operation::Create {
+            entity: entity(),
+            attributes: Map::from([
+                text("userId", "ann"),
+                text("id", STORIES[0]),
+                text("title", "Dune"),
+            ]),
+        },
+        Operation::Delete {
+            entity: entity(),
+            identity: identity(),
+        },
+        Operation::Restore {
+            entity: entity(),
+            identity: identity(),
+        },
+        Operation::Update {
+            entity: entity(),
+            identity: identity(),
+            changes: Map::from([text("title", "Messiah")]),
+            with_deleted: false,
+        },
+        Operation::Delete {
+            entity: entity(),
+            identity: identity(),
+        },
+    ]
+}
+
+async fn open(store: Arc<dyn Store>, table: &str, seed: u64, attempts: u32) -> Arc<Partita> {
     let surroundings = Surroundings {
         clock: Arc::new(TickingClock(AtomicI64::new(1_767_225_600_000))),
         entropy: Arc::new(SeededEntropy::new(seed)),
         cursor_key: [7; 32],
         patience: Patience {
-            attempts: 12,
+            attempts,
             pause_millis: 0,
         },
     };
     let design = stage::design("stories", table);
-    let partita = Partita::open(design, faulty.clone(), surroundings)
-        .await
-        .unwrap();
-    let partita = Arc::new(partita);
+    Arc::new(Partita::open(design, store, surroundings).await.unwrap())
+}
+
+/// Lets the clients loose and looks at what they left; gives the number of injected faults.
+async fn history(store: Arc<dyn Store>, table: &str, seed: u64, operations: u64) -> u64 {
+    let faulty = Arc::new(FaultyStore::new(store.clone(), FAULTS, seed));
+    let partita = open(faulty.clone(), table, seed, 12).await;
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| {
             tokio::spawn(client_work(
