@@ -78,4 +78,5 @@ pub use codes::{Code, Severity};
 pub use design::Design;
 pub use diagnostic::{Diagnostic, Related};
 pub use keys::{KeyFault, RecordKeys, keys};
+pub use partita_core::expression::Span;
 pub use render::{Colours, render};

@@ -1,7 +1,14 @@
 //! Which name was probably meant.
 
+/// The longest word, in bytes, for which a name is suggested.
+const WORD_MAX: usize = 100;
+
 /// The most similar of the names, if one is similar enough to be suggested.
 pub(crate) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    // Nobody misspells a name that long, and the search would take its square in time.
+    if word.len() > WORD_MAX {
+        return None;
+    }
     let lower = word.to_lowercase();
     let allowed = (word.chars().count() / 3).clamp(1, 3);
     names

@@ -10,27 +10,17 @@ use crate::diagnostic::Report;
 use crate::document::Text;
 use crate::types::AttributeType;
 
-/// Reads a condition over the attributes of `scope`; `None` after a report. `caller` is known
-/// only where `with_caller` is set.
+/// Reads a condition over the attributes of `scope`; `None` after a report. Without a scope,
+/// because the view's source is unknown, it is only parsed. `caller` is known only where
+/// `with_caller` is set.
 pub(crate) fn check(
     text: &Text,
-    scope: &Scope,
+    scope: Option<&Scope>,
     with_caller: bool,
     report: &mut Report,
 ) -> Option<Condition> {
-    let condition = match Condition::parse(text.as_str(), &Bindings::Literals) {
-        Ok(condition) => condition,
-        Err(error) => {
-            let span = text.locate(error.span);
-            match text.as_str().get(error.span.start..error.span.end) {
-                Some("changed") => report.not_supported(span, "`changed`"),
-                _ => {
-                    report.add(Code::ConditionSyntax, span, error.message);
-                }
-            }
-            return None;
-        }
-    };
+    let condition = parse(text, report)?;
+    let scope = scope?;
     let mut checker = Checker {
         text,
         scope,
@@ -40,6 +30,21 @@ pub(crate) fn check(
     };
     let condition = checker.condition(condition);
     checker.is_good.then_some(condition)
+}
+
+fn parse(text: &Text, report: &mut Report) -> Option<Condition> {
+    let error = match Condition::parse(text.as_str(), &Bindings::Literals) {
+        Ok(condition) => return Some(condition),
+        Err(error) => error,
+    };
+    let span = text.locate(error.span);
+    match text.as_str().get(error.span.start..error.span.end) {
+        Some("changed") => report.not_supported(span, "`changed`"),
+        _ => {
+            report.add(Code::ConditionSyntax, span, error.message);
+        }
+    }
+    None
 }
 
 /// Whether the condition can hold only while the attribute exists.

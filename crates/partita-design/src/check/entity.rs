@@ -38,6 +38,8 @@ pub(crate) struct Scope {
     pub(crate) attributes: Vec<Declared>,
     /// The names of its references.
     pub(crate) refs: Vec<String>,
+    /// Whether the attributes could not be read, so that any name may be one.
+    pub(crate) is_broken: bool,
 }
 
 /// A declared attribute.
@@ -72,7 +74,7 @@ impl Scope {
     /// The attribute of that name or alias; a name that is none is reported.
     pub(crate) fn resolve(&self, name: &str, span: Span, report: &mut Report) -> Option<&Declared> {
         let found = self.find(name);
-        if found.is_none() {
+        if found.is_none() && !self.is_broken {
             let message = format!("`{}` has no attribute `{name}`", self.entity);
             report
                 .add(Code::UnknownAttribute, span, message)
@@ -142,6 +144,7 @@ pub(crate) fn check<'d>(
     let refs = section.section("refs", report);
     let refs = refs.map_or(&[][..], |mut section| section.all());
     let scope = Scope {
+        is_broken: attributes.is_none() && section.key_span("attributes").is_some(),
         entity: name.text.clone(),
         attributes: attributes.map_or_else(Vec::new, |section| declare(section, table, report)),
         refs: refs.iter().map(|(name, _)| name.text.clone()).collect(),

@@ -129,7 +129,7 @@ fn bind(
                 .find(|((name, _), _)| is_part(part, name));
             let attribute = argument.map_or(&part.name, |(_, (attribute, _))| attribute);
             let found = entity.scope.find(attribute);
-            if found.is_none() {
+            if found.is_none() && !entity.scope.is_broken {
                 unbound(part, &line.target.0, span, report);
             }
             found.map(|attribute| attribute.name.clone())

@@ -100,7 +100,7 @@ fn rule(name: &Name, node: &Node, scope: &Scope, report: &mut Report) -> Option<
         "signed-in" => Rule::SignedIn,
         "never" => Rule::Never,
         _ => Rule::When {
-            condition: Box::new(condition::check(text, scope, true, report)?),
+            condition: Box::new(condition::check(text, Some(scope), true, report)?),
             text: text.as_str().to_owned(),
         },
     })

@@ -66,7 +66,7 @@ pub(crate) fn check(
     let source = source(&mut section, entities, report);
     let scope = source.map(|source| &source.scope);
     let when = section.text("when", report);
-    let when = when.and_then(|when| condition::check(when, scope?, false, report));
+    let when = when.and_then(|when| condition::check(when, scope, false, report));
     let keys = key::check(&mut section, table, scope, report);
     let keep = match section.texts("keep", false, report) {
         Field::Given(names) => scope.and_then(|scope| keep(&names, scope, report)),

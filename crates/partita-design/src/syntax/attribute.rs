@@ -27,6 +27,8 @@ const TYPES: [&str; 7] = [
     "list",
     "any",
 ];
+/// Far beyond what anybody writes, far below what the stack holds.
+const DEPTH_MAX: usize = 16;
 const CLAUSES: [&str; 3] = ["generated", "key-only", "as"];
 
 /// An attribute line, as far as it could be read.
@@ -56,6 +58,7 @@ pub(crate) fn parse(text: &Text, report: &mut Report) -> Line {
     let mut parser = Parser {
         cursor: Cursor::new(text),
         line: Line::default(),
+        depth: 0,
         report,
     };
     parser.head();
@@ -89,6 +92,8 @@ impl Line {
 struct Parser<'t, 'r> {
     cursor: Cursor<'t>,
     line: Line,
+    /// Lists around the type that is being read.
+    depth: usize,
     report: &'r mut Report,
 }
 
@@ -158,6 +163,13 @@ impl Parser<'_, '_> {
     fn elements(&mut self) -> Option<AttributeType> {
         if !self.cursor.take_word("of") {
             self.expected("`of` and the type of the elements, such as `list of string`");
+            return None;
+        }
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            let message = format!("lists nest at most {DEPTH_MAX} deep");
+            let span = self.cursor.here();
+            self.report.add(Code::AttributeSyntax, span, message);
             return None;
         }
         let optional = self.line.optional;

@@ -1,4 +1,5 @@
 //! Integration tests of the design language.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod corpus;
 mod keys;

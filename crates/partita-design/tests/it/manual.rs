@@ -42,7 +42,7 @@ fn examples_do_what_the_page_says() {
     let page = fs::read_to_string(path).unwrap();
     let mut parts = page.split("\n### ");
     let introduction = parts.next().unwrap();
-    let common = blocks(introduction).remove(0).1;
+    let (_, common) = blocks(introduction).pop().unwrap();
     assert_eq!(reported(&common), Vec::<String>::new());
 
     let mut described = Vec::new();
