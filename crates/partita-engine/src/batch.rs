@@ -128,11 +128,8 @@ impl<'a> Batch<'a> {
             let stored_key = keys::item(self.table(&table)?.id, &key);
             match change {
                 Change::Keep => {}
+                Change::Put(item) => made.push((stored_key, Some(item))),
                 Change::Delete => made.push((stored_key, None)),
-                Change::Put(item) => {
-                    item::check(&item)?;
-                    made.push((stored_key, Some(item)));
-                }
             }
         }
         for (stored_key, item) in made {

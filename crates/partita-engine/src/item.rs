@@ -1,6 +1,6 @@
 //! Items as they are stored: DynamoDB JSON, the one format that everybody knows.
 
-use partita_core::{Item, Value};
+use partita_core::Item;
 use partita_store::table::Key;
 use partita_store::{StoreError, StoreResult};
 
@@ -34,30 +34,6 @@ pub(crate) fn decode(table: &Table, stored_key: &[u8], bytes: &[u8]) -> StoreRes
         return Err(damaged("has another key"));
     }
     Ok((key, item))
-}
-
-/// Refuses what [`decode`] could not read back.
-///
-/// DynamoDB has no empty sets. The front doors let none in, but an item may also be made by a
-/// program, and to find out when it is read would be too late.
-pub(crate) fn check(item: &Item) -> StoreResult<()> {
-    match item.values().any(has_empty_set) {
-        false => Ok(()),
-        true => Err(StoreError::validation(
-            "One or more parameter values were invalid: a set may not be empty",
-        )),
-    }
-}
-
-fn has_empty_set(value: &Value) -> bool {
-    match value {
-        Value::Ss(set) => set.is_empty(),
-        Value::Ns(set) => set.is_empty(),
-        Value::Bs(set) => set.is_empty(),
-        Value::L(list) => list.iter().any(has_empty_set),
-        Value::M(map) => map.values().any(has_empty_set),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

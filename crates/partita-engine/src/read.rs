@@ -46,8 +46,7 @@ pub(crate) fn get_each<'a>(
 
 /// One page of a partition.
 pub(crate) fn query(view: &dyn View, table: &Table, request: &Query) -> StoreResult<Page> {
-    let query = table.schema.resolve(&request.keys)?;
-    let start = table.schema.start_key(request.start_after.as_ref())?;
+    let (query, start) = table.schema.resolve_query(request)?;
     let start = start.map(|key| keys::item(table.id, &key));
     let page = PageBuilder::new(request.filter.as_ref(), request.limit)?;
     let direction = match request.descending {

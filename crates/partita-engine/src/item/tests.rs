@@ -1,5 +1,4 @@
-use std::collections::BTreeSet;
-
+use partita_core::Value;
 use partita_store::table::KeySchema;
 
 use super::*;
@@ -54,21 +53,4 @@ fn damage_is_told_by_table_and_key() {
     check_damaged(&key, &bytes[..bytes.len() - 1], "JSON");
     check_damaged(&key, b"{}", "no key");
     check_damaged(&key, &encode(&note("c")), "another key");
-}
-
-#[test]
-fn empty_sets_are_refused_at_any_depth() {
-    let empty = Value::Ss(BTreeSet::new());
-    let inside = Value::L(vec![Value::M(Item::from([(
-        "x".to_owned(),
-        empty.clone(),
-    )]))]);
-    for value in [empty, inside] {
-        let mut item = note("b");
-        item.insert("x".to_owned(), value);
-        assert!(matches!(check(&item), Err(StoreError::Validation { .. })));
-    }
-    let mut item = note("b");
-    item.insert("x".to_owned(), Value::Ss(BTreeSet::from(["y".to_owned()])));
-    assert_eq!(check(&item), Ok(()));
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use ::fjall::config::{BlockSizePolicy, CompressionPolicy, PartitioningPolicy, PinningPolicy};
+use ::fjall::config::{BlockSizePolicy, CompressionPolicy, PinningPolicy};
 use ::fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch,
     PersistMode, Readable, Snapshot,
@@ -36,7 +36,8 @@ const JOURNALS_BYTES_MAX: u64 = 64 * 1_048_576;
 /// of a journal any sooner.
 const MEMTABLE_BYTES_MAX: u64 = 64 * 1_048_576;
 
-/// Four items of 1 KB. Smaller blocks lose compression, larger ones cost every get.
+/// Four items of 1 KB. Blocks of 8 and 16 KB read as fast from the cache and pack hardly better
+/// (51 and 49 MB where these take 54), and fill the cache with what nobody asked for.
 const BLOCK_BYTES: u32 = 4_096;
 
 /// Opens the storage in the directory, or creates it there.
@@ -66,16 +67,15 @@ fn options() -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default()
         .max_memtable_size(MEMTABLE_BYTES_MAX)
         .data_block_size_policy(BlockSizePolicy::all(BLOCK_BYTES))
-        // DynamoDB JSON shrinks to less than half, and the first levels are rewritten often.
+        // DynamoDB JSON shrinks to less than half (121 to 54 MB), for 2 µs more when a block
+        // is not in the cache. By default the first levels are not compressed.
         .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
         // `attribute_not_exists` asks for keys that are not there: filters on every level, and
-        // in memory, answer that without the disk.
+        // in memory, answer that without the disk. In the deep levels, which are partitioned,
+        // only the top of a filter or index is pinned, so memory does not grow with the data.
         .expect_point_read_hits(false)
         .filter_block_pinning_policy(PinningPolicy::all(true))
         .index_block_pinning_policy(PinningPolicy::all(true))
-        // What is pinned of a partitioned block is its top level only.
-        .filter_block_partitioning_policy(PartitioningPolicy::all(false))
-        .index_block_partitioning_policy(PartitioningPolicy::all(false))
 }
 
 /// The reading half.
