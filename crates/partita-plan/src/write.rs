@@ -261,3 +261,6 @@ fn stale(action: TransactAction) -> Step {
         refusal: Refusal::Stale,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,7 @@ fn file(folder: &Path, name: &str, content: &str) -> String {
 #[test]
 fn help() {
     for command in [&["--help"][..], &["serve", "--help"], &["token", "--help"]] {
-        let name = format!("help {}", command[0].trim_start_matches('-'));
+        let name = format!("help_{}", command[0].trim_start_matches('-'));
         insta::assert_snapshot!(name, stdout(&run(command, "")));
     }
 }
