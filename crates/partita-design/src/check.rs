@@ -5,7 +5,7 @@
 //! | [`table`] | `[table]`: name, variables, keys |
 //! | [`entity`] | `[entity.X]`: attributes, keys, soft delete |
 //! | [`key`] | the key templates of entities and views |
-//! | [`reference`] | `[entity.X.refs]` |
+//! | [`mod@reference`] | `[entity.X.refs]` |
 //! | [`rules`] | `[entity.X.allow]` |
 //! | [`condition`] | the conditions of rules and views |
 //! | [`view`] | `[view.X]` |
@@ -13,6 +13,7 @@
 //! | [`pattern`] | `[pattern.X]` |
 //! | [`accept`] | `[[accept]]` |
 //! | [`shape`] | which keys a template can give |
+//! | [`elsewhere`] | names from sections that this version does not know |
 //!
 //! Every step works on what the steps before it could read. What was broken there is known to be
 //! broken here, so that one mistake has one diagnostic.
@@ -20,6 +21,7 @@
 mod accept;
 mod collisions;
 mod condition;
+mod elsewhere;
 mod entity;
 mod key;
 mod pattern;
@@ -29,6 +31,7 @@ mod shape;
 mod table;
 mod view;
 
+use elsewhere::Elsewhere;
 use partita_core::expression::Span;
 
 use crate::codes::Code;
@@ -68,15 +71,15 @@ fn compile(
     let mut root = Section::new("", Span::new(0, 0), file);
     let name = design_name(&mut root, report);
     let about = about(&mut root, report);
-    let later_keys = index_keys(file);
-    let table = table::check(&mut root, later_keys, variables, report);
+    let elsewhere = Elsewhere::read(file);
+    let table = table::check(&mut root, elsewhere, variables, report);
 
     let entities: Vec<_> = named(&mut root, "entity", report)
         .map(|(name, section)| entity::check(name, section, &table, report))
         .collect();
     let refs: Vec<_> = entities
         .iter()
-        .map(|entity| reference::check(entity, &entities, report))
+        .map(|entity| reference::check(entity, &entities, &table, report))
         .collect();
     let views: Vec<_> = named(&mut root, "view", report)
         .map(|(name, section)| view::check(name, section, &table, &entities, report))
@@ -213,27 +216,6 @@ fn unknown_sections(root: &mut Section<'_>, report: &mut Report) {
             )
             .suggest(text, KNOWN);
     }
-}
-
-/// The names of the keys of indexes. `[index]` itself gets one diagnostic; the lines that follow
-/// from it, such as `GSI1PK = "…"` in an entity, get none.
-fn index_keys(file: &Table) -> Vec<String> {
-    fn collect(node: &Node, names: &mut Vec<String>) {
-        match &node.content {
-            document::Content::Text(text) => names.push(text.as_str().to_owned()),
-            document::Content::List(list) => list.iter().for_each(|node| collect(node, names)),
-            document::Content::Table(table) => {
-                table.iter().for_each(|(_, node)| collect(node, names));
-            }
-            _ => {}
-        }
-    }
-    let mut names = Vec::new();
-    let index = file.iter().find(|(name, _)| name.text == "index");
-    if let Some((_, node)) = index {
-        collect(node, &mut names);
-    }
-    names
 }
 
 /// A type in a few words, with its article.

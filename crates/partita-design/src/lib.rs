@@ -1,7 +1,7 @@
 //! The design language: from a TOML file to plain data.
 //!
 //! A design writes down a single-table design: the table, its entities with their key templates,
-//! the records that are kept for them, the access patterns and the rules. [`check`] reads such a
+//! the records that are kept for them, the access patterns and the rules. [`check()`] reads such a
 //! file and gives a [`Design`], or everything that is wrong with it.
 //!
 //! | module | what it holds |

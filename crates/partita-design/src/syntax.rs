@@ -3,7 +3,7 @@
 //! | module | example |
 //! |---|---|
 //! | [`attribute`] | `ulid, generated, as storyId` |
-//! | [`reference`] | `User(userId = authorId), live` |
+//! | [`mod@reference`] | `User(userId = authorId), live` |
 //! | [`template`] | `USER#{userId}#STORY#{storyId}` |
 //! | [`query`] | `PK = 'USER#{userId}' AND begins_with(SK, 'STORY#')` |
 //! | [`lexer`] | the words and signs of attribute and reference lines |

@@ -6,6 +6,7 @@ use crate::codes::{Code, Severity};
 use crate::diagnostic::{Finding, Report};
 use crate::document::section::{self, Excuse};
 use crate::document::{Content, Name, Node, Section};
+use crate::syntax::later;
 
 /// An accepted warning.
 struct Accept {
@@ -82,7 +83,10 @@ fn read(node: &Node, report: &mut Report) -> Option<Accept> {
     let code = warning.given().and_then(|warning| {
         let code = Code::find(warning.as_str());
         let code = code.filter(|code| code.severity() == Severity::Warning);
-        if code.is_none() {
+        if later::WARNINGS.contains(&warning.as_str()) {
+            let what = format!("the warning `{}`", warning.as_str());
+            report.not_supported(warning.span(), &what);
+        } else if code.is_none() {
             let warnings = Code::ALL
                 .iter()
                 .filter(|code| code.severity() == Severity::Warning);

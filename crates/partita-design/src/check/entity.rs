@@ -38,7 +38,7 @@ pub(crate) struct Scope {
     pub(crate) attributes: Vec<Declared>,
     /// The names of its references.
     pub(crate) refs: Vec<String>,
-    /// Whether the attributes could not be read, so that any name may be one.
+    /// Whether not all attributes are known, so that any name may be one.
     pub(crate) is_broken: bool,
 }
 
@@ -144,7 +144,8 @@ pub(crate) fn check<'d>(
     let refs = section.section("refs", report);
     let refs = refs.map_or(&[][..], |mut section| section.all());
     let scope = Scope {
-        is_broken: attributes.is_none() && section.key_span("attributes").is_some(),
+        is_broken: table.elsewhere.has_every
+            || (attributes.is_none() && section.key_span("attributes").is_some()),
         entity: name.text.clone(),
         attributes: attributes.map_or_else(Vec::new, |section| declare(section, table, report)),
         refs: refs.iter().map(|(name, _)| name.text.clone()).collect(),
@@ -162,7 +163,7 @@ pub(crate) fn check<'d>(
         about,
         discriminator: key::discriminator(&mut section, table, (&name.text, name.span), report),
         open: section.bool("open", report).given().unwrap_or(false),
-        rules: rules::check(allow, &scope, &soft_delete, &section, report),
+        rules: rules::check(allow, &scope, &soft_delete, table, &section, report),
         soft_delete,
         scope,
         keys,

@@ -2,8 +2,8 @@
 
 use partita_core::expression::Span;
 
-use super::check_name;
 use super::entity::Draft;
+use super::{check_name, table};
 use crate::codes::Code;
 use crate::design::{IdentityPart, Ref};
 use crate::diagnostic::Report;
@@ -14,12 +14,13 @@ use crate::syntax::reference::{self, Line};
 pub(crate) fn check(
     entity: &Draft<'_>,
     entities: &[Draft<'_>],
+    table: &table::Draft,
     report: &mut Report,
 ) -> Option<Vec<Ref>> {
     let refs: Vec<_> = entity
         .refs
         .iter()
-        .map(|(name, node)| one(name, node, entity, entities, report))
+        .map(|(name, node)| one(name, node, entity, entities, table, report))
         .collect();
     refs.into_iter().collect()
 }
@@ -29,6 +30,7 @@ fn one(
     node: &Node,
     entity: &Draft<'_>,
     entities: &[Draft<'_>],
+    table: &table::Draft,
     report: &mut Report,
 ) -> Option<Ref> {
     check_name(&name.text, name.span, report);
@@ -53,6 +55,9 @@ fn one(
         }
     };
     let (target_name, span) = &line.target;
+    if table.elsewhere.constants.contains(target_name) {
+        return None;
+    }
     let Some(target) = entities.iter().find(|other| other.name == *target_name) else {
         report
             .add(

@@ -1,7 +1,7 @@
 //! `[entity.X.allow]`: who may do what.
 
-use super::condition;
 use super::entity::Scope;
+use super::{condition, table};
 use crate::codes::Code;
 use crate::design::{Access, Rule, Rules};
 use crate::diagnostic::Report;
@@ -14,6 +14,7 @@ pub(crate) fn check(
     allow: Option<Section<'_>>,
     scope: &Scope,
     soft_delete: &Field<String>,
+    table: &table::Draft,
     entity: &Section<'_>,
     report: &mut Report,
 ) -> Option<Rules> {
@@ -29,7 +30,7 @@ pub(crate) fn check(
     let mut rules: Vec<(Option<Access>, Rule)> = Vec::new();
     let mut is_good = true;
     for (name, node) in entries {
-        let access = access(name, soft_delete, report);
+        let access = access(name, soft_delete, &table.elsewhere.actions, report);
         let rule = rule(name, node, scope, report);
         match access.zip(rule) {
             Some(pair) => rules.push(pair),
@@ -53,13 +54,21 @@ fn closed(entity: &Section<'_>, report: &mut Report) {
 }
 
 /// The operation of a rule, `Some(None)` being every one; `None` after a report.
-fn access(name: &Name, soft_delete: &Field<String>, report: &mut Report) -> Option<Option<Access>> {
+fn access(
+    name: &Name,
+    soft_delete: &Field<String>,
+    actions: &[String],
+    report: &mut Report,
+) -> Option<Option<Access>> {
     let word = name.text.as_str();
     if word == EVERY {
         return Some(None);
     }
     let known = Access::WORDS.iter().find(|(_, known)| *known == word);
     let Some((access, _)) = known else {
+        if actions.contains(&name.text) {
+            return None;
+        }
         if word.contains(' ') {
             report.not_supported(name.span, "a rule for one attribute");
             return None;

@@ -2,6 +2,7 @@
 
 use partita_core::expression::Span;
 
+use super::elsewhere::Elsewhere;
 use super::spot;
 use crate::codes::Code;
 use crate::design;
@@ -18,8 +19,8 @@ pub(crate) struct Draft {
     /// The partition key and the sort key; `None` after a mistake.
     pub(crate) keys: Option<[String; 2]>,
     pub(crate) discriminator: Discriminator,
-    /// Keys of indexes, which this version does not know and which were reported once.
-    pub(crate) later_keys: Vec<String>,
+    /// Names that other sections define.
+    pub(crate) elsewhere: Elsewhere,
 }
 
 /// The attribute that says which record an item is.
@@ -52,7 +53,7 @@ impl Draft {
     pub(crate) fn excuse(&self, key: &str) -> Excuse {
         let is_unsure = self.keys.is_none() || matches!(self.discriminator, Discriminator::Broken);
         match is_unsure {
-            _ if self.later_keys.iter().any(|later| later == key) => Excuse::Full,
+            _ if self.elsewhere.index_keys.iter().any(|other| other == key) => Excuse::Full,
             true => Excuse::UnlessMisspelt,
             false => Excuse::None,
         }
@@ -71,12 +72,12 @@ impl Draft {
 
 pub(crate) fn check(
     root: &mut Section<'_>,
-    later_keys: Vec<String>,
+    elsewhere: Elsewhere,
     variables: &dyn Fn(&str) -> Option<String>,
     report: &mut Report,
 ) -> Draft {
     let mut draft = Draft {
-        later_keys,
+        elsewhere,
         ..Draft::default()
     };
     let Some((name, node)) = root.entry("table") else {

@@ -64,7 +64,8 @@ pub(crate) fn check(
     }
     let about = about(&mut section, report);
     let source = source(&mut section, entities, report);
-    let scope = source.map(|source| &source.scope);
+    let scope = source.map(|source| own_scope(&section, source));
+    let scope = scope.as_ref();
     let when = section.text("when", report);
     let when = when.and_then(|when| condition::check(when, scope, false, report));
     let keys = key::check(&mut section, table, scope, report);
@@ -114,6 +115,14 @@ fn source<'e, 'd>(
         );
     }
     found
+}
+
+/// The names of the source. A view with elements or attributes of its own has more of them.
+fn own_scope(section: &Section<'_>, source: &entity::Draft<'_>) -> Scope {
+    let has_more = |key: &&str| section.key_span(key).is_some();
+    let mut scope = source.scope.clone();
+    scope.is_broken |= ["each", "attributes"].iter().any(has_more);
+    scope
 }
 
 fn keep(names: &[&Text], scope: &Scope, report: &mut Report) -> Option<Vec<String>> {

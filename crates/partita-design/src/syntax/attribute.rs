@@ -287,8 +287,15 @@ impl Parser<'_, '_> {
             Some(Token::Quoted(_)) => Value::from(self.cursor.text.unquote(range).as_str()),
             Some(Token::Symbol("[")) => return self.list_literal(),
             Some(Token::Digits(_) | Token::Symbol("-")) => return self.number_literal(),
-            _ => {
-                self.expected("a value such as `'text'`, `1`, `true` or `[]`");
+            next => {
+                let word = match next {
+                    Some(Token::Word(word)) => Some(*word),
+                    _ => None,
+                };
+                let finding = self.expected("a value such as `'text'`, `1`, `true` or `[]`");
+                if let Some(word) = word {
+                    finding.help(format!("write `'{word}'`"));
+                }
                 return None;
             }
         };

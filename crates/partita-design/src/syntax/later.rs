@@ -14,7 +14,7 @@ pub(crate) const SECTIONS: &[&str] = &[
     "action",
     "limit",
     "limits",
-    "seed",
+    "bucket",
 ];
 
 /// Keys of `[table]`.
@@ -40,7 +40,7 @@ pub(crate) const PATTERN: &[&str] = &[
 /// The first words of attribute lines: types and derived attributes.
 pub(crate) const TYPES: &[&str] = &[
     "int", "enum", "state", "counter", "version", "expiry", "uuid", "map", "binary", "set", "date",
-    "copy", "count", "sum",
+    "epoch-ms", "copy", "count", "sum",
 ];
 
 /// Formats of strings.
@@ -58,6 +58,9 @@ pub(crate) const CLAUSES: &[&str] = &[
     "file",
     "per",
 ];
+
+/// Warnings.
+pub(crate) const WARNINGS: &[&str] = &["hot-partition", "low-cardinality", "secret-in-key"];
 
 /// Clauses of reference lines.
 pub(crate) const REF_CLAUSES: &[&str] = &["on", "unchecked"];

@@ -59,8 +59,19 @@ pub(super) fn read(
     report: &mut Report,
 ) -> Option<Asked> {
     let (text, is_get) = get_or_query(section, report)?;
+    // Parameters with types of their own get their diagnostic; nothing is known of the others.
+    if section.key_span("params").is_some() {
+        return None;
+    }
     let clauses = query::parse(text, report)?;
     let names = table.keys.as_ref()?;
+    let index_keys = &table.elsewhere.index_keys;
+    if clauses
+        .iter()
+        .any(|clause| index_keys.contains(&clause.attribute.0))
+    {
+        return None;
+    }
     let [partition, sort] = by_key(&clauses, names, text, report)?;
     let Some(partition) = partition.filter(|clause| !clause.is_prefix) else {
         let message = format!(

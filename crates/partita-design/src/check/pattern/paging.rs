@@ -105,6 +105,10 @@ pub(super) fn sort(
 /// The one name under which all the records store the attribute.
 fn sort_attribute(text: &Text, records: &[&Record<'_>], report: &mut Report) -> Option<String> {
     let (name, span) = (text.as_str(), text.span());
+    if name.starts_with('-') {
+        report.not_supported(span, "an order from the largest to the smallest");
+        return None;
+    }
     let mut stored: Option<&str> = None;
     for record in records {
         let attribute = record.scope?.resolve(name, span, report)?;
