@@ -8,7 +8,7 @@ use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_core::{Item, Map, Value};
 use partita_design::design::{
-    Access, Entity, KeyTemplates, Pattern, Read, RecordName, Ref, SortTemplate,
+    Access, Entity, KeyTemplates, LIMIT_MAX, Pattern, Read, RecordName, Ref, SortTemplate,
 };
 use partita_design::template::{Part, Template};
 use partita_store::request::{ItemAddress, Page, Query};
@@ -21,9 +21,6 @@ use crate::operation::{Answer, Caller, Record};
 use crate::partita::Partita;
 use crate::record::Blueprint;
 use crate::view::is_deleted;
-
-/// The largest page.
-const LIMIT_MAX: usize = 100;
 
 /// How many rows one page may look at before it is answered short. A caller who may see almost
 /// nothing of a large partition gets many short pages, not one that never ends.

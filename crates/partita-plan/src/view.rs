@@ -36,30 +36,29 @@ impl Blueprint {
     /// The actions that keep every view of an entity in step with a write to one of its items.
     pub(crate) fn follow<'d>(
         &'d self,
-        entity: &'d Entity,
+        entity: &Entity,
         transition: Transition<'_>,
     ) -> Result<Follow<'d>, PlanError> {
         let mut follow = Follow::default();
         for view in self.design.views_of(&entity.name) {
-            self.follow_one(entity, view, transition, &mut follow)?;
+            self.follow_one(view, transition, &mut follow)?;
         }
         Ok(follow)
     }
 
     fn follow_one<'d>(
         &'d self,
-        entity: &'d Entity,
         view: &'d View,
         transition: Transition<'_>,
         follow: &mut Follow<'d>,
     ) -> Result<(), PlanError> {
         let place = |attributes: Option<&Map>| match attributes {
-            Some(attributes) if exists(entity, view, attributes) => {
+            Some(attributes) if exists(view, attributes) => {
                 self.address(&view.key, attributes).map(Some)
             }
             _ => Ok(None),
         };
-        follow.guards.extend(deciding_attributes(entity, view));
+        follow.guards.extend(deciding_attributes(view));
         match (place(transition.old)?, place(transition.new)?) {
             (None, None) => {}
             (Some(old), Some(new)) if old == new => {
@@ -132,11 +131,10 @@ impl Blueprint {
     }
 }
 
-/// A view exists while its condition holds. One that does not speak of the soft delete vanishes
-/// with it.
-fn exists(entity: &Entity, view: &View, attributes: &Map) -> bool {
-    let holds = view.when.as_ref().is_none_or(|when| when.holds(attributes));
-    holds && (!is_deleted(entity, attributes) || names_soft_delete(entity, view))
+/// A view exists while its condition holds. The compiler has put the soft delete into the
+/// condition of those that do not speak of it.
+fn exists(view: &View, attributes: &Map) -> bool {
+    view.when.as_ref().is_none_or(|when| when.holds(attributes))
 }
 
 /// Whether the item is soft-deleted.
@@ -145,19 +143,10 @@ pub(crate) fn is_deleted(entity: &Entity, attributes: &Map) -> bool {
     flag.is_some_and(|flag| attributes.get(flag) == Some(&Value::Bool(true)))
 }
 
-fn names_soft_delete(entity: &Entity, view: &View) -> bool {
-    let mut named = false;
-    if let Some(when) = &view.when {
-        when.visit_paths(&mut |path| named |= Some(&path.root) == entity.soft_delete.as_ref());
-    }
-    named
-}
-
 /// The attributes that decide whether a view exists, and where.
-fn deciding_attributes<'d>(entity: &'d Entity, view: &'d View) -> BTreeSet<&'d str> {
+fn deciding_attributes(view: &View) -> BTreeSet<&str> {
     let mut names: BTreeSet<&str> = view.key.partition.names().collect();
     names.extend(view.key.sort.names());
-    names.extend(entity.soft_delete.as_deref());
     if let Some(when) = &view.when {
         when.visit_paths(&mut |path| {
             names.insert(path.root.as_str());

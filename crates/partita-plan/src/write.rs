@@ -103,7 +103,7 @@ impl Blueprint {
             entity,
             address,
             attributes: old,
-            access,
+            ..
         } = existing;
         let new = changes.applied_to(old);
         let follow = self.follow(
@@ -114,8 +114,6 @@ impl Blueprint {
                 changes,
             },
         )?;
-        let mut guards = follow.guards;
-        guards.extend(attributes_read(entity, *access));
         let mut update = Update::default();
         for (name, value) in &changes.set {
             update = update.setting(Path::attribute(name), value.clone());
@@ -125,7 +123,7 @@ impl Blueprint {
             table: address.table.clone(),
             key: address.key.clone(),
             update,
-            condition: Some(self.guard(entity, old, guards)),
+            condition: Some(self.guard(existing, follow.guards)),
             return_item_on_failure: false,
         }))];
         let written = changes.names();
@@ -149,7 +147,7 @@ impl Blueprint {
             entity,
             address,
             attributes: old,
-            access,
+            ..
         } = existing;
         let follow = self.follow(
             entity,
@@ -159,12 +157,10 @@ impl Blueprint {
                 changes: &Changes::default(),
             },
         )?;
-        let mut guards = follow.guards;
-        guards.extend(attributes_read(entity, *access));
         let mut steps = vec![stale(TransactAction::Delete(DeleteItem {
             table: address.table.clone(),
             key: address.key.clone(),
-            condition: Some(self.guard(entity, old, guards)),
+            condition: Some(self.guard(existing, follow.guards)),
             return_item_on_failure: false,
         }))];
         for reference in entity.refs.iter().filter(|reference| reference.live) {
@@ -175,9 +171,14 @@ impl Blueprint {
         Ok(WritePlan { steps, answer })
     }
 
-    /// The condition that the item is there and the values still are what they were. What stands
-    /// in the key needs no guard: another value is another item.
-    fn guard(&self, entity: &Entity, old: &Map, names: BTreeSet<&str>) -> Condition {
+    /// The condition that the item is there, and that everything is still so that was read and
+    /// decided anything: what views need, whether it is deleted, what the rule looked at. What
+    /// stands in the key needs no guard: another value is another item.
+    fn guard(&self, existing: &Existing<'_>, needed: BTreeSet<&str>) -> Condition {
+        let entity = existing.entity;
+        let mut names = needed;
+        names.extend(entity.soft_delete.as_deref());
+        names.extend(attributes_read(entity, existing.access));
         let is_fixed = |name: &str| {
             let mut identity = entity.identity.iter();
             identity.any(|part| part.attribute == name)
@@ -185,7 +186,7 @@ impl Blueprint {
         let guards = names.into_iter().filter(|name| !is_fixed(name));
         guards.fold(Condition::Exists(self.partition()), |guard, name| {
             let path = Path::attribute(name);
-            guard.and(match old.get(name) {
+            guard.and(match existing.attributes.get(name) {
                 Some(value) => Condition::equals(path, value.clone()),
                 None => Condition::NotExists(path),
             })
