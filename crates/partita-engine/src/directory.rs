@@ -9,6 +9,8 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use crate::error::EngineError;
 use crate::keys;
@@ -18,16 +20,15 @@ use crate::storage::{Commits, Edit, Views};
 /// The format of what is stored; it grows when an older release could no longer read it.
 pub(crate) const FORMAT: u32 = 1;
 
+const LOCK_ATTEMPTS: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
 /// Opens the storage of a directory, or creates it.
 pub(crate) fn open(directory: &Path) -> Result<(FjallViews, FjallCommits), EngineError> {
     let lock = prepare(directory).map_err(|error| EngineError::io(directory, error))?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let directory = directory.to_owned();
-            return Err(EngineError::InUse { directory });
-        }
-        Err(TryLockError::Error(error)) => return Err(EngineError::io(directory, error)),
+    if !acquire(&lock).map_err(|error| EngineError::io(directory, error))? {
+        let directory = directory.to_owned();
+        return Err(EngineError::InUse { directory });
     }
     let data = directory.join("data");
     let is_there = data.try_exists();
@@ -47,6 +48,22 @@ fn prepare(directory: &Path) -> io::Result<File> {
         .truncate(false)
         .write(true)
         .open(directory.join("lock"))
+}
+
+/// Takes the lock, unless another holds it. A process that was killed holds it until the
+/// operating system has cleared it away, and its successor may well be quicker than that.
+fn acquire(lock: &File) -> io::Result<bool> {
+    for attempt in 0..LOCK_ATTEMPTS {
+        if attempt > 0 {
+            thread::sleep(LOCK_PAUSE);
+        }
+        match lock.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(false)
 }
 
 // INVARIANT: `data` is missing or complete. It gets its name when its format is on disk, so a
