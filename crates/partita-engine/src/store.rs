@@ -167,8 +167,8 @@ impl Store for EngineStore {
         let table = self.catalog.find(&request.table)?;
         let key = table.schema.exact_key(&request.key)?;
         // One key is read where it is asked for. Handing it to another thread costs more than
-        // the read: warm, 222,000 gets a second against 75,000, and 8 µs against 42. Cold, with
-        // 64 callers and every block from disk, both give about 20,000.
+        // the read: warm, 222,000 gets a second against 75,000, and 8 µs against 42. With 64
+        // callers and nothing cached at first it is 15,000 to 19,000 against 17,000 to 25,000.
         read::get(&*self.views.view(), &table, &key)
     }
 

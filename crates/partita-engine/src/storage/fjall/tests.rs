@@ -46,7 +46,7 @@ fn a_view_stays_as_it_is() {
 }
 
 /// Flushes raise the number that snapshots are taken at, and must not let a view see a part of
-/// a commit. Without the pin this fails within a second.
+/// a commit. Without the pin this failed in every one of several runs.
 #[test]
 fn a_view_never_sees_half_a_commit() {
     let directory = tempfile::tempdir().unwrap();
