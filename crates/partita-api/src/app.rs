@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
 use partita_plan::{Operation, Partita, PlanError};
@@ -22,6 +24,9 @@ use crate::token::Tokens;
 
 /// The largest body: an item of 400 KB, written in JSON at its most verbose.
 pub const BODY_BYTES_MAX: usize = 2 * 1_048_576;
+
+/// Far longer than the planner is patient; what takes longer is stuck.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -55,8 +60,25 @@ impl App {
         Router::new()
             .route("/healthz", get(healthz))
             .fallback(handle)
-            .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
             .with_state(Arc::new(self))
+    }
+
+    /// Reads the body and answers, both within bounds. A write that takes too long may still be
+    /// carried out, and the answer says so.
+    async fn within_time(&self, head: &Parts, body: Body) -> Result<Response, Problem> {
+        let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
+            let detail = format!("a body has at most {BODY_BYTES_MAX} bytes and comes in one go");
+            let title = "The body cannot be read";
+            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body", title, detail)
+        })?;
+        let request = Request {
+            method: &head.method,
+            uri: &head.uri,
+            headers: &head.headers,
+            body: &body,
+        };
+        let answer = tokio::time::timeout(REQUEST_TIME_MAX, self.answer(&request)).await;
+        answer.unwrap_or_else(|_| Err(PlanError::OutcomeUnknown.into()))
     }
 
     /// The whole trip of a request: decode, run, encode.
@@ -102,30 +124,19 @@ async fn healthz() -> Response {
     encode::json_response(StatusCode::OK, &json!({ "status": "ok" }))
 }
 
-async fn handle(
-    State(app): State<Arc<App>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
+async fn handle(State(app): State<Arc<App>>, request: axum::extract::Request) -> Response {
     let id = app.request_id();
     let began = app.clock.now_millis();
-    let request = Request {
-        method: &method,
-        uri: &uri,
-        headers: &headers,
-        body: &body,
-    };
-    let mut response = match app.answer(&request).await {
+    let (head, body) = request.into_parts();
+    let mut response = match app.within_time(&head, body).await {
         Ok(response) => response,
         Err(problem) => encode::problem(&problem),
     };
     // The query is left out: it may hold what nobody should find in a log.
     info!(
         request = id,
-        %method,
-        path = uri.path(),
+        method = %head.method,
+        path = head.uri.path(),
         status = response.status().as_u16(),
         millis = app.clock.now_millis() - began,
     );

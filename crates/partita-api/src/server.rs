@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::StatusCode;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -18,7 +17,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
-use tower_http::timeout::{RequestBodyTimeoutLayer, TimeoutLayer};
+use tower_http::timeout::RequestBodyTimeoutLayer;
 use tracing::{debug, info, warn};
 
 /// What the server grants a client.
@@ -31,8 +30,6 @@ pub struct Limits {
     pub head: Duration,
     /// Time between two pieces of a body.
     pub body: Duration,
-    /// Time for a whole request.
-    pub request: Duration,
     /// Time for open requests when the server stops.
     pub stop: Duration,
 }
@@ -43,11 +40,14 @@ impl Default for Limits {
             connections: 4096,
             head: Duration::from_secs(30),
             body: Duration::from_secs(10),
-            request: Duration::from_secs(30),
             stop: Duration::from_secs(10),
         }
     }
 }
+
+/// Headers of a request, and bytes of its head.
+const HEADERS_MAX: usize = 64;
+const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Serves until `stop` completes, then lets open requests end.
 pub async fn serve(
@@ -56,12 +56,7 @@ pub async fn serve(
     limits: Limits,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let router = router
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::SERVICE_UNAVAILABLE,
-            limits.request,
-        ))
-        .layer(RequestBodyTimeoutLayer::new(limits.body));
+    let router = router.layer(RequestBodyTimeoutLayer::new(limits.body));
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));
     let mut stop = std::pin::pin!(stop);
@@ -125,5 +120,7 @@ fn connection(
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
 }

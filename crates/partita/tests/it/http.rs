@@ -92,6 +92,8 @@ async fn bad_requests_are_refused_and_the_server_goes_on() {
         let response = call.send().await.unwrap();
         let start: String = body.chars().take(30).collect();
         assert_eq!(response.status().as_u16(), status, "{start}");
+        let media_type = &response.headers()["content-type"];
+        assert_eq!(media_type, "application/problem+json", "{start}");
     }
     let item = json!({"userId": "ann", "title": "x".repeat(300)});
     let call = Client::new().post(&url).bearer_auth(&token).json(&item);
