@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use axum::routing::get;
+use futures::FutureExt as _;
 use partita_plan::{Operation, Partita, PlanError};
 use partita_store::{Clock, Entropy, ErrorKind};
 use serde_json::json;
+use tokio::time::timeout;
 use tracing::{error, info};
 
 use crate::decode::{self, Request};
@@ -24,6 +26,9 @@ use crate::token::Tokens;
 
 /// The largest body: an item of 400 KB, written in JSON at its most verbose.
 pub const BODY_BYTES_MAX: usize = 2 * 1_048_576;
+
+/// For the whole body, however it trickles in.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Far longer than the planner is patient; what takes longer is stuck.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
@@ -57,33 +62,33 @@ impl App {
 
     /// The service that answers requests.
     pub fn router(self) -> Router {
-        Router::new()
-            .route("/healthz", get(healthz))
-            .fallback(handle)
-            .with_state(Arc::new(self))
+        Router::new().fallback(handle).with_state(Arc::new(self))
     }
 
-    /// Reads the body and answers, both within bounds. A write that takes too long may still be
-    /// carried out, and the answer says so.
-    async fn within_time(&self, head: &Parts, body: Body) -> Result<Response, Problem> {
-        let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| {
-            let detail = format!("a body has at most {BODY_BYTES_MAX} bytes and comes in one go");
-            let title = "The body cannot be read";
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body", title, detail)
-        })?;
+    /// Reads the body and answers, each within bounds.
+    async fn within_bounds(&self, head: &Parts, body: Body) -> Result<Response, Problem> {
+        let body = match timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(_)) => return Err(Problem::too_large(BODY_BYTES_MAX)),
+            Err(_) => return Err(Problem::too_slow(BODY_TIME_MAX.as_secs())),
+        };
         let request = Request {
             method: &head.method,
             uri: &head.uri,
             headers: &head.headers,
             body: &body,
         };
-        let answer = tokio::time::timeout(REQUEST_TIME_MAX, self.answer(&request)).await;
-        answer.unwrap_or_else(|_| Err(PlanError::OutcomeUnknown.into()))
+        let answer = timeout(REQUEST_TIME_MAX, self.answer(&request)).await;
+        answer.unwrap_or_else(|_| Err(Problem::stuck(request.is_write())))
     }
 
     /// The whole trip of a request: decode, run, encode.
     async fn answer(&self, request: &Request<'_>) -> Result<Response, Problem> {
         let segments = request.segments()?;
+        if segments == ["healthz"] && !request.is_write() {
+            let healthy = json!({ "status": "ok" });
+            return Ok(encode::json_response(StatusCode::OK, &healthy));
+        }
         let (name, rest) = segments.split_first().ok_or_else(|| self.no_design(""))?;
         let partita = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
         let verified = self.tokens.verify(name, request.bearer()?)?;
@@ -120,18 +125,16 @@ impl App {
     }
 }
 
-async fn healthz() -> Response {
-    encode::json_response(StatusCode::OK, &json!({ "status": "ok" }))
-}
-
 async fn handle(State(app): State<Arc<App>>, request: axum::extract::Request) -> Response {
     let id = app.request_id();
     let began = app.clock.now_millis();
     let (head, body) = request.into_parts();
-    let mut response = match app.within_time(&head, body).await {
-        Ok(response) => response,
-        Err(problem) => encode::problem(&problem),
-    };
+    // A panic is a mistake of ours; it must not take the answer to this request with it.
+    let answer = AssertUnwindSafe(app.within_bounds(&head, body))
+        .catch_unwind()
+        .await;
+    let answer = answer.unwrap_or_else(|_| Err(Problem::internal()));
+    let mut response = answer.unwrap_or_else(|problem| encode::problem(&problem));
     // The query is left out: it may hold what nobody should find in a log.
     info!(
         request = id,

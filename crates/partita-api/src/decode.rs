@@ -10,11 +10,13 @@
 //! | `GET /{design}/query/{pattern}?parameter=…&limit=…&cursor=…` | query |
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use partita_core::{Map, plain};
-use partita_plan::Operation;
+use partita_plan::{Fault, Operation, PlanError};
 use percent_encoding::percent_decode_str;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 
 use crate::problem::Problem;
@@ -33,10 +35,16 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// Whether anything may change. HEAD is GET without the body.
+    pub fn is_write(&self) -> bool {
+        !matches!(*self.method, Method::GET | Method::HEAD)
+    }
+
     /// The parts of the path. They are split before they are decoded, so that an encoded slash
     /// stays inside its part.
     pub fn segments(&self) -> Result<Vec<String>, Problem> {
-        let path = self.uri.path().trim_start_matches('/');
+        let path = self.uri.path();
+        let path = path.strip_prefix('/').unwrap_or(path);
         path.split('/')
             .map(|segment| match percent_decode_str(segment).decode_utf8() {
                 Ok(text) => Ok(text.into_owned()),
@@ -65,16 +73,19 @@ impl Request<'_> {
 /// The operation that a request asks of a design, by the parts of its path after the design's.
 pub fn operation(request: &Request<'_>, segments: &[String]) -> Result<Operation, Problem> {
     let parts: Vec<&str> = segments.iter().map(String::as_str).collect();
-    let method = request.method.as_str();
-    match (method, parts.as_slice()) {
+    match (method(request), parts.as_slice()) {
         ("GET", ["query", pattern]) => query(request, pattern),
         (_, ["query", _]) => Err(Problem::method_not_allowed("GET")),
-        ("POST", [entity]) => Ok(Operation::Create {
-            entity: (*entity).to_owned(),
-            attributes: body(request)?,
-        }),
+        ("POST", [entity]) => {
+            no_parameters(request)?;
+            Ok(Operation::Create {
+                entity: (*entity).to_owned(),
+                attributes: body(request)?,
+            })
+        }
         (_, [entity]) if !entity.is_empty() => Err(Problem::method_not_allowed("POST")),
         ("POST", [entity, identity @ .., "restore"]) if !identity.is_empty() => {
+            no_parameters(request)?;
             Ok(Operation::Restore {
                 entity: (*entity).to_owned(),
                 identity: owned(identity),
@@ -95,7 +106,7 @@ fn on_item(
     identity: Vec<String>,
 ) -> Result<Operation, Problem> {
     let entity = entity.to_owned();
-    match request.method.as_str() {
+    match method(request) {
         "GET" => Ok(Operation::Get {
             entity,
             identity,
@@ -107,7 +118,10 @@ fn on_item(
             changes: body(request)?,
             with_deleted: with_deleted(request)?,
         }),
-        "DELETE" => Ok(Operation::Delete { entity, identity }),
+        "DELETE" => {
+            no_parameters(request)?;
+            Ok(Operation::Delete { entity, identity })
+        }
         _ => Err(Problem::method_not_allowed("GET, PATCH, DELETE")),
     }
 }
@@ -124,14 +138,31 @@ fn query(request: &Request<'_>, pattern: &str) -> Result<Operation, Problem> {
     })
 }
 
+/// The method, with HEAD as the GET that it stands for.
+fn method<'a>(request: &Request<'a>) -> &'a str {
+    match request.method.as_str() {
+        "HEAD" => "GET",
+        method => method,
+    }
+}
+
+fn no_parameters(request: &Request<'_>) -> Result<(), Problem> {
+    match parameters(request)?.keys().next() {
+        None => Ok(()),
+        Some(name) => Err(no_such_parameter(name)),
+    }
+}
+
+fn no_such_parameter(name: &str) -> Problem {
+    Problem::bad_request(format!("there is no parameter `{name}` here"))
+}
+
 /// `?deleted=include` shows what is soft-deleted, too.
 fn with_deleted(request: &Request<'_>) -> Result<bool, Problem> {
     let mut parameters = parameters(request)?;
     let deleted = parameters.remove("deleted");
     if let Some(name) = parameters.keys().next() {
-        return Err(Problem::bad_request(format!(
-            "there is no parameter `{name}` here"
-        )));
+        return Err(no_such_parameter(name));
     }
     match deleted.as_deref() {
         None => Ok(false),
@@ -168,14 +199,61 @@ fn body(request: &Request<'_>) -> Result<Map, Problem> {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(Problem::new(status, "not-json", title, detail));
     }
-    match serde_json::from_slice::<Json>(request.body) {
-        Ok(Json::Object(entries)) => {
-            plain::map_from_json(entries).map_err(|error| Problem::bad_request(error.to_string()))
+    attributes(request.body)
+}
+
+/// The attributes of an object, each of them once.
+fn attributes(body: &[u8]) -> Result<Map, Problem> {
+    // The parser's own mark of a number that keeps its digits; nobody else may write it.
+    const MARK: &[u8] = b"$serde_json::private";
+    if body.windows(MARK.len()).any(|window| window == MARK) {
+        return Err(Problem::bad_request("the body has a name that is reserved"));
+    }
+    let Attributes(entries) = serde_json::from_slice(body).map_err(|error| {
+        Problem::bad_request(format!(
+            "the body is not a JSON object of attributes: {error}"
+        ))
+    })?;
+    let mut attributes = Map::new();
+    let mut faults = Vec::new();
+    for (name, json) in entries {
+        match plain::from_json(json) {
+            Err(error) => faults.push(Fault::new(name, format!("has a bad number: {error}"))),
+            Ok(value) => {
+                if attributes.insert(name.clone(), value).is_some() {
+                    faults.push(Fault::new(name, "is given twice"));
+                }
+            }
         }
-        Ok(_) => Err(Problem::bad_request("the body must be a JSON object")),
-        Err(error) => Err(Problem::bad_request(format!(
-            "the body is not JSON: {error}"
-        ))),
+    }
+    match faults.is_empty() {
+        true => Ok(attributes),
+        false => Err(PlanError::Invalid { faults }.into()),
+    }
+}
+
+/// The entries of an object in their order, also those that a map would lose.
+struct Attributes(Vec<(String, Json)>);
+
+impl<'de> Deserialize<'de> for Attributes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Attributes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Attributes, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Attributes(entries))
+            }
+        }
+        deserializer.deserialize_map(Entries)
     }
 }
 

@@ -50,7 +50,7 @@ pub fn problem(problem: &Problem) -> Response {
     if problem.status == StatusCode::UNAUTHORIZED {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if problem.status == StatusCode::SERVICE_UNAVAILABLE {
+    if problem.is_passing() {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     let allowed = problem.members.get("allow").and_then(Json::as_str);

@@ -64,6 +64,47 @@ impl Problem {
         Problem::new(status, "method-not-allowed", title, detail).with("allow", allowed)
     }
 
+    /// The body does not fit.
+    pub fn too_large(bytes_max: usize) -> Self {
+        let detail = format!("a body has at most {bytes_max} bytes");
+        let title = "The body is too large";
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body-too-large",
+            title,
+            detail,
+        )
+    }
+
+    /// The body does not come.
+    pub fn too_slow(seconds: u64) -> Self {
+        let detail = format!("a body must be sent within {seconds} seconds");
+        let title = "The body takes too long";
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "body-too-slow", title, detail)
+    }
+
+    /// The answer does not come; a write may still be carried out.
+    pub fn stuck(is_write: bool) -> Self {
+        if is_write {
+            return PlanError::OutcomeUnknown.into();
+        }
+        let title = "The store does not answer in time";
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Problem::new(status, "timeout", title, "try again in a moment")
+    }
+
+    /// A mistake of ours.
+    pub fn internal() -> Self {
+        let title = "Something went wrong";
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        Problem::new(status, "internal", title, "the server's log says what")
+    }
+
+    /// Whether the same request may succeed in a moment.
+    pub fn is_passing(&self) -> bool {
+        matches!(self.name, "throttled" | "timeout" | "outcome-unknown")
+    }
+
     /// Adds a member.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Json>) -> Self {
@@ -156,11 +197,7 @@ impl From<PlanError> for Problem {
                 problem(status, "outcome-unknown", title).with("outcome", "unknown")
             }
             PlanError::Store(error) => store_problem(&error),
-            _ => problem(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal",
-                "Something went wrong",
-            ),
+            _ => Problem::internal(),
         }
     }
 }

@@ -17,7 +17,6 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
-use tower_http::timeout::RequestBodyTimeoutLayer;
 use tracing::{debug, info, warn};
 
 /// What the server grants a client.
@@ -28,8 +27,6 @@ pub struct Limits {
     /// Time for the head of a request, from the moment that one could begin: it also ends a
     /// connection that is idle.
     pub head: Duration,
-    /// Time between two pieces of a body.
-    pub body: Duration,
     /// Time for open requests when the server stops.
     pub stop: Duration,
 }
@@ -39,13 +36,13 @@ impl Default for Limits {
         Limits {
             connections: 4096,
             head: Duration::from_secs(30),
-            body: Duration::from_secs(10),
             stop: Duration::from_secs(10),
         }
     }
 }
 
-/// Headers of a request, and bytes of its head.
+/// Headers of a request, and bytes of its head. The buffer grows in steps, so that a head of up
+/// to twice the size may still pass.
 const HEADERS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
@@ -56,7 +53,6 @@ pub async fn serve(
     limits: Limits,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let router = router.layer(RequestBodyTimeoutLayer::new(limits.body));
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));
     let mut stop = std::pin::pin!(stop);

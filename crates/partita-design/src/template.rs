@@ -46,6 +46,9 @@ pub enum PartProblem {
     /// It has the character that separates the parts of keys.
     #[error("is part of a key and may not contain `{DELIMITER}`")]
     Delimiter,
+    /// It is `.` or `..`, which clients take out of paths.
+    #[error("is part of a key and may not be `.` or `..`")]
+    Dots,
     /// It is neither text nor a number.
     #[error("is part of a key and must be a string or a number")]
     Type,
@@ -124,6 +127,9 @@ pub fn part_text(name: &str, value: &Value) -> Result<String, PartError> {
     }
     if text.contains(DELIMITER) {
         return Err(refuse(PartProblem::Delimiter));
+    }
+    if text == "." || text == ".." {
+        return Err(refuse(PartProblem::Dots));
     }
     Ok(text)
 }

@@ -18,6 +18,11 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    /// Whether nothing is written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.remove.is_empty()
+    }
+
     /// The names of everything that is written.
     pub(crate) fn names(&self) -> BTreeSet<&str> {
         let set = self.set.keys().chain(&self.remove);
@@ -91,6 +96,10 @@ impl Input<'_> {
                 };
                 continue;
             };
+            if let Some(fault) = self.not_given(attribute) {
+                faults.push(fault);
+                continue;
+            }
             match value {
                 Value::Null if attribute.optional => {
                     changes.remove.insert(name);
@@ -153,6 +162,10 @@ impl Input<'_> {
     fn named(&self, given: Map, faults: &mut Vec<Fault>) -> Map {
         let mut named = Map::new();
         for (name, value) in given {
+            if name.is_empty() {
+                faults.push(Fault::new(name, "is empty, and an attribute needs a name"));
+                continue;
+            }
             let known = self.entity.attribute(&name);
             let stored = known.map_or(&name, |attribute| &attribute.name).clone();
             if known.is_none() && self.is_reserved(&name) {
@@ -185,13 +198,8 @@ impl Input<'_> {
     fn check(&self, attribute: &Attribute, value: Option<&Value>, faults: &mut Vec<Fault>) {
         let Some(value) = value else { return };
         let name = &attribute.name;
-        if matches!(attribute.source, Source::NowOnCreate | Source::NowOnWrite) {
-            faults.push(Fault::new(name, "is computed and cannot be given"));
-        } else if self.entity.soft_delete.as_ref() == Some(name) {
-            faults.push(Fault::new(
-                name,
-                "is set by delete and restore and cannot be given",
-            ));
+        if let Some(fault) = self.not_given(attribute) {
+            faults.push(fault);
         } else if *value != Value::Null || !attribute.optional {
             if let Err(expected) = attribute.kind.check(value) {
                 faults.push(Fault::new(name, format!("must be {expected}")));
@@ -201,6 +209,19 @@ impl Input<'_> {
                 faults.push(error.into());
             }
         }
+    }
+
+    /// Why callers cannot give an attribute at all.
+    fn not_given(&self, attribute: &Attribute) -> Option<Fault> {
+        let name = &attribute.name;
+        let message = match attribute.source {
+            Source::NowOnCreate | Source::NowOnWrite => "is computed and cannot be given",
+            _ if self.entity.soft_delete.as_ref() == Some(name) => {
+                "is set by delete and restore and cannot be given"
+            }
+            _ => return None,
+        };
+        Some(Fault::new(name, message))
     }
 
     fn initial(&self, attribute: &Attribute, new_id: &mut impl FnMut() -> String) -> Option<Value> {

@@ -1,16 +1,17 @@
 //! A design on a store.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use partita_core::Map;
+use partita_core::{Item as StoredItem, Map};
 use partita_design::Design;
 use partita_design::design::{Access, Entity};
-use partita_store::request::CreateTable;
+use partita_store::request::{CreateTable, ItemAddress};
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock, Entropy, Store, StoreError};
 use ulid::Ulid;
 
-use crate::access::Subject;
+use crate::access::{Subject, Verdict};
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::input::{Changes, Input};
@@ -166,17 +167,19 @@ impl Partita {
 
     /// Plans and commits, again from the start whenever what was read has changed meanwhile.
     async fn write(&self, write: Write<'_>) -> Result<Answer, PlanError> {
+        let mut last = PlanError::Conflict;
         for attempt in 0..self.runner.patience.attempts {
             let plan = match &write {
                 Write::Create { entity, subject } => self.blueprint.create(entity, *subject)?,
                 Write::Change { item, intent } => item.plan(intent).await?,
             };
-            if self.runner.commit(&plan).await? == Committed::Done {
-                return Ok(plan.answer);
+            match self.runner.commit(&plan).await? {
+                Committed::Done => return Ok(plan.answer),
+                Committed::NotYet(cause) => last = cause,
             }
             self.runner.pause(attempt).await;
         }
-        Err(PlanError::Conflict)
+        Err(last)
     }
 
     pub(crate) fn input<'a>(&'a self, entity: &'a Entity) -> Input<'a> {
@@ -261,7 +264,7 @@ impl<'a> Item<'a> {
             } => {
                 let existing = self.read(Access::Update).await?;
                 self.must_be_visible(&existing, *with_deleted)?;
-                blueprint.update(&existing, changes)
+                Ok(self.shown(blueprint.update(&existing, changes)?))
             }
             Intent::Delete => {
                 let existing = self.read(Access::Delete).await?;
@@ -281,11 +284,35 @@ impl<'a> Item<'a> {
                 };
                 let existing = self.read(Access::Restore).await?;
                 match is_deleted(self.entity, &existing.attributes) {
-                    true => blueprint.update(&existing, &changes),
+                    true => Ok(self.shown(blueprint.update(&existing, &changes)?)),
                     false => Err(PlanError::NotDeleted { entity }),
                 }
             }
         }
+    }
+
+    /// Whoever may write an item but not read it is not shown what became of it.
+    fn shown(&self, plan: WritePlan) -> WritePlan {
+        let may_read = match &plan.answer {
+            Answer::Record(record) => self.may_read(&record.attributes),
+            Answer::Page { .. } | Answer::Done => true,
+        };
+        match may_read {
+            true => plan,
+            false => WritePlan {
+                answer: Answer::Done,
+                ..plan
+            },
+        }
+    }
+
+    fn may_read(&self, attributes: &Map) -> bool {
+        let subject = Subject {
+            caller: self.caller,
+            attributes,
+            complete: true,
+        };
+        subject.verdict(self.entity, Access::Read) == Verdict::Allowed
     }
 
     /// What a soft delete or its opposite writes.
@@ -310,32 +337,57 @@ impl<'a> Item<'a> {
             complete: false,
         };
         subject.demand(self.entity, access)?;
+        let is_decided = subject.verdict(self.entity, access) == Verdict::Allowed;
         let address = blueprint.address(&self.entity.key, &self.identity)?;
-        let (live, targets) = blueprint.live_targets(self.entity, &self.identity)?;
+        let (_, known_targets) = blueprint.live_targets(self.entity, &self.identity)?;
         let mut addresses = vec![address.clone()];
-        addresses.extend(targets);
-        let mut items = runner.read_items(addresses).await?.into_iter();
-        let item = items
-            .next()
-            .flatten()
-            .ok_or_else(|| self.not_found(false))?;
+        addresses.extend(known_targets);
+        let mut items = runner.read_items(addresses.clone()).await?;
+        let item = items[0].take().ok_or_else(|| self.not_found(false))?;
         let attributes = blueprint.attributes(self.entity, &item)?;
         subject.attributes = &attributes;
         subject.complete = true;
-        subject.demand(self.entity, access)?;
-        if live
-            .into_iter()
-            .zip(items)
-            .any(|(reference, item)| blueprint.hides(reference, item.as_ref()))
-        {
-            return Err(self.not_found(false));
+        if let Err(refusal) = subject.demand(self.entity, access) {
+            // Where the item decides, a refusal would tell that it is there.
+            return Err(match is_decided || self.may_read(&attributes) {
+                true => refusal,
+                false => self.not_found(false),
+            });
         }
+        let read = addresses.into_iter().zip(items).skip(1).collect();
+        self.must_have_live_targets(&attributes, read).await?;
         Ok(Existing {
             entity: self.entity,
             address,
             attributes,
             access,
         })
+    }
+
+    /// Refuses an item that a live reference hides. Targets that only the item names are read now.
+    async fn must_have_live_targets(
+        &self,
+        attributes: &Map,
+        mut read: HashMap<ItemAddress, Option<StoredItem>>,
+    ) -> Result<(), PlanError> {
+        let Partita {
+            blueprint, runner, ..
+        } = self.partita;
+        let (refs, targets) = blueprint.live_targets(self.entity, attributes)?;
+        let missing: Vec<_> = targets
+            .iter()
+            .filter(|target| !read.contains_key(target))
+            .cloned()
+            .collect();
+        if !missing.is_empty() {
+            let items = runner.read_items(missing.clone()).await?;
+            read.extend(missing.into_iter().zip(items));
+        }
+        let mut pairs = refs.into_iter().zip(&targets);
+        match pairs.any(|(reference, target)| blueprint.hides(reference, read[target].as_ref())) {
+            true => Err(self.not_found(false)),
+            false => Ok(()),
+        }
     }
 
     fn must_be_visible(

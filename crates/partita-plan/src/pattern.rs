@@ -26,6 +26,9 @@ use crate::view::is_deleted;
 /// nothing of a large partition gets many short pages, not one that never ends.
 const ROWS_EXAMINED_MAX: usize = 1000;
 
+/// Rows that are read at once when the first read did not fill the page.
+const ROWS_READ_AGAIN: usize = 100;
+
 /// One pattern, asked by one caller.
 struct Asked<'a> {
     partita: &'a Partita,
@@ -64,6 +67,7 @@ impl Partita {
         };
         asked.demand()?;
         match &pattern.read {
+            Read::Get(_) if cursor.is_some() => Err(PlanError::BadCursor),
             Read::Get(templates) => asked.get(templates).await,
             Read::Query { .. } => {
                 let position = asked.open(cursor)?;
@@ -187,7 +191,7 @@ impl Asked<'_> {
 
     /// One page in the order of the keys, filled past what the caller may not see.
     async fn page(&self, position: Option<Position>) -> Result<Answer, PlanError> {
-        let mut start_after = match position {
+        let mut behind = match position {
             None => None,
             Some(Position::Key(key)) => Some(key),
             Some(Position::Sorted(_)) => return Err(PlanError::BadCursor),
@@ -195,22 +199,27 @@ impl Asked<'_> {
         let mut records = Vec::new();
         let mut examined = 0;
         loop {
-            // One row more than fits says whether there is another page.
+            // One row more than fits says whether there is another page. Where rows are hidden,
+            // more are read at once, or a small page would take many reads.
             let wanted = self.limit - records.len() + 1;
-            let page = self.read(start_after.take(), wanted).await?;
+            let wanted = if examined == 0 {
+                wanted
+            } else {
+                wanted.max(ROWS_READ_AGAIN)
+            };
+            let page = self.read(behind.clone(), wanted).await?;
             let visible = self.visible(&page.items).await?;
             for (row, record) in page.items.iter().zip(visible) {
                 if records.len() == self.limit || examined == ROWS_EXAMINED_MAX {
-                    let position = start_after.expect("a row was taken before the page was full");
-                    return Ok(self.answer(records, Some(Position::Key(position))));
+                    return Ok(self.answer(records, behind.map(Position::Key)));
                 }
-                start_after = Some(self.key_of(row));
+                behind = Some(self.key_of(row));
                 records.extend(record);
                 examined += 1;
             }
             match page.last_key {
                 None => return Ok(self.answer(records, None)),
-                last_key => start_after = last_key,
+                last_key => behind = last_key,
             }
         }
     }

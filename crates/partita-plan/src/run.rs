@@ -44,8 +44,10 @@ pub(crate) struct Runner {
 /// What became of a plan.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Committed {
+    /// It is done.
     Done,
-    Stale,
+    /// It is not done, and may be when it is planned again; otherwise this is the answer.
+    NotYet(PlanError),
 }
 
 impl Runner {
@@ -55,28 +57,31 @@ impl Runner {
     /// token, until the store says what became of it: accepted means that it is done once,
     /// whichever of the attempts did it, and a failed condition means that none did.
     pub(crate) async fn commit(&self, plan: &WritePlan) -> Result<Committed, PlanError> {
+        if plan.steps.is_empty() {
+            return Ok(Committed::Done);
+        }
         let request = TransactWriteItems {
             actions: plan.steps.iter().map(|step| step.action.clone()).collect(),
             token: Some(self.token()),
         };
         let mut in_doubt = false;
         for attempt in 0..self.patience.attempts {
-            match self.store.transact_write_items(request.clone()).await {
-                Ok(()) => return Ok(Committed::Done),
-                Err(error) => match error.kind() {
-                    ErrorKind::ConditionFailed => return refused(&plan.steps, error),
-                    ErrorKind::OutcomeUnknown => in_doubt = true,
-                    ErrorKind::Conflict | ErrorKind::Retry => {}
-                    _ if in_doubt => return Err(PlanError::OutcomeUnknown),
-                    _ => return Err(error.into()),
-                },
+            let Err(error) = self.store.transact_write_items(request.clone()).await else {
+                return Ok(Committed::Done);
+            };
+            match error.kind() {
+                ErrorKind::ConditionFailed => return refused(&plan.steps, error),
+                ErrorKind::OutcomeUnknown => in_doubt = true,
+                ErrorKind::Conflict | ErrorKind::Retry if in_doubt => {}
+                ErrorKind::Conflict | ErrorKind::Retry => {
+                    return Ok(Committed::NotYet(error.into()));
+                }
+                _ if in_doubt => return Err(PlanError::OutcomeUnknown),
+                _ => return Err(error.into()),
             }
             self.pause(attempt).await;
         }
-        match in_doubt {
-            true => Err(PlanError::OutcomeUnknown),
-            false => Err(PlanError::Conflict),
-        }
+        Err(PlanError::OutcomeUnknown)
     }
 
     /// Reads items, each found or missing, in the order of the addresses.
@@ -165,8 +170,9 @@ impl Runner {
 
 /// What a failed condition means: the refusal of the first step that says it is final.
 fn refused(steps: &[Step], error: StoreError) -> Result<Committed, PlanError> {
+    let changed = Ok(Committed::NotYet(PlanError::Conflict));
     let StoreError::TransactionCanceled { reasons } = error else {
-        return Ok(Committed::Stale);
+        return changed;
     };
     let failed = |reason: &CancellationReason| {
         matches!(reason, CancellationReason::ConditionalCheckFailed { .. })
@@ -180,5 +186,5 @@ fn refused(steps: &[Step], error: StoreError) -> Result<Committed, PlanError> {
             return Err((**error).clone());
         }
     }
-    Ok(Committed::Stale)
+    changed
 }

@@ -48,6 +48,15 @@ impl Refusal {
     }
 }
 
+/// When a reference was set.
+#[derive(Clone, Copy)]
+enum Given {
+    /// By this write: a missing target is the caller's mistake.
+    Now,
+    /// Before: the target was there when it was read, so it went meanwhile.
+    Before,
+}
+
 /// An item that a write starts from.
 pub(crate) struct Existing<'a> {
     pub(crate) entity: &'a Entity,
@@ -78,7 +87,7 @@ impl Blueprint {
             refusal: Refusal::last(exists),
         }];
         for reference in &entity.refs {
-            steps.extend(self.check_target(reference, attributes)?);
+            steps.extend(self.check_target(reference, attributes, Given::Now)?);
         }
         let follow = self.follow(
             entity,
@@ -106,6 +115,12 @@ impl Blueprint {
             ..
         } = existing;
         let new = changes.applied_to(old);
+        if changes.is_empty() {
+            return Ok(WritePlan {
+                steps: Vec::new(),
+                answer: Answer::Record(self.record(entity, new)),
+            });
+        }
         let follow = self.follow(
             entity,
             Transition {
@@ -132,8 +147,9 @@ impl Blueprint {
                 .arguments
                 .iter()
                 .any(|name| written.contains(name.as_str()));
+            let given = if moves { Given::Now } else { Given::Before };
             if reference.live || moves {
-                steps.extend(self.check_target(reference, &new)?);
+                steps.extend(self.check_target(reference, &new, given)?);
             }
         }
         steps.extend(follow.actions.into_iter().map(stale));
@@ -164,7 +180,7 @@ impl Blueprint {
             return_item_on_failure: false,
         }))];
         for reference in entity.refs.iter().filter(|reference| reference.live) {
-            steps.extend(self.check_target(reference, old)?);
+            steps.extend(self.check_target(reference, old, Given::Before)?);
         }
         steps.extend(follow.actions.into_iter().map(stale));
         let answer = Answer::Done;
@@ -194,7 +210,12 @@ impl Blueprint {
     }
 
     /// Lets the transaction pass only if a reference's target is there.
-    fn check_target(&self, reference: &Ref, attributes: &Map) -> Result<Option<Step>, PlanError> {
+    fn check_target(
+        &self,
+        reference: &Ref,
+        attributes: &Map,
+        given: Given,
+    ) -> Result<Option<Step>, PlanError> {
         let Some(address) = self.target_address(reference, attributes)? else {
             return Ok(None);
         };
@@ -215,7 +236,10 @@ impl Blueprint {
         };
         Ok(Some(Step {
             action: TransactAction::Check(check),
-            refusal: Refusal::last(missing),
+            refusal: match given {
+                Given::Now => Refusal::last(missing),
+                Given::Before => Refusal::Stale,
+            },
         }))
     }
 

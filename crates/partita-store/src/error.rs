@@ -165,8 +165,14 @@ impl CancellationReason {
 }
 
 fn codes(reasons: &[CancellationReason]) -> String {
-    let codes: Vec<_> = reasons.iter().map(CancellationReason::code).collect();
-    codes.join(", ")
+    let texts: Vec<_> = reasons
+        .iter()
+        .map(|reason| match reason {
+            CancellationReason::Validation { message } => format!("{}: {message}", reason.code()),
+            _ => reason.code().to_owned(),
+        })
+        .collect();
+    texts.join(", ")
 }
 
 /// The gravest reason decides: a faulty action stays faulty, and a failed condition must be

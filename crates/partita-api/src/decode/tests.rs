@@ -31,6 +31,12 @@ fn an_encoded_slash_stays_inside_its_part() {
 }
 
 #[test]
+fn head_is_get() {
+    let head = decoded("HEAD", "/stories/Story/a/b", "").unwrap();
+    assert_eq!(head, decoded("GET", "/stories/Story/a/b", "").unwrap());
+}
+
+#[test]
 fn restore_is_the_last_part() {
     let got = decoded("POST", "/stories/Story/ann/1/restore", "").unwrap();
     let Operation::Restore { identity, .. } = got else {
@@ -63,7 +69,17 @@ fn refusals() {
         ("POST", "/stories/query/stories", "", 405),
         ("POST", "/stories/Story", "[]", 400),
         ("POST", "/stories/Story", "{", 400),
-        ("POST", "/stories/Story", r#"{"n": 1e999}"#, 400),
+        ("POST", "/stories/Story", r#"{"n": 1e999}"#, 422),
+        ("POST", "/stories/Story", r#"{"a": 1, "a": 2}"#, 422),
+        (
+            "POST",
+            "/stories/Story",
+            r#"{"a": {"$serde_json::private::Number": "1"}}"#,
+            400,
+        ),
+        ("POST", "/stories/Story?x=1", "{}", 400),
+        ("DELETE", "/stories/Story/a/b?x=1", "", 400),
+        ("POST", "/stories/Story/a/b/restore?x=1", "", 400),
         ("POST", "/stories/Story/a", "", 405),
         ("GET", "/stories/Story/%FF/b", "", 400),
         ("GET", "/stories/Story/a/b?deleted=yes", "", 400),
