@@ -5,7 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use partita_design::template::part_text;
 use tracing_subscriber::EnvFilter;
+
+/// Where data is kept unless another directory is named.
+pub(crate) const DATA_DEFAULT: &str = "partita-data";
 
 /// Write a single-table design once. Partita runs it.
 #[derive(Debug, Parser)]
@@ -15,7 +19,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 
     /// What is logged to standard error: a level, or a filter such as `partita_api=debug`
-    #[arg(long, global = true, env = "PARTITA_LOG", default_value = "info")]
+    #[arg(long, global = true, env = "PARTITA_LOG", default_value = "info", value_parser = filter)]
     log: String,
 
     /// The form of the log
@@ -64,7 +68,7 @@ pub(crate) struct ServeFlags {
     pub(crate) store: StoreKind,
 
     /// Keep items in memory; everything is gone when the server stops
-    #[arg(long, conflicts_with = "store")]
+    #[arg(long)]
     pub(crate) memory: bool,
 
     /// The endpoint of DynamoDB, if it is not Amazon's
@@ -94,7 +98,7 @@ pub(crate) struct SecretFlags {
         long,
         env = "PARTITA_DATA",
         value_name = "DIR",
-        default_value = "partita-data"
+        default_value = DATA_DEFAULT
     )]
     pub(crate) data: PathBuf,
 
@@ -138,7 +142,7 @@ pub(crate) struct TokenFlags {
     pub(crate) design: String,
 
     /// The id of the user
-    #[arg(long)]
+    #[arg(long, value_parser = user)]
     pub(crate) user: String,
 
     /// The role of the user
@@ -146,17 +150,20 @@ pub(crate) struct TokenFlags {
     pub(crate) role: Option<String>,
 
     /// How long the token is good for
-    #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) lifetime: u32,
 
     #[command(flatten)]
     pub(crate) secret: SecretFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
 }
 
 impl Cli {
     /// Logs go to standard error, because standard output belongs to the commands' answers.
     pub(crate) fn start_log(&self) {
-        let filter = EnvFilter::try_new(&self.log).unwrap_or_else(|_| EnvFilter::new("info"));
+        let filter = EnvFilter::new(&self.log);
         let log = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_ansi(std::io::stderr().is_terminal())
@@ -165,6 +172,21 @@ impl Cli {
             LogFormat::Text => log.init(),
             LogFormat::Json => log.json().init(),
         }
+    }
+}
+
+fn filter(text: &str) -> Result<String, String> {
+    match EnvFilter::try_new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A user whose id no key can hold could do nothing.
+fn user(text: &str) -> Result<String, String> {
+    match part_text("user", &text.into()) {
+        Ok(text) => Ok(text),
+        Err(error) => Err(error.problem.to_string()),
     }
 }
 

@@ -24,15 +24,18 @@ pub(crate) fn check(flags: &CheckFlags) -> Result<ExitCode> {
             .count()
     };
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
-    writeln!(
-        std::io::stdout(),
-        "{}: {errors} errors, {warnings} warnings",
-        source.name
-    )?;
+    let (errors_text, warnings_text) = (counted(errors, "error"), counted(warnings, "warning"));
+    let name = &source.name;
+    writeln!(std::io::stdout(), "{name}: {errors_text}, {warnings_text}")?;
     Ok(match errors {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     })
+}
+
+fn counted(count: usize, word: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {word}{plural}")
 }
 
 /// Prints the keys that attributes on standard input give.

@@ -9,6 +9,7 @@ use partita_api::Secret;
 use partita_api::secret::SECRET_BYTES_MIN;
 use partita_store::Entropy as _;
 use partita_store::surroundings::SystemEntropy;
+use tracing::info;
 
 use crate::cli::SecretFlags;
 
@@ -31,6 +32,7 @@ fn find_or_make(data: &Path) -> Result<PathBuf> {
     fs::create_dir_all(data)
         .with_context(|| format!("cannot create the data directory {}", data.display()))?;
     make(&path).with_context(|| format!("cannot create the secret {}", path.display()))?;
+    info!(path = %path.display(), "made a new secret");
     Ok(path)
 }
 
@@ -39,7 +41,10 @@ fn find_or_make(data: &Path) -> Result<PathBuf> {
 fn make(path: &Path) -> std::io::Result<()> {
     let mut secret = [0; SECRET_BYTES_MIN];
     SystemEntropy.fill(&mut secret);
-    let draft = path.with_extension(format!("{}.draft", std::process::id()));
+    // A name that no draft of a process that died can have.
+    let mut random = [0; 8];
+    SystemEntropy.fill(&mut random);
+    let draft = path.with_extension(format!("{:016x}.draft", u64::from_le_bytes(random)));
     let mut file = private_file(&draft)?;
     file.write_all(&secret)?;
     file.sync_all()?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use partita_api::{App, Limits, Secret, Tokens};
-use partita_design::shipped;
+use partita_design::{Design, shipped};
 use partita_engine::EngineStore;
 use partita_plan::{Partita, Patience, Surroundings};
 use partita_store::surroundings::{SystemClock, SystemEntropy};
@@ -15,7 +15,7 @@ use partita_store::{ModelStore, Store};
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::cli::{ServeFlags, StoreKind};
+use crate::cli::{DATA_DEFAULT, ServeFlags, StoreKind};
 use crate::secret_file;
 use crate::source::Source;
 
@@ -28,29 +28,26 @@ pub(crate) fn run(flags: ServeFlags) -> Result<ExitCode> {
 }
 
 async fn serve(flags: ServeFlags) -> Result<()> {
-    let secret = secret_file::load(&flags.secret)?;
-    let store = open_store(&flags).await?;
-    let designs = open_designs(&flags, &secret, &store).await?;
-    let names: Vec<String> = designs
-        .iter()
-        .map(|open| open.design().name.clone())
-        .collect();
-    let tokens = Tokens::new(&secret, Arc::new(SystemClock));
-    let app = App::new(
-        designs,
-        tokens,
-        Arc::new(SystemClock),
-        Arc::new(SystemEntropy),
-    );
+    // Whatever can be refused is refused before anything is written.
+    let designs = compile_designs(&flags)?;
     let listener = TcpListener::bind(flags.listen)
         .await
         .with_context(|| format!("cannot listen on {}", flags.listen))?;
-    announce(&flags, listener.local_addr()?, &names);
+    let secret = secret_file::load(&flags.secret)?;
+    let store = open_store(&flags).await?;
+    let mut open = Vec::new();
+    for (_, design) in &designs {
+        open.push(open_design(design.clone(), &secret, &store).await?);
+    }
+    let tokens = Tokens::new(&secret, Arc::new(SystemClock));
+    let app = App::new(open, tokens, Arc::new(SystemClock), Arc::new(SystemEntropy));
+    announce(&flags, listener.local_addr()?, &designs);
     partita_api::serve(listener, app.router(), Limits::default(), stop_signal()?).await?;
     Ok(())
 }
 
-/// What others can reach needs a secret that somebody chose to share.
+/// Flags that contradict each other are refused; what others can reach needs a secret that
+/// somebody chose to share.
 fn check_safety(flags: &ServeFlags) -> Result<()> {
     let has_secret = flags.secret.secret_file.is_some();
     if !flags.listen.ip().is_loopback() && !has_secret {
@@ -59,7 +56,14 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
             flags.listen
         );
     }
-    if flags.store == StoreKind::Dynamodb && !has_secret {
+    let is_remote = flags.store == StoreKind::Dynamodb;
+    if is_remote && flags.memory {
+        bail!("items are kept in memory or in DynamoDB: leave out --memory or --store");
+    }
+    if !is_remote && (flags.endpoint.is_some() || flags.region.is_some()) {
+        bail!("--endpoint and --region are for --store dynamodb");
+    }
+    if is_remote && !has_secret {
         bail!(
             "several servers may share a DynamoDB table, so they must share a secret: give one with --secret-file"
         );
@@ -100,41 +104,51 @@ async fn connect(_: &ServeFlags) -> Result<Arc<dyn Store>> {
     )
 }
 
-async fn open_designs(
-    flags: &ServeFlags,
-    secret: &Secret,
-    store: &Arc<dyn Store>,
-) -> Result<Vec<Partita>> {
-    let named = flags.designs.iter().map(String::as_str);
-    let shipped = shipped::all().iter().map(|shipped| shipped.name);
-    let wanted: Vec<&str> = match flags.designs.is_empty() {
+/// The designs that are served, each with what it was called on the command line.
+fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
+    let shipped = shipped::all().iter().map(|shipped| shipped.name.to_owned());
+    let wanted: Vec<String> = match flags.designs.is_empty() {
         true => shipped.collect(),
-        false => named.collect(),
+        false => flags.designs.clone(),
     };
-    let mut open: Vec<Partita> = Vec::new();
+    let mut designs: Vec<(String, Design)> = Vec::new();
     for wanted in wanted {
-        let design = Source::find(wanted)?.compile(&flags.variables)?;
-        let name = design.name.clone();
-        if open.iter().any(|other| other.design().name == name) {
-            bail!("two of the designs are called `{name}`");
+        let design = Source::find(&wanted)?.compile(&flags.variables)?;
+        for (_, other) in &designs {
+            if other.name == design.name {
+                bail!("two of the designs are called `{}`", design.name);
+            }
+            // Each would read and write the other's items, past the other's rules.
+            if other.table.name == design.table.name {
+                bail!(
+                    "the designs `{}` and `{}` have the same table `{}`",
+                    other.name,
+                    design.name,
+                    design.table.name
+                );
+            }
         }
-        let surroundings = Surroundings {
-            clock: Arc::new(SystemClock),
-            entropy: Arc::new(SystemEntropy),
-            cursor_key: secret.cursor_key(),
-            patience: Patience::default(),
-        };
-        let partita = Partita::open(design, store.clone(), surroundings)
-            .await
-            .with_context(|| format!("cannot open the design `{name}`"))?;
-        open.push(partita);
+        designs.push((wanted, design));
     }
-    Ok(open)
+    Ok(designs)
+}
+
+async fn open_design(design: Design, secret: &Secret, store: &Arc<dyn Store>) -> Result<Partita> {
+    let name = design.name.clone();
+    let surroundings = Surroundings {
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
+        cursor_key: secret.cursor_key(),
+        patience: Patience::default(),
+    };
+    Partita::open(design, store.clone(), surroundings)
+        .await
+        .with_context(|| format!("cannot open the design `{name}`"))
 }
 
 /// Says where everything is. This is the answer of the command, so it goes to standard output;
 /// a server whose output nobody reads serves all the same.
-fn announce(flags: &ServeFlags, address: SocketAddr, names: &[String]) {
+fn announce(flags: &ServeFlags, address: SocketAddr, designs: &[(String, Design)]) {
     let place = match flags.store {
         _ if flags.memory => "in memory only".to_owned(),
         StoreKind::Embedded => flags.secret.data.display().to_string(),
@@ -144,9 +158,13 @@ fn announce(flags: &ServeFlags, address: SocketAddr, names: &[String]) {
         },
     };
     let mut lines = Vec::new();
-    for name in names {
+    let secret = secret_argument(flags);
+    for (argument, design) in designs {
+        let name = &design.name;
         lines.push(format!("{name:<8} http://{address}/{name}"));
-        lines.push(format!("         partita token {name} --user NAME"));
+        lines.push(format!(
+            "         partita token {argument} --user NAME{secret}"
+        ));
     }
     lines.push(format!("data     {place}\n"));
     let mut out = std::io::stdout();
@@ -155,6 +173,15 @@ fn announce(flags: &ServeFlags, address: SocketAddr, names: &[String]) {
         .and_then(|()| out.flush())
     {
         warn!(%error, "nobody can be told where the server is");
+    }
+}
+
+/// What `partita token` must be told to use the secret of this server.
+fn secret_argument(flags: &ServeFlags) -> String {
+    match &flags.secret.secret_file {
+        Some(file) => format!(" --secret-file {}", file.display()),
+        None if flags.secret.data.as_os_str() == DATA_DEFAULT => String::new(),
+        None => format!(" --data {}", flags.secret.data.display()),
     }
 }
 

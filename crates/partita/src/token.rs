@@ -8,14 +8,13 @@ use anyhow::Result;
 use partita_api::Tokens;
 use partita_store::surroundings::SystemClock;
 
-use crate::cli::{TokenFlags, VariableFlags};
+use crate::cli::TokenFlags;
 use crate::secret_file;
 use crate::source::Source;
 
 /// Prints a token and nothing else.
 pub(crate) fn run(flags: &TokenFlags) -> Result<ExitCode> {
-    let variables = VariableFlags { set: Vec::new() };
-    let design = Source::find(&flags.design)?.compile(&variables)?;
+    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
     let secret = secret_file::load(&flags.secret)?;
     let tokens = Tokens::new(&secret, Arc::new(SystemClock));
     let token = tokens.make(

@@ -69,12 +69,14 @@ fn check_reports_all_mistakes_with_their_lines_and_fails() {
         "{shown}"
     );
     assert!(stdout(&output).contains("errors"), "{}", stdout(&output));
-    let output = run(&["serve", &path], "");
+    let data = folder.path().join("data");
+    let output = run(&["serve", &path, "--data", data.to_str().unwrap()], "");
     assert_eq!(
         output.status.code(),
         Some(1),
         "a faulty design is not served"
     );
+    assert!(!data.exists(), "and nothing is written for it");
 }
 
 #[test]
@@ -189,6 +191,72 @@ fn a_second_server_on_the_same_data_is_refused() {
     let shown = stderr(&output);
     assert!(shown.contains("cannot open the store"), "{shown}");
     assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn contradictions_are_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let source = partita_design::shipped::find("stories").unwrap().source;
+    let copy = source.replace("design = \"stories\"", "design = \"copy\"");
+    let copy = file(folder.path(), "copy.toml", &copy);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (flags, reason) in [
+        (&["stories", copy.as_str()][..], "have the same table"),
+        (&["stories", "stories"], "are called `stories`"),
+        (&["--memory", "--store", "dynamodb"], "--memory or --store"),
+        (&["--endpoint", "http://127.0.0.1:1"], "--store dynamodb"),
+        (&["--listen", &taken], "cannot listen"),
+        (&["--log", "=["], "--log"),
+    ] {
+        let mut arguments = vec!["serve", "--data", data.to_str().unwrap()];
+        arguments.extend(flags);
+        let output = run(&arguments, "");
+        assert!(!output.status.success(), "{flags:?}");
+        assert!(
+            stderr(&output).contains(reason),
+            "{flags:?}: {}",
+            stderr(&output)
+        );
+        assert!(!data.exists(), "{flags:?}");
+    }
+    for user in ["", "a#b", ".."] {
+        let output = run(
+            &[
+                "token",
+                "stories",
+                "--user",
+                user,
+                "--data",
+                data.to_str().unwrap(),
+            ],
+            "",
+        );
+        assert!(!output.status.success(), "{user}");
+    }
+}
+
+/// The line that `serve` prints for a token gives one that the server takes.
+#[tokio::test]
+async fn the_announced_token_command_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--memory"]);
+    let words: Vec<&str> = server.token_command.split_whitespace().collect();
+    let words: Vec<&str> = words
+        .iter()
+        .map(|word| if *word == "NAME" { "ann" } else { word })
+        .collect();
+    assert_eq!(words[0], "partita");
+    let token = stdout(&run(&words[1..], ""));
+    let url = format!("{}/stories/query/stories?userId=ann", server.base);
+    let answer = reqwest::Client::new()
+        .get(url)
+        .bearer_auth(token.trim())
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), 200);
 }
 
 #[test]

@@ -146,6 +146,8 @@ struct Run<'a> {
     before: Vec<Item>,
     /// The word that `and` stands for.
     word: String,
+    /// Whether something happened that nothing was said of yet.
+    unjudged: bool,
 }
 
 impl Scenario {
@@ -157,13 +159,20 @@ impl Scenario {
             last: None,
             before: Vec::new(),
             word: String::new(),
+            unjudged: false,
         };
         for line in &self.lines {
             run.step(line).await.map_err(|message| {
                 format!("{}:{} ({})\n{message}", self.file, line.number, self.title)
             })?;
         }
-        Ok(())
+        match run.unjudged {
+            true => Err(format!(
+                "{} ({}): the last `when` has no `then`",
+                self.file, self.title
+            )),
+            false => Ok(()),
+        }
     }
 }
 
@@ -188,6 +197,7 @@ impl Run<'_> {
             self.word = word.to_owned();
         }
         match self.word.as_str() {
+            "given" | "when" if self.unjudged => Err("the `when` before has no `then`".to_owned()),
             "given" => {
                 self.send(&rest).await?;
                 match &self.last {
@@ -195,8 +205,14 @@ impl Run<'_> {
                     _ => Ok(()),
                 }
             }
-            "when" => self.send(&rest).await,
-            "then" => self.judge(&rest, &block).await,
+            "when" => {
+                self.unjudged = true;
+                self.send(&rest).await
+            }
+            "then" => {
+                self.unjudged = false;
+                self.judge(&rest, &block).await
+            }
             other => Err(format!("`{other}` begins no line of a scenario")),
         }
     }

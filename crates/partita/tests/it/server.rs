@@ -14,6 +14,8 @@ pub(crate) struct Server {
     _stdout: BufReader<ChildStdout>,
     /// `http://127.0.0.1:PORT`
     pub(crate) base: String,
+    /// How to get a token, as the server prints it.
+    pub(crate) token_command: String,
 }
 
 impl Server {
@@ -45,10 +47,13 @@ impl Server {
             panic!("the server did not start: {status}")
         });
         let base = address.rsplit_once('/').unwrap().0.to_owned();
+        let mut token_command = String::new();
+        stdout.read_line(&mut token_command).unwrap();
         Server {
             child,
             _stdout: stdout,
             base,
+            token_command,
         }
     }
 
@@ -59,7 +64,18 @@ impl Server {
     }
 
     /// Asks the server to stop, and waits for its exit code.
-    pub(crate) fn stop(mut self) -> Option<i32> {
+    pub(crate) fn stop(self) -> Option<i32> {
+        self.ask_to_stop();
+        self.wait()
+    }
+
+    /// Waits for the server's exit code.
+    pub(crate) fn wait(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    /// Asks the server to stop.
+    pub(crate) fn ask_to_stop(&self) {
         let id = self.child.id().to_string();
         assert!(
             Command::new("kill")
@@ -68,7 +84,6 @@ impl Server {
                 .unwrap()
                 .success()
         );
-        self.child.wait().unwrap().code()
     }
 }
 

@@ -218,9 +218,26 @@ impl Driver for Http {
                 );
                 let problem: Json = serde_json::from_str(&text).unwrap();
                 assert_eq!(problem["status"], json!(status), "{text}");
-                seen_problem(&problem)
+                let seen = seen_problem(&problem);
+                if let Seen::Refused { name, .. } = &seen {
+                    assert_eq!(status, expected_status(name), "{text}");
+                }
+                seen
             }
         }
+    }
+}
+
+/// What the API promises, written down once more.
+fn expected_status(problem: &str) -> u16 {
+    match problem {
+        "bad-request" | "bad-cursor" => 400,
+        "unauthenticated" | "token-invalid" | "token-expired" => 401,
+        "forbidden" => 403,
+        "not-found" | "no-route" => 404,
+        "exists" | "not-deleted" | "not-restorable" | "conflict" => 409,
+        "invalid" | "too-large" | "refused-by-store" => 422,
+        other => panic!("no scenario expects `{other}`"),
     }
 }
 
