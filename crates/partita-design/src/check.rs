@@ -138,14 +138,19 @@ fn design_name(root: &mut Section<'_>, report: &mut Report) -> Option<String> {
     let is_letter =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     let text = name.as_str();
-    if text.is_empty() || !text.chars().all(is_letter) || text.starts_with('-') {
+    // `/healthz` is the server's own.
+    let is_taken = text == "healthz";
+    if text.is_empty() || !text.chars().all(is_letter) || text.starts_with('-') || is_taken {
         report
             .add(
                 Code::InvalidName,
                 name.span(),
                 format!("`{text}` cannot be the name of a design, because names stand in URLs"),
             )
-            .help("use lower-case letters, digits and hyphens");
+            .help(match is_taken {
+                true => "choose another name: the server answers there itself",
+                false => "use lower-case letters, digits and hyphens",
+            });
         return None;
     }
     Some(text.to_owned())
@@ -172,6 +177,12 @@ fn named<'d>(
     let mut sections = Vec::new();
     for (name, node) in entries {
         check_name(&name.text, name.span, report);
+        if kind == "entity" && name.text == "query" {
+            let message = "`query` is where patterns stand in URLs";
+            report
+                .add(Code::InvalidName, name.span, message)
+                .help("choose another name");
+        }
         let opened = section::open(format!("{kind}.{}", name.text), name, node, report);
         sections.extend(opened.map(|section| (name, section)));
     }

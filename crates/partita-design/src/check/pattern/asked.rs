@@ -87,12 +87,26 @@ pub(super) fn read(
         true => get(partition, sort, text, names, report),
         false => query(partition, sort, records, report),
     }?;
-    Some(Asked {
+    let asked = Asked {
         read,
         partition: shape(&template(partition)?),
         sort,
         span: text.span(),
-    })
+    };
+    check_parameters(&asked, report);
+    Some(asked)
+}
+
+/// The API has two parameters of its own beside those of a pattern.
+fn check_parameters(asked: &Asked, report: &mut Report) {
+    let parameters = asked.parameters();
+    let taken = |name: &&String| ["limit", "cursor"].contains(&name.as_str());
+    for name in parameters.iter().filter(taken) {
+        let message = format!("`{name}` is a parameter of every pattern, for its pages");
+        report
+            .add(Code::InvalidName, asked.span, message)
+            .help("call the placeholder by another name");
+    }
 }
 
 fn get_or_query<'d>(section: &mut Section<'d>, report: &mut Report) -> Option<(&'d Text, bool)> {

@@ -1,0 +1,157 @@
+//! Designs other than the shipped ones: what `stories` has no need of.
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+use std::sync::Arc;
+
+use partita_core::{Map, Value};
+use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
+use partita_store::{Faults, FaultyStore, ModelStore, Store, StoreError};
+
+const DESIGN: &str = r#"
+design = "notes"
+
+[table]
+name = "notes"
+key  = ["PK", "SK"]
+
+[entity.Folder]
+PK          = "FOLDER#{folderId}"
+SK          = "METADATA"
+soft-delete = "deleted"
+
+[entity.Folder.attributes]
+folderId = "string"
+deleted  = "bool default false"
+
+[entity.Folder.allow]
+"*" = "signed-in"
+
+[entity.Note]
+PK = "NOTE#{noteId}"
+SK = "METADATA"
+
+[entity.Note.attributes]
+noteId   = "string"
+folderId = "string?"
+owner    = "string"
+text     = "string?"
+
+[entity.Note.refs]
+folder = "Folder, live"
+
+[entity.Note.allow]
+create = "signed-in"
+read   = "owner = caller"
+update = "signed-in"
+delete = "owner = caller"
+
+[pattern.note]
+get = "PK = 'NOTE#{noteId}' AND SK = 'METADATA'"
+"#;
+
+async fn open(store: Arc<dyn Store>) -> Partita {
+    let (design, diagnostics) = partita_design::check(DESIGN, &|_| None);
+    let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
+    let surroundings = Surroundings {
+        patience: Patience {
+            attempts: 3,
+            pause_millis: 0,
+        },
+        ..Surroundings::default()
+    };
+    Partita::open(design, store, surroundings).await.unwrap()
+}
+
+async fn create(partita: &Partita, entity: &str, attributes: &[(&str, &str)]) {
+    let attributes: Map = attributes
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), Value::from(*text)))
+        .collect();
+    let entity = entity.to_owned();
+    let operation = Operation::Create { entity, attributes };
+    partita.run(&Caller::user("ann"), operation).await.unwrap();
+}
+
+fn get(note: &str) -> Operation {
+    Operation::Get {
+        entity: "Note".into(),
+        identity: vec![note.into()],
+        with_deleted: false,
+    }
+}
+
+fn update(note: &str) -> Operation {
+    Operation::Update {
+        entity: "Note".into(),
+        identity: vec![note.into()],
+        changes: Map::from([("text".into(), "changed".into())]),
+        with_deleted: false,
+    }
+}
+
+fn delete(entity: &str, id: &str) -> Operation {
+    Operation::Delete {
+        entity: entity.into(),
+        identity: vec![id.into()],
+    }
+}
+
+fn is_not_found(answer: &Result<Answer, PlanError>) -> bool {
+    matches!(answer, Err(PlanError::NotFound { .. }))
+}
+
+#[tokio::test]
+async fn a_live_reference_hides_an_item_whose_identity_does_not_name_the_target() {
+    let partita = open(Arc::new(ModelStore::default())).await;
+    let ann = Caller::user("ann");
+    create(&partita, "Folder", &[("folderId", "f")]).await;
+    let note = [("noteId", "n"), ("folderId", "f"), ("owner", "ann")];
+    create(&partita, "Note", &note).await;
+    create(&partita, "Note", &[("noteId", "free"), ("owner", "ann")]).await;
+    assert!(partita.run(&ann, get("n")).await.is_ok());
+    partita.run(&ann, delete("Folder", "f")).await.unwrap();
+    for operation in [get("n"), update("n"), delete("Note", "n")] {
+        let answer = partita.run(&ann, operation.clone()).await;
+        assert!(is_not_found(&answer), "{operation:?}: {answer:?}");
+    }
+    assert!(
+        partita.run(&ann, get("free")).await.is_ok(),
+        "it is in no folder"
+    );
+}
+
+#[tokio::test]
+async fn a_stranger_cannot_tell_what_exists_and_is_not_shown_what_he_may_not_read() {
+    let partita = open(Arc::new(ModelStore::default())).await;
+    create(&partita, "Note", &[("noteId", "n"), ("owner", "ann")]).await;
+    let bob = Caller::user("bob");
+    for note in ["n", "missing"] {
+        let answer = partita.run(&bob, get(note)).await;
+        assert!(is_not_found(&answer), "{note}: {answer:?}");
+        let answer = partita.run(&bob, delete("Note", note)).await;
+        assert!(is_not_found(&answer), "{note}: {answer:?}");
+    }
+    assert_eq!(partita.run(&bob, update("n")).await, Ok(Answer::Done));
+    let shown = partita.run(&Caller::user("ann"), get("n")).await.unwrap();
+    let Answer::Record(note) = shown else {
+        panic!("{shown:?}")
+    };
+    assert_eq!(note.attributes["text"], Value::from("changed"));
+}
+
+#[tokio::test]
+async fn a_throttled_write_says_so() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    open(store.clone()).await;
+    let throttled = Faults {
+        throttle: 1.0,
+        ..Faults::default()
+    };
+    let partita = open(Arc::new(FaultyStore::new(store, throttled, 1))).await;
+    let operation = Operation::Create {
+        entity: "Folder".into(),
+        attributes: Map::from([("folderId".into(), "f".into())]),
+    };
+    let answer = partita.run(&Caller::user("ann"), operation).await;
+    assert_eq!(answer, Err(PlanError::Store(StoreError::Throttled)));
+}
