@@ -1,5 +1,6 @@
 //! Tables: their names, their key schemas, and the keys of items.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,6 +10,7 @@ use partita_core::{Item, Type, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{StoreError, StoreResult};
+use crate::index::{IndexKind, IndexSchema};
 
 /// The name of a table: 3 to 255 letters, digits, `_`, `-` and `.`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -67,15 +69,31 @@ pub struct KeyAttribute {
 }
 
 impl KeyAttribute {
+    /// As for a table's key, with the index in the message.
+    pub(crate) fn check_index_size(
+        &self,
+        value: &KeyValue,
+        bytes_max: usize,
+        index: &str,
+    ) -> StoreResult<()> {
+        let name = &self.name;
+        if is_empty(value) {
+            return Err(refuse(format!(
+                "One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty string value. IndexName: {index}, IndexKey: {name}"
+            )));
+        }
+        if value.size_bytes() > bytes_max {
+            return Err(refuse(format!(
+                "Size of the index key {name} of {index} has exceeded the maximum size limit of {bytes_max} bytes"
+            )));
+        }
+        Ok(())
+    }
+
     /// Refuses an empty value and one that is too large.
     pub(crate) fn check_size(&self, value: &KeyValue, bytes_max: usize) -> StoreResult<()> {
         let name = &self.name;
-        let is_empty = match value {
-            KeyValue::S(text) => text.is_empty(),
-            KeyValue::B(bytes) => bytes.is_empty(),
-            KeyValue::N(_) => false,
-        };
-        if is_empty {
+        if is_empty(value) {
             return Err(refuse(format!(
                 "The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}"
             )));
@@ -89,10 +107,97 @@ impl KeyAttribute {
     }
 }
 
+fn is_empty(value: &KeyValue) -> bool {
+    match value {
+        KeyValue::S(text) => text.is_empty(),
+        KeyValue::B(bytes) => bytes.is_empty(),
+        KeyValue::N(_) => false,
+    }
+}
+
 fn refuse(detail: String) -> StoreError {
     StoreError::validation(format!(
         "One or more parameter values were invalid: {detail}"
     ))
+}
+
+/// A table's keys and its secondary indexes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableSchema {
+    /// Its keys.
+    pub key: KeySchema,
+    /// Its indexes.
+    pub indexes: Vec<IndexSchema>,
+}
+
+impl TableSchema {
+    /// The index of that name.
+    pub fn index(&self, name: &str) -> StoreResult<&IndexSchema> {
+        let found = self.indexes.iter().find(|index| index.name == name);
+        found.ok_or_else(|| {
+            StoreError::validation(format!(
+                "The table does not have the specified index: {name}"
+            ))
+        })
+    }
+}
+
+/// Indexes of a table at most.
+const GLOBAL_INDEXES_MAX: usize = 20;
+const LOCAL_INDEXES_MAX: usize = 5;
+/// Attributes of one side of a global index's key at most.
+const INDEX_KEY_ATTRIBUTES_MAX: usize = 4;
+
+impl TableSchema {
+    /// Refuses a schema that DynamoDB would refuse.
+    pub fn check(&self) -> StoreResult<()> {
+        let of = |kind| self.indexes.iter().filter(move |index| index.kind == kind);
+        if of(IndexKind::Global).count() > GLOBAL_INDEXES_MAX
+            || of(IndexKind::Local).count() > LOCAL_INDEXES_MAX
+        {
+            return Err(refuse(format!(
+                "a table has at most {GLOBAL_INDEXES_MAX} global and {LOCAL_INDEXES_MAX} local secondary indexes"
+            )));
+        }
+        for (position, index) in self.indexes.iter().enumerate() {
+            if self.indexes[..position].iter().any(|other| other.name == index.name) {
+                return Err(refuse(format!("Duplicate index name: {}", index.name)));
+            }
+            self.check_index(index)?;
+        }
+        let mut kinds: BTreeMap<&str, KeyType> = BTreeMap::new();
+        let of_indexes = self.indexes.iter().flat_map(IndexSchema::attributes);
+        for KeyAttribute { name, kind } in self.key.attributes().chain(of_indexes) {
+            if *kinds.entry(name).or_insert(*kind) != *kind {
+                return Err(refuse(format!("the key attribute {name} has two types")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_index(&self, index: &IndexSchema) -> StoreResult<()> {
+        let most = match index.kind {
+            IndexKind::Global => INDEX_KEY_ATTRIBUTES_MAX,
+            IndexKind::Local => 1,
+        };
+        let fits = (1..=most).contains(&index.partition.len()) && index.sort.len() <= most;
+        let is_local_of_another =
+            index.kind == IndexKind::Local && index.partition[..] != [self.key.partition.clone()];
+        if !fits || is_local_of_another {
+            return Err(refuse(format!(
+                "the key of the index {} does not fit: a global index has 1 to {INDEX_KEY_ATTRIBUTES_MAX} partition and up to {INDEX_KEY_ATTRIBUTES_MAX} sort attributes, a local one has the table's partition key and a sort key of its own",
+                index.name
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl From<KeySchema> for TableSchema {
+    fn from(key: KeySchema) -> Self {
+        let indexes = Vec::new();
+        TableSchema { key, indexes }
+    }
 }
 
 /// The key attributes of a table.
@@ -182,6 +287,13 @@ pub struct Key {
     pub partition: KeyValue,
     /// The sort key's value, if the table has one.
     pub sort: Option<KeyValue>,
+}
+
+impl Key {
+    /// The values, the partition key's first.
+    pub fn values(&self) -> impl Iterator<Item = &KeyValue> {
+        std::iter::once(&self.partition).chain(&self.sort)
+    }
 }
 
 /// The key attributes of an item with two string keys.
