@@ -80,7 +80,10 @@ impl<T> Metered<T> {
     /// Adds what another operation consumed.
     pub fn add(&mut self, consumed: &BTreeMap<TableName, Consumed>) {
         for (table, consumed) in consumed {
-            self.consumed.entry(table.clone()).or_default().add(consumed);
+            self.consumed
+                .entry(table.clone())
+                .or_default()
+                .add(consumed);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `bench` | what a case works with: fresh tables, short calls |
+//! | `unmetered` | the store without its meters |
 //! | `values` | what items and expressions are made of |
 //! | `expect` | what a case asserts about errors |
 //! | `tables`, `get`, `batch_get`, `query`, `pages`, `scan` | creating and reading |
@@ -25,6 +26,7 @@
 
 mod bench;
 mod expect;
+mod unmetered;
 mod values;
 
 mod batch_get;

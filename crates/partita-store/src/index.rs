@@ -108,7 +108,9 @@ impl IndexSchema {
     pub fn projected(&self, table: &KeySchema, item: &Item) -> Item {
         let kept = |name: &String| self.projects(table, name);
         let entries = item.iter().filter(|(name, _)| kept(name));
-        entries.map(|(name, value)| (name.clone(), value.clone())).collect()
+        entries
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 
     /// Whether the index holds an attribute.

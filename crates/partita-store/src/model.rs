@@ -208,7 +208,12 @@ impl Store for ModelStore {
         } = request;
         let address = ItemAddress { table, key };
         let item = self.state().item(&address)?;
-        Ok(read::one(&address.table, item, projection.as_ref(), consistent))
+        Ok(read::one(
+            &address.table,
+            item,
+            projection.as_ref(),
+            consistent,
+        ))
     }
 
     async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>> {

@@ -127,7 +127,10 @@ impl<'s> Reading<'s> {
             source.check_filter(filter)?;
         }
         let start = source.start(query.start_after.as_ref())?;
-        if start.as_ref().is_some_and(|start| !keys.contains(&start.values)) {
+        if start
+            .as_ref()
+            .is_some_and(|start| !keys.contains(&start.values))
+        {
             return Err(StoreError::validation(
                 "The provided starting key is outside query boundaries based on provided conditions",
             ));
@@ -171,7 +174,9 @@ impl<'s> Reading<'s> {
             false => place > start,
         };
         self.keys.contains(&place.values)
-            && self.segment.is_none_or(|segment| segment.contains(partition))
+            && self
+                .segment
+                .is_none_or(|segment| segment.contains(partition))
             && self.start.as_ref().is_none_or(is_after)
     }
 }
@@ -232,7 +237,10 @@ impl<'s> Source<'s> {
             return Ok(None);
         };
         let invalid = || StoreError::validation("The provided starting key is invalid");
-        let place = self.place(key).map_err(|_| invalid())?.ok_or_else(invalid)?;
+        let place = self
+            .place(key)
+            .map_err(|_| invalid())?
+            .ok_or_else(invalid)?;
         match self.end(&place) == *key {
             true => Ok(Some(place)),
             false => Err(invalid()),
@@ -281,7 +289,10 @@ impl<'s> Source<'s> {
         let (partition, sort) = (self.partition(), self.sort());
         let names = keys.equals.iter().map(|(name, _)| name);
         let mut seen = HashSet::new();
-        if !names.chain(keys.range.iter().map(|(name, _)| name)).all(|name| seen.insert(name)) {
+        if !names
+            .chain(keys.range.iter().map(|(name, _)| name))
+            .all(|name| seen.insert(name))
+        {
             return Err(StoreError::validation(
                 "KeyConditionExpressions must only contain one condition per key",
             ));
@@ -293,11 +304,15 @@ impl<'s> Source<'s> {
         let mut query = KeyQuery::default();
         for attribute in partition {
             let value = equal(attribute).ok_or_else(|| missed(&attribute.name))?;
-            query.prefix.push(typed(attribute, value, PARTITION_KEY_BYTES_MAX)?);
+            query
+                .prefix
+                .push(typed(attribute, value, PARTITION_KEY_BYTES_MAX)?);
         }
         for attribute in sort {
             let Some(value) = equal(attribute) else { break };
-            query.prefix.push(typed(attribute, value, SORT_KEY_BYTES_MAX)?);
+            query
+                .prefix
+                .push(typed(attribute, value, SORT_KEY_BYTES_MAX)?);
         }
         let used = query.prefix.len();
         if let Some((name, range)) = &keys.range {
@@ -306,7 +321,11 @@ impl<'s> Source<'s> {
             query.range = Some(sort_range(next.ok_or_else(|| not_asked(name))?, range)?);
         }
         // An equality behind a gap, or on no key at all, was not used.
-        match keys.equals.iter().find(|(name, _)| !self.attributes_up_to(used, name)) {
+        match keys
+            .equals
+            .iter()
+            .find(|(name, _)| !self.attributes_up_to(used, name))
+        {
             None => Ok(query),
             Some((name, _)) => Err(not_asked(name)),
         }
@@ -405,13 +424,25 @@ pub struct PageBuilder<'a> {
 impl<'a> PageBuilder<'a> {
     /// An empty page of a query.
     pub fn of_query(source: Source<'a>, query: &'a Query) -> StoreResult<Self> {
-        let Query { filter, select, limit, consistent, .. } = query;
+        let Query {
+            filter,
+            select,
+            limit,
+            consistent,
+            ..
+        } = query;
         PageBuilder::new(source, filter.as_ref(), select, *limit, *consistent)
     }
 
     /// An empty page of a scan.
     pub fn of_scan(source: Source<'a>, scan: &'a Scan) -> StoreResult<Self> {
-        let Scan { filter, select, limit, consistent, .. } = scan;
+        let Scan {
+            filter,
+            select,
+            limit,
+            consistent,
+            ..
+        } = scan;
         PageBuilder::new(source, filter.as_ref(), select, *limit, *consistent)
     }
 
@@ -533,7 +564,11 @@ pub fn batch(request: &BatchGetItem, items: &impl Items) -> StoreResult<Metered<
         }
         let size = item.as_ref().map_or(0, item_bytes);
         bytes += size;
-        metered.consumed.entry(address.table.clone()).or_default().read += read_units(size, rate);
+        metered
+            .consumed
+            .entry(address.table.clone())
+            .or_default()
+            .read += read_units(size, rate);
         let projection = request.projections.get(&address.table);
         metered.answer.push(match (item, projection) {
             (None, _) => BatchGot::Missing,
@@ -569,7 +604,11 @@ pub fn transaction(
         bytes += size;
         let consumed = metered.consumed.entry(address.table.clone()).or_default();
         consumed.read += read_units(size, Rate::Transaction);
-        let shown = |item: Item| projection.as_ref().map_or(item.clone(), |parts| parts.apply(&item));
+        let shown = |item: Item| {
+            projection
+                .as_ref()
+                .map_or(item.clone(), |parts| parts.apply(&item))
+        };
         metered.answer.push(item.map(shown));
     }
     match bytes > TRANSACTION_BYTES_MAX {

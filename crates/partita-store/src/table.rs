@@ -160,7 +160,10 @@ impl TableSchema {
             )));
         }
         for (position, index) in self.indexes.iter().enumerate() {
-            if self.indexes[..position].iter().any(|other| other.name == index.name) {
+            if self.indexes[..position]
+                .iter()
+                .any(|other| other.name == index.name)
+            {
                 return Err(refuse(format!("Duplicate index name: {}", index.name)));
             }
             self.check_index(index)?;

@@ -178,11 +178,7 @@ pub fn single(
     Ok((placed, metered))
 }
 
-fn returned(
-    action: &TransactAction,
-    returns: ReturnValues,
-    placed: &PlacedChange,
-) -> Option<Item> {
+fn returned(action: &TransactAction, returns: ReturnValues, placed: &PlacedChange) -> Option<Item> {
     let item = match returns {
         ReturnValues::None => None,
         ReturnValues::AllOld | ReturnValues::UpdatedOld => placed.old.as_ref(),
@@ -220,7 +216,12 @@ pub fn transaction(
             }),
             Ok(change) => {
                 reasons.push(CancellationReason::None);
-                let placed = PlacedChange { table, key, old, change };
+                let placed = PlacedChange {
+                    table,
+                    key,
+                    old,
+                    change,
+                };
                 if let Change::Put(item) = &placed.change {
                     bytes += item_bytes(item);
                 }
@@ -231,7 +232,10 @@ pub fn transaction(
             }
         }
     }
-    if reasons.iter().any(|reason| *reason != CancellationReason::None) {
+    if reasons
+        .iter()
+        .any(|reason| *reason != CancellationReason::None)
+    {
         return Err(StoreError::TransactionCanceled { reasons });
     }
     if bytes > TRANSACTION_BYTES_MAX {
