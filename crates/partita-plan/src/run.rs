@@ -62,7 +62,7 @@ impl Runner {
         let mut in_doubt = false;
         for attempt in 0..self.patience.attempts {
             match self.store.transact_write_items(request.clone()).await {
-                Ok(()) => return Ok(Committed::Done),
+                Ok(_) => return Ok(Committed::Done),
                 Err(error) => match error.kind() {
                     ErrorKind::ConditionFailed => return refused(&plan.steps, error),
                     ErrorKind::OutcomeUnknown => in_doubt = true,
@@ -88,10 +88,8 @@ impl Runner {
         let mut open: Vec<usize> = (0..addresses.len()).collect();
         let mut attempt = 0;
         while !open.is_empty() {
-            let request = BatchGetItem {
-                addresses: open.iter().map(|&index| addresses[index].clone()).collect(),
-                consistent: true,
-            };
+            let asked = open.iter().map(|&index| addresses[index].clone());
+            let request = BatchGetItem::new(asked.collect());
             let got = self.batch_get(&request).await?;
             let mut unprocessed = Vec::new();
             for (index, got) in open.into_iter().zip(got) {
@@ -119,7 +117,7 @@ impl Runner {
         loop {
             match self.store.query(request.clone()).await {
                 Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                answer => return Ok(answer?),
+                answer => return Ok(answer?.answer),
             }
         }
     }
@@ -129,7 +127,7 @@ impl Runner {
         loop {
             match self.store.batch_get_item(request.clone()).await {
                 Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                answer => return Ok(answer?),
+                answer => return Ok(answer?.answer),
             }
         }
     }
