@@ -100,6 +100,14 @@ pub enum Rate {
 }
 
 impl Rate {
+    /// The rate of a read outside of transactions.
+    pub fn of_read(consistent: bool) -> Self {
+        match consistent {
+            true => Rate::Standard,
+            false => Rate::Eventual,
+        }
+    }
+
     fn half_units(self, blocks: u64) -> HalfUnits {
         HalfUnits(match self {
             Rate::Eventual => blocks,

@@ -5,7 +5,7 @@ use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use partita_core::{Item, Type, Value};
 
 use crate::error::{StoreError, StoreResult};
-use crate::table::{Key, KeyAttribute, KeySchema};
+use crate::table::{Key, KeyAttribute, KeySchema, is_empty};
 
 /// A secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,36 +63,57 @@ impl IndexSchema {
     }
 
     /// Where an item stands in the index; nowhere if it lacks one of the key's attributes.
+    ///
+    /// Whatever it has of them must fit, even in an item that the index leaves out.
     pub fn key_of(&self, table: &KeySchema, item: &Item) -> StoreResult<Option<IndexKey>> {
-        let mut values = Vec::new();
-        let bounded = [
-            (&self.partition, PARTITION_KEY_BYTES_MAX),
-            (&self.sort, SORT_KEY_BYTES_MAX),
-        ];
-        for (attributes, bytes_max) in bounded {
-            for attribute in attributes {
-                let Some(value) = item.get(&attribute.name) else {
-                    return Ok(None);
-                };
-                values.push(self.value(attribute, value, bytes_max)?);
-            }
-        }
-        let item = table.key_of(item)?;
-        Ok(Some(IndexKey { values, item }))
+        let partition = self.values(&self.partition, item, PARTITION_KEY_BYTES_MAX)?;
+        let sort = self.values(&self.sort, item, SORT_KEY_BYTES_MAX)?;
+        let (Some(partition), Some(sort)) = (partition, sort) else {
+            return Ok(None);
+        };
+        Ok(Some(IndexKey {
+            values: partition.into_iter().chain(sort).collect(),
+            item: table.key_of(item)?,
+        }))
     }
 
-    /// A missing attribute leaves the item out of the index; one of the wrong type, or an empty
-    /// one, refuses the write.
-    fn value(
+    /// The values of one side of the key, which share its bytes; none if one is missing.
+    fn values(
         &self,
-        attribute: &KeyAttribute,
-        value: &Value,
+        attributes: &[KeyAttribute],
+        item: &Item,
         bytes_max: usize,
-    ) -> StoreResult<KeyValue> {
+    ) -> StoreResult<Option<Vec<KeyValue>>> {
+        let mut values = Vec::with_capacity(attributes.len());
+        for attribute in attributes {
+            if let Some(value) = item.get(&attribute.name) {
+                values.push(self.value(attribute, value)?);
+            }
+        }
+        let bytes: usize = values.iter().map(KeyValue::size_bytes).sum();
+        if bytes > bytes_max {
+            let names: Vec<&str> = attributes.iter().map(|key| key.name.as_str()).collect();
+            return Err(StoreError::validation(format!(
+                "Aggregate size for key attributes {} of index {} has exceeded limit {bytes_max} bytes, with actual size {bytes} bytes",
+                names.join(", "),
+                self.name
+            )));
+        }
+        Ok((values.len() == attributes.len()).then_some(values))
+    }
+
+    fn value(&self, attribute: &KeyAttribute, value: &Value) -> StoreResult<KeyValue> {
         let key = KeyValue::from_value(value).filter(|key| key.kind() == attribute.kind);
         let key = key.ok_or_else(|| self.type_mismatch(attribute, value.kind()))?;
-        attribute.check_index_size(&key, bytes_max, &self.name)?;
-        Ok(key)
+        match is_empty(&key) {
+            true => Err(StoreError::validation(format!(
+                "One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty {} value. IndexName: {}, IndexKey: {}",
+                attribute.kind_name(),
+                self.name,
+                attribute.name
+            ))),
+            false => Ok(key),
+        }
     }
 
     fn type_mismatch(&self, attribute: &KeyAttribute, actual: Type) -> StoreError {
@@ -132,3 +153,6 @@ impl IndexSchema {
         attributes
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,9 +32,8 @@ pub struct ModelStore {
 #[derive(Default)]
 struct State {
     tables: BTreeMap<TableName, Table>,
-    /// By client request token: the transaction's fingerprint, what it consumed, and until when
-    /// it counts.
-    tokens: HashMap<String, (u64, Metered<()>, i64)>,
+    /// By client request token: the transaction's fingerprint, and until when it counts.
+    tokens: HashMap<String, (u64, i64)>,
 }
 
 struct Table {
@@ -286,12 +285,12 @@ impl Store for ModelStore {
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
         let mut state = self.state();
         let now = self.clock.now_millis();
-        state.tokens.retain(|_, (_, _, until)| *until > now);
+        state.tokens.retain(|_, (_, until)| *until > now);
         let fingerprint = write::fingerprint(&request);
         let token = request.token.as_ref();
-        if let Some((known, metered, _)) = token.and_then(|token| state.tokens.get(token)) {
+        if let Some((known, _)) = token.and_then(|token| state.tokens.get(token)) {
             return match *known == fingerprint {
-                true => Ok(metered.clone()),
+                true => write::repeated(&request, &*state),
                 false => Err(StoreError::IdempotentParameterMismatch),
             };
         }
@@ -299,15 +298,13 @@ impl Store for ModelStore {
         for change in answer {
             state.make(change);
         }
-        let metered = Metered {
-            answer: (),
-            consumed,
-        };
         if let Some(token) = request.token {
             let until = now + CLIENT_REQUEST_TOKEN_SECONDS as i64 * 1000;
-            let entry = (fingerprint, metered.clone(), until);
-            state.tokens.insert(token, entry);
+            state.tokens.insert(token, (fingerprint, until));
         }
-        Ok(metered)
+        Ok(Metered {
+            answer: (),
+            consumed,
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! Tables: their names, their key schemas, and the keys of items.
 
-use std::collections::BTreeMap;
+mod check;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,7 +11,7 @@ use partita_core::{Item, Type, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{StoreError, StoreResult};
-use crate::index::{IndexKind, IndexSchema};
+use crate::index::IndexSchema;
 
 /// The name of a table: 3 to 255 letters, digits, `_`, `-` and `.`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -28,8 +29,7 @@ impl FromStr for TableName {
     type Err = StoreError;
 
     fn from_str(text: &str) -> StoreResult<Self> {
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-        if (3..=255).contains(&text.len()) && text.bytes().all(is_allowed) {
+        if is_name(text) {
             return Ok(TableName(text.to_owned()));
         }
         Err(StoreError::validation(format!(
@@ -37,6 +37,12 @@ impl FromStr for TableName {
             text.escape_debug()
         )))
     }
+}
+
+/// Whether a table or an index may be named so.
+fn is_name(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (3..=255).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
 impl TryFrom<String> for TableName {
@@ -69,25 +75,13 @@ pub struct KeyAttribute {
 }
 
 impl KeyAttribute {
-    /// As for a table's key, with the index in the message.
-    pub(crate) fn check_index_size(
-        &self,
-        value: &KeyValue,
-        bytes_max: usize,
-        index: &str,
-    ) -> StoreResult<()> {
-        let name = &self.name;
-        if is_empty(value) {
-            return Err(refuse(format!(
-                "One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty string value. IndexName: {index}, IndexKey: {name}"
-            )));
+    /// Its type, as DynamoDB's messages name it.
+    pub(crate) fn kind_name(&self) -> &'static str {
+        match self.kind {
+            KeyType::S => "string",
+            KeyType::N => "number",
+            KeyType::B => "binary",
         }
-        if value.size_bytes() > bytes_max {
-            return Err(refuse(format!(
-                "Size of the index key {name} of {index} has exceeded the maximum size limit of {bytes_max} bytes"
-            )));
-        }
-        Ok(())
     }
 
     /// Refuses an empty value and one that is too large.
@@ -95,7 +89,8 @@ impl KeyAttribute {
         let name = &self.name;
         if is_empty(value) {
             return Err(refuse(format!(
-                "The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}"
+                "The AttributeValue for a key attribute cannot contain an empty {} value. Key: {name}",
+                self.kind_name()
             )));
         }
         if value.size_bytes() > bytes_max {
@@ -107,7 +102,7 @@ impl KeyAttribute {
     }
 }
 
-fn is_empty(value: &KeyValue) -> bool {
+pub(crate) fn is_empty(value: &KeyValue) -> bool {
     match value {
         KeyValue::S(text) => text.is_empty(),
         KeyValue::B(bytes) => bytes.is_empty(),
@@ -139,60 +134,6 @@ impl TableSchema {
                 "The table does not have the specified index: {name}"
             ))
         })
-    }
-}
-
-/// Indexes of a table at most.
-const GLOBAL_INDEXES_MAX: usize = 20;
-const LOCAL_INDEXES_MAX: usize = 5;
-/// Attributes of one side of a global index's key at most.
-const INDEX_KEY_ATTRIBUTES_MAX: usize = 4;
-
-impl TableSchema {
-    /// Refuses a schema that DynamoDB would refuse.
-    pub fn check(&self) -> StoreResult<()> {
-        let of = |kind| self.indexes.iter().filter(move |index| index.kind == kind);
-        if of(IndexKind::Global).count() > GLOBAL_INDEXES_MAX
-            || of(IndexKind::Local).count() > LOCAL_INDEXES_MAX
-        {
-            return Err(refuse(format!(
-                "a table has at most {GLOBAL_INDEXES_MAX} global and {LOCAL_INDEXES_MAX} local secondary indexes"
-            )));
-        }
-        for (position, index) in self.indexes.iter().enumerate() {
-            if self.indexes[..position]
-                .iter()
-                .any(|other| other.name == index.name)
-            {
-                return Err(refuse(format!("Duplicate index name: {}", index.name)));
-            }
-            self.check_index(index)?;
-        }
-        let mut kinds: BTreeMap<&str, KeyType> = BTreeMap::new();
-        let of_indexes = self.indexes.iter().flat_map(IndexSchema::attributes);
-        for KeyAttribute { name, kind } in self.key.attributes().chain(of_indexes) {
-            if *kinds.entry(name).or_insert(*kind) != *kind {
-                return Err(refuse(format!("the key attribute {name} has two types")));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_index(&self, index: &IndexSchema) -> StoreResult<()> {
-        let most = match index.kind {
-            IndexKind::Global => INDEX_KEY_ATTRIBUTES_MAX,
-            IndexKind::Local => 1,
-        };
-        let fits = (1..=most).contains(&index.partition.len()) && index.sort.len() <= most;
-        let is_local_of_another =
-            index.kind == IndexKind::Local && index.partition[..] != [self.key.partition.clone()];
-        if !fits || is_local_of_another {
-            return Err(refuse(format!(
-                "the key of the index {} does not fit: a global index has 1 to {INDEX_KEY_ATTRIBUTES_MAX} partition and up to {INDEX_KEY_ATTRIBUTES_MAX} sort attributes, a local one has the table's partition key and a sort key of its own",
-                index.name
-            )));
-        }
-        Ok(())
     }
 }
 

@@ -246,6 +246,20 @@ pub fn transaction(
     Ok(metered)
 }
 
+/// What a transaction consumes that was carried out before, under the same token: DynamoDB reads
+/// its items and writes nothing.
+pub fn repeated(request: &TransactWriteItems, tables: &impl Tables) -> StoreResult<Metered<()>> {
+    let mut metered = Metered::<()>::default();
+    for action in &request.actions {
+        let table = action.table();
+        let key = action.key(&tables.schema(table)?.key)?;
+        let bytes = tables.read(table, &key)?.as_ref().map_or(0, item_bytes);
+        let consumed = metered.consumed.entry(table.clone()).or_default();
+        consumed.read += capacity::read_units(bytes, Rate::Transaction);
+    }
+    Ok(metered)
+}
+
 /// The writes of a batch as writes of their own, checked together.
 pub fn batch(request: BatchWriteItem, tables: &impl Tables) -> StoreResult<Vec<TransactAction>> {
     let count = request.writes.len();
