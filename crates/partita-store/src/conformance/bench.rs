@@ -111,6 +111,30 @@ impl Table<'_> {
             .map(|pages| pages.into_iter().flat_map(|page| page.items).collect())
     }
 
+    /// The entries of an index that a key condition finds, all pages of them.
+    pub(super) async fn entries(&self, index: &str, keys: KeyCondition) -> StoreResult<Vec<Item>> {
+        let pages = self.query_pages(self.of_index(index, keys)).await?;
+        Ok(pages.into_iter().flat_map(|page| page.items).collect())
+    }
+
+    /// A query of an index, which need not have seen every write.
+    pub(super) fn of_index(&self, index: &str, keys: KeyCondition) -> Query {
+        Query {
+            index: Some(index.to_owned()),
+            consistent: false,
+            ..Query::new(self.name.clone(), keys)
+        }
+    }
+
+    /// A scan of an index, likewise.
+    pub(super) fn through(&self, index: &str) -> Scan {
+        Scan {
+            index: Some(index.to_owned()),
+            consistent: false,
+            ..Scan::new(self.name.clone())
+        }
+    }
+
     /// Follows a query to its end.
     pub(super) async fn query_pages(&self, mut query: Query) -> StoreResult<Vec<Page>> {
         let mut pages = Vec::new();
