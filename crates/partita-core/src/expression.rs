@@ -20,6 +20,7 @@ mod condition;
 mod key_condition;
 mod parser;
 mod path;
+mod projection;
 mod render;
 mod token;
 mod update;
@@ -29,6 +30,7 @@ use std::collections::BTreeMap;
 pub use condition::{Comparator, Condition, Found, Operand, Scope, Truth};
 pub use key_condition::{KeyCondition, KeyRange};
 pub use path::{Path, Span, Step};
+pub use projection::Projection;
 pub use render::Renderer;
 pub use update::{SetOperand, SetValue, Update, UpdateError};
 

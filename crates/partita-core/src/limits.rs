@@ -22,6 +22,8 @@ pub const PAGE_BYTES_MAX: usize = 1_048_576;
 pub const BATCH_GET_KEYS_MAX: usize = 100;
 /// Bytes that one batch get answers.
 pub const BATCH_GET_BYTES_MAX: usize = 16 * 1_048_576;
+/// Items of one batch write.
+pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
 /// Actions of one transaction.
 pub const TRANSACTION_ACTIONS_MAX: usize = 100;
 /// Bytes of all items of one transaction.

@@ -6,33 +6,23 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc as std_mpsc;
 use std::thread::{self, JoinHandle};
 
-use partita_core::Item;
 use partita_store::{Clock, StoreError, StoreResult};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use crate::batch::{Batch, Outcome, Write};
-use crate::storage::{Commits, StorageError, Views};
+use crate::batch::{Batch, Outcome};
+use crate::keys;
+use crate::queue::{Message, Request, Settle, Waiting};
+use crate::storage::{Commits, Edit, StorageError, Views};
 use crate::tables::Catalog;
 use crate::tokens::Tokens;
-
-/// Requests that may wait; the next caller waits for a place among them.
-pub(crate) const WAITING_MAX: usize = 1_024;
 
 /// Requests and bytes that share a commit. Beyond this a sync costs little per write, and those
 /// that wait for it would wait longer than they gain.
 const BATCH_WRITES_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 8 * 1_048_576;
-
-/// What is sent to the committer.
-#[derive(Debug)]
-pub(crate) enum Message {
-    /// A write, and where its answer goes.
-    Write(Write, Reply),
-    /// Take no more. The sender is dropped when everything before is done.
-    Close(oneshot::Sender<()>),
-}
 
 /// What the committer works with.
 pub(crate) struct Committer {
@@ -43,6 +33,8 @@ pub(crate) struct Committer {
     pub(crate) clock: Arc<dyn Clock>,
     /// How many commits there were.
     pub(crate) count: Arc<AtomicU64>,
+    /// Where the ids of deleted tables go, for their rows to be cleared away.
+    pub(crate) dropped: std_mpsc::Sender<u32>,
     /// Why no further commit is made.
     pub(crate) failure: Option<String>,
 }
@@ -53,10 +45,7 @@ impl Committer {
         self,
         messages: mpsc::Receiver<Message>,
     ) -> std::io::Result<JoinHandle<()>> {
-        let mut waiting = Waiting {
-            messages,
-            closing: Vec::new(),
-        };
+        let mut waiting = Waiting::new(messages);
         let mut committer = self;
         thread::Builder::new()
             .name("partita-committer".to_owned())
@@ -64,6 +53,7 @@ impl Committer {
                 while let Some(first) = waiting.next() {
                     committer.turn(first, &mut waiting);
                 }
+                committer.seal();
             })
     }
 
@@ -72,27 +62,27 @@ impl Committer {
         let (answers, outcome) = self.gather(first, waiting);
         // INVARIANT: nobody is answered before the commit. An answer of any kind, a refusal
         // too, may tell of a write of the same batch, and that must not be lost any more.
-        let committed = self.commit(outcome);
-        for (reply, answer) in answers {
-            // Whoever asked may have gone; the write stands all the same.
-            let _ = reply.send(settle(answer, &committed));
+        let committed = outcome.map_err(Failure::Refused);
+        let committed = committed.and_then(|outcome| self.commit(outcome));
+        for settle in answers {
+            settle(&committed);
         }
     }
 
-    fn gather(&self, first: Request, waiting: &mut Waiting) -> (Vec<Answer>, Outcome) {
-        let now_millis = self.clock.now_millis();
-        let mut batch = Batch::new(&self.catalog, &self.tokens, self.views.view(), now_millis);
+    fn gather(&self, first: Request, waiting: &mut Waiting) -> (Vec<Settle>, StoreResult<Outcome>) {
+        let (tables, view) = (self.catalog.tables(), self.views.view());
+        let mut batch = Batch::new(tables, &self.tokens, view, self.clock.now_millis());
         let mut answers = Vec::new();
         let mut next = Some(first);
-        while let Some((write, reply)) = next {
-            answers.push((reply, batch.take(write)));
+        while let Some(request) = next {
+            answers.push(request.carry_out(&mut batch));
             let has_room = answers.len() < BATCH_WRITES_MAX && batch.bytes() < BATCH_BYTES_MAX;
             next = if has_room { waiting.try_next() } else { None };
         }
         (answers, batch.finish())
     }
 
-    fn commit(&mut self, outcome: Outcome) -> Result<(), Failure> {
+    fn commit(&mut self, outcome: Outcome) -> Committed {
         if let Some(cause) = &self.failure {
             return Err(Failure::Before(cause.clone()));
         }
@@ -103,7 +93,15 @@ impl Committer {
             return Err(Failure::Now(self.fail(&error)));
         }
         self.count.fetch_add(1, Ordering::Relaxed);
-        self.catalog.add(outcome.new_tables);
+        if let Some(tables) = outcome.tables {
+            self.catalog.replace(tables);
+        }
+        // INVARIANT: the rows of a deleted table are touched only after the catalog has lost
+        // it. Whoever finds the table there reads a view in which all of its rows are.
+        for id in outcome.dropped {
+            // Nobody clears away in a store that is being closed; the next one will.
+            let _ = self.dropped.send(id);
+        }
         for token in &outcome.expired_tokens {
             self.tokens.remove(token);
         }
@@ -122,59 +120,40 @@ impl Committer {
         self.failure = Some(cause.clone());
         cause
     }
-}
 
-type Reply = oneshot::Sender<StoreResult<Option<Item>>>;
-type Request = (Write, Reply);
-type Answer = (Reply, StoreResult<Option<Item>>);
-
-/// The requests that are waiting.
-struct Waiting {
-    messages: mpsc::Receiver<Message>,
-    closing: Vec<oneshot::Sender<()>>,
-}
-
-impl Waiting {
-    /// The next request, as soon as there is one; none when there will be no more.
-    fn next(&mut self) -> Option<Request> {
-        loop {
-            match self.messages.blocking_recv()? {
-                Message::Write(write, reply) => return Some((write, reply)),
-                Message::Close(done) => self.close(done),
-            }
+    /// Writes one last commit that says nothing. The end of a journal is the one place where
+    /// damage cannot be told from a write that a crash has cut short (see `storage::journal`),
+    /// so what was acknowledged does not stay there longer than it must.
+    fn seal(&mut self) {
+        if self.failure.is_some() || self.count.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let now = self.clock.now_millis().to_be_bytes().to_vec();
+        let edit = Edit::Put(keys::CLOSED.to_vec(), now);
+        if let Err(error) = self.commits.commit(vec![edit]) {
+            tracing::warn!("the store was not sealed: {error}");
         }
     }
-
-    /// The next request, if it is there already.
-    fn try_next(&mut self) -> Option<Request> {
-        loop {
-            match self.messages.try_recv().ok()? {
-                Message::Write(write, reply) => return Some((write, reply)),
-                Message::Close(done) => self.close(done),
-            }
-        }
-    }
-
-    fn close(&mut self, done: oneshot::Sender<()>) {
-        // What was accepted before is still handed out.
-        self.messages.close();
-        self.closing.push(done);
-    }
 }
 
-/// When a commit failed.
-enum Failure {
+/// What became of a commit.
+pub(crate) type Committed = Result<(), Failure>;
+
+/// Why there was no commit.
+pub(crate) enum Failure {
+    /// An earlier one has failed.
     Before(String),
+    /// This one has failed.
     Now(String),
+    /// It could not be put together.
+    Refused(StoreError),
 }
 
 /// What a caller learns, now that it is known what became of the commit.
-fn settle(
-    answer: StoreResult<Option<Item>>,
-    committed: &Result<(), Failure>,
-) -> StoreResult<Option<Item>> {
+pub(crate) fn settle<T>(answer: StoreResult<T>, committed: &Committed) -> StoreResult<T> {
     match (committed, answer) {
         (Ok(()), answer) => answer,
+        (Err(Failure::Refused(error)), _) => Err(error.clone()),
         (Err(Failure::Now(message)), Ok(_)) => Err(StoreError::OutcomeUnknown {
             message: message.clone(),
         }),

@@ -18,7 +18,7 @@ use crate::storage::fjall::{self, FjallCommits, FjallViews};
 use crate::storage::{Commits, Edit, Views};
 
 /// The format of what is stored; it grows when an older release could no longer read it.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
@@ -103,6 +103,11 @@ fn check_format(directory: &Path, views: &impl Views) -> Result<(), EngineError>
     let found = stored.and_then(|bytes| Some(u32::from_be_bytes(bytes.as_ref().try_into().ok()?)));
     match found {
         Some(found) if found > FORMAT => Err(EngineError::NewerFormat {
+            directory: directory.to_owned(),
+            found,
+            known: FORMAT,
+        }),
+        Some(found) if found < FORMAT => Err(EngineError::OlderFormat {
             directory: directory.to_owned(),
             found,
             known: FORMAT,

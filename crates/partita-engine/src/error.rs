@@ -26,6 +26,16 @@ pub enum EngineError {
         /// The newest format that this release reads.
         known: u32,
     },
+    /// The store was written by a release from before the first one that keeps its promises.
+    #[error("the store in `{}` has format {found}, and this release reads format {known} only; start with an empty directory", .directory.display())]
+    OlderFormat {
+        /// The store's directory.
+        directory: PathBuf,
+        /// The format that is stored.
+        found: u32,
+        /// The format that this release reads.
+        known: u32,
+    },
     /// The store's files are damaged.
     #[error("the store in `{}` is damaged ({reason}); restore it from a backup, and keep a copy of the directory", .directory.display())]
     Damaged {

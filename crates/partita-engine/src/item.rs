@@ -28,6 +28,7 @@ pub(crate) fn decode(table: &Table, stored_key: &[u8], bytes: &[u8]) -> StoreRes
         .map_err(|error| damaged(&format!("is not DynamoDB JSON: {error}")))?;
     let key = table
         .schema
+        .key
         .key_of(&item)
         .map_err(|error| damaged(&format!("has no key: {error}")))?;
     if keys::item(table.id, &key) != stored_key {

@@ -4,9 +4,13 @@
 //! |---|---|
 //! | `store` | [`EngineStore`]: the [`Store`](partita_store::Store) that the rest of Partita sees |
 //! | `committer` | the one thread that writes, many requests to a sync |
+//! | `queue`, `weight` | the way there, bounded by requests and bytes |
 //! | `batch` | the writes of one commit, each on top of those before it |
-//! | `read` | gets, queries and scans of one view |
-//! | `tables`, `tokens`, `item` | what is stored of tables, of client request tokens, of items |
+//! | `clearing` | the thread that clears the rows of deleted tables away |
+//! | `read` | gets, queries and scans of one moment |
+//! | `verify` | all that is stored, held against itself |
+//! | `tables`, `tokens` | what is stored of tables and of client request tokens |
+//! | `item`, `entry` | what is stored of an item, and in an index |
 //! | `keys` | the bytes under which it is stored |
 //! | `directory` | who may open a directory, and how a store comes to be in it |
 //! | `storage` | ordered bytes, views and commits; `storage::fjall` has them on disk |
@@ -27,13 +31,13 @@
 //! let item = Item::from([("PK".into(), Value::from("a")), ("SK".into(), Value::from("b"))]);
 //!
 //! let store = EngineStore::open(directory.path(), Arc::new(SystemClock))?;
-//! store.create_table(CreateTable { table: table.clone(), schema: KeySchema::strings("PK", "SK") }).await?;
+//! store.create_table(CreateTable::new(table.clone(), KeySchema::strings("PK", "SK"))).await?;
 //! store.put_item(PutItem::new(table.clone(), item.clone()), ReturnValues::None).await?;
 //! drop(store);
 //!
 //! let store = EngineStore::open(directory.path(), Arc::new(SystemClock))?;
-//! let found = store.get_item(GetItem { table, key: item.clone(), consistent: true }).await?;
-//! assert_eq!(found, Some(item));
+//! let found = store.get_item(GetItem::new(table, item.clone())).await?;
+//! assert_eq!(found.answer, Some(item));
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -42,16 +46,21 @@
 //! never writes again after a commit has failed, until the store is reopened.
 
 mod batch;
+mod clearing;
 mod committer;
 mod directory;
+mod entry;
 pub mod error;
 mod item;
 mod keys;
+mod queue;
 mod read;
 mod storage;
 mod store;
 mod tables;
 mod tokens;
+mod verify;
+mod weight;
 
 pub use error::EngineError;
 pub use store::EngineStore;

@@ -1,87 +1,148 @@
-//! Reads of one view. They may wait for the disk, so they run where waiting is allowed.
+//! Reads of one moment. They may wait for the disk, so they run where waiting is allowed.
+
+use std::sync::Arc;
 
 use partita_core::Item;
-use partita_core::limits::BATCH_GET_BYTES_MAX;
-use partita_core::size::item_bytes;
 use partita_store::StoreResult;
-use partita_store::read::PageBuilder;
-use partita_store::request::{BatchGot, Page, Query, Scan};
+use partita_store::capacity::Metered;
+use partita_store::read::{Items, PageBuilder, Reading};
+use partita_store::request::{ItemAddress, Page, Query, Scan};
 use partita_store::table::Key;
 
-use crate::storage::{Bounds, Direction, View};
-use crate::tables::Table;
-use crate::{item, keys};
+use crate::storage::{Direction, View, Views};
+use crate::tables::{Catalog, Table, Tables};
+use crate::{entry, item, keys};
 
-/// The item of a key.
-pub(crate) fn get(view: &dyn View, table: &Table, key: &Key) -> StoreResult<Option<Item>> {
-    let stored_key = keys::item(table.id, key);
-    match view.get(&stored_key)? {
-        Some(bytes) => Ok(Some(item::decode(table, &stored_key, &bytes)?.1)),
-        None => Ok(None),
-    }
+/// What is stored at one moment: the tables, and a view of their rows.
+pub(crate) struct Moment {
+    tables: Arc<Tables>,
+    view: Box<dyn View>,
 }
 
-/// The items of several keys, as many as an answer has room for.
-pub(crate) fn get_each<'a>(
-    view: &dyn View,
-    keys: impl IntoIterator<Item = (&'a Table, &'a Key)>,
-) -> StoreResult<Vec<BatchGot>> {
-    let mut bytes = 0;
-    let mut answers = Vec::new();
-    for (table, key) in keys {
-        if bytes >= BATCH_GET_BYTES_MAX {
-            answers.push(BatchGot::Unprocessed);
-            continue;
-        }
-        answers.push(match get(view, table, key)? {
-            None => BatchGot::Missing,
-            Some(item) => {
-                bytes += item_bytes(&item);
-                BatchGot::Found(item)
+impl Moment {
+    /// The moment of now.
+    ///
+    /// A table that was deleted between the looks at the catalog and at the rows may have lost
+    /// some of these already, so we look again. The same tables before and after mean that
+    /// every row of them is in the view.
+    pub(crate) fn now(catalog: &Catalog, views: &dyn Views) -> Moment {
+        loop {
+            let tables = catalog.tables();
+            let view = views.view();
+            if catalog.is_now(&tables) {
+                return Moment { tables, view };
             }
-        });
+        }
     }
-    Ok(answers)
+
+    /// The tables.
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// The rows.
+    pub(crate) fn view(&self) -> &dyn View {
+        &*self.view
+    }
+
+    /// One page of a partition.
+    pub(crate) fn query(&self, request: &Query) -> StoreResult<Metered<Page>> {
+        let table = self.tables.find(&request.table)?;
+        let reading = Reading::of_query(&table.schema, request)?;
+        let page = PageBuilder::of_query(reading.source, request)?;
+        self.fill(table, &reading, page)
+    }
+
+    /// One page of a table or index.
+    pub(crate) fn scan(&self, request: &Scan) -> StoreResult<Metered<Page>> {
+        let table = self.tables.find(&request.table)?;
+        let reading = Reading::of_scan(&table.schema, request)?;
+        let page = PageBuilder::of_scan(reading.source, request)?;
+        self.fill(table, &reading, page)
+    }
+
+    fn fill(
+        &self,
+        table: &Table,
+        reading: &Reading<'_>,
+        mut page: PageBuilder<'_>,
+    ) -> StoreResult<Metered<Page>> {
+        let id = table.id_of(reading.source.index);
+        let direction = match reading.descending {
+            true => Direction::Descending,
+            false => Direction::Ascending,
+        };
+        let start = reading
+            .start
+            .as_ref()
+            .map(|place| match reading.source.index {
+                Some(_) => keys::entry(id, place),
+                None => keys::item(id, &place.item),
+            });
+        let bounds = keys::after(keys::query(id, &reading.keys), start, direction);
+        let rows = bounds.map(|bounds| self.view.range(bounds, direction));
+        let mut rows = rows.into_iter().flatten();
+        while !page.is_full()
+            && let Some(row) = rows.next()
+        {
+            let (stored_key, bytes) = row?;
+            // The rows of other segments are passed over by their keys alone.
+            if !is_in_segment(reading, &stored_key) {
+                continue;
+            }
+            self.push(table, reading, &mut page, (&stored_key, &bytes))?;
+        }
+        Ok(page.finish(&table.name))
+    }
+
+    fn push(
+        &self,
+        table: &Table,
+        reading: &Reading<'_>,
+        page: &mut PageBuilder<'_>,
+        (stored_key, bytes): (&[u8], &[u8]),
+    ) -> StoreResult<()> {
+        let Some(index) = reading.source.index else {
+            let (key, item) = item::decode(table, stored_key, bytes)?;
+            page.push(keys::place_of_item(key), item, None);
+            return Ok(());
+        };
+        let (place, row) = entry::row(table, index, stored_key, bytes)?;
+        let fetched = match reading.fetches_items {
+            true => {
+                let item = self.get(table, &place.item)?;
+                entry::check(table, index, stored_key, &row, item.as_ref())?;
+                item
+            }
+            false => None,
+        };
+        page.push(place, row, fetched);
+        Ok(())
+    }
+
+    /// The item of a key.
+    pub(crate) fn get(&self, table: &Table, key: &Key) -> StoreResult<Option<Item>> {
+        let stored_key = keys::item(table.id, key);
+        match self.view.get(&stored_key)? {
+            Some(bytes) => Ok(Some(item::decode(table, &stored_key, &bytes)?.1)),
+            None => Ok(None),
+        }
+    }
 }
 
-/// One page of a partition.
-pub(crate) fn query(view: &dyn View, table: &Table, request: &Query) -> StoreResult<Page> {
-    let (query, start) = table.schema.resolve_query(request)?;
-    let start = start.map(|key| keys::item(table.id, &key));
-    let page = PageBuilder::new(request.filter.as_ref(), request.limit)?;
-    let direction = match request.descending {
-        true => Direction::Descending,
-        false => Direction::Ascending,
+impl Items for Moment {
+    fn item(&self, address: &ItemAddress) -> StoreResult<Option<Item>> {
+        let table = self.tables.find(&address.table)?;
+        let key = table.schema.key.exact_key(&address.key)?;
+        self.get(table, &key)
+    }
+}
+
+fn is_in_segment(reading: &Reading<'_>, stored_key: &[u8]) -> bool {
+    let Some(segment) = reading.segment else {
+        return true;
     };
-    let bounds = keys::after(keys::query(table.id, &query), start, direction);
-    fill(view, table, page, bounds, direction)
-}
-
-/// One page of a table.
-pub(crate) fn scan(view: &dyn View, table: &Table, request: &Scan) -> StoreResult<Page> {
-    let start = table.schema.start_key(request.start_after.as_ref())?;
-    let start = start.map(|key| keys::item(table.id, &key));
-    let page = PageBuilder::new(request.filter.as_ref(), request.limit)?;
-    let direction = Direction::Ascending;
-    let bounds = keys::after(keys::items(table.id), start, direction);
-    fill(view, table, page, bounds, direction)
-}
-
-fn fill(
-    view: &dyn View,
-    table: &Table,
-    mut page: PageBuilder<'_>,
-    bounds: Option<Bounds>,
-    direction: Direction,
-) -> StoreResult<Page> {
-    let entries = bounds.map(|bounds| view.range(bounds, direction));
-    let mut entries = entries.into_iter().flatten();
-    while !page.is_full()
-        && let Some(entry) = entries.next()
-    {
-        let (stored_key, bytes) = entry?;
-        let (key, item) = item::decode(table, &stored_key, &bytes)?;
-        page.push(key, item);
-    }
-    Ok(page.finish(&table.schema))
+    // What cannot be read is told as damage by whoever reads all of it.
+    keys::place(&reading.source, stored_key)
+        .is_none_or(|place| segment.contains(&place.values[..reading.source.partition().len()]))
 }

@@ -1,13 +1,15 @@
-//! The tables: what is stored of each, and the copy in memory that every request looks into.
+//! The tables: what is known of each, and the copy in memory that every request looks into.
 
-use std::collections::HashMap;
+mod stored;
+
+use std::collections::BTreeMap;
+use std::iter;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use partita_core::Type;
-use partita_core::key::KeyType;
-use partita_store::table::{KeyAttribute, KeySchema, TableName};
+use partita_store::index::IndexSchema;
+use partita_store::request::{CreateTable, TableDescription};
+use partita_store::table::{TableName, TableSchema};
 use partita_store::{StoreError, StoreResult};
-use serde::{Deserialize, Serialize};
 
 use crate::keys;
 use crate::storage::{Direction, Edit, StorageError, View};
@@ -18,113 +20,173 @@ pub(crate) struct Table {
     pub(crate) name: TableName,
     /// Stands in the keys of its items, in place of the longer name.
     pub(crate) id: u32,
-    pub(crate) schema: KeySchema,
+    pub(crate) schema: Arc<TableSchema>,
+    /// Stand in the keys of index entries; in the order of the schema's indexes.
+    pub(crate) index_ids: Vec<u32>,
+    pub(crate) created_millis: i64,
 }
 
 impl Table {
-    /// Stores the table's description.
-    pub(crate) fn edit(&self) -> Edit {
-        let stored = StoredTable {
-            id: self.id,
-            partition: StoredAttribute::from(&self.schema.partition),
-            sort: self.schema.sort.as_ref().map(StoredAttribute::from),
-        };
-        let bytes = serde_json::to_vec(&stored).expect("strings and numbers always make JSON");
-        Edit::Put(keys::table(&self.name), bytes)
+    /// The ids of the table and of its indexes.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
+        iter::once(self.id).chain(self.index_ids.iter().copied())
     }
 
-    fn read(key: &[u8], value: &[u8]) -> Option<Table> {
-        let name = std::str::from_utf8(key.get(1..)?).ok()?;
-        let stored: StoredTable = serde_json::from_slice(value).ok()?;
-        let sort = match stored.sort {
-            Some(sort) => Some(sort.attribute()?),
-            None => None,
-        };
-        let partition = stored.partition.attribute()?;
-        Some(Table {
-            name: name.parse().ok()?,
-            id: stored.id,
-            schema: KeySchema { partition, sort },
-        })
+    /// The indexes with their ids.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = (u32, &IndexSchema)> {
+        self.index_ids.iter().copied().zip(&self.schema.indexes)
     }
-}
 
-#[derive(Serialize, Deserialize)]
-struct StoredTable {
-    id: u32,
-    partition: StoredAttribute,
-    sort: Option<StoredAttribute>,
-}
+    /// The id under which the table's rows stand, or those of one of its indexes.
+    pub(crate) fn id_of(&self, index: Option<&IndexSchema>) -> u32 {
+        let named =
+            |index: &IndexSchema| self.indexes().find(|(_, other)| other.name == index.name);
+        let found = index.and_then(named);
+        found.map_or(self.id, |(id, _)| id)
+    }
 
-#[derive(Serialize, Deserialize)]
-struct StoredAttribute {
-    name: String,
-    /// DynamoDB's letter.
-    kind: String,
-}
-
-impl From<&KeyAttribute> for StoredAttribute {
-    fn from(attribute: &KeyAttribute) -> Self {
-        StoredAttribute {
-            name: attribute.name.clone(),
-            kind: Type::from(attribute.kind).letters().to_owned(),
+    pub(crate) fn describe(&self) -> TableDescription {
+        TableDescription {
+            table: self.name.clone(),
+            schema: (*self.schema).clone(),
+            created_millis: self.created_millis,
         }
     }
 }
 
-impl StoredAttribute {
-    fn attribute(self) -> Option<KeyAttribute> {
-        let kind = match self.kind.as_str() {
-            "S" => KeyType::S,
-            "N" => KeyType::N,
-            "B" => KeyType::B,
-            _ => return None,
-        };
-        let name = self.name;
-        Some(KeyAttribute { name, kind })
-    }
+/// All tables at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tables {
+    by_name: BTreeMap<TableName, Arc<Table>>,
+    /// INVARIANT: it only ever grows, and what is stored under an id was stored after it was
+    /// handed out. A number that is used again would show a new table the rows of an old one.
+    last_id: u32,
 }
 
-/// All tables, by name.
-///
-/// INVARIANT: what stands here is on disk. Only the committer adds, and only after a commit.
-#[derive(Default)]
-pub(crate) struct Catalog(RwLock<HashMap<TableName, Arc<Table>>>);
-
-impl Catalog {
+impl Tables {
     /// Reads the tables that are stored.
-    pub(crate) fn load(view: &dyn View) -> Result<Catalog, StorageError> {
-        let mut tables = HashMap::new();
+    pub(crate) fn load(view: &dyn View) -> Result<Tables, StorageError> {
+        let damaged = |what: String| StorageError::Damaged(what.into());
+        let mut tables = Tables::default();
         for entry in view.range(keys::tables(), Direction::Ascending) {
             let (key, value) = entry?;
-            let table = Table::read(&key, &value).ok_or_else(|| {
-                let key = key.escape_ascii();
-                StorageError::Damaged(format!("the table under `{key}` cannot be read").into())
+            let table = stored::read(&key, &value).ok_or_else(|| {
+                damaged(format!(
+                    "the table under `{}` cannot be read",
+                    key.escape_ascii()
+                ))
             })?;
-            tables.insert(table.name.clone(), Arc::new(table));
+            tables.by_name.insert(table.name.clone(), Arc::new(table));
         }
-        Ok(Catalog(RwLock::new(tables)))
+        if let Some(bytes) = view.get(keys::LAST_ID)? {
+            let id = bytes.as_ref().try_into().map(u32::from_be_bytes);
+            tables.last_id = id.map_err(|_| damaged("the last id cannot be read".to_owned()))?;
+        }
+        let last = tables.all().flat_map(|table| table.ids()).max();
+        match last.filter(|last| *last > tables.last_id) {
+            None => Ok(tables),
+            Some(id) => Err(damaged(format!("the id {id} was never handed out"))),
+        }
     }
 
     /// The table of this name.
-    pub(crate) fn find(&self, name: &TableName) -> StoreResult<Arc<Table>> {
-        let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let found = tables.get(name).cloned();
-        found.ok_or_else(|| StoreError::TableNotFound {
-            table: name.clone(),
-        })
+    pub(crate) fn find(&self, name: &TableName) -> StoreResult<&Arc<Table>> {
+        self.by_name
+            .get(name)
+            .ok_or_else(|| StoreError::TableNotFound {
+                table: name.clone(),
+            })
     }
 
-    /// Adds tables that are on disk now.
-    pub(crate) fn add(&self, new: impl IntoIterator<Item = Arc<Table>>) {
-        let mut tables = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        tables.extend(new.into_iter().map(|table| (table.name.clone(), table)));
+    /// All tables, by name.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.by_name.values()
     }
 
-    /// An id that no table has.
-    pub(crate) fn next_id(&self) -> u32 {
-        let tables = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let last = tables.values().map(|table| table.id).max();
-        last.map_or(1, |id| id + 1)
+    /// Adds a table, with ids that no other has had.
+    pub(crate) fn create(
+        &mut self,
+        request: CreateTable,
+        now_millis: i64,
+    ) -> StoreResult<Arc<Table>> {
+        let CreateTable {
+            table: name,
+            schema,
+        } = request;
+        if self.by_name.contains_key(&name) {
+            return Err(StoreError::TableExists { table: name });
+        }
+        let id = self.hand_out()?;
+        let index_ids = schema.indexes.iter().map(|_| self.hand_out());
+        let table = Arc::new(Table {
+            name,
+            id,
+            index_ids: index_ids.collect::<StoreResult<_>>()?,
+            schema: Arc::new(schema),
+            created_millis: now_millis,
+        });
+        self.by_name.insert(table.name.clone(), table.clone());
+        Ok(table)
+    }
+
+    /// Removes a table.
+    pub(crate) fn delete(&mut self, name: &TableName) -> StoreResult<Arc<Table>> {
+        let table = self.find(name)?.clone();
+        self.by_name.remove(name);
+        Ok(table)
+    }
+
+    /// Stores the table as it is here, or that it is gone.
+    pub(crate) fn edit(&self, name: &TableName) -> Edit {
+        match self.by_name.get(name) {
+            Some(table) => Edit::Put(keys::table(name), stored::write(table)),
+            None => Edit::Remove(keys::table(name)),
+        }
+    }
+
+    /// Stores the last id.
+    pub(crate) fn edit_last_id(&self) -> Edit {
+        Edit::Put(keys::LAST_ID.to_vec(), self.last_id.to_be_bytes().to_vec())
+    }
+
+    fn hand_out(&mut self) -> StoreResult<u32> {
+        let next = self.last_id.checked_add(1);
+        self.last_id = next.ok_or_else(|| StoreError::Unavailable {
+            message: "there are no ids left for another table".to_owned(),
+        })?;
+        Ok(self.last_id)
     }
 }
+
+/// The tables of now.
+///
+/// INVARIANT: what stands here is on disk. Only the committer replaces it, and only after a
+/// commit.
+pub(crate) struct Catalog(RwLock<Arc<Tables>>);
+
+impl Catalog {
+    pub(crate) fn new(tables: Tables) -> Self {
+        Catalog(RwLock::new(Arc::new(tables)))
+    }
+
+    /// The tables of now; they stay as they are, and what is created later is not among them.
+    pub(crate) fn tables(&self) -> Arc<Tables> {
+        self.0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Whether nothing was created or deleted since.
+    pub(crate) fn is_now(&self, tables: &Arc<Tables>) -> bool {
+        Arc::ptr_eq(&self.tables(), tables)
+    }
+
+    /// Replaces the tables by what is on disk now.
+    pub(crate) fn replace(&self, tables: Arc<Tables>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = tables;
+    }
+}
+
+#[cfg(test)]
+mod tests;

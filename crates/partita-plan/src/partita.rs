@@ -410,11 +410,8 @@ impl<'a> Item<'a> {
 }
 
 async fn prepare_table(blueprint: &Blueprint, store: &dyn Store) -> Result<(), PlanError> {
-    let (table, schema) = (&blueprint.table, blueprint.schema());
-    let request = CreateTable {
-        table: table.clone(),
-        schema: schema.clone(),
-    };
+    let (table, key) = (&blueprint.table, blueprint.schema());
+    let request = CreateTable::new(table.clone(), key.clone());
     let found = match store.describe_table(table).await {
         // Another process may create it at the same moment.
         Err(StoreError::TableNotFound { .. }) => match store.create_table(request).await {
@@ -423,7 +420,8 @@ async fn prepare_table(blueprint: &Blueprint, store: &dyn Store) -> Result<(), P
         },
         described => described?,
     };
-    match found.schema == schema {
+    // Indexes that somebody added are no business of the design's.
+    match found.schema.key == key {
         true => Ok(()),
         false => Err(PlanError::Store(StoreError::validation(format!(
             "the table `{table}` has other keys than the design `{}`; name another table",

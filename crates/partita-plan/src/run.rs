@@ -93,10 +93,8 @@ impl Runner {
         let mut open: Vec<usize> = (0..addresses.len()).collect();
         let mut attempt = 0;
         while !open.is_empty() {
-            let request = BatchGetItem {
-                addresses: open.iter().map(|&index| addresses[index].clone()).collect(),
-                consistent: true,
-            };
+            let asked = open.iter().map(|&index| addresses[index].clone());
+            let request = BatchGetItem::new(asked.collect());
             let got = self.batch_get(&request).await?;
             let mut unprocessed = Vec::new();
             for (index, got) in open.into_iter().zip(got) {
@@ -124,7 +122,7 @@ impl Runner {
         loop {
             match self.store.query(request.clone()).await {
                 Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                answer => return Ok(answer?),
+                answer => return Ok(answer?.answer),
             }
         }
     }
@@ -134,7 +132,7 @@ impl Runner {
         loop {
             match self.store.batch_get_item(request.clone()).await {
                 Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                answer => return Ok(answer?),
+                answer => return Ok(answer?.answer),
             }
         }
     }

@@ -14,10 +14,12 @@ use std::task::Poll;
 use async_trait::async_trait;
 use partita_core::Item;
 
+use crate::capacity::Metered;
 use crate::error::{CancellationReason, StoreError, StoreResult};
 use crate::request::{
-    BatchGetItem, BatchGot, CreateTable, DeleteItem, GetItem, Page, PutItem, Query, ReturnValues,
-    Scan, TableDescription, TransactWriteItems, UpdateItem,
+    BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
+    ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames,
+    TransactGetItems, TransactWriteItems, UpdateItem,
 };
 use crate::store::Store;
 use crate::table::TableName;
@@ -148,31 +150,51 @@ impl Store for FaultyStore {
         self.inner.create_table(request).await
     }
 
+    async fn delete_table(&self, table: &TableName) -> StoreResult<TableDescription> {
+        self.inner.delete_table(table).await
+    }
+
     async fn describe_table(&self, table: &TableName) -> StoreResult<TableDescription> {
         self.inner.describe_table(table).await
     }
 
-    async fn get_item(&self, request: GetItem) -> StoreResult<Option<Item>> {
+    async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames> {
+        self.inner.list_tables(request).await
+    }
+
+    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>> {
         self.read_passes().await?;
         self.inner.get_item(request).await
     }
 
-    async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Vec<BatchGot>> {
+    async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>> {
         self.read_passes().await?;
         self.inner.batch_get_item(request).await
     }
 
-    async fn query(&self, request: Query) -> StoreResult<Page> {
+    async fn transact_get_items(
+        &self,
+        request: TransactGetItems,
+    ) -> StoreResult<Metered<Vec<Option<Item>>>> {
+        self.read_passes().await?;
+        self.inner.transact_get_items(request).await
+    }
+
+    async fn query(&self, request: Query) -> StoreResult<Metered<Page>> {
         self.read_passes().await?;
         self.inner.query(request).await
     }
 
-    async fn scan(&self, request: Scan) -> StoreResult<Page> {
+    async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
         self.read_passes().await?;
         self.inner.scan(request).await
     }
 
-    async fn put_item(&self, request: PutItem, returns: ReturnValues) -> StoreResult<Option<Item>> {
+    async fn put_item(
+        &self,
+        request: PutItem,
+        returns: ReturnValues,
+    ) -> StoreResult<Metered<Option<Item>>> {
         let conflict = StoreError::TransactionConflict;
         self.write(conflict, self.inner.put_item(request, returns))
             .await
@@ -182,7 +204,7 @@ impl Store for FaultyStore {
         &self,
         request: UpdateItem,
         returns: ReturnValues,
-    ) -> StoreResult<Option<Item>> {
+    ) -> StoreResult<Metered<Option<Item>>> {
         let conflict = StoreError::TransactionConflict;
         self.write(conflict, self.inner.update_item(request, returns))
             .await
@@ -192,13 +214,22 @@ impl Store for FaultyStore {
         &self,
         request: DeleteItem,
         returns: ReturnValues,
-    ) -> StoreResult<Option<Item>> {
+    ) -> StoreResult<Metered<Option<Item>>> {
         let conflict = StoreError::TransactionConflict;
         self.write(conflict, self.inner.delete_item(request, returns))
             .await
     }
 
-    async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<()> {
+    async fn batch_write_item(
+        &self,
+        request: BatchWriteItem,
+    ) -> StoreResult<Metered<Vec<BatchWrite>>> {
+        let conflict = StoreError::Throttled;
+        self.write(conflict, self.inner.batch_write_item(request))
+            .await
+    }
+
+    async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
         let mut reasons = vec![CancellationReason::None; request.actions.len()];
         if let Some(first) = reasons.first_mut() {
             *first = CancellationReason::TransactionConflict;

@@ -5,6 +5,8 @@
 //! | [`store`] | [`Store`]: one method for each operation |
 //! | [`request`] | what the operations take and answer |
 //! | [`table`] | names, key schemas and keys |
+//! | [`index`] | secondary indexes: their keys, and what they hold |
+//! | [`capacity`] | the units that operations consume |
 //! | [`error`] | [`StoreError`], in DynamoDB's vocabulary |
 //! | [`mod@write`] | what one write makes of one item: shared by every store that is not Amazon's |
 //! | `item` | what an item may hold: shared likewise |
@@ -22,21 +24,23 @@
 //!
 //! let store = ModelStore::default();
 //! let table: TableName = "notes".parse()?;
-//! store.create_table(CreateTable { table: table.clone(), schema: KeySchema::strings("PK", "SK") }).await?;
+//! store.create_table(CreateTable::new(table.clone(), KeySchema::strings("PK", "SK"))).await?;
 //! let item = Item::from([("PK".into(), Value::from("a")), ("SK".into(), Value::from("b"))]);
 //! store.put_item(PutItem::new(table.clone(), item.clone()), ReturnValues::None).await?;
-//! let found = store.get_item(GetItem { table, key: item.clone(), consistent: true }).await?;
-//! assert_eq!(found, Some(item));
+//! let found = store.get_item(GetItem::new(table, item.clone())).await?;
+//! assert_eq!(found.answer, Some(item));
 //! # Ok::<(), partita_store::StoreError>(()) }).unwrap();
 //! ```
 //!
 //! Everything above sees `Arc<dyn Store>` and never knows which store it has.
 
+pub mod capacity;
 pub mod conformance;
 #[cfg(feature = "testing")]
 pub mod dynamodb_local;
 pub mod error;
 pub mod faulty;
+pub mod index;
 mod item;
 pub mod model;
 pub mod read;

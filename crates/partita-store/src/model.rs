@@ -8,18 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use partita_core::Item;
-use partita_core::limits::{BATCH_GET_BYTES_MAX, CLIENT_REQUEST_TOKEN_SECONDS};
-use partita_core::size::item_bytes;
+use partita_core::limits::CLIENT_REQUEST_TOKEN_SECONDS;
 
+use crate::capacity::Metered;
 use crate::error::{StoreError, StoreResult};
-use crate::read::{PageBuilder, check_batch};
+use crate::read::{self, Items, PageBuilder, Place, Reading};
 use crate::request::{
-    BatchGetItem, BatchGot, CreateTable, DeleteItem, GetItem, Page, PutItem, Query, ReturnValues,
-    Scan, TableDescription, TransactAction, TransactWriteItems, UpdateItem,
+    BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
+    ItemAddress, ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription,
+    TableNames, TransactAction, TransactGetItems, TransactWriteItems, UpdateItem,
 };
 use crate::store::Store;
 use crate::surroundings::{Clock, SystemClock};
-use crate::table::{Key, KeySchema, TableName};
+use crate::table::{Key, TableName, TableSchema};
 use crate::write::{self, Change, PlacedChange, Tables};
 
 /// A store in memory.
@@ -36,7 +37,8 @@ struct State {
 }
 
 struct Table {
-    schema: KeySchema,
+    schema: Arc<TableSchema>,
+    created_millis: i64,
     items: BTreeMap<Key, Item>,
 }
 
@@ -62,7 +64,11 @@ impl ModelStore {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn write(&self, action: TransactAction, returns: ReturnValues) -> StoreResult<Option<Item>> {
+    fn write(
+        &self,
+        action: TransactAction,
+        returns: ReturnValues,
+    ) -> StoreResult<Metered<Option<Item>>> {
         let mut state = self.state();
         let (change, returned) = write::single(&action, returns, &*state)?;
         state.make(change);
@@ -80,7 +86,9 @@ impl State {
     }
 
     fn make(&mut self, change: PlacedChange) {
-        let PlacedChange { table, key, change } = change;
+        let PlacedChange {
+            table, key, change, ..
+        } = change;
         let table = self
             .tables
             .get_mut(&table)
@@ -97,8 +105,48 @@ impl State {
     }
 }
 
+impl Table {
+    fn describe(&self, table: &TableName) -> TableDescription {
+        TableDescription {
+            table: table.clone(),
+            schema: (*self.schema).clone(),
+            created_millis: self.created_millis,
+        }
+    }
+
+    /// The rows of a reading in its order. An index is not kept: it is computed from the items,
+    /// every time.
+    fn rows(&self, reading: &Reading<'_>) -> StoreResult<BTreeMap<Place, &Item>> {
+        let mut rows = BTreeMap::new();
+        for item in self.items.values() {
+            if let Some(place) = reading.source.place(item)?
+                && reading.contains(&place)
+            {
+                rows.insert(place, item);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn fill(&self, reading: &Reading<'_>, page: &mut PageBuilder<'_>) -> StoreResult<()> {
+        let rows = self.rows(reading)?;
+        let mut rows: Vec<_> = rows.into_iter().collect();
+        if reading.descending {
+            rows.reverse();
+        }
+        for (place, item) in rows {
+            if page.is_full() {
+                break;
+            }
+            let fetched = reading.fetches_items.then(|| item.clone());
+            page.push(place, reading.source.row(item), fetched);
+        }
+        Ok(())
+    }
+}
+
 impl Tables for State {
-    fn schema(&self, table: &TableName) -> StoreResult<KeySchema> {
+    fn schema(&self, table: &TableName) -> StoreResult<Arc<TableSchema>> {
         Ok(self.table(table)?.schema.clone())
     }
 
@@ -107,101 +155,100 @@ impl Tables for State {
     }
 }
 
+impl Items for State {
+    fn item(&self, address: &ItemAddress) -> StoreResult<Option<Item>> {
+        let table = self.table(&address.table)?;
+        let key = table.schema.key.exact_key(&address.key)?;
+        Ok(table.items.get(&key).cloned())
+    }
+}
+
 #[async_trait]
 impl Store for ModelStore {
     async fn create_table(&self, request: CreateTable) -> StoreResult<TableDescription> {
         let CreateTable { table, schema } = request;
+        schema.check()?;
         let mut state = self.state();
         if state.tables.contains_key(&table) {
             return Err(StoreError::TableExists { table });
         }
-        let items = BTreeMap::new();
-        let description = TableDescription {
-            table: table.clone(),
-            schema: schema.clone(),
+        let created = Table {
+            schema: Arc::new(schema),
+            created_millis: self.clock.now_millis(),
+            items: BTreeMap::new(),
         };
-        state.tables.insert(table, Table { schema, items });
+        let description = created.describe(&table);
+        state.tables.insert(table, created);
+        Ok(description)
+    }
+
+    async fn delete_table(&self, table: &TableName) -> StoreResult<TableDescription> {
+        let mut state = self.state();
+        let description = state.table(table)?.describe(table);
+        state.tables.remove(table);
         Ok(description)
     }
 
     async fn describe_table(&self, table: &TableName) -> StoreResult<TableDescription> {
-        Ok(TableDescription {
-            table: table.clone(),
-            schema: self.state().schema(table)?,
-        })
+        Ok(self.state().table(table)?.describe(table))
     }
 
-    async fn get_item(&self, request: GetItem) -> StoreResult<Option<Item>> {
+    async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames> {
+        let state = self.state();
+        request.page(state.tables.keys().cloned())
+    }
+
+    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>> {
+        let GetItem {
+            table,
+            key,
+            consistent,
+            projection,
+        } = request;
+        let address = ItemAddress { table, key };
+        let item = self.state().item(&address)?;
+        Ok(read::one(
+            &address.table,
+            item,
+            projection.as_ref(),
+            consistent,
+        ))
+    }
+
+    async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>> {
+        read::batch(&request, &*self.state())
+    }
+
+    async fn transact_get_items(
+        &self,
+        request: TransactGetItems,
+    ) -> StoreResult<Metered<Vec<Option<Item>>>> {
+        read::transaction(&request, &*self.state())
+    }
+
+    async fn query(&self, request: Query) -> StoreResult<Metered<Page>> {
         let state = self.state();
         let table = state.table(&request.table)?;
-        let key = table.schema.exact_key(&request.key)?;
-        Ok(table.items.get(&key).cloned())
+        let reading = Reading::of_query(&table.schema, &request)?;
+        let mut page = PageBuilder::of_query(reading.source, &request)?;
+        table.fill(&reading, &mut page)?;
+        Ok(page.finish(&request.table))
     }
 
-    async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Vec<BatchGot>> {
-        check_batch(&request)?;
-        let state = self.state();
-        let mut bytes = 0;
-        let mut answers = Vec::with_capacity(request.addresses.len());
-        for address in &request.addresses {
-            let table = state.table(&address.table)?;
-            let key = table.schema.exact_key(&address.key)?;
-            answers.push(match table.items.get(&key) {
-                _ if bytes >= BATCH_GET_BYTES_MAX => BatchGot::Unprocessed,
-                None => BatchGot::Missing,
-                Some(item) => {
-                    bytes += item_bytes(item);
-                    BatchGot::Found(item.clone())
-                }
-            });
-        }
-        Ok(answers)
-    }
-
-    async fn query(&self, request: Query) -> StoreResult<Page> {
+    async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
         let state = self.state();
         let table = state.table(&request.table)?;
-        let (keys, start) = table.schema.resolve_query(&request)?;
-        let mut page = PageBuilder::new(request.filter.as_ref(), request.limit)?;
-        let is_after = |key: &Key| match &start {
-            None => true,
-            Some(start) if request.descending => key < start,
-            Some(start) => key > start,
-        };
-        let mut matching: Vec<_> = table
-            .items
-            .iter()
-            .filter(|(key, _)| keys.contains(key) && is_after(key))
-            .collect();
-        if request.descending {
-            matching.reverse();
-        }
-        for (key, item) in matching {
-            if page.is_full() {
-                break;
-            }
-            page.push(key.clone(), item.clone());
-        }
-        Ok(page.finish(&table.schema))
+        let reading = Reading::of_scan(&table.schema, &request)?;
+        let mut page = PageBuilder::of_scan(reading.source, &request)?;
+        table.fill(&reading, &mut page)?;
+        Ok(page.finish(&request.table))
     }
 
-    async fn scan(&self, request: Scan) -> StoreResult<Page> {
-        let state = self.state();
-        let table = state.table(&request.table)?;
-        let start = table.schema.start_key(request.start_after.as_ref())?;
-        let mut page = PageBuilder::new(request.filter.as_ref(), request.limit)?;
-        for (key, item) in &table.items {
-            if page.is_full() {
-                break;
-            }
-            if start.as_ref().is_none_or(|start| key > start) {
-                page.push(key.clone(), item.clone());
-            }
-        }
-        Ok(page.finish(&table.schema))
-    }
-
-    async fn put_item(&self, request: PutItem, returns: ReturnValues) -> StoreResult<Option<Item>> {
+    async fn put_item(
+        &self,
+        request: PutItem,
+        returns: ReturnValues,
+    ) -> StoreResult<Metered<Option<Item>>> {
         self.write(TransactAction::Put(request), returns)
     }
 
@@ -209,7 +256,7 @@ impl Store for ModelStore {
         &self,
         request: UpdateItem,
         returns: ReturnValues,
-    ) -> StoreResult<Option<Item>> {
+    ) -> StoreResult<Metered<Option<Item>>> {
         self.write(TransactAction::Update(request), returns)
     }
 
@@ -217,32 +264,47 @@ impl Store for ModelStore {
         &self,
         request: DeleteItem,
         returns: ReturnValues,
-    ) -> StoreResult<Option<Item>> {
+    ) -> StoreResult<Metered<Option<Item>>> {
         self.write(TransactAction::Delete(request), returns)
     }
 
-    async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<()> {
+    async fn batch_write_item(
+        &self,
+        request: BatchWriteItem,
+    ) -> StoreResult<Metered<Vec<BatchWrite>>> {
+        let mut state = self.state();
+        let mut metered = Metered::<Vec<BatchWrite>>::default();
+        for action in write::batch(request, &*state)? {
+            let (change, written) = write::single(&action, ReturnValues::None, &*state)?;
+            state.make(change);
+            metered.add(&written.consumed);
+        }
+        Ok(metered)
+    }
+
+    async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
         let mut state = self.state();
         let now = self.clock.now_millis();
         state.tokens.retain(|_, (_, until)| *until > now);
         let fingerprint = write::fingerprint(&request);
-        if let Some((known, _)) = request
-            .token
-            .as_ref()
-            .and_then(|token| state.tokens.get(token))
-        {
+        let token = request.token.as_ref();
+        if let Some((known, _)) = token.and_then(|token| state.tokens.get(token)) {
             return match *known == fingerprint {
-                true => Ok(()),
+                true => write::repeated(&request, &*state),
                 false => Err(StoreError::IdempotentParameterMismatch),
             };
         }
-        for change in write::transaction(&request, &*state)? {
+        let Metered { answer, consumed } = write::transaction(&request, &*state)?;
+        for change in answer {
             state.make(change);
         }
         if let Some(token) = request.token {
             let until = now + CLIENT_REQUEST_TOKEN_SECONDS as i64 * 1000;
             state.tokens.insert(token, (fingerprint, until));
         }
-        Ok(())
+        Ok(Metered {
+            answer: (),
+            consumed,
+        })
     }
 }

@@ -1,17 +1,28 @@
 //! What the operations take and answer.
 
-use partita_core::Item;
-use partita_core::expression::{Condition, KeyCondition, Update};
+use std::collections::BTreeMap;
 
-use crate::table::{KeySchema, TableName};
+use partita_core::Item;
+use partita_core::expression::{Condition, KeyCondition, Projection, Update};
+
+use crate::error::{StoreError, StoreResult};
+use crate::table::{KeySchema, TableName, TableSchema};
 
 /// A new table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
     /// Its name.
     pub table: TableName,
-    /// Its keys.
-    pub schema: KeySchema,
+    /// Its keys and indexes.
+    pub schema: TableSchema,
+}
+
+impl CreateTable {
+    /// A table without indexes.
+    pub fn new(table: TableName, key: KeySchema) -> Self {
+        let schema = key.into();
+        CreateTable { table, schema }
+    }
 }
 
 /// What a store knows of a table.
@@ -19,8 +30,48 @@ pub struct CreateTable {
 pub struct TableDescription {
     /// Its name.
     pub table: TableName,
-    /// Its keys.
-    pub schema: KeySchema,
+    /// Its keys and indexes.
+    pub schema: TableSchema,
+    /// When it was created.
+    pub created_millis: i64,
+}
+
+/// Reads the names of tables, in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListTables {
+    /// Where the last page ended.
+    pub start_after: Option<TableName>,
+    /// How many names there are on a page, at most 100.
+    pub limit: Option<usize>,
+}
+
+impl ListTables {
+    /// The page of these names, which come in their order.
+    pub fn page(&self, names: impl Iterator<Item = TableName>) -> StoreResult<TableNames> {
+        let limit = self.limit.unwrap_or(TABLE_NAMES_MAX);
+        if !(1..=TABLE_NAMES_MAX).contains(&limit) {
+            return Err(StoreError::validation(format!(
+                "a page has 1 to {TABLE_NAMES_MAX} names of tables, not {limit}"
+            )));
+        }
+        let start = self.start_after.as_ref();
+        let mut names = names.skip_while(|name| start.is_some_and(|start| name <= start));
+        let page: Vec<TableName> = names.by_ref().take(limit).collect();
+        let last = names.next().and_then(|_| page.last().cloned());
+        Ok(TableNames { names: page, last })
+    }
+}
+
+/// The names on a page at most.
+const TABLE_NAMES_MAX: usize = 100;
+
+/// One page of the names of tables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableNames {
+    /// The names.
+    pub names: Vec<TableName>,
+    /// Where to go on; the end is reached when there is none.
+    pub last: Option<TableName>,
 }
 
 /// Reads one item.
@@ -32,6 +83,20 @@ pub struct GetItem {
     pub key: Item,
     /// Whether every acknowledged write must be seen.
     pub consistent: bool,
+    /// Which parts of the item are answered; all of them without.
+    pub projection: Option<Projection>,
+}
+
+impl GetItem {
+    /// A read of a whole item that sees every acknowledged write.
+    pub fn new(table: TableName, key: Item) -> Self {
+        GetItem {
+            table,
+            key,
+            consistent: true,
+            projection: None,
+        }
+    }
 }
 
 /// The address of one item.
@@ -50,6 +115,47 @@ pub struct BatchGetItem {
     pub addresses: Vec<ItemAddress>,
     /// Whether every acknowledged write must be seen.
     pub consistent: bool,
+    /// Which parts of a table's items are answered; all of them where none is named.
+    pub projections: BTreeMap<TableName, Projection>,
+}
+
+impl BatchGetItem {
+    /// A read of whole items that sees every acknowledged write.
+    pub fn new(addresses: Vec<ItemAddress>) -> Self {
+        BatchGetItem {
+            addresses,
+            consistent: true,
+            projections: BTreeMap::new(),
+        }
+    }
+}
+
+/// Writes up to 25 items, each for itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchWriteItem {
+    /// The writes, each on another item.
+    pub writes: Vec<BatchWrite>,
+}
+
+/// One write of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BatchWrite {
+    /// Writes a whole item.
+    Put {
+        /// The table.
+        table: TableName,
+        /// The item with its key.
+        item: Item,
+    },
+    /// Removes an item, if it is there.
+    Delete(ItemAddress),
+}
+
+/// Reads up to 100 items as they are at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransactGetItems {
+    /// The items, and which parts of each are answered.
+    pub gets: Vec<(ItemAddress, Option<Projection>)>,
 }
 
 /// What became of one key of a [`BatchGetItem`].
@@ -63,15 +169,33 @@ pub enum BatchGot {
     Unprocessed,
 }
 
+/// Which attributes a query or scan answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Select {
+    /// Whatever the table or index holds.
+    #[default]
+    Projected,
+    /// All of the item's; a local index then reads the table too.
+    All,
+    /// These parts.
+    Parts(Projection),
+    /// None: only the numbers of items matter.
+    Count,
+}
+
 /// Reads the items of one partition in the order of their sort keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     /// The table.
     pub table: TableName,
+    /// The index that is read, if it is not the table itself.
+    pub index: Option<String>,
     /// The partition, and perhaps a range of sort keys.
     pub keys: KeyCondition,
     /// Which of the items read are answered.
     pub filter: Option<Condition>,
+    /// What is answered of them.
+    pub select: Select,
     /// From the largest sort key to the smallest.
     pub descending: bool,
     /// How many items are read at most, before the filter.
@@ -87,8 +211,10 @@ impl Query {
     pub fn new(table: TableName, keys: KeyCondition) -> Self {
         Query {
             table,
+            index: None,
             keys,
             filter: None,
+            select: Select::Projected,
             descending: false,
             limit: None,
             start_after: None,
@@ -102,22 +228,43 @@ impl Query {
 pub struct Scan {
     /// The table.
     pub table: TableName,
+    /// The index that is read, if it is not the table itself.
+    pub index: Option<String>,
     /// Which of the items read are answered.
     pub filter: Option<Condition>,
+    /// What is answered of them.
+    pub select: Select,
     /// How many items are read at most, before the filter.
     pub limit: Option<usize>,
     /// Where the last page ended.
     pub start_after: Option<Item>,
+    /// Whether every acknowledged write must be seen.
+    pub consistent: bool,
+    /// Which of how many parts of the table is read.
+    pub segment: Option<Segment>,
+}
+
+/// One of several scans that together read a table, each item once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Which one, from 0.
+    pub number: u32,
+    /// Of how many, at most 1,000,000.
+    pub total: u32,
 }
 
 impl Scan {
-    /// A scan from the beginning, without filter or limit.
+    /// A consistent scan from the beginning, without filter or limit.
     pub fn new(table: TableName) -> Self {
         Scan {
             table,
+            index: None,
             filter: None,
+            select: Select::Projected,
             limit: None,
             start_after: None,
+            consistent: true,
+            segment: None,
         }
     }
 }
@@ -125,8 +272,10 @@ impl Scan {
 /// One page of a query or scan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// The items that passed the filter.
+    /// The items that passed the filter; none if only their number was asked for.
     pub items: Vec<Item>,
+    /// How many passed the filter.
+    pub count: usize,
     /// How many were read.
     pub scanned: usize,
     /// Where to go on; the end is reached when there is none.
@@ -208,6 +357,10 @@ pub enum ReturnValues {
     AllOld,
     /// The whole item as it is now; for updates only.
     AllNew,
+    /// What the update wrote to, as it was before.
+    UpdatedOld,
+    /// What the update wrote to, as it is now.
+    UpdatedNew,
 }
 
 /// One write of a transaction.

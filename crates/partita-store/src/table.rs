@@ -1,5 +1,7 @@
 //! Tables: their names, their key schemas, and the keys of items.
 
+mod check;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,6 +11,7 @@ use partita_core::{Item, Type, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{StoreError, StoreResult};
+use crate::index::IndexSchema;
 
 /// The name of a table: 3 to 255 letters, digits, `_`, `-` and `.`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -26,8 +29,7 @@ impl FromStr for TableName {
     type Err = StoreError;
 
     fn from_str(text: &str) -> StoreResult<Self> {
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-        if (3..=255).contains(&text.len()) && text.bytes().all(is_allowed) {
+        if is_name(text) {
             return Ok(TableName(text.to_owned()));
         }
         Err(StoreError::validation(format!(
@@ -35,6 +37,12 @@ impl FromStr for TableName {
             text.escape_debug()
         )))
     }
+}
+
+/// Whether a table or an index may be named so.
+fn is_name(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (3..=255).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
 impl TryFrom<String> for TableName {
@@ -67,17 +75,22 @@ pub struct KeyAttribute {
 }
 
 impl KeyAttribute {
+    /// Its type, as DynamoDB's messages name it.
+    pub(crate) fn kind_name(&self) -> &'static str {
+        match self.kind {
+            KeyType::S => "string",
+            KeyType::N => "number",
+            KeyType::B => "binary",
+        }
+    }
+
     /// Refuses an empty value and one that is too large.
     pub(crate) fn check_size(&self, value: &KeyValue, bytes_max: usize) -> StoreResult<()> {
         let name = &self.name;
-        let is_empty = match value {
-            KeyValue::S(text) => text.is_empty(),
-            KeyValue::B(bytes) => bytes.is_empty(),
-            KeyValue::N(_) => false,
-        };
-        if is_empty {
+        if is_empty(value) {
             return Err(refuse(format!(
-                "The AttributeValue for a key attribute cannot contain an empty string value. Key: {name}"
+                "The AttributeValue for a key attribute cannot contain an empty {} value. Key: {name}",
+                self.kind_name()
             )));
         }
         if value.size_bytes() > bytes_max {
@@ -89,10 +102,46 @@ impl KeyAttribute {
     }
 }
 
+pub(crate) fn is_empty(value: &KeyValue) -> bool {
+    match value {
+        KeyValue::S(text) => text.is_empty(),
+        KeyValue::B(bytes) => bytes.is_empty(),
+        KeyValue::N(_) => false,
+    }
+}
+
 fn refuse(detail: String) -> StoreError {
     StoreError::validation(format!(
         "One or more parameter values were invalid: {detail}"
     ))
+}
+
+/// A table's keys and its secondary indexes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableSchema {
+    /// Its keys.
+    pub key: KeySchema,
+    /// Its indexes.
+    pub indexes: Vec<IndexSchema>,
+}
+
+impl TableSchema {
+    /// The index of that name.
+    pub fn index(&self, name: &str) -> StoreResult<&IndexSchema> {
+        let found = self.indexes.iter().find(|index| index.name == name);
+        found.ok_or_else(|| {
+            StoreError::validation(format!(
+                "The table does not have the specified index: {name}"
+            ))
+        })
+    }
+}
+
+impl From<KeySchema> for TableSchema {
+    fn from(key: KeySchema) -> Self {
+        let indexes = Vec::new();
+        TableSchema { key, indexes }
+    }
 }
 
 /// The key attributes of a table.
@@ -182,6 +231,13 @@ pub struct Key {
     pub partition: KeyValue,
     /// The sort key's value, if the table has one.
     pub sort: Option<KeyValue>,
+}
+
+impl Key {
+    /// The values, the partition key's first.
+    pub fn values(&self) -> impl Iterator<Item = &KeyValue> {
+        std::iter::once(&self.partition).chain(&self.sort)
+    }
 }
 
 /// The key attributes of an item with two string keys.

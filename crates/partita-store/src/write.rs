@@ -3,20 +3,26 @@
 //! Every store that evaluates writes itself (the model, the engine) uses these functions; what
 //! is its own is how items are kept. Nothing here touches a store.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use partita_core::Item;
-use partita_core::expression::{Condition, Update};
+use partita_core::expression::{Condition, Projection, Update};
 use partita_core::limits::{
-    CLIENT_REQUEST_TOKEN_CHARS_MAX, TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX,
+    BATCH_WRITE_ITEMS_MAX, CLIENT_REQUEST_TOKEN_CHARS_MAX, TRANSACTION_ACTIONS_MAX,
+    TRANSACTION_BYTES_MAX,
 };
 use partita_core::size::item_bytes;
 
+use crate::capacity::{self, Consumed, Metered, Rate};
 use crate::error::{CancellationReason, StoreError, StoreResult};
 use crate::item::{check_item, check_value};
-use crate::request::{ReturnValues, TransactAction, TransactWriteItems};
-use crate::table::{Key, KeySchema, TableName};
+use crate::request::{
+    BatchWrite, BatchWriteItem, DeleteItem, ItemAddress, PutItem, ReturnValues, TransactAction,
+    TransactWriteItems,
+};
+use crate::table::{Key, KeySchema, TableName, TableSchema};
 
 /// What happens to an item.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,14 +42,32 @@ pub struct PlacedChange {
     pub table: TableName,
     /// The item's key.
     pub key: Key,
+    /// The item as it was.
+    pub old: Option<Item>,
     /// What happens to it.
     pub change: Change,
 }
 
+impl PlacedChange {
+    /// The item as it is now.
+    pub fn new_item(&self) -> Option<&Item> {
+        match &self.change {
+            Change::Keep => self.old.as_ref(),
+            Change::Put(item) => Some(item),
+            Change::Delete => None,
+        }
+    }
+
+    fn consumed(&self, schema: &TableSchema, rate: Rate) -> StoreResult<Consumed> {
+        let (old, new) = (self.old.as_ref(), self.new_item());
+        capacity::written(&schema.key, &schema.indexes, old, new, rate)
+    }
+}
+
 /// Where writes find what they need to know.
 pub trait Tables {
-    /// The keys of a table.
-    fn schema(&self, table: &TableName) -> StoreResult<KeySchema>;
+    /// The keys and indexes of a table.
+    fn schema(&self, table: &TableName) -> StoreResult<Arc<TableSchema>>;
     /// The item as it is.
     fn read(&self, table: &TableName, key: &Key) -> StoreResult<Option<Item>>;
 }
@@ -88,25 +112,29 @@ impl TransactAction {
     }
 
     /// Checks what can be checked without the item.
-    fn check(&self, schema: &KeySchema) -> StoreResult<()> {
+    fn check(&self, schema: &TableSchema) -> StoreResult<()> {
         if let Some(condition) = self.condition() {
             condition.check()?;
         }
         match self {
-            TransactAction::Put(put) => check_item(&put.item),
-            TransactAction::Update(update) => check_update(&update.update, schema),
+            TransactAction::Put(put) => {
+                check_item(&put.item)?;
+                check_index_keys(schema, &put.item)
+            }
+            TransactAction::Update(update) => check_update(&update.update, &schema.key),
             TransactAction::Delete(_) | TransactAction::Check(_) => Ok(()),
         }
     }
 
     /// What the write makes of the item, once its condition holds.
-    fn change(&self, old: Option<&Item>) -> StoreResult<Change> {
+    fn change(&self, schema: &TableSchema, old: Option<&Item>) -> StoreResult<Change> {
         Ok(match self {
             TransactAction::Put(put) => Change::Put(put.item.clone()),
             TransactAction::Update(update) => {
                 let mut item = old.unwrap_or(&update.key).clone();
                 update.update.apply(&mut item)?;
                 check_item(&item)?;
+                check_index_keys(schema, &item)?;
                 Change::Put(item)
             }
             TransactAction::Delete(_) => Change::Delete,
@@ -120,11 +148,11 @@ pub fn single(
     action: &TransactAction,
     returns: ReturnValues,
     tables: &impl Tables,
-) -> StoreResult<(PlacedChange, Option<Item>)> {
+) -> StoreResult<(PlacedChange, Metered<Option<Item>>)> {
     let table = action.table();
     check_returns(action, returns)?;
     let schema = tables.schema(table)?;
-    let key = action.key(&schema)?;
+    let key = action.key(&schema.key)?;
     action.check(&schema)?;
     let old = tables.read(table, &key)?;
     if !condition_holds(action, old.as_ref()) {
@@ -134,44 +162,73 @@ pub fn single(
             item: item.map(Box::new),
         });
     }
-    let change = action.change(old.as_ref())?;
-    let returned = match (returns, &change) {
-        (ReturnValues::None, _) => None,
-        (ReturnValues::AllOld, _) => old,
-        (ReturnValues::AllNew, Change::Put(item)) => Some(item.clone()),
-        (ReturnValues::AllNew, _) => None,
-    };
+    let change = action.change(&schema, old.as_ref())?;
     let table = table.clone();
-    Ok((PlacedChange { table, key, change }, returned))
+    let placed = PlacedChange {
+        table: table.clone(),
+        key,
+        old,
+        change,
+    };
+    let consumed = placed.consumed(&schema, Rate::Standard)?;
+    let metered = Metered {
+        answer: returned(action, returns, &placed),
+        consumed: BTreeMap::from([(table, consumed)]),
+    };
+    Ok((placed, metered))
+}
+
+fn returned(action: &TransactAction, returns: ReturnValues, placed: &PlacedChange) -> Option<Item> {
+    let item = match returns {
+        ReturnValues::None => None,
+        ReturnValues::AllOld | ReturnValues::UpdatedOld => placed.old.as_ref(),
+        ReturnValues::AllNew | ReturnValues::UpdatedNew => placed.new_item(),
+    }?;
+    match (returns, action) {
+        (ReturnValues::UpdatedOld | ReturnValues::UpdatedNew, TransactAction::Update(update)) => {
+            let paths = update.update.paths().cloned().collect();
+            Some(Projection { paths }.apply(item)).filter(|parts| !parts.is_empty())
+        }
+        _ => Some(item.clone()),
+    }
 }
 
 /// Carries a transaction out in thought: every change, or the reasons against it.
 pub fn transaction(
     request: &TransactWriteItems,
     tables: &impl Tables,
-) -> StoreResult<Vec<PlacedChange>> {
-    let keys = check_transaction(request, tables)?;
-    let mut changes = Vec::with_capacity(keys.len());
-    let mut reasons = Vec::with_capacity(keys.len());
+) -> StoreResult<Metered<Vec<PlacedChange>>> {
+    let places = check_transaction(request, tables)?;
+    let mut metered = Metered::<Vec<PlacedChange>>::default();
+    let mut reasons = Vec::with_capacity(places.len());
     let mut bytes = 0;
-    for (action, key) in request.actions.iter().zip(keys) {
-        let old = tables.read(action.table(), &key)?;
+    for (action, (schema, key)) in request.actions.iter().zip(places) {
+        let table = action.table().clone();
+        let old = tables.read(&table, &key)?;
         if !condition_holds(action, old.as_ref()) {
             let item = old.filter(|_| action.returns_item_on_failure());
             reasons.push(CancellationReason::ConditionalCheckFailed { item });
             continue;
         }
-        match action.change(old.as_ref()) {
+        match action.change(&schema, old.as_ref()) {
             Err(error) => reasons.push(CancellationReason::Validation {
                 message: error.to_string(),
             }),
             Ok(change) => {
                 reasons.push(CancellationReason::None);
-                if let Change::Put(item) = &change {
+                let placed = PlacedChange {
+                    table,
+                    key,
+                    old,
+                    change,
+                };
+                if let Change::Put(item) = &placed.change {
                     bytes += item_bytes(item);
                 }
-                let table = action.table().clone();
-                changes.push(PlacedChange { table, key, change });
+                let consumed = placed.consumed(&schema, Rate::Transaction)?;
+                let table = placed.table.clone();
+                metered.consumed.entry(table).or_default().add(&consumed);
+                metered.answer.push(placed);
             }
         }
     }
@@ -186,7 +243,53 @@ pub fn transaction(
             "the items of a transaction have at most {TRANSACTION_BYTES_MAX} bytes together"
         )));
     }
-    Ok(changes)
+    Ok(metered)
+}
+
+/// What a transaction consumes that was carried out before, under the same token: DynamoDB reads
+/// its items and writes nothing.
+pub fn repeated(request: &TransactWriteItems, tables: &impl Tables) -> StoreResult<Metered<()>> {
+    let mut metered = Metered::<()>::default();
+    for action in &request.actions {
+        let table = action.table();
+        let key = action.key(&tables.schema(table)?.key)?;
+        let bytes = tables.read(table, &key)?.as_ref().map_or(0, item_bytes);
+        let consumed = metered.consumed.entry(table.clone()).or_default();
+        consumed.read += capacity::read_units(bytes, Rate::Transaction);
+    }
+    Ok(metered)
+}
+
+/// The writes of a batch as writes of their own, checked together.
+pub fn batch(request: BatchWriteItem, tables: &impl Tables) -> StoreResult<Vec<TransactAction>> {
+    let count = request.writes.len();
+    if !(1..=BATCH_WRITE_ITEMS_MAX).contains(&count) {
+        return Err(StoreError::validation(format!(
+            "a batch write has 1 to {BATCH_WRITE_ITEMS_MAX} items, not {count}"
+        )));
+    }
+    let mut seen = HashSet::new();
+    let mut actions = Vec::with_capacity(count);
+    for write in request.writes {
+        let action = match write {
+            BatchWrite::Put { table, item } => TransactAction::Put(PutItem::new(table, item)),
+            BatchWrite::Delete(ItemAddress { table, key }) => TransactAction::Delete(DeleteItem {
+                table,
+                key,
+                condition: None,
+                return_item_on_failure: false,
+            }),
+        };
+        let schema = tables.schema(action.table())?;
+        action.check(&schema)?;
+        if !seen.insert((action.table().clone(), action.key(&schema.key)?)) {
+            return Err(StoreError::validation(
+                "Provided list of item keys contains duplicates",
+            ));
+        }
+        actions.push(action);
+    }
+    Ok(actions)
 }
 
 /// A number that two equal requests share. It is kept for ten minutes only, so it need not
@@ -199,12 +302,16 @@ pub fn fingerprint(request: &TransactWriteItems) -> u64 {
 
 /// Only an update may be asked for the new item: a put's is known, and a delete leaves none.
 fn check_returns(action: &TransactAction, returns: ReturnValues) -> StoreResult<()> {
-    if returns == ReturnValues::AllNew && !matches!(action, TransactAction::Update(_)) {
-        return Err(StoreError::validation(
-            "Return values set to invalid value: ALL_NEW is for updates",
-        ));
+    match (returns, action) {
+        (_, TransactAction::Update(_)) | (ReturnValues::None | ReturnValues::AllOld, _) => Ok(()),
+        _ => Err(StoreError::validation("Return values set to invalid value")),
     }
-    Ok(())
+}
+
+/// Refuses an item whose attributes do not fit an index that they are keys of.
+fn check_index_keys(schema: &TableSchema, item: &Item) -> StoreResult<()> {
+    let mut indexes = schema.indexes.iter();
+    indexes.try_for_each(|index| index.key_of(&schema.key, item).map(drop))
 }
 
 fn check_update(update: &Update, schema: &KeySchema) -> StoreResult<()> {
@@ -248,21 +355,24 @@ pub fn check_shape(request: &TransactWriteItems) -> StoreResult<()> {
     Ok(())
 }
 
-fn check_transaction(request: &TransactWriteItems, tables: &impl Tables) -> StoreResult<Vec<Key>> {
+fn check_transaction(
+    request: &TransactWriteItems,
+    tables: &impl Tables,
+) -> StoreResult<Vec<(Arc<TableSchema>, Key)>> {
     check_shape(request)?;
     let count = request.actions.len();
     let mut keys = Vec::with_capacity(count);
     let mut seen = HashSet::new();
     for action in &request.actions {
         let schema = tables.schema(action.table())?;
-        let key = action.key(&schema)?;
+        let key = action.key(&schema.key)?;
         action.check(&schema)?;
         if !seen.insert((action.table(), key.clone())) {
             return Err(StoreError::validation(
                 "Transaction request cannot include multiple operations on one item",
             ));
         }
-        keys.push(key);
+        keys.push((schema, key));
     }
     Ok(keys)
 }

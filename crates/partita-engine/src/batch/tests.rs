@@ -1,5 +1,6 @@
 use partita_core::Value;
 use partita_store::request::PutItem;
+use partita_store::table::KeySchema;
 
 use super::*;
 use crate::storage::{Bounds, Bytes, Direction, Entries, StorageError};
@@ -23,11 +24,16 @@ fn name() -> TableName {
     "notes".parse().unwrap()
 }
 
+/// A write as the queue brings it, with every kind of answer made into the same.
+type Write = Box<dyn FnOnce(&mut Batch<'_>) -> StoreResult<Option<Item>>>;
+
 fn create() -> Write {
-    Write::CreateTable(CreateTable {
-        table: name(),
-        schema: KeySchema::strings("PK", "SK"),
-    })
+    let request = CreateTable::new(name(), KeySchema::strings("PK", "SK"));
+    Box::new(|batch| batch.create_table(request).map(|_| None))
+}
+
+fn delete() -> Write {
+    Box::new(|batch| batch.delete_table(&name()).map(|_| None))
 }
 
 fn note(text: &str) -> Item {
@@ -38,15 +44,16 @@ fn note(text: &str) -> Item {
 }
 
 fn transaction(text: &str, token: Option<&str>) -> Write {
-    Write::Transaction(TransactWriteItems {
+    let request = TransactWriteItems {
         actions: vec![TransactAction::Put(PutItem::new(name(), note(text)))],
         token: token.map(str::to_owned),
-    })
+    };
+    Box::new(|batch| batch.transaction(request).map(|_| None))
 }
 
 fn put(text: &str) -> Write {
     let put = TransactAction::Put(PutItem::new(name(), note(text)));
-    Write::Single(Box::new(put), ReturnValues::AllOld)
+    Box::new(move |batch| Ok(batch.single(&put, ReturnValues::AllOld)?.answer))
 }
 
 /// What one batch of writes answers and comes to, with these tokens in memory.
@@ -55,10 +62,9 @@ fn run(
     now_millis: i64,
     writes: impl IntoIterator<Item = Write>,
 ) -> (Vec<StoreResult<Option<Item>>>, Outcome) {
-    let catalog = Catalog::default();
-    let mut batch = Batch::new(&catalog, tokens, Box::new(Nothing), now_millis);
-    let answers = writes.into_iter().map(|write| batch.take(write)).collect();
-    (answers, batch.finish())
+    let mut batch = Batch::new(Arc::default(), tokens, Box::new(Nothing), now_millis);
+    let answers = writes.into_iter().map(|write| write(&mut batch)).collect();
+    (answers, batch.finish().unwrap())
 }
 
 #[test]
@@ -71,9 +77,9 @@ fn writes_see_those_before_them() {
     assert_eq!(answers[2], Err(StoreError::TableExists { table }));
     assert_eq!(answers[3], Ok(None));
     assert_eq!(answers[4], Ok(Some(note("1"))));
-    // The table, and the item once, as the last write left it.
-    assert_eq!(outcome.edits.len(), 2);
-    assert!(matches!(&outcome.edits[1], Edit::Put(_, bytes) if *bytes == item::encode(&note("2"))));
+    // The table, the last id, and the item once, as the last write left it.
+    assert_eq!(outcome.edits.len(), 3);
+    assert!(matches!(&outcome.edits[2], Edit::Put(_, bytes) if *bytes == item::encode(&note("2"))));
 }
 
 #[test]
@@ -88,11 +94,59 @@ fn a_token_holds_within_its_batch() {
     let (answers, outcome) = run(&Tokens::default(), 0, writes);
     assert_eq!(answers[3], Ok(None));
     assert_eq!(answers[4], Err(StoreError::IdempotentParameterMismatch));
-    let written = Edit::Put(
-        outcome.edits.last().map(key).unwrap().clone(),
-        item::encode(&note("2")),
+    let is_second =
+        |edit: &Edit| matches!(edit, Edit::Put(_, bytes) if *bytes == item::encode(&note("2")));
+    assert_eq!(
+        outcome.edits.iter().filter(|edit| is_second(edit)).count(),
+        1
     );
-    assert_eq!(outcome.edits.last(), Some(&written));
+    assert_eq!(outcome.new_tokens.len(), 1);
+}
+
+#[test]
+fn a_deleted_table_takes_its_writes_along() {
+    let writes = [create(), put("1"), delete(), put("2"), create(), put("3")];
+    let (answers, outcome) = run(&Tokens::default(), 0, writes);
+    assert_eq!(answers[2], Ok(None));
+    assert!(matches!(answers[3], Err(StoreError::TableNotFound { .. })));
+    assert_eq!(answers[5], Ok(None), "the new table is empty");
+    assert_eq!(outcome.dropped, [1]);
+    let tables = outcome.tables.unwrap();
+    let table = tables.find(&name()).unwrap();
+    assert_eq!(table.id, 2, "no id is used again");
+    let rows: Vec<_> = outcome
+        .edits
+        .iter()
+        .filter_map(|edit| keys::row_id(key(edit)))
+        .collect();
+    assert_eq!(rows, [2]);
+    assert!(
+        outcome
+            .edits
+            .contains(&Edit::Put(keys::dropped(1), Vec::new()))
+    );
+}
+
+#[test]
+fn what_ends_as_it_began_is_not_written() {
+    let remove = TransactAction::Delete(partita_store::request::DeleteItem {
+        table: name(),
+        key: note("")
+            .into_iter()
+            .filter(|(name, _)| name != "text")
+            .collect(),
+        condition: None,
+        return_item_on_failure: false,
+    });
+    let remove: Write =
+        Box::new(move |batch| Ok(batch.single(&remove, ReturnValues::None)?.answer));
+    let (_, outcome) = run(&Tokens::default(), 0, [create(), put("1"), remove]);
+    assert!(
+        outcome
+            .edits
+            .iter()
+            .all(|edit| keys::row_id(key(edit)).is_none())
+    );
 }
 
 fn key(edit: &Edit) -> &Vec<u8> {
@@ -113,7 +167,7 @@ fn expired_tokens_go_with_other_writes_and_in_bounded_numbers() {
     assert!(outcome.expired_tokens.is_empty(), "not expired yet");
     let (_, outcome) = run(&tokens, WINDOW_MILLIS, [create()]);
     assert_eq!(outcome.expired_tokens.len(), EXPIRED_TOKENS_MAX);
-    assert_eq!(outcome.edits.len(), EXPIRED_TOKENS_MAX + 1);
+    assert_eq!(outcome.edits.len(), EXPIRED_TOKENS_MAX + 2);
 }
 
 #[test]

@@ -39,6 +39,16 @@ fn a_newer_format_is_refused() {
 }
 
 #[test]
+fn an_older_format_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let older = Edit::Put(keys::FORMAT.to_vec(), 1_u32.to_be_bytes().to_vec());
+    set_format(directory.path(), older);
+    let refused = message(open(directory.path()));
+    assert!(refused.contains("has format 1"), "{refused}");
+    assert!(refused.contains("reads format 2 only"), "{refused}");
+}
+
+#[test]
 fn a_missing_or_mangled_format_is_damage() {
     for edit in [
         Edit::Remove(keys::FORMAT.to_vec()),

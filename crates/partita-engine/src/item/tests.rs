@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use partita_core::Value;
 use partita_store::table::KeySchema;
 
@@ -7,7 +9,9 @@ fn table() -> Table {
     Table {
         name: "notes".parse().unwrap(),
         id: 3,
-        schema: KeySchema::strings("PK", "SK"),
+        schema: Arc::new(KeySchema::strings("PK", "SK").into()),
+        index_ids: Vec::new(),
+        created_millis: 0,
     }
 }
 
@@ -19,7 +23,7 @@ fn note(sort: &str) -> Item {
 }
 
 fn key_of(item: &Item) -> Vec<u8> {
-    keys::item(3, &table().schema.key_of(item).unwrap())
+    keys::item(3, &table().schema.key.key_of(item).unwrap())
 }
 
 /// Expects damage that is told by the table, the key and a word.
@@ -39,7 +43,7 @@ fn an_item_comes_back() {
     let item = note("b");
     let (key, back) = decode(&table(), &key_of(&item), &encode(&item)).unwrap();
     assert_eq!(back, item);
-    assert_eq!(table().schema.attributes_of(&key), item);
+    assert_eq!(table().schema.key.attributes_of(&key), item);
 }
 
 #[test]

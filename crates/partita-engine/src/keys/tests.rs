@@ -1,4 +1,6 @@
 use partita_core::Number;
+use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
+use partita_store::table::{KeySchema, TableSchema};
 
 use super::*;
 
@@ -42,7 +44,6 @@ fn sorts() -> Vec<Vec<KeyValue>> {
 fn ranges(sorts: &[KeyValue]) -> Vec<Option<SortRange>> {
     let mut ranges = vec![None];
     for sort in sorts {
-        ranges.push(Some(SortRange::Equal(sort.clone())));
         ranges.push(Some(SortRange::Less(sort.clone())));
         ranges.push(Some(SortRange::LessOrEqual(sort.clone())));
         ranges.push(Some(SortRange::Greater(sort.clone())));
@@ -62,59 +63,111 @@ fn contains(bounds: &Bounds, key: &Vec<u8>) -> bool {
     bounds.contains(key)
 }
 
+/// Places of a table and of an index with two sort attributes.
+fn places(sorts: &[KeyValue]) -> Vec<Place> {
+    let mut places = Vec::new();
+    for partition in ["p", "p\0", "q"].map(|text| KeyValue::S(text.to_owned())) {
+        for sort in sorts {
+            for (last, own) in [("a", "z"), ("a\0", "a"), ("b", "y")] {
+                let last = KeyValue::S(last.to_owned());
+                places.push(Place {
+                    values: vec![partition.clone(), sort.clone(), last],
+                    item: Key {
+                        partition: KeyValue::S(own.to_owned()),
+                        sort: Some(sort.clone()),
+                    },
+                });
+            }
+        }
+    }
+    places
+}
+
 /// Every range over every sort key, after every start: the bytes say what the values say.
 #[test]
 fn bytes_agree_with_values() {
     for sorts in sorts() {
-        let partitions = ["p", "p\0", "q"].map(|text| KeyValue::S(text.to_owned()));
-        let keys: Vec<Key> = partitions
-            .iter()
-            .flat_map(|partition| {
-                sorts.iter().map(|sort| Key {
-                    partition: partition.clone(),
-                    sort: Some(sort.clone()),
-                })
-            })
-            .collect();
+        let places = places(&sorts);
         for range in ranges(&sorts) {
-            let asked = KeyQuery {
-                partition: partitions[0].clone(),
-                range,
-            };
-            check(&asked, &keys);
+            let prefix = vec![KeyValue::S("p".to_owned())];
+            check(&KeyQuery { prefix, range }, &places);
         }
+        let prefix = vec![KeyValue::S("p".to_owned()), sorts[1].clone()];
+        for range in ranges(&[KeyValue::S("a".to_owned()), KeyValue::S("b".to_owned())]) {
+            let prefix = prefix.clone();
+            check(&KeyQuery { prefix, range }, &places);
+        }
+        check(&KeyQuery::default(), &places);
     }
 }
 
-fn check(asked: &KeyQuery, keys: &[Key]) {
-    let wanted = |key: &Key| {
-        let sort = key.sort.as_ref().unwrap();
-        let in_range = asked
-            .range
-            .as_ref()
-            .is_none_or(|range| range.contains(sort));
-        key.partition == asked.partition && in_range
-    };
-    for start in std::iter::once(None).chain(keys.iter().map(Some)) {
+fn check(asked: &KeyQuery, places: &[Place]) {
+    let starts = places.iter().filter(|place| asked.contains(&place.values));
+    for start in std::iter::once(None).chain(starts.map(Some)) {
         for direction in [Direction::Ascending, Direction::Descending] {
-            let start_bytes = start.map(|start| item(7, start));
+            let start_bytes = start.map(|start| entry(7, start));
             let bounds = after(query(7, asked), start_bytes, direction);
-            for key in keys {
+            for place in places {
                 let is_after = start.is_none_or(|start| match direction {
-                    Direction::Ascending => key > start,
-                    Direction::Descending => key < start,
+                    Direction::Ascending => place > start,
+                    Direction::Descending => place < start,
                 });
                 let found = bounds
                     .as_ref()
-                    .is_some_and(|bounds| contains(bounds, &item(7, key)));
+                    .is_some_and(|bounds| contains(bounds, &entry(7, place)));
                 assert_eq!(
                     found,
-                    wanted(key) && is_after,
-                    "{key:?} in {asked:?} after {start:?}, {direction:?}"
+                    asked.contains(&place.values) && is_after,
+                    "{place:?} in {asked:?} after {start:?}, {direction:?}"
                 );
             }
         }
     }
+}
+
+#[test]
+fn a_place_comes_back() {
+    use partita_core::key::KeyType::{B, N, S};
+    let attribute = |name: &str, kind| KeyAttribute {
+        name: name.to_owned(),
+        kind,
+    };
+    let index = IndexSchema {
+        name: "index".to_owned(),
+        kind: IndexKind::Global,
+        partition: vec![attribute("a", S), attribute("b", N)],
+        sort: vec![attribute("c", B)],
+        projection: IndexProjection::All,
+    };
+    let schema = TableSchema {
+        key: KeySchema::strings("PK", "SK"),
+        indexes: vec![index.clone()],
+    };
+    let of_index = Source {
+        schema: &schema,
+        index: Some(&index),
+    };
+    let of_table = Source {
+        schema: &schema,
+        index: None,
+    };
+    let text = |text: &str| KeyValue::S(text.to_owned());
+    let item = Key {
+        partition: text("p\0"),
+        sort: Some(text("")),
+    };
+    let values = vec![text("é"), number("-1.5"), KeyValue::B(vec![0, 255, 0])];
+    let in_index = Place {
+        values,
+        item: item.clone(),
+    };
+    let key = entry(1, &in_index);
+    assert_eq!(place(&of_index, &key), Some(in_index));
+    assert_eq!(place(&of_index, &key[..key.len() - 1]), None);
+    assert_eq!(place(&of_index, &[&key[..], b"x"].concat()), None);
+    assert_eq!(place(&of_index, b""), None);
+    let key = self::item(1, &item);
+    assert_eq!(place(&of_table, &key), Some(place_of_item(item)));
 }
 
 #[test]
@@ -124,8 +177,8 @@ fn a_table_ends_where_the_next_begins() {
         sort: None,
     };
     for (id, other) in [(1, 2), (255, 256), (u32::MAX, 0)] {
-        assert!(contains(&items(id), &item(id, &key)));
-        assert!(!contains(&items(id), &item(other, &key)));
+        assert!(contains(&rows(id), &item(id, &key)));
+        assert!(!contains(&rows(id), &item(other, &key)));
     }
 }
 
@@ -135,7 +188,17 @@ fn the_kinds_of_keys_stay_apart() {
     assert!(contains(&tables(), &table(&name)));
     assert!(contains(&tokens(), &token("abc")));
     assert!(!contains(&tokens(), &table(&name)));
-    assert!(!contains(&items(0x6E6F_7465), &table(&name)));
+    assert!(!contains(&rows(0x6E6F_7465), &table(&name)));
+    assert!(contains(&all_dropped(), &dropped(7)));
+    assert_eq!(dropped_id(&dropped(7)), Some(7));
+    assert_eq!(dropped_id(b"d"), None);
+    assert_eq!(row_id(&row_prefix(7)), Some(7));
+    assert_eq!(row_id(&dropped(7)), None);
+    for key in [CLOSED, FORMAT, LAST_ID] {
+        for bounds in [tables(), tokens(), all_dropped(), all_rows()] {
+            assert!(!contains(&bounds, &key.to_vec()));
+        }
+    }
     assert_eq!(token_of(&token("ébc")), Some("ébc"));
     assert_eq!(token_of(&table(&name)), None);
 }

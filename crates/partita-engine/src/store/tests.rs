@@ -39,25 +39,18 @@ fn clock() -> Arc<dyn Clock> {
 }
 
 async fn create_table(store: &EngineStore) {
-    let request = CreateTable {
-        table: name(),
-        schema: KeySchema::strings("PK", "SK"),
-    };
+    let request = CreateTable::new(name(), KeySchema::strings("PK", "SK"));
     store.create_table(request).await.unwrap();
 }
 
 async fn put(store: &EngineStore, sort: &str) -> StoreResult<Option<Item>> {
     let request = PutItem::new(name(), key(sort));
-    store.put_item(request, ReturnValues::None).await
+    Ok(store.put_item(request, ReturnValues::None).await?.answer)
 }
 
 async fn get(store: &EngineStore, sort: &str) -> StoreResult<Option<Item>> {
-    let request = GetItem {
-        table: name(),
-        key: key(sort),
-        consistent: true,
-    };
-    store.get_item(request).await
+    let request = GetItem::new(name(), key(sort));
+    Ok(store.get_item(request).await?.answer)
 }
 
 fn breakable(directory: &Path) -> (EngineStore, Arc<AtomicBool>) {
@@ -109,10 +102,7 @@ async fn a_table_whose_commit_failed_is_not_there() {
     let directory = tempfile::tempdir().unwrap();
     let (store, is_broken) = breakable(directory.path());
     is_broken.store(true, Ordering::SeqCst);
-    let request = CreateTable {
-        table: name(),
-        schema: KeySchema::strings("PK", "SK"),
-    };
+    let request = CreateTable::new(name(), KeySchema::strings("PK", "SK"));
     let created = store.create_table(request).await;
     assert!(matches!(created, Err(StoreError::OutcomeUnknown { .. })));
     let described = store.describe_table(&name()).await;
@@ -147,11 +137,11 @@ async fn damaged_bytes_are_an_error_wherever_they_are_met() {
     create_table(&store).await;
     put(&store, "bad").await.unwrap();
     put(&store, "good").await.unwrap();
-    let table = store.catalog.find(&name()).unwrap();
+    let table = store.catalog.tables().find(&name()).unwrap().clone();
     drop(store);
 
     let (views, mut commits) = directory::open(directory.path()).unwrap();
-    let bad = crate::keys::item(table.id, &table.schema.key_of(&key("bad")).unwrap());
+    let bad = crate::keys::item(table.id, &table.schema.key.key_of(&key("bad")).unwrap());
     let edit = Edit::Put(bad, b"\x00garbage".to_vec());
     commits.commit(vec![edit]).unwrap();
     let store = EngineStore::on(

@@ -46,12 +46,8 @@ async fn one_request_reads_several_tables(bench: &Bench<'_>) -> StoreResult<()> 
     one.put(row("1").with("in", "one")).await?;
     two.put(row("1").with("in", "two")).await?;
     let addresses = [(&two, "1"), (&one, "1"), (&two, "2")];
-    let request = BatchGetItem {
-        addresses: addresses
-            .map(|(table, sort)| table.address(row(sort)))
-            .into(),
-        consistent: true,
-    };
+    let addresses = addresses.map(|(table, sort)| table.address(row(sort)));
+    let request = BatchGetItem::new(addresses.into());
     let expected = [
         BatchGot::Found(row("1").with("in", "two")),
         BatchGot::Found(row("1").with("in", "one")),
@@ -112,10 +108,8 @@ async fn a_missing_table_refuses_the_whole_request(bench: &Bench<'_>) -> StoreRe
         store: bench.store,
         name: bench.fresh_name(),
     };
-    let request = BatchGetItem {
-        addresses: vec![table.address(row("1")), missing.address(row("1"))],
-        consistent: true,
-    };
+    let addresses = vec![table.address(row("1")), missing.address(row("1"))];
+    let request = BatchGetItem::new(addresses);
     let named = expect::table_not_found(bench.store.batch_get_item(request).await);
     assert_eq!(named, missing.name);
     Ok(())

@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use partita_core::Item;
 use partita_core::expression::{Condition, KeyCondition, Update};
 
+use super::unmetered::Unmetered;
 use crate::error::StoreResult;
 use crate::request::{
     BatchGetItem, BatchGot, ConditionCheck, CreateTable, DeleteItem, GetItem, ItemAddress, Page,
     PutItem, Query, ReturnValues, Scan, TransactAction, TransactWriteItems, UpdateItem,
 };
 use crate::store::Store;
-use crate::table::{KeySchema, TableName};
+use crate::table::{KeySchema, TableName, TableSchema};
 
 /// The surroundings of one case.
 pub(super) struct Bench<'a> {
-    pub(super) store: &'a dyn Store,
+    pub(super) store: Unmetered<'a>,
     name: String,
     tables: AtomicUsize,
 }
@@ -24,7 +25,7 @@ pub(super) struct Bench<'a> {
 impl<'a> Bench<'a> {
     pub(super) fn new(store: &'a dyn Store, name: String) -> Self {
         Bench {
-            store,
+            store: Unmetered(store),
             name,
             tables: AtomicUsize::new(0),
         }
@@ -50,12 +51,15 @@ impl<'a> Bench<'a> {
         self.table_with(KeySchema::strings("PK", "SK")).await
     }
 
-    /// A fresh table with other keys.
-    pub(super) async fn table_with(&self, schema: KeySchema) -> StoreResult<Table<'a>> {
+    /// A fresh table with other keys, or with indexes.
+    pub(super) async fn table_with(
+        &self,
+        schema: impl Into<TableSchema>,
+    ) -> StoreResult<Table<'a>> {
         let name = self.fresh_name();
         let request = CreateTable {
             table: name.clone(),
-            schema,
+            schema: schema.into(),
         };
         self.store.create_table(request).await?;
         Ok(Table {
@@ -68,7 +72,7 @@ impl<'a> Bench<'a> {
 /// One table of a case. What a method does not say of a request is left at its default, and
 /// every read is consistent.
 pub(super) struct Table<'a> {
-    pub(super) store: &'a dyn Store,
+    pub(super) store: Unmetered<'a>,
     pub(super) name: TableName,
 }
 
@@ -80,11 +84,7 @@ impl Table<'_> {
     }
 
     pub(super) async fn get(&self, key: Item) -> StoreResult<Option<Item>> {
-        let request = GetItem {
-            table: self.name.clone(),
-            key,
-            consistent: true,
-        };
+        let request = GetItem::new(self.name.clone(), key);
         self.store.get_item(request).await
     }
 
@@ -109,6 +109,30 @@ impl Table<'_> {
         self.query_pages(Query::new(self.name.clone(), keys))
             .await
             .map(|pages| pages.into_iter().flat_map(|page| page.items).collect())
+    }
+
+    /// The entries of an index that a key condition finds, all pages of them.
+    pub(super) async fn entries(&self, index: &str, keys: KeyCondition) -> StoreResult<Vec<Item>> {
+        let pages = self.query_pages(self.of_index(index, keys)).await?;
+        Ok(pages.into_iter().flat_map(|page| page.items).collect())
+    }
+
+    /// A query of an index, which need not have seen every write.
+    pub(super) fn of_index(&self, index: &str, keys: KeyCondition) -> Query {
+        Query {
+            index: Some(index.to_owned()),
+            consistent: false,
+            ..Query::new(self.name.clone(), keys)
+        }
+    }
+
+    /// A scan of an index, likewise.
+    pub(super) fn through(&self, index: &str) -> Scan {
+        Scan {
+            index: Some(index.to_owned()),
+            consistent: false,
+            ..Scan::new(self.name.clone())
+        }
     }
 
     /// Follows a query to its end.
@@ -139,11 +163,9 @@ impl Table<'_> {
 
     pub(super) async fn batch_get(&self, keys: Vec<Item>) -> StoreResult<Vec<BatchGot>> {
         let addresses = keys.into_iter().map(|key| self.address(key)).collect();
-        let request = BatchGetItem {
-            addresses,
-            consistent: true,
-        };
-        self.store.batch_get_item(request).await
+        self.store
+            .batch_get_item(BatchGetItem::new(addresses))
+            .await
     }
 
     pub(super) async fn transact(&self, actions: Vec<TransactAction>) -> StoreResult<()> {

@@ -23,9 +23,8 @@ async fn an_item_is_found_by_its_key(bench: &Bench<'_>) -> StoreResult<()> {
     table.put(item.clone()).await?;
     assert_eq!(table.get(row("1")).await?, Some(item.clone()));
     let request = GetItem {
-        table: table.name.clone(),
-        key: row("1"),
         consistent: false,
+        ..GetItem::new(table.name.clone(), row("1"))
     };
     // An eventually consistent read may miss a write this fresh, but it may not fail.
     let found = bench.store.get_item(request).await?;

@@ -7,7 +7,7 @@ use super::bench::{Bench, Table};
 use super::values::{With as _, condition, keys, row, schema, update};
 use super::{expect, topic};
 use crate::error::{ErrorKind, StoreError, StoreResult};
-use crate::request::{CreateTable, Query, Scan, TableDescription, TransactAction};
+use crate::request::{CreateTable, Query, Scan, TransactAction};
 use crate::table::KeySchema;
 
 topic! {"tables":
@@ -22,16 +22,10 @@ topic! {"tables":
 async fn a_created_table_is_described(bench: &Bench<'_>) -> StoreResult<()> {
     let table = bench.fresh_name();
     let schema = KeySchema::strings("PK", "SK");
-    let expected = TableDescription {
-        table: table.clone(),
-        schema: schema.clone(),
-    };
-    let request = CreateTable {
-        table: table.clone(),
-        schema,
-    };
-    assert_eq!(bench.store.create_table(request).await?, expected);
-    assert_eq!(bench.store.describe_table(&table).await?, expected);
+    let request = CreateTable::new(table.clone(), schema.clone());
+    let created = bench.store.create_table(request).await?;
+    assert_eq!((&created.table, &created.schema), (&table, &schema.into()));
+    assert_eq!(bench.store.describe_table(&table).await?, created);
     Ok(())
 }
 
@@ -41,7 +35,7 @@ async fn keys_may_be_strings_numbers_or_binaries(bench: &Bench<'_>) -> StoreResu
         let schema = schema(partition, Some(sort));
         let table = bench.table_with(schema.clone()).await?;
         let described = bench.store.describe_table(&table.name).await?;
-        assert_eq!(described.schema, schema);
+        assert_eq!(described.schema, schema.into());
     }
     Ok(())
 }
@@ -50,7 +44,7 @@ async fn a_sort_key_may_be_absent(bench: &Bench<'_>) -> StoreResult<()> {
     let schema = schema(KeyType::S, None);
     let table = bench.table_with(schema.clone()).await?;
     let described = bench.store.describe_table(&table.name).await?;
-    assert_eq!(described.schema, schema);
+    assert_eq!(described.schema, schema.into());
 
     let key = Item::new().with("PK", "a");
     let item = key.clone().with("SK", "no key here");
@@ -65,17 +59,14 @@ async fn a_sort_key_may_be_absent(bench: &Bench<'_>) -> StoreResult<()> {
 async fn a_table_is_created_once(bench: &Bench<'_>) -> StoreResult<()> {
     let table = bench.table().await?;
     table.put(row("1")).await?;
-    let request = CreateTable {
-        table: table.name.clone(),
-        schema: schema(KeyType::N, None),
-    };
+    let request = CreateTable::new(table.name.clone(), schema(KeyType::N, None));
     let error = bench.store.create_table(request).await.err();
     let name = table.name.clone();
     assert_eq!(error, Some(StoreError::TableExists { table: name }));
     assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::FixRequest));
 
     let described = bench.store.describe_table(&table.name).await?;
-    assert_eq!(described.schema, KeySchema::strings("PK", "SK"));
+    assert_eq!(described.schema, KeySchema::strings("PK", "SK").into());
     assert_eq!(table.get(row("1")).await?, Some(row("1")));
     Ok(())
 }

@@ -1,21 +1,76 @@
 //! What the items and expressions of the cases are made of.
 
-use partita_core::expression::{Bindings, Condition, KeyCondition, Path, Update};
+use partita_core::expression::{Bindings, Condition, KeyCondition, Path, Projection, Update};
 use partita_core::key::KeyType;
 use partita_core::{Item, Number, Value};
 
-use crate::table::{KeyAttribute, KeySchema};
+use crate::index::{IndexKind, IndexProjection, IndexSchema};
+use crate::table::{KeyAttribute, KeySchema, TableSchema};
 
 /// The keys `PK` and `SK`, of the given types.
 pub(super) fn schema(partition: KeyType, sort: Option<KeyType>) -> KeySchema {
-    let attribute = |name: &str, kind| KeyAttribute {
-        name: name.to_owned(),
-        kind,
-    };
     KeySchema {
         partition: attribute("PK", partition),
         sort: sort.map(|kind| attribute("SK", kind)),
     }
+}
+
+pub(super) fn attribute(name: &str, kind: KeyType) -> KeyAttribute {
+    let name = name.to_owned();
+    KeyAttribute { name, kind }
+}
+
+/// A table with the string keys `PK` and `SK` and these indexes.
+pub(super) fn indexed(indexes: impl Into<Vec<IndexSchema>>) -> TableSchema {
+    TableSchema {
+        key: schema(KeyType::S, Some(KeyType::S)),
+        indexes: indexes.into(),
+    }
+}
+
+/// A global index over string attributes, which holds whole items.
+pub(super) fn global<const P: usize, const S: usize>(
+    name: &str,
+    partition: [&str; P],
+    sort: [&str; S],
+) -> IndexSchema {
+    IndexSchema {
+        name: name.to_owned(),
+        kind: IndexKind::Global,
+        partition: partition.map(|name| attribute(name, KeyType::S)).into(),
+        sort: sort.map(|name| attribute(name, KeyType::S)).into(),
+        projection: IndexProjection::All,
+    }
+}
+
+/// A local index over a string attribute, which holds whole items.
+pub(super) fn local(name: &str, sort: &str) -> IndexSchema {
+    IndexSchema {
+        kind: IndexKind::Local,
+        ..global(name, ["PK"], [sort])
+    }
+}
+
+/// The same index with nothing but keys in it.
+pub(super) fn keys_only(index: IndexSchema) -> IndexSchema {
+    IndexSchema {
+        projection: IndexProjection::KeysOnly,
+        ..index
+    }
+}
+
+/// The same index with keys and these attributes in it.
+pub(super) fn including<const N: usize>(index: IndexSchema, names: [&str; N]) -> IndexSchema {
+    IndexSchema {
+        projection: IndexProjection::Include(names.map(str::to_owned).into()),
+        ..index
+    }
+}
+
+/// The parts of an item that a list of paths leads to, such as `a, m.x, l[0]`.
+pub(super) fn parts(paths: &str) -> Projection {
+    let paths = update(&format!("REMOVE {paths}")).remove;
+    Projection { paths }
 }
 
 /// The key of an item in the partition `p`, where most cases play.

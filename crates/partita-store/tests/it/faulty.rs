@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use partita_core::Item;
+use partita_store::capacity::Metered;
 use partita_store::request::{
     CreateTable, GetItem, PutItem, ReturnValues, TransactAction, TransactWriteItems,
 };
@@ -23,11 +24,7 @@ fn item(number: usize) -> Item {
 }
 
 fn get(number: usize) -> GetItem {
-    GetItem {
-        table: table(),
-        key: item(number),
-        consistent: true,
-    }
+    GetItem::new(table(), item(number))
 }
 
 fn transaction(number: usize) -> TransactWriteItems {
@@ -40,16 +37,13 @@ fn transaction(number: usize) -> TransactWriteItems {
 
 async fn stores(faults: Faults, seed: u64) -> (Arc<ModelStore>, FaultyStore) {
     let model = Arc::new(ModelStore::default());
-    let create = CreateTable {
-        table: table(),
-        schema: KeySchema::strings("PK", "SK"),
-    };
+    let create = CreateTable::new(table(), KeySchema::strings("PK", "SK"));
     model.create_table(create).await.unwrap();
     let faulty = FaultyStore::new(model.clone(), faults, seed);
     (model, faulty)
 }
 
-async fn put_all(store: &FaultyStore) -> Vec<StoreResult<Option<Item>>> {
+async fn put_all(store: &FaultyStore) -> Vec<StoreResult<Metered<Option<Item>>>> {
     let mut results = Vec::new();
     for number in 0..WRITES {
         let put = PutItem::new(table(), item(number));
@@ -116,8 +110,8 @@ async fn a_lost_answer_leaves_all_or_nothing() {
     for number in 0..WRITES {
         let result = store.transact_write_items(transaction(number)).await;
         assert!(matches!(result, Err(StoreError::OutcomeUnknown { .. })));
-        let one = model.get_item(get(number)).await.unwrap().is_some();
-        let two = model.get_item(get(WRITES + number)).await.unwrap();
+        let one = model.get_item(get(number)).await.unwrap().answer.is_some();
+        let two = model.get_item(get(WRITES + number)).await.unwrap().answer;
         assert_eq!(one, two.is_some(), "half of a transaction");
         carried_out += usize::from(one);
     }
@@ -137,7 +131,7 @@ async fn other_faults_leave_nothing() {
         let error = store.transact_write_items(transaction(number)).await;
         let kind = error.unwrap_err().kind();
         assert!(matches!(kind, ErrorKind::Conflict | ErrorKind::Retry));
-        assert_eq!(model.get_item(get(number)).await, Ok(None));
+        assert_eq!(model.get_item(get(number)).await.unwrap().answer, None);
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use partita_core::Item;
 use partita_core::Value;
 use partita_core::expression::{Bindings, Update};
 use partita_store::request::{
@@ -23,10 +22,7 @@ async fn a_token_holds_for_ten_minutes() {
     let clock = Arc::new(ManualClock::at(0));
     let store = ModelStore::new(clock.clone());
     let table: TableName = "notes".parse().unwrap();
-    let create = CreateTable {
-        table: table.clone(),
-        schema: KeySchema::strings("PK", "SK"),
-    };
+    let create = CreateTable::new(table.clone(), KeySchema::strings("PK", "SK"));
     store.create_table(create).await.unwrap();
     let key = string_key(("PK", "a"), ("SK", "b"));
     let adding = |amount: i64| {
@@ -56,13 +52,9 @@ async fn a_token_holds_for_ten_minutes() {
     ] {
         clock.set(time);
         let result = store.transact_write_items(adding(amount)).await;
-        assert_eq!(result, expected, "at {time}");
+        assert_eq!(result.map(|metered| metered.answer), expected, "at {time}");
     }
-    let get = GetItem {
-        table: table.clone(),
-        key: key.clone(),
-        consistent: true,
-    };
-    let found: Option<Item> = store.get_item(get).await.unwrap();
+    let get = GetItem::new(table.clone(), key.clone());
+    let found = store.get_item(get).await.unwrap().answer;
     assert_eq!(found.unwrap()["n"], Value::from(3_i64));
 }

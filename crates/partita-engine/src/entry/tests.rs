@@ -1,0 +1,120 @@
+use std::sync::Arc;
+
+use partita_core::key::KeyType;
+use partita_store::index::IndexKind;
+use partita_store::table::{KeyAttribute, KeySchema, TableSchema};
+
+use super::*;
+
+/// A table with an index of each projection, all on `g`.
+fn table() -> Table {
+    let index = |name: &str, projection| IndexSchema {
+        name: name.to_owned(),
+        kind: IndexKind::Global,
+        partition: vec![KeyAttribute {
+            name: "g".to_owned(),
+            kind: KeyType::S,
+        }],
+        sort: Vec::new(),
+        projection,
+    };
+    Table {
+        name: "notes".parse().unwrap(),
+        id: 1,
+        schema: Arc::new(TableSchema {
+            key: KeySchema::strings("PK", "SK"),
+            indexes: vec![
+                index("all", IndexProjection::All),
+                index("some", IndexProjection::Include(vec!["x".to_owned()])),
+                index("keys", IndexProjection::KeysOnly),
+            ],
+        }),
+        index_ids: vec![2, 3, 4],
+        created_millis: 0,
+    }
+}
+
+/// An item from pairs such as `g=a x=1`.
+fn item(text: &str) -> Item {
+    let pairs = ["PK=p", "SK=s"].into_iter().chain(text.split_whitespace());
+    let pairs = pairs.filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, value)| (name.to_owned(), Value::from(value)))
+        .collect()
+}
+
+/// What a change writes: `+` and `-` with the ids of the indexes.
+fn check(before: Option<&str>, after: Option<&str>, wanted: &str) {
+    let table = table();
+    let (before_item, after_item) = (before.map(item), after.map(item));
+    let bytes = after_item.as_ref().map(item::encode).unwrap_or_default();
+    let edits = edits(&table, before_item.as_ref(), after_item.as_ref(), &bytes).unwrap();
+    let told: Vec<String> = edits
+        .iter()
+        .map(|edit| match edit {
+            Edit::Put(key, _) => format!("+{}", keys::row_id(key).unwrap()),
+            Edit::Remove(key) => format!("-{}", keys::row_id(key).unwrap()),
+        })
+        .collect();
+    assert_eq!(told.join(" "), wanted, "{before:?} to {after:?}");
+    for edit in &edits {
+        if let Edit::Put(key, bytes) = edit {
+            let id = keys::row_id(key).unwrap();
+            let (_, index) = table.indexes().find(|(other, _)| *other == id).unwrap();
+            let (_, row) = row(&table, index, key, bytes).unwrap();
+            super::check(&table, index, key, &row, after_item.as_ref()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn only_what_changes_is_written() {
+    check(None, Some("x=1"), "");
+    check(None, Some("g=a x=1"), "+2 +3 +4");
+    check(Some("g=a x=1"), Some("g=a x=1"), "");
+    check(Some("g=a x=1"), Some("g=a x=1 y=2"), "+2");
+    check(Some("g=a x=1"), Some("g=a x=2"), "+2 +3");
+    check(Some("g=a x=1"), Some("g=b x=1"), "-2 +2 -3 +3 -4 +4");
+    check(Some("g=a x=1"), Some("x=1"), "-2 -3 -4");
+    check(Some("g=a x=1"), None, "-2 -3 -4");
+    check(Some("x=1"), None, "");
+}
+
+#[test]
+fn damage_is_told_by_index_and_key() {
+    let table = table();
+    let of = |position: usize| &table.schema.indexes[position];
+    let check = |position: usize, key: &[u8], bytes: &[u8], word: &str| match row(
+        &table,
+        of(position),
+        key,
+        bytes,
+    ) {
+        Err(StoreError::Corrupt { message }) => {
+            assert!(
+                message.contains(&format!("`{}`", of(position).name)),
+                "{message}"
+            );
+            assert!(message.contains(word), "{message}");
+        }
+        other => panic!("{other:?}"),
+    };
+    let whole = item("g=a x=1");
+    let place = of(0).key_of(&table.schema.key, &whole).unwrap().unwrap();
+    let key = keys::entry(2, &place);
+    check(0, &key, b"garbage", "JSON");
+    check(0, &key, b"", "another key");
+    check(0, &key, &item::encode(&item("g=b x=1")), "another key");
+    check(
+        0,
+        &key[..key.len() - 1],
+        &item::encode(&whole),
+        "not under a key",
+    );
+    check(1, &key, &item::encode(&whole), "holds the attribute `PK`");
+    check(2, &key, br#"{"x": {"S": "1"}}"#, "holds the attribute `x`");
+    let lost = super::check(&table, of(0), &key, &whole, None).unwrap_err();
+    assert!(lost.to_string().contains("has no item"), "{lost}");
+    let other = super::check(&table, of(0), &key, &whole, Some(&item("g=a"))).unwrap_err();
+    assert!(other.to_string().contains("disagrees"), "{other}");
+}

@@ -1,0 +1,168 @@
+//! Capacity units: what DynamoDB would charge for an operation.
+//!
+//! A read unit is 4 KB read consistently, or 8 KB read otherwise; a write unit is 1 KB written.
+//! Transactions cost twice. Every index that a write touches is charged by itself.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+use partita_core::Item;
+use partita_core::size::item_bytes;
+
+use crate::error::StoreResult;
+use crate::index::IndexSchema;
+use crate::table::{KeySchema, TableName};
+
+/// Half units, because an eventually consistent read of a small item costs one half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HalfUnits(pub u64);
+
+impl HalfUnits {
+    /// The units as DynamoDB writes them.
+    pub fn units(self) -> f64 {
+        self.0 as f64 / 2.0
+    }
+}
+
+impl AddAssign for HalfUnits {
+    fn add_assign(&mut self, more: Self) {
+        self.0 += more.0;
+    }
+}
+
+/// What an operation consumed of one table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Consumed {
+    /// Read units of the table itself.
+    pub read: HalfUnits,
+    /// Write units of the table itself.
+    pub write: HalfUnits,
+    /// Read units by index.
+    pub index_read: BTreeMap<String, HalfUnits>,
+    /// Write units by index.
+    pub index_write: BTreeMap<String, HalfUnits>,
+}
+
+impl Consumed {
+    /// Adds what another operation consumed of the same table.
+    pub fn add(&mut self, other: &Consumed) {
+        self.read += other.read;
+        self.write += other.write;
+        for (name, units) in &other.index_read {
+            *self.index_read.entry(name.clone()).or_default() += *units;
+        }
+        for (name, units) in &other.index_write {
+            *self.index_write.entry(name.clone()).or_default() += *units;
+        }
+    }
+
+    /// Everything together.
+    pub fn total(&self) -> HalfUnits {
+        let mut total = self.read;
+        total += self.write;
+        for units in self.index_read.values().chain(self.index_write.values()) {
+            total += *units;
+        }
+        total
+    }
+}
+
+/// An answer, and what it consumed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metered<T> {
+    /// The answer.
+    pub answer: T,
+    /// What it consumed, by table.
+    pub consumed: BTreeMap<TableName, Consumed>,
+}
+
+impl<T> Metered<T> {
+    /// Adds what another operation consumed.
+    pub fn add(&mut self, consumed: &BTreeMap<TableName, Consumed>) {
+        for (table, consumed) in consumed {
+            self.consumed
+                .entry(table.clone())
+                .or_default()
+                .add(consumed);
+        }
+    }
+}
+
+/// How an operation is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rate {
+    /// An eventually consistent read.
+    Eventual,
+    /// A consistent read, or a write.
+    Standard,
+    /// Part of a transaction.
+    Transaction,
+}
+
+impl Rate {
+    /// The rate of a read outside of transactions.
+    pub fn of_read(consistent: bool) -> Self {
+        match consistent {
+            true => Rate::Standard,
+            false => Rate::Eventual,
+        }
+    }
+
+    fn half_units(self, blocks: u64) -> HalfUnits {
+        HalfUnits(match self {
+            Rate::Eventual => blocks,
+            Rate::Standard => blocks * 2,
+            Rate::Transaction => blocks * 4,
+        })
+    }
+}
+
+/// The units for reading so many bytes; the smallest read costs one block.
+pub fn read_units(bytes: usize, rate: Rate) -> HalfUnits {
+    rate.half_units(bytes.div_ceil(4096).max(1) as u64)
+}
+
+/// The units for writing the larger of two states of one item or entry.
+fn write_units(old: Option<usize>, new: Option<usize>, rate: Rate) -> HalfUnits {
+    let bytes = old.max(new).unwrap_or(0);
+    rate.half_units(bytes.div_ceil(1024).max(1) as u64)
+}
+
+/// What a write consumes of its table and of every index that it touches.
+pub fn written(
+    schema: &KeySchema,
+    indexes: &[IndexSchema],
+    old: Option<&Item>,
+    new: Option<&Item>,
+    rate: Rate,
+) -> StoreResult<Consumed> {
+    let mut consumed = Consumed {
+        write: write_units(old.map(item_bytes), new.map(item_bytes), rate),
+        ..Consumed::default()
+    };
+    for index in indexes {
+        let entry = |item: Option<&Item>| -> StoreResult<_> {
+            let Some(item) = item else { return Ok(None) };
+            let key = index.key_of(schema, item)?;
+            Ok(key.map(|key| (key, index.projected(schema, item))))
+        };
+        let units = match (entry(old)?, entry(new)?) {
+            (None, None) => continue,
+            // An entry that stays as it is costs nothing.
+            (Some(old), Some(new)) if old == new => continue,
+            (Some((old_key, old)), Some((new_key, new))) if old_key != new_key => {
+                // A changed key is a delete and a put.
+                let mut units = write_units(Some(item_bytes(&old)), None, rate);
+                units += write_units(None, Some(item_bytes(&new)), rate);
+                units
+            }
+            (old, new) => write_units(
+                old.map(|(_, entry)| item_bytes(&entry)),
+                new.map(|(_, entry)| item_bytes(&entry)),
+                rate,
+            ),
+        };
+        consumed.index_write.insert(index.name.clone(), units);
+    }
+    Ok(consumed)
+}

@@ -1,0 +1,132 @@
+//! Items that are asked for by their keys: one, a batch, or several at one moment.
+
+use std::collections::{BTreeMap, HashSet};
+
+use partita_core::Item;
+use partita_core::expression::Projection;
+use partita_core::limits::{
+    BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX, TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX,
+};
+use partita_core::size::item_bytes;
+
+use crate::capacity::{Consumed, Metered, Rate, read_units};
+use crate::error::{StoreError, StoreResult};
+use crate::request::{BatchGetItem, BatchGot, ItemAddress, TransactGetItems};
+use crate::table::TableName;
+
+/// Checks the number of keys of a batch get, and that each is there once.
+pub fn check_batch(request: &BatchGetItem) -> StoreResult<()> {
+    let count = request.addresses.len();
+    if !(1..=BATCH_GET_KEYS_MAX).contains(&count) {
+        return Err(StoreError::validation(format!(
+            "a batch get has 1 to {BATCH_GET_KEYS_MAX} keys, not {count}"
+        )));
+    }
+    let mut seen = HashSet::new();
+    if !request.addresses.iter().all(|address| seen.insert(address)) {
+        return Err(StoreError::validation(
+            "Provided list of item keys contains duplicates",
+        ));
+    }
+    Ok(())
+}
+
+/// Reads one item, as a store does it for itself.
+pub trait Items {
+    /// The item with these key attributes.
+    fn item(&self, address: &ItemAddress) -> StoreResult<Option<Item>>;
+}
+
+/// Answers a batch get from a store's items.
+pub fn batch(request: &BatchGetItem, items: &impl Items) -> StoreResult<Metered<Vec<BatchGot>>> {
+    check_batch(request)?;
+    let rate = Rate::of_read(request.consistent);
+    let mut metered = Metered::<Vec<BatchGot>>::default();
+    let mut bytes = 0;
+    for address in &request.addresses {
+        let item = items.item(address)?;
+        if bytes >= BATCH_GET_BYTES_MAX {
+            metered.answer.push(BatchGot::Unprocessed);
+            continue;
+        }
+        let size = item.as_ref().map_or(0, item_bytes);
+        bytes += size;
+        metered
+            .consumed
+            .entry(address.table.clone())
+            .or_default()
+            .read += read_units(size, rate);
+        let item = shown(item, request.projections.get(&address.table));
+        metered
+            .answer
+            .push(item.map_or(BatchGot::Missing, BatchGot::Found));
+    }
+    Ok(metered)
+}
+
+/// Checks the number of items of a transactional get, and that each is there once.
+pub fn check_transaction(request: &TransactGetItems) -> StoreResult<()> {
+    let count = request.gets.len();
+    if !(1..=TRANSACTION_ACTIONS_MAX).contains(&count) {
+        return Err(StoreError::validation(format!(
+            "a transaction has 1 to {TRANSACTION_ACTIONS_MAX} actions, not {count}"
+        )));
+    }
+    let mut seen = HashSet::new();
+    if !request.gets.iter().all(|(address, _)| seen.insert(address)) {
+        return Err(StoreError::validation(
+            "Transaction request cannot include multiple operations on one item",
+        ));
+    }
+    Ok(())
+}
+
+/// Answers a transactional get from a store's items at one moment.
+pub fn transaction(
+    request: &TransactGetItems,
+    items: &impl Items,
+) -> StoreResult<Metered<Vec<Option<Item>>>> {
+    check_transaction(request)?;
+    let mut metered = Metered::<Vec<Option<Item>>>::default();
+    let mut bytes = 0;
+    for (address, projection) in &request.gets {
+        let item = items.item(address)?;
+        let size = item.as_ref().map_or(0, item_bytes);
+        bytes += size;
+        let consumed = metered.consumed.entry(address.table.clone()).or_default();
+        consumed.read += read_units(size, Rate::Transaction);
+        metered.answer.push(shown(item, projection.as_ref()));
+    }
+    match bytes > TRANSACTION_BYTES_MAX {
+        true => Err(StoreError::validation(format!(
+            "the items of a transaction have at most {TRANSACTION_BYTES_MAX} bytes together"
+        ))),
+        false => Ok(metered),
+    }
+}
+
+/// Answers a get from a store's item.
+pub fn one(
+    table: &TableName,
+    item: Option<Item>,
+    projection: Option<&Projection>,
+    consistent: bool,
+) -> Metered<Option<Item>> {
+    let size = item.as_ref().map_or(0, item_bytes);
+    let consumed = Consumed {
+        read: read_units(size, Rate::of_read(consistent)),
+        ..Consumed::default()
+    };
+    Metered {
+        answer: shown(item, projection),
+        consumed: BTreeMap::from([(table.clone(), consumed)]),
+    }
+}
+
+/// What is answered of an item: one of which nothing was asked for is there even so.
+fn shown(item: Option<Item>, projection: Option<&Projection>) -> Option<Item> {
+    match projection {
+        Some(projection) => item.map(|item| projection.apply(&item)),
+        None => item,
+    }
+}

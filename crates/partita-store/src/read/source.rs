@@ -1,0 +1,176 @@
+//! What is read: a table, or one of its indexes.
+
+use partita_core::Item;
+use partita_core::expression::{Condition, Path};
+use partita_core::key::KeyValue;
+
+use super::Place;
+use crate::error::{StoreError, StoreResult};
+use crate::index::{IndexKind, IndexProjection, IndexSchema};
+use crate::request::Select;
+use crate::table::{KeyAttribute, TableSchema};
+
+/// What is read: a table, or one of its indexes.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'s> {
+    /// The table.
+    pub schema: &'s TableSchema,
+    /// The index, if it is one that is read.
+    pub index: Option<&'s IndexSchema>,
+}
+
+impl<'s> Source<'s> {
+    pub(super) fn named(schema: &'s TableSchema, index: Option<&str>) -> StoreResult<Self> {
+        let index = index.map(|name| schema.index(name)).transpose()?;
+        Ok(Source { schema, index })
+    }
+
+    /// The attributes of the partition key.
+    pub fn partition(&self) -> &'s [KeyAttribute] {
+        match self.index {
+            Some(index) => &index.partition,
+            None => std::slice::from_ref(&self.schema.key.partition),
+        }
+    }
+
+    /// The attributes of the sort key.
+    pub fn sort(&self) -> &'s [KeyAttribute] {
+        match self.index {
+            Some(index) => &index.sort,
+            None => self.schema.key.sort.as_slice(),
+        }
+    }
+
+    /// The values of a place that say which partition it is in.
+    pub fn partition_of<'p>(&self, place: &'p Place) -> &'p [KeyValue] {
+        &place.values[..self.partition().len()]
+    }
+
+    /// Whether the attribute is part of the key.
+    pub(super) fn has_key(&self, name: &str) -> bool {
+        let mut attributes = self.partition().iter().chain(self.sort());
+        attributes.any(|attribute| attribute.name == name)
+    }
+
+    /// Whether a row has the attribute, if its item does.
+    fn has(&self, name: &str) -> bool {
+        self.index
+            .is_none_or(|index| index.projects(&self.schema.key, name))
+    }
+
+    /// Where an item stands; an index may leave it out.
+    pub fn place(&self, item: &Item) -> StoreResult<Option<Place>> {
+        match self.index {
+            Some(index) => index.key_of(&self.schema.key, item),
+            None => {
+                let item = self.schema.key.key_of(item)?;
+                let values = item.values().cloned().collect();
+                Ok(Some(Place { values, item }))
+            }
+        }
+    }
+
+    /// What is there of an item.
+    pub fn row(&self, item: &Item) -> Item {
+        match self.index {
+            Some(index) => index.projected(&self.schema.key, item),
+            None => item.clone(),
+        }
+    }
+
+    /// The key attributes at which a page ends.
+    pub(super) fn end(&self, place: &Place) -> Item {
+        match self.index {
+            Some(index) => index.attributes_of(&self.schema.key, place),
+            None => self.schema.key.attributes_of(&place.item),
+        }
+    }
+
+    /// The place that such key attributes stand for.
+    pub(super) fn start(&self, start_after: Option<&Item>) -> StoreResult<Option<Place>> {
+        let Some(key) = start_after else {
+            return Ok(None);
+        };
+        let invalid = || StoreError::validation("The provided starting key is invalid");
+        let place = self
+            .place(key)
+            .map_err(|_| invalid())?
+            .ok_or_else(invalid)?;
+        match self.end(&place) == *key {
+            true => Ok(Some(place)),
+            false => Err(invalid()),
+        }
+    }
+
+    /// Only a table, or an index inside one partition, has seen every acknowledged write.
+    pub(super) fn check_consistency(&self, consistent: bool) -> StoreResult<()> {
+        let is_global = |index: &IndexSchema| index.kind == IndexKind::Global;
+        if consistent && self.index.is_some_and(is_global) {
+            return Err(StoreError::validation(
+                "Consistent reads are not supported on global secondary indexes",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether an index lacks what is asked for: a local one then reads the table, a global one
+    /// refuses.
+    pub(super) fn fetches_items(&self, select: &Select) -> StoreResult<bool> {
+        let Some(index) = self.index else {
+            return Ok(false);
+        };
+        let refusal = match select {
+            Select::All if index.projection != IndexProjection::All => format!(
+                "Select type ALL_ATTRIBUTES is not supported for global secondary index {} because its projection type is not ALL",
+                index.name
+            ),
+            Select::Parts(parts) => match self.lacking(parts.paths.iter()) {
+                lacking if lacking.is_empty() => return Ok(false),
+                lacking => format!(
+                    "Global secondary index {} does not project [{}]",
+                    index.name,
+                    lacking.join(", ")
+                ),
+            },
+            Select::Projected | Select::All | Select::Count => return Ok(false),
+        };
+        match index.kind {
+            IndexKind::Local => Ok(true),
+            IndexKind::Global => Err(refuse(&refusal)),
+        }
+    }
+
+    /// A query's filter sees what the keys let by: to ask for them again is a mistake, and so is
+    /// to ask for what an index does not hold, even of one that could read the table. A scan may
+    /// do both.
+    pub(super) fn check_filter(&self, filter: &Condition) -> StoreResult<()> {
+        let mut paths = Vec::new();
+        filter.visit_paths(&mut |path| paths.push(path));
+        if let Some(path) = paths.iter().find(|path| self.has_key(&path.root)) {
+            return Err(StoreError::validation(format!(
+                "Filter Expression can only contain non-primary key attributes: Primary key attribute: {}",
+                path.root
+            )));
+        }
+        match (self.index, self.lacking(paths.into_iter())) {
+            (Some(index), lacking) if !lacking.is_empty() => Err(refuse(&format!(
+                "Secondary index {} does not project one or more filter attributes: [{}]",
+                index.name,
+                lacking.join(", ")
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The attributes, of those that paths lead into, that rows do not have.
+    fn lacking<'p>(&self, paths: impl Iterator<Item = &'p Path>) -> Vec<&'p str> {
+        let roots = paths.map(|path| path.root.as_str());
+        roots.filter(|root| !self.has(root)).collect()
+    }
+}
+
+fn refuse(detail: &str) -> StoreError {
+    StoreError::validation(format!(
+        "One or more parameter values were invalid: {detail}"
+    ))
+}
