@@ -1,0 +1,43 @@
+//! The operations, by name. Each has a file of its own with three parts: `decode` and `encode`,
+//! which are pure, and `run`, which puts a store between them.
+//!
+//! To add one, add its file and its line in [`run`]. What has no line is an
+//! UnknownOperationException: today PartiQL, backups, import and export, and what exists only in
+//! Amazon's cloud.
+
+mod describe_endpoints;
+mod describe_limits;
+mod get_item;
+mod put_item;
+mod written;
+
+use bytes::Bytes;
+use partita_store::Store;
+
+use crate::refusal::{Fault, Refusal};
+use crate::sigv4::Verified;
+
+/// What an operation may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) now_millis: i64,
+    /// What the client calls this server.
+    pub(crate) host: Option<&'a str>,
+}
+
+/// Runs the operation of a request that may be carried out.
+pub(crate) async fn run(
+    _: Verified,
+    operation: &str,
+    context: Context<'_>,
+    body: &[u8],
+) -> Result<Bytes, Refusal> {
+    match operation {
+        "GetItem" => get_item::run(context, body).await,
+        "PutItem" => put_item::run(context, body).await,
+        "DescribeEndpoints" => describe_endpoints::run(context.host, body),
+        "DescribeLimits" => describe_limits::run(body),
+        _ => Err(Refusal::silent(Fault::UnknownOperation)),
+    }
+}
