@@ -70,7 +70,6 @@ impl Endpoint {
         let body = body::plain(head, body)?;
         let context = Context {
             store: &*self.store,
-            now_millis,
             host: head.headers.get(HOST).and_then(|it| it.to_str().ok()),
         };
         ops::run(verified, operation, context, &body).await

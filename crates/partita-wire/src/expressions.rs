@@ -34,8 +34,11 @@ impl Placeholders {
 
     /// A condition or filter.
     pub(crate) fn condition(&self, text: Option<&str>) -> Result<Option<Condition>, Refusal> {
-        text.map(|text| Ok(Condition::parse(text, &self.bindings())?))
-            .transpose()
+        text.map(|text| self.condition_text(text)).transpose()
+    }
+
+    pub(crate) fn condition_text(&self, text: &str) -> Result<Condition, Refusal> {
+        Ok(Condition::parse(text, &self.bindings())?)
     }
 
     /// What a query asks of the keys.

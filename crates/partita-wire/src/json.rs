@@ -15,6 +15,10 @@ use crate::refusal::{Fault, Refusal};
 /// Reads the body of a request. How deep it may nest is bounded: by `serde_json` for everything,
 /// by `partita_core` for attribute values.
 pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
+    // `serde` would also take a list of a structure's fields in their order.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Refusal::silent(Fault::Serialization));
+    }
     serde_json::from_slice(body).map_err(|error| match error.classify() {
         Category::Data => wrong_data(&error),
         _ => Refusal::silent(Fault::Serialization),
@@ -36,8 +40,10 @@ fn wrong_data(error: &serde_json::Error) -> Refusal {
         .strip_prefix("invalid type: ")
         .and_then(|rest| rest.rsplit_once(", expected "))
     else {
-        return match text.starts_with("duplicate field") {
+        let is_serdes = ["invalid ", "duplicate ", "missing ", "unknown "];
+        return match is_serdes.iter().any(|words| text.starts_with(words)) {
             true => Refusal::silent(Fault::Serialization),
+            // The words of `partita_core::json`, which are the service's.
             false => Refusal::validation(text),
         };
     };

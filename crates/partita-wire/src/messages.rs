@@ -128,10 +128,6 @@ pub(crate) fn at_least(least: i64) -> String {
     format!("Member must have value greater than or equal to {least}")
 }
 
-pub(crate) fn at_most(most: i64) -> String {
-    format!("Member must have value less than or equal to {most}")
-}
-
 pub(crate) fn length_at_least(least: usize) -> String {
     format!("Member must have length greater than or equal to {least}")
 }
@@ -157,5 +153,53 @@ pub(crate) fn wrong_type(kind: &str, java: &str) -> String {
 pub(crate) fn unsupported(name: &str) -> String {
     format!(
         "One or more parameter values were invalid: Partita does not support the parameter {name} yet"
+    )
+}
+
+pub(crate) fn mixed_parameters(legacy: &[&str], expressions: &[&str]) -> String {
+    format!(
+        "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {{{}}} Expression parameters: {{{}}}",
+        legacy.join(", "),
+        expressions.join(", ")
+    )
+}
+
+pub(crate) const NO_KEY_CONDITION: &str = "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.";
+pub(crate) const NO_PROJECTION: &str = "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES";
+pub(crate) const PROJECTED_WITHOUT_INDEX: &str =
+    "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName";
+
+pub(crate) const NO_REQUEST_ITEMS: &str = "The requestItems parameter is required for BatchGetItem";
+pub(crate) const TOO_MANY_KEYS: &str = "Too many items requested for the BatchGetItem call";
+
+pub(crate) const NO_ACTION: &str =
+    "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request";
+pub(crate) const SEVERAL_ACTIONS: &str =
+    "TransactItems can only contain one of Check, Put, Update or Delete";
+
+pub(crate) const NO_TABLE_NAME: &str =
+    "The parameter 'TableName' is required but was not present in the request";
+
+pub(crate) fn table_not_found(table: &TableName) -> String {
+    format!("Requested resource not found: Table: {table} not found")
+}
+
+pub(crate) const NEITHER_UNIT: &str = "One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST";
+pub(crate) const BOTH_UNITS: &str = "One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED";
+pub(crate) const KEY_WITHOUT_DEFINITION: &str =
+    "Invalid KeySchema: Some index key attribute have no definition";
+pub(crate) const SAME_KEYS: &str =
+    "Both the Hash Key and the Range Key element in the KeySchema have the same name";
+pub(crate) const FIRST_KEY_NOT_HASH: &str =
+    "Invalid KeySchema: The first KeySchemaElement is not a HASH key type";
+pub(crate) const SECOND_KEY_NOT_RANGE: &str =
+    "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type";
+pub(crate) const UNUSED_DEFINITIONS: &str = "One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions";
+
+pub(crate) fn keys_not_defined(keys: &[&str], definitions: &[&str]) -> String {
+    format!(
+        "One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], AttributeDefinitions: [{}]",
+        keys.join(", "),
+        definitions.join(", ")
     )
 }

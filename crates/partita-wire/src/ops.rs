@@ -5,10 +5,20 @@
 //! UnknownOperationException: today PartiQL, backups, import and export, and what exists only in
 //! Amazon's cloud.
 
+mod batch_get_item;
+mod create_table;
+mod delete_item;
 mod describe_endpoints;
 mod describe_limits;
+mod describe_table;
 mod get_item;
+mod page;
 mod put_item;
+mod query;
+mod scan;
+mod table;
+mod transact_write_items;
+mod update_item;
 mod written;
 
 use bytes::Bytes;
@@ -21,7 +31,6 @@ use crate::sigv4::Verified;
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) store: &'a dyn Store,
-    pub(crate) now_millis: i64,
     /// What the client calls this server.
     pub(crate) host: Option<&'a str>,
 }
@@ -34,10 +43,18 @@ pub(crate) async fn run(
     body: &[u8],
 ) -> Result<Bytes, Refusal> {
     match operation {
-        "GetItem" => get_item::run(context, body).await,
-        "PutItem" => put_item::run(context, body).await,
+        "BatchGetItem" => batch_get_item::run(context, body).await,
+        "CreateTable" => create_table::run(context, body).await,
+        "DeleteItem" => delete_item::run(context, body).await,
         "DescribeEndpoints" => describe_endpoints::run(context.host, body),
         "DescribeLimits" => describe_limits::run(body),
+        "DescribeTable" => describe_table::run(context, body).await,
+        "GetItem" => get_item::run(context, body).await,
+        "PutItem" => put_item::run(context, body).await,
+        "Query" => query::run(context, body).await,
+        "Scan" => scan::run(context, body).await,
+        "TransactWriteItems" => transact_write_items::run(context, body).await,
+        "UpdateItem" => update_item::run(context, body).await,
         _ => Err(Refusal::silent(Fault::UnknownOperation)),
     }
 }

@@ -8,16 +8,35 @@ use crate::constraints::{Choice, Constraints};
 use crate::messages;
 use crate::refusal::Refusal;
 
-/// A parameter that is looked at only to refuse it, see [`refuse`].
+/// A parameter that is looked at only to refuse it, see [`refuse`] and [`refuse_legacy`].
 pub(crate) type Unread = Option<IgnoredAny>;
 
-/// Refuses what this version cannot honour. To ignore it would be worse: the caller believes
-/// that a filter filters.
+/// Refuses what this version cannot honour. To ignore it would be worse: the caller would
+/// believe that a table has an index, or a deletion a guard.
 pub(crate) fn refuse(unread: &[(&str, &Unread)]) -> Result<(), Refusal> {
     match unread.iter().find(|(_, value)| value.is_some()) {
         None => Ok(()),
         Some((name, _)) => Err(Refusal::validation(messages::unsupported(name))),
     }
+}
+
+/// Refuses the parameters that expressions have replaced. Beside expressions they are an error
+/// of the service's own.
+pub(crate) fn refuse_legacy(
+    legacy: &[(&str, &Unread)],
+    expressions: &[(&str, &Option<String>)],
+) -> Result<(), Refusal> {
+    let legacy: Vec<_> = legacy.iter().filter(|(_, value)| value.is_some()).collect();
+    let Some((first, _)) = legacy.first() else {
+        return Ok(());
+    };
+    let legacy: Vec<_> = legacy.iter().map(|(name, _)| *name).collect();
+    let expressions = expressions.iter().filter(|(_, text)| text.is_some());
+    let expressions: Vec<_> = expressions.map(|(name, _)| *name).collect();
+    Err(Refusal::validation(match expressions.is_empty() {
+        true => messages::unsupported(first),
+        false => messages::mixed_parameters(&legacy, &expressions),
+    }))
 }
 
 /// The table that a data operation names, by its name or its ARN.
@@ -36,10 +55,18 @@ pub(crate) fn table(
 
 /// The table of a name or an ARN.
 pub(crate) fn named_table(at: &str, text: &str) -> Result<TableName, Refusal> {
-    let name = name_of_arn(text).unwrap_or(text);
+    checked_table(at, name_of_arn(text).unwrap_or(text), 1)
+}
+
+/// The name of a table that is about to be.
+pub(crate) fn new_table(at: &str, text: &str) -> Result<TableName, Refusal> {
+    checked_table(at, text, 3)
+}
+
+fn checked_table(at: &str, name: &str, chars_min: usize) -> Result<TableName, Refusal> {
     let mut constraints = Constraints::default();
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    constraints.length(at, name.len(), 1..=255, || name.to_owned());
+    constraints.length(at, name.len(), chars_min..=255, || name.to_owned());
     if !name.is_empty() && !name.bytes().all(is_allowed) {
         let constraint = messages::pattern(messages::TABLE_NAME_PATTERN);
         constraints.fail(messages::constraint(Some(name), at, &constraint));
@@ -163,6 +190,18 @@ impl Returns {
             None | Some(Returns::None) => Ok(ReturnValues::None),
             Some(Returns::AllOld) => Ok(ReturnValues::AllOld),
             Some(_) => Err(Refusal::validation(messages::RETURN_VALUES_OF_PUT)),
+        }
+    }
+
+    /// For an update.
+    pub(crate) fn of_update(returns: Option<Returns>) -> Result<ReturnValues, Refusal> {
+        match returns {
+            None | Some(Returns::None) => Ok(ReturnValues::None),
+            Some(Returns::AllOld) => Ok(ReturnValues::AllOld),
+            Some(Returns::AllNew) => Ok(ReturnValues::AllNew),
+            Some(Returns::UpdatedOld | Returns::UpdatedNew) => Err(Refusal::validation(
+                messages::unsupported("ReturnValues with UPDATED_OLD or UPDATED_NEW"),
+            )),
         }
     }
 }

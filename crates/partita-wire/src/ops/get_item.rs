@@ -43,8 +43,8 @@ fn decode(body: &[u8]) -> Result<GetItem, Refusal> {
     let table = parameters::table(&mut constraints, &input.table_name)?;
     constraints.required("key", &input.key);
     let (table, key) = constraints.finish((table, input.key))?;
+    parameters::refuse_legacy(&[("AttributesToGet", &input.attributes_to_get)], &[])?;
     parameters::refuse(&[
-        ("AttributesToGet", &input.attributes_to_get),
         ("ProjectionExpression", &input.projection_expression),
         (
             "ExpressionAttributeNames",

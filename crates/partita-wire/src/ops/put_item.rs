@@ -50,10 +50,13 @@ fn decode(body: &[u8]) -> Result<(PutItem, ReturnValues), Refusal> {
     let on_failure = &input.return_values_on_condition_check_failure;
     let return_item_on_failure = ReturnOnFailure::of(&mut constraints, ON_FAILURE, on_failure);
     let (table, item) = constraints.finish((table, input.item))?;
-    parameters::refuse(&[
-        ("Expected", &input.expected),
-        ("ConditionalOperator", &input.conditional_operator),
-    ])?;
+    parameters::refuse_legacy(
+        &[
+            ("Expected", &input.expected),
+            ("ConditionalOperator", &input.conditional_operator),
+        ],
+        &[("ConditionExpression", &input.condition_expression)],
+    )?;
     let returns = Returns::old_or_none(returns)?;
     let placeholders = Placeholders::new(
         input.expression_attribute_names,

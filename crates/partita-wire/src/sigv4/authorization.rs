@@ -79,7 +79,7 @@ impl<'a> Authorization<'a> {
     /// `Host`; we ask it of the operation and the time as well, for a signature that leaves
     /// them out could be used again for another operation.
     pub(super) fn check_signed_headers(&self, head: &Parts) -> Result<(), Refusal> {
-        let is_signed = |name: &str| self.signed_headers.iter().any(|it| *it == name);
+        let is_signed = |name: &str| self.signed_headers.contains(&name);
         if !is_signed("host") {
             return Err(invalid(messages::HOST_NOT_SIGNED));
         }

@@ -1,4 +1,9 @@
 //! The endpoint from outside: over a socket with AWS's SDK, and case by case from a text corpus.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod case;
+mod corpus;
+mod local;
 mod sdk;
 mod server;
