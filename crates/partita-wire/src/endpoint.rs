@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
+use partita_core::expression::ExpressionCache;
 use partita_store::{Clock, Entropy, Store};
 use tracing::debug;
 
@@ -29,6 +30,7 @@ pub struct Endpoint {
     credentials: Option<Credentials>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
+    cache: ExpressionCache,
 }
 
 impl Endpoint {
@@ -45,6 +47,7 @@ impl Endpoint {
             credentials,
             clock,
             entropy,
+            cache: ExpressionCache::default(),
         }
     }
 
@@ -70,6 +73,7 @@ impl Endpoint {
         let body = body::plain(head, body)?;
         let context = Context {
             store: &*self.store,
+            cache: &self.cache,
             host: head.headers.get(HOST).and_then(|it| it.to_str().ok()),
         };
         ops::run(verified, operation, context, &body).await

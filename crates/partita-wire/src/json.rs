@@ -1,9 +1,9 @@
 //! JSON to requests and answers to JSON, without a tree between.
 //!
-//! The service tells three mistakes apart: text that is not JSON (an error without words), JSON
-//! of the wrong type (a SerializationException in the words of its Java), and attribute values
-//! that no item may hold (a ValidationException). `serde` reports them all in one way, so that
-//! the difference is made here, by its message.
+//! Two mistakes are told apart here: text that is not JSON, an error without words, and JSON of
+//! the wrong type, in the words of the service's Java. Both are a SerializationException. What
+//! is read and then refused, such as an empty set, is a `Received` of `partita_core` and waits
+//! for its turn.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ fn wrong_data(error: &serde_json::Error) -> Refusal {
         return match is_serdes.iter().any(|words| text.starts_with(words)) {
             true => Refusal::silent(Fault::Serialization),
             // The words of `partita_core::json`, which are the service's.
-            false => Refusal::validation(text),
+            false => serialization(text),
         };
     };
     match java_type(expected) {
@@ -67,6 +67,7 @@ fn wrong_scalar(found: &str, java: &str) -> Refusal {
     let kind = match found.split(' ').next().unwrap_or_default() {
         "sequence" => return serialization(messages::wrong_collection(java)),
         "map" => return serialization(messages::UNEXPECTED_STRUCTURE),
+        "string" if java == "Boolean" => return serialization(messages::UNKNOWN_TRUTH),
         "string" => "STRING_VALUE",
         "boolean" if found.contains("true") => "TRUE_VALUE",
         "boolean" => "FALSE_VALUE",
@@ -81,7 +82,6 @@ fn wrong_structure(found: &str, expected: &str) -> Refusal {
     serialization(match found.split(' ').next().unwrap_or_default() {
         "map" => messages::UNEXPECTED_STRUCTURE,
         "sequence" if !is_list => messages::UNEXPECTED_LIST,
-        _ if expected.starts_with("an attribute value") => messages::UNEXPECTED_VALUE,
         _ => messages::UNEXPECTED_FIELD,
     })
 }

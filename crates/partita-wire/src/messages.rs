@@ -136,9 +136,9 @@ pub(crate) fn length_at_most(most: usize) -> String {
     format!("Member must have length less than or equal to {most}")
 }
 
+pub(crate) const UNKNOWN_TRUTH: &str = "Unexpected token received from parser";
 pub(crate) const UNEXPECTED_STRUCTURE: &str = "Start of structure or map found where not expected";
 pub(crate) const UNEXPECTED_LIST: &str = "Unrecognized collection type java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>";
-pub(crate) const UNEXPECTED_VALUE: &str = "Unexpected value type in payload";
 pub(crate) const UNEXPECTED_FIELD: &str = "Unexpected field type";
 
 pub(crate) fn wrong_collection(java: &str) -> String {
@@ -166,6 +166,10 @@ pub(crate) fn mixed_parameters(legacy: &[&str], expressions: &[&str]) -> String 
 
 pub(crate) const NO_KEY_CONDITION: &str = "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.";
 pub(crate) const NO_PROJECTION: &str = "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES";
+pub(crate) const PROJECTION_OF_COUNT: &str =
+    "Cannot specify the ProjectionExpression when choosing to get only the Count";
+pub(crate) const PROJECTION_OF_ALL: &str =
+    "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES";
 pub(crate) const PROJECTED_WITHOUT_INDEX: &str =
     "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName";
 

@@ -22,6 +22,7 @@ mod update_item;
 mod written;
 
 use bytes::Bytes;
+use partita_core::expression::ExpressionCache;
 use partita_store::Store;
 
 use crate::refusal::{Fault, Refusal};
@@ -31,6 +32,8 @@ use crate::sigv4::Verified;
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) store: &'a dyn Store,
+    /// The expressions that were read before.
+    pub(crate) cache: &'a ExpressionCache,
     /// What the client calls this server.
     pub(crate) host: Option<&'a str>,
 }

@@ -118,6 +118,16 @@ impl ReturnConsumedCapacity {
             .choice("returnConsumedCapacity", text)
             .unwrap_or_default()
     }
+
+    /// Stores do not say yet what an operation consumed.
+    pub(crate) fn refuse(self) -> Result<(), Refusal> {
+        match self {
+            ReturnConsumedCapacity::None => Ok(()),
+            _ => Err(Refusal::validation(messages::unsupported(
+                "ReturnConsumedCapacity",
+            ))),
+        }
+    }
 }
 
 /// Whether an answer says how large an item collection is. Only local indexes make item
@@ -190,18 +200,6 @@ impl Returns {
             None | Some(Returns::None) => Ok(ReturnValues::None),
             Some(Returns::AllOld) => Ok(ReturnValues::AllOld),
             Some(_) => Err(Refusal::validation(messages::RETURN_VALUES_OF_PUT)),
-        }
-    }
-
-    /// For an update.
-    pub(crate) fn of_update(returns: Option<Returns>) -> Result<ReturnValues, Refusal> {
-        match returns {
-            None | Some(Returns::None) => Ok(ReturnValues::None),
-            Some(Returns::AllOld) => Ok(ReturnValues::AllOld),
-            Some(Returns::AllNew) => Ok(ReturnValues::AllNew),
-            Some(Returns::UpdatedOld | Returns::UpdatedNew) => Err(Refusal::validation(
-                messages::unsupported("ReturnValues with UPDATED_OLD or UPDATED_NEW"),
-            )),
         }
     }
 }

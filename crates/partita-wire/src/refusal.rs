@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use partita_core::Item;
 use partita_core::expression::ExpressionError;
+use partita_core::json::ValueError;
 use partita_store::StoreError;
 use partita_store::error::CancellationReason;
 use serde::Serialize;
@@ -201,6 +202,12 @@ impl<'a> From<&'a CancellationReason> for Reason<'a> {
 impl From<ExpressionError> for Refusal {
     fn from(error: ExpressionError) -> Self {
         Refusal::validation(error.message)
+    }
+}
+
+impl From<ValueError> for Refusal {
+    fn from(error: ValueError) -> Self {
+        Refusal::validation(error.to_string())
     }
 }
 

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use partita_core::Item;
+use partita_core::expression::{AttributeNames, ExpressionCache, ExpressionKind, Projection};
+use partita_core::json::Received;
 use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_store::request::{BatchGetItem, BatchGot, ItemAddress};
 use serde::{Deserialize, Serialize};
 
 use super::Context;
 use crate::constraints::Constraints;
+use crate::expressions::Placeholders;
 use crate::json;
 use crate::messages;
 use crate::parameters::{self, ReturnConsumedCapacity, Unread};
@@ -25,21 +28,33 @@ struct Input {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Keys {
-    keys: Option<Vec<Item>>,
+    keys: Option<Vec<Received<Item>>>,
     consistent_read: Option<bool>,
-    projection_expression: Unread,
-    expression_attribute_names: Unread,
+    projection_expression: Option<String>,
+    expression_attribute_names: Option<AttributeNames>,
     attributes_to_get: Unread,
 }
 
-/// What the answer must know of the request: the tables as the client called them, and how each
-/// was to be read.
-struct Tables(Vec<Table>);
-
+/// What the answer must know of the request: the table as the client called it, and how it was
+/// to be read.
 struct Table {
     called: String,
     keys: Vec<Item>,
-    consistent: bool,
+    options: Options,
+    projection: Option<Projection>,
+}
+
+/// How a table was to be read, in the words of the request: they come back with the keys that
+/// must be asked for again.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Options {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consistent_read: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    projection_expression: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expression_attribute_names: Option<AttributeNames>,
 }
 
 #[derive(Default, Serialize)]
@@ -53,60 +68,75 @@ struct Output {
 #[serde(rename_all = "PascalCase")]
 struct Unprocessed {
     keys: Vec<Item>,
-    consistent_read: bool,
+    #[serde(flatten)]
+    options: Options,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, tables) = decode(body)?;
+    let (request, tables) = decode(body, context.cache)?;
     let got = context.store.batch_get_item(request).await?;
     Ok(encode(tables, got))
 }
 
-fn decode(body: &[u8]) -> Result<(BatchGetItem, Tables), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(BatchGetItem, Vec<Table>), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
-    ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
+    let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let items = input.request_items.unwrap_or_default();
     for (name, table) in &items {
         check_keys(&mut constraints, name, table);
     }
     constraints.finish(())?;
+    capacity.refuse()?;
     if items.is_empty() {
         return Err(Refusal::validation(messages::NO_REQUEST_ITEMS));
     }
     let mut addresses = Vec::new();
     let mut tables = Vec::with_capacity(items.len());
-    for (called, table) in items {
-        parameters::refuse_legacy(&[("AttributesToGet", &table.attributes_to_get)], &[])?;
-        parameters::refuse(&[
-            ("ProjectionExpression", &table.projection_expression),
-            (
-                "ExpressionAttributeNames",
-                &table.expression_attribute_names,
-            ),
-        ])?;
+    for (called, keys) in items {
         let name = parameters::named_table("tableName", &called)?;
-        let keys = table.keys.unwrap_or_default();
-        addresses.extend(keys.iter().map(|key| ItemAddress {
+        let table = keys.decode(called, cache)?;
+        addresses.extend(table.keys.iter().map(|key| ItemAddress {
             table: name.clone(),
             key: key.clone(),
         }));
-        let consistent = table.consistent_read.unwrap_or(false);
-        tables.push(Table {
-            called,
-            keys,
-            consistent,
-        });
+        tables.push(table);
     }
     if addresses.len() > BATCH_GET_KEYS_MAX {
         return Err(Refusal::validation(messages::TOO_MANY_KEYS));
     }
+    let is_consistent = |table: &Table| table.options.consistent_read == Some(true);
     let request = BatchGetItem {
         addresses,
         // Stronger than some tables of the request asked for, never weaker.
-        consistent: tables.iter().any(|table| table.consistent),
+        consistent: tables.iter().any(is_consistent),
     };
-    Ok((request, Tables(tables)))
+    Ok((request, tables))
+}
+
+impl Keys {
+    fn decode(self, called: String, cache: &ExpressionCache) -> Result<Table, Refusal> {
+        let projection = &self.projection_expression;
+        parameters::refuse_legacy(
+            &[("AttributesToGet", &self.attributes_to_get)],
+            &[("ProjectionExpression", projection)],
+        )?;
+        let expressions = [(ExpressionKind::Projection, projection)];
+        let names = self.expression_attribute_names.clone();
+        let placeholders = Placeholders::new(names, None, &expressions)?;
+        let projection = placeholders.projection(cache, projection)?;
+        let keys = self.keys.into_iter().flatten().map(Received::into_result);
+        Ok(Table {
+            called,
+            keys: keys.collect::<Result<_, _>>()?,
+            options: Options {
+                consistent_read: self.consistent_read,
+                projection_expression: self.projection_expression,
+                expression_attribute_names: self.expression_attribute_names,
+            },
+            projection,
+        })
+    }
 }
 
 fn check_keys(constraints: &mut Constraints, name: &str, table: &Keys) {
@@ -118,7 +148,7 @@ fn check_keys(constraints: &mut Constraints, name: &str, table: &Keys) {
     }
 }
 
-fn encode(Tables(tables): Tables, got: Vec<BatchGot>) -> Bytes {
+fn encode(tables: Vec<Table>, got: Vec<BatchGot>) -> Bytes {
     let mut output = Output::default();
     let mut got = got.into_iter();
     for table in tables {
@@ -126,7 +156,10 @@ fn encode(Tables(tables): Tables, got: Vec<BatchGot>) -> Bytes {
         let mut unprocessed = Vec::new();
         for (key, got) in table.keys.into_iter().zip(&mut got) {
             match got {
-                BatchGot::Found(item) => items.push(item),
+                BatchGot::Found(item) => items.push(match &table.projection {
+                    Some(parts) => parts.apply(&item),
+                    None => item,
+                }),
                 BatchGot::Missing => {}
                 BatchGot::Unprocessed => unprocessed.push(key),
             }
@@ -134,7 +167,7 @@ fn encode(Tables(tables): Tables, got: Vec<BatchGot>) -> Bytes {
         if !unprocessed.is_empty() {
             let unprocessed = Unprocessed {
                 keys: unprocessed,
-                consistent_read: table.consistent,
+                options: table.options,
             };
             let called = table.called.clone();
             output.unprocessed_keys.insert(called, unprocessed);

@@ -1,7 +1,8 @@
-//! The answer that Query and Scan share.
+//! What Query and Scan share.
 
 use bytes::Bytes;
 use partita_core::Item;
+use partita_core::expression::Projection;
 use partita_store::request::Page;
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ use crate::json;
 use crate::messages;
 use crate::refusal::Refusal;
 
-/// Which attributes a page answers.
+/// Which attributes a page answers, as a request spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Select {
     Specific,
@@ -28,21 +29,34 @@ impl Choice for Select {
     ];
 }
 
+impl Select {
+    /// Holds the choice against the other parameters.
+    pub(super) fn check(select: Option<Select>, has_projection: bool) -> Result<(), Refusal> {
+        let message = match (select, has_projection) {
+            (Some(Select::Specific), false) => messages::NO_PROJECTION,
+            (Some(Select::Count), true) => messages::PROJECTION_OF_COUNT,
+            (Some(Select::All), true) => messages::PROJECTION_OF_ALL,
+            (Some(Select::Projected), _) => messages::PROJECTED_WITHOUT_INDEX,
+            _ => return Ok(()),
+        };
+        Err(Refusal::validation(message))
+    }
+}
+
 /// What of a page is written into the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Shown {
     Items,
+    Parts(Projection),
     Count,
 }
 
-impl Select {
-    /// Holds the choice against the other parameters.
-    pub(super) fn shown(select: Option<Select>) -> Result<Shown, Refusal> {
-        match select {
-            None | Some(Select::All) => Ok(Shown::Items),
-            Some(Select::Count) => Ok(Shown::Count),
-            Some(Select::Specific) => Err(Refusal::validation(messages::NO_PROJECTION)),
-            Some(Select::Projected) => Err(Refusal::validation(messages::PROJECTED_WITHOUT_INDEX)),
+impl Shown {
+    pub(super) fn new(select: Option<Select>, projection: Option<Projection>) -> Self {
+        match (select, projection) {
+            (Some(Select::Count), _) => Shown::Count,
+            (_, Some(projection)) => Shown::Parts(projection),
+            (_, None) => Shown::Items,
         }
     }
 }
@@ -55,20 +69,26 @@ pub(super) fn limit(constraints: &mut Constraints, limit: Option<i64>) -> Option
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Output<'a> {
+struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<&'a [Item]>,
+    items: Option<Vec<Item>>,
     count: usize,
     scanned_count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_evaluated_key: Option<&'a Item>,
+    last_evaluated_key: Option<Item>,
 }
 
-pub(super) fn encode(page: &Page, shown: Shown) -> Bytes {
+pub(super) fn encode(page: Page, shown: &Shown) -> Bytes {
+    let count = page.items.len();
+    let items = match shown {
+        Shown::Items => Some(page.items),
+        Shown::Parts(parts) => Some(page.items.iter().map(|item| parts.apply(item)).collect()),
+        Shown::Count => None,
+    };
     json::write(&Output {
-        items: (shown == Shown::Items).then_some(&page.items),
-        count: page.items.len(),
+        items,
+        count,
         scanned_count: page.scanned,
-        last_evaluated_key: page.last_key.as_ref(),
+        last_evaluated_key: page.last_key,
     })
 }

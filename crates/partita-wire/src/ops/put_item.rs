@@ -1,9 +1,9 @@
 //! PutItem.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
-use partita_core::{Item, Value};
+use partita_core::Item;
+use partita_core::expression::{AttributeNames, AttributeValues, ExpressionCache, ExpressionKind};
+use partita_core::json::Received;
 use partita_store::request::{PutItem, ReturnValues};
 use serde::Deserialize;
 
@@ -21,10 +21,10 @@ use crate::refusal::Refusal;
 #[serde(rename_all = "PascalCase")]
 struct Input {
     table_name: Option<String>,
-    item: Option<Item>,
+    item: Option<Received<Item>>,
     condition_expression: Option<String>,
-    expression_attribute_names: Option<BTreeMap<String, String>>,
-    expression_attribute_values: Option<BTreeMap<String, Value>>,
+    expression_attribute_names: Option<AttributeNames>,
+    expression_attribute_values: Option<AttributeValues>,
     return_values: Option<String>,
     return_values_on_condition_check_failure: Option<String>,
     return_consumed_capacity: Option<String>,
@@ -34,15 +34,15 @@ struct Input {
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, returns) = decode(body)?;
+    let (request, returns) = decode(body, context.cache)?;
     let old = context.store.put_item(request, returns).await?;
-    Ok(written::encode(old))
+    Ok(written::encode(old, None))
 }
 
-fn decode(body: &[u8]) -> Result<(PutItem, ReturnValues), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(PutItem, ReturnValues), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
-    ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
+    let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = parameters::table(&mut constraints, &input.table_name)?;
     constraints.required("item", &input.item);
     let returns = constraints.choice("returnValues", &input.return_values);
@@ -50,22 +50,26 @@ fn decode(body: &[u8]) -> Result<(PutItem, ReturnValues), Refusal> {
     let on_failure = &input.return_values_on_condition_check_failure;
     let return_item_on_failure = ReturnOnFailure::of(&mut constraints, ON_FAILURE, on_failure);
     let (table, item) = constraints.finish((table, input.item))?;
+    capacity.refuse()?;
+    let condition = &input.condition_expression;
     parameters::refuse_legacy(
         &[
             ("Expected", &input.expected),
             ("ConditionalOperator", &input.conditional_operator),
         ],
-        &[("ConditionExpression", &input.condition_expression)],
+        &[("ConditionExpression", condition)],
     )?;
-    let returns = Returns::old_or_none(returns)?;
     let placeholders = Placeholders::new(
         input.expression_attribute_names,
         input.expression_attribute_values,
-    );
+        &[(ExpressionKind::Condition, condition)],
+    )?;
+    let item = item.into_result()?;
+    let returns = Returns::old_or_none(returns)?;
     let request = PutItem {
         table,
         item,
-        condition: placeholders.condition(input.condition_expression.as_deref())?,
+        condition: placeholders.condition(cache, condition)?,
         return_item_on_failure,
     };
     Ok((request, returns))

@@ -1,9 +1,9 @@
 //! Query.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
-use partita_core::{Item, Value};
+use partita_core::Item;
+use partita_core::expression::{AttributeNames, AttributeValues, ExpressionCache, ExpressionKind};
+use partita_core::json::Received;
 use partita_store::request::Query;
 use serde::Deserialize;
 
@@ -22,16 +22,16 @@ struct Input {
     table_name: Option<String>,
     key_condition_expression: Option<String>,
     filter_expression: Option<String>,
-    expression_attribute_names: Option<BTreeMap<String, String>>,
-    expression_attribute_values: Option<BTreeMap<String, Value>>,
+    projection_expression: Option<String>,
+    expression_attribute_names: Option<AttributeNames>,
+    expression_attribute_values: Option<AttributeValues>,
     select: Option<String>,
     limit: Option<i64>,
     scan_index_forward: Option<bool>,
-    exclusive_start_key: Option<Item>,
+    exclusive_start_key: Option<Received<Item>>,
     consistent_read: Option<bool>,
     return_consumed_capacity: Option<String>,
     index_name: Unread,
-    projection_expression: Unread,
     attributes_to_get: Unread,
     key_conditions: Unread,
     query_filter: Unread,
@@ -39,51 +39,66 @@ struct Input {
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, shown) = decode(body)?;
+    let (request, shown) = decode(body, context.cache)?;
     let page = context.store.query(request).await?;
-    Ok(page::encode(&page, shown))
+    Ok(page::encode(page, &shown))
 }
 
-fn decode(body: &[u8]) -> Result<(Query, Shown), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Shown), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let select = constraints.choice("select", &input.select);
     let table = parameters::table(&mut constraints, &input.table_name)?;
     let limit = page::limit(&mut constraints, input.limit);
-    ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
+    let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = constraints.finish(table)?;
-    parameters::refuse_legacy(
-        &[
-            ("AttributesToGet", &input.attributes_to_get),
-            ("QueryFilter", &input.query_filter),
-            ("ConditionalOperator", &input.conditional_operator),
-            ("KeyConditions", &input.key_conditions),
-        ],
-        &[
-            ("FilterExpression", &input.filter_expression),
-            ("KeyConditionExpression", &input.key_condition_expression),
-        ],
-    )?;
-    parameters::refuse(&[
-        ("IndexName", &input.index_name),
-        ("ProjectionExpression", &input.projection_expression),
-    ])?;
-    let shown = Select::shown(select)?;
-    let Some(keys) = &input.key_condition_expression else {
-        return Err(Refusal::validation(messages::NO_KEY_CONDITION));
-    };
+    input.refuse()?;
+    capacity.refuse()?;
+    let (filter, projection) = (&input.filter_expression, &input.projection_expression);
+    let keys = &input.key_condition_expression;
     let placeholders = Placeholders::new(
         input.expression_attribute_names,
         input.expression_attribute_values,
-    );
+        &[
+            (ExpressionKind::Filter, filter),
+            (ExpressionKind::Projection, projection),
+            (ExpressionKind::KeyCondition, keys),
+        ],
+    )?;
+    Select::check(select, projection.is_some())?;
+    let start = input.exclusive_start_key;
+    let start_after = start.map(Received::into_result).transpose()?;
+    let Some(keys) = keys else {
+        return Err(Refusal::validation(messages::NO_KEY_CONDITION));
+    };
+    let (filter, projection, keys) = placeholders.query(cache, filter, projection, keys)?;
     let request = Query {
         table,
-        filter: placeholders.condition(input.filter_expression.as_deref())?,
-        keys: placeholders.keys(keys)?,
+        keys,
+        filter,
         descending: input.scan_index_forward == Some(false),
         limit,
-        start_after: input.exclusive_start_key,
+        start_after,
         consistent: input.consistent_read.unwrap_or(false),
     };
-    Ok((request, shown))
+    Ok((request, Shown::new(select, projection)))
+}
+
+impl Input {
+    fn refuse(&self) -> Result<(), Refusal> {
+        parameters::refuse_legacy(
+            &[
+                ("AttributesToGet", &self.attributes_to_get),
+                ("QueryFilter", &self.query_filter),
+                ("ConditionalOperator", &self.conditional_operator),
+                ("KeyConditions", &self.key_conditions),
+            ],
+            &[
+                ("ProjectionExpression", &self.projection_expression),
+                ("FilterExpression", &self.filter_expression),
+                ("KeyConditionExpression", &self.key_condition_expression),
+            ],
+        )?;
+        parameters::refuse(&[("IndexName", &self.index_name)])
+    }
 }

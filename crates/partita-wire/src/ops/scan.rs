@@ -1,9 +1,9 @@
 //! Scan.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
-use partita_core::{Item, Value};
+use partita_core::Item;
+use partita_core::expression::{AttributeNames, AttributeValues, ExpressionCache, ExpressionKind};
+use partita_core::json::Received;
 use partita_store::request::Scan;
 use serde::Deserialize;
 
@@ -20,11 +20,12 @@ use crate::refusal::Refusal;
 struct Input {
     table_name: Option<String>,
     filter_expression: Option<String>,
-    expression_attribute_names: Option<BTreeMap<String, String>>,
-    expression_attribute_values: Option<BTreeMap<String, Value>>,
+    projection_expression: Option<String>,
+    expression_attribute_names: Option<AttributeNames>,
+    expression_attribute_values: Option<AttributeValues>,
     select: Option<String>,
     limit: Option<i64>,
-    exclusive_start_key: Option<Item>,
+    exclusive_start_key: Option<Received<Item>>,
     return_consumed_capacity: Option<String>,
     // A scan of this trait is always consistent, which is more than `false` asks for.
     #[expect(dead_code, reason = "checked for its type")]
@@ -32,49 +33,66 @@ struct Input {
     index_name: Unread,
     segment: Unread,
     total_segments: Unread,
-    projection_expression: Unread,
     attributes_to_get: Unread,
     scan_filter: Unread,
     conditional_operator: Unread,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, shown) = decode(body)?;
+    let (request, shown) = decode(body, context.cache)?;
     let page = context.store.scan(request).await?;
-    Ok(page::encode(&page, shown))
+    Ok(page::encode(page, &shown))
 }
 
-fn decode(body: &[u8]) -> Result<(Scan, Shown), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Shown), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let select = constraints.choice("select", &input.select);
-    ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
+    let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = parameters::table(&mut constraints, &input.table_name)?;
     let limit = page::limit(&mut constraints, input.limit);
     let table = constraints.finish(table)?;
-    parameters::refuse_legacy(
-        &[
-            ("AttributesToGet", &input.attributes_to_get),
-            ("ScanFilter", &input.scan_filter),
-            ("ConditionalOperator", &input.conditional_operator),
-        ],
-        &[("FilterExpression", &input.filter_expression)],
-    )?;
-    parameters::refuse(&[
-        ("IndexName", &input.index_name),
-        ("Segment", &input.segment),
-        ("TotalSegments", &input.total_segments),
-        ("ProjectionExpression", &input.projection_expression),
-    ])?;
+    input.refuse()?;
+    capacity.refuse()?;
+    let (filter, projection) = (&input.filter_expression, &input.projection_expression);
     let placeholders = Placeholders::new(
         input.expression_attribute_names,
         input.expression_attribute_values,
-    );
+        &[
+            (ExpressionKind::Filter, filter),
+            (ExpressionKind::Projection, projection),
+        ],
+    )?;
+    Select::check(select, projection.is_some())?;
+    let start = input.exclusive_start_key;
+    let start_after = start.map(Received::into_result).transpose()?;
+    let (filter, projection) = placeholders.scan(cache, filter, projection)?;
     let request = Scan {
         table,
-        filter: placeholders.condition(input.filter_expression.as_deref())?,
+        filter,
         limit,
-        start_after: input.exclusive_start_key,
+        start_after,
     };
-    Ok((request, Select::shown(select)?))
+    Ok((request, Shown::new(select, projection)))
+}
+
+impl Input {
+    fn refuse(&self) -> Result<(), Refusal> {
+        parameters::refuse_legacy(
+            &[
+                ("AttributesToGet", &self.attributes_to_get),
+                ("ScanFilter", &self.scan_filter),
+                ("ConditionalOperator", &self.conditional_operator),
+            ],
+            &[
+                ("ProjectionExpression", &self.projection_expression),
+                ("FilterExpression", &self.filter_expression),
+            ],
+        )?;
+        parameters::refuse(&[
+            ("IndexName", &self.index_name),
+            ("Segment", &self.segment),
+            ("TotalSegments", &self.total_segments),
+        ])
+    }
 }

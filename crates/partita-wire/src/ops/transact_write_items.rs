@@ -1,10 +1,12 @@
 //! TransactWriteItems.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
+use partita_core::Item;
+use partita_core::expression::{
+    AttributeNames, AttributeValues, Condition, ExpressionCache, ExpressionKind,
+};
+use partita_core::json::Received;
 use partita_core::limits::{CLIENT_REQUEST_TOKEN_CHARS_MAX, TRANSACTION_ACTIONS_MAX};
-use partita_core::{Item, Value};
 use partita_store::request::{
     ConditionCheck, DeleteItem, PutItem, TransactAction, TransactWriteItems, UpdateItem,
 };
@@ -45,12 +47,12 @@ struct Action {
 #[serde(rename_all = "PascalCase")]
 struct Write {
     table_name: Option<String>,
-    item: Option<Item>,
-    key: Option<Item>,
+    item: Option<Received<Item>>,
+    key: Option<Received<Item>>,
     update_expression: Option<String>,
     condition_expression: Option<String>,
-    expression_attribute_names: Option<BTreeMap<String, String>>,
-    expression_attribute_values: Option<BTreeMap<String, Value>>,
+    expression_attribute_names: Option<AttributeNames>,
+    expression_attribute_values: Option<AttributeValues>,
     return_values_on_condition_check_failure: Option<String>,
 }
 
@@ -58,15 +60,15 @@ struct Write {
 struct Output {}
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let request = decode(body)?;
+    let request = decode(body, context.cache)?;
     context.store.transact_write_items(request).await?;
     Ok(encode())
 }
 
-fn decode(body: &[u8]) -> Result<TransactWriteItems, Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<TransactWriteItems, Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
-    ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
+    let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     ReturnItemCollectionMetrics::check(&mut constraints, &input.return_item_collection_metrics);
     constraints.required("transactItems", &input.transact_items);
     if let Some(items) = &input.transact_items {
@@ -88,11 +90,10 @@ fn decode(body: &[u8]) -> Result<TransactWriteItems, Refusal> {
         action.check(&mut constraints, index + 1);
     }
     let items = constraints.finish(input.transact_items)?;
+    capacity.refuse()?;
+    let actions = items.into_iter().map(|action| action.decode(cache));
     Ok(TransactWriteItems {
-        actions: items
-            .into_iter()
-            .map(Action::decode)
-            .collect::<Result<_, _>>()?,
+        actions: actions.collect::<Result<_, _>>()?,
         token: input.client_request_token,
     })
 }
@@ -134,27 +135,17 @@ impl Action {
         }
     }
 
-    fn decode(self) -> Result<TransactAction, Refusal> {
-        let count = self
-            .writes()
-            .iter()
-            .filter(|(_, write)| write.is_some())
-            .count();
-        if count > 1 {
+    fn decode(self, cache: &ExpressionCache) -> Result<TransactAction, Refusal> {
+        let writes = self.writes();
+        if writes.iter().filter(|(_, write)| write.is_some()).count() > 1 {
             return Err(Refusal::validation(messages::SEVERAL_ACTIONS));
         }
-        if let Some(write) = self.put {
-            return write.put();
-        }
-        if let Some(write) = self.update {
-            return write.update();
-        }
-        if let Some(write) = self.delete {
-            return write.delete();
-        }
-        match self.condition_check {
-            Some(write) => write.check(),
-            None => Err(Refusal::validation(messages::NO_ACTION)),
+        match (self.put, self.update, self.delete, self.condition_check) {
+            (Some(write), ..) => write.put(cache),
+            (_, Some(write), ..) => write.update(cache),
+            (_, _, Some(write), _) => write.delete(cache),
+            (_, _, _, Some(write)) => write.check(cache),
+            _ => Err(Refusal::validation(messages::NO_ACTION)),
         }
     }
 }
@@ -164,60 +155,80 @@ impl Write {
         parameters::named_table("tableName", self.table_name.as_deref().unwrap_or_default())
     }
 
-    fn placeholders(&mut self) -> Placeholders {
+    fn placeholders(
+        &mut self,
+        expressions: &[(ExpressionKind, &Option<String>)],
+    ) -> Result<Placeholders, Refusal> {
         Placeholders::new(
             self.expression_attribute_names.take(),
             self.expression_attribute_values.take(),
+            expressions,
         )
+    }
+
+    /// The only expression of three of the four.
+    fn condition(&mut self, cache: &ExpressionCache) -> Result<Option<Condition>, Refusal> {
+        let text = self.condition_expression.take();
+        let placeholders = self.placeholders(&[(ExpressionKind::Condition, &text)])?;
+        placeholders.condition(cache, &text)
     }
 
     fn returns_item(&self) -> bool {
         self.return_values_on_condition_check_failure.as_deref() == Some("ALL_OLD")
     }
 
-    fn put(mut self) -> Result<TransactAction, Refusal> {
-        let condition = self
-            .placeholders()
-            .condition(self.condition_expression.as_deref())?;
+    fn put(mut self, cache: &ExpressionCache) -> Result<TransactAction, Refusal> {
         Ok(TransactAction::Put(PutItem {
             table: self.table()?,
-            condition,
+            condition: self.condition(cache)?,
             return_item_on_failure: self.returns_item(),
-            item: self.item.unwrap_or_default(),
+            item: whole(self.item)?,
         }))
     }
 
-    fn update(mut self) -> Result<TransactAction, Refusal> {
-        let placeholders = self.placeholders();
+    fn update(mut self, cache: &ExpressionCache) -> Result<TransactAction, Refusal> {
+        let (update, condition) = (
+            self.update_expression.take(),
+            self.condition_expression.take(),
+        );
+        let placeholders = self.placeholders(&[
+            (ExpressionKind::Update, &update),
+            (ExpressionKind::Condition, &condition),
+        ])?;
+        let (update, condition) = placeholders.update(cache, &update, &condition)?;
         Ok(TransactAction::Update(UpdateItem {
             table: self.table()?,
-            update: placeholders.update(self.update_expression.as_deref())?,
-            condition: placeholders.condition(self.condition_expression.as_deref())?,
+            update,
+            condition,
             return_item_on_failure: self.returns_item(),
-            key: self.key.unwrap_or_default(),
+            key: whole(self.key)?,
         }))
     }
 
-    fn delete(mut self) -> Result<TransactAction, Refusal> {
-        let condition = self
-            .placeholders()
-            .condition(self.condition_expression.as_deref())?;
+    fn delete(mut self, cache: &ExpressionCache) -> Result<TransactAction, Refusal> {
         Ok(TransactAction::Delete(DeleteItem {
             table: self.table()?,
-            condition,
+            condition: self.condition(cache)?,
             return_item_on_failure: self.returns_item(),
-            key: self.key.unwrap_or_default(),
+            key: whole(self.key)?,
         }))
     }
 
-    fn check(mut self) -> Result<TransactAction, Refusal> {
-        let text = self.condition_expression.take().unwrap_or_default();
-        let condition = self.placeholders().condition_text(&text)?;
+    fn check(mut self, cache: &ExpressionCache) -> Result<TransactAction, Refusal> {
         Ok(TransactAction::Check(ConditionCheck {
             table: self.table()?,
-            condition,
+            // It is required; a check of nothing would always hold.
+            condition: self.condition(cache)?.unwrap_or(Condition::All(Vec::new())),
             return_item_on_failure: self.returns_item(),
-            key: self.key.unwrap_or_default(),
+            key: whole(self.key)?,
         }))
     }
+}
+
+/// The item or key, which is required and so is there.
+fn whole(item: Option<Received<Item>>) -> Result<Item, Refusal> {
+    Ok(item
+        .map(Received::into_result)
+        .transpose()?
+        .unwrap_or_default())
 }

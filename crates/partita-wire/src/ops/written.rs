@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use partita_core::Item;
+use partita_core::expression::Projection;
 use serde::Serialize;
 
 use crate::json;
@@ -13,7 +14,14 @@ struct Output {
     attributes: Option<Item>,
 }
 
-/// The attributes that ReturnValues asked for, if there are any.
-pub(super) fn encode(attributes: Option<Item>) -> Bytes {
+/// The attributes that ReturnValues asked for, if there are any; of an update perhaps only the
+/// parts that it wrote to.
+pub(super) fn encode(item: Option<Item>, parts: Option<&Projection>) -> Bytes {
+    let attributes = match parts {
+        Some(parts) => item
+            .map(|item| parts.apply(&item))
+            .filter(|parts| !parts.is_empty()),
+        None => item,
+    };
     json::write(&Output { attributes })
 }
