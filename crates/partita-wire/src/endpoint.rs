@@ -8,7 +8,7 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use partita_core::expression::ExpressionCache;
 use partita_store::{Clock, Entropy, Store};
-use tracing::debug;
+use tracing::{debug, error};
 
 use crate::body;
 use crate::ops::{self, Context};
@@ -19,7 +19,6 @@ const JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0")
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
 const TARGET: &str = "x-amz-target";
-const TARGET_PREFIX: &str = "DynamoDB_20120810.";
 
 /// What a load balancer reads from the service when it asks for its health.
 const HEALTHY: &[u8] = b"healthy: dynamodb.us-east-1.amazonaws.com ";
@@ -59,6 +58,9 @@ impl Endpoint {
         match self.run(head, body).await {
             Ok(answer) => self.response(StatusCode::OK, answer),
             Err(refusal) => {
+                if let Some(cause) = refusal.cause() {
+                    error!(%cause, "the store does not answer as it should");
+                }
                 debug!(fault = ?refusal.fault, message = refusal.message, "refused");
                 self.response(refusal.fault.status(), refusal.to_json())
             }
@@ -69,14 +71,14 @@ impl Endpoint {
     async fn run(&self, head: &Parts, body: Bytes) -> Result<Bytes, Refusal> {
         let now_millis = self.clock.now_millis();
         let verified = sigv4::authenticate(self.credentials.as_ref(), head, &body, now_millis)?;
-        let operation = operation(head)?;
+        let target = target(head)?;
         let body = body::plain(head, body)?;
         let context = Context {
             store: &*self.store,
             cache: &self.cache,
             host: head.headers.get(HOST).and_then(|it| it.to_str().ok()),
         };
-        ops::run(verified, operation, context, &body).await
+        ops::run(verified, target, context, &body).await
     }
 
     fn response(&self, status: StatusCode, body: Bytes) -> Response<Bytes> {
@@ -102,12 +104,14 @@ impl Endpoint {
     }
 }
 
-/// The operation that the request names.
-fn operation(head: &Parts) -> Result<&str, Refusal> {
+/// What the request asks for, as `DynamoDB_20120810.GetItem`.
+fn target(head: &Parts) -> Result<&str, Refusal> {
     head.headers
         .get(TARGET)
         .filter(|_| head.method == Method::POST)
         .and_then(|target| target.to_str().ok())
-        .and_then(|target| target.strip_prefix(TARGET_PREFIX))
         .ok_or_else(|| Refusal::silent(Fault::UnknownOperation))
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,6 +107,12 @@ pub(crate) fn constraint(value: Option<&str>, at: &str, constraint: &str) -> Str
     }
 }
 
+/// The younger of the service's two styles, without the value. It is moving from the one to the
+/// other, parameter by parameter.
+pub(crate) fn constraint_alone(at: &str, constraint: &str) -> String {
+    format!("Value at '{at}' failed to satisfy constraint: {constraint}")
+}
+
 pub(crate) fn validation_errors(failures: &[String]) -> String {
     let plural = if failures.len() == 1 { "" } else { "s" };
     let count = failures.len();

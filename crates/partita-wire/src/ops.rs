@@ -38,26 +38,29 @@ pub(crate) struct Context<'a> {
     pub(crate) host: Option<&'a str>,
 }
 
+/// The version of the API that a target begins with. That of streams has another.
+const DYNAMODB: &str = "DynamoDB_20120810";
+
 /// Runs the operation of a request that may be carried out.
 pub(crate) async fn run(
     _: Verified,
-    operation: &str,
+    target: &str,
     context: Context<'_>,
     body: &[u8],
 ) -> Result<Bytes, Refusal> {
-    match operation {
-        "BatchGetItem" => batch_get_item::run(context, body).await,
-        "CreateTable" => create_table::run(context, body).await,
-        "DeleteItem" => delete_item::run(context, body).await,
-        "DescribeEndpoints" => describe_endpoints::run(context.host, body),
-        "DescribeLimits" => describe_limits::run(body),
-        "DescribeTable" => describe_table::run(context, body).await,
-        "GetItem" => get_item::run(context, body).await,
-        "PutItem" => put_item::run(context, body).await,
-        "Query" => query::run(context, body).await,
-        "Scan" => scan::run(context, body).await,
-        "TransactWriteItems" => transact_write_items::run(context, body).await,
-        "UpdateItem" => update_item::run(context, body).await,
+    match target.split_once('.').unwrap_or_default() {
+        (DYNAMODB, "BatchGetItem") => batch_get_item::run(context, body).await,
+        (DYNAMODB, "CreateTable") => create_table::run(context, body).await,
+        (DYNAMODB, "DeleteItem") => delete_item::run(context, body).await,
+        (DYNAMODB, "DescribeEndpoints") => describe_endpoints::run(context.host, body),
+        (DYNAMODB, "DescribeLimits") => describe_limits::run(body),
+        (DYNAMODB, "DescribeTable") => describe_table::run(context, body).await,
+        (DYNAMODB, "GetItem") => get_item::run(context, body).await,
+        (DYNAMODB, "PutItem") => put_item::run(context, body).await,
+        (DYNAMODB, "Query") => query::run(context, body).await,
+        (DYNAMODB, "Scan") => scan::run(context, body).await,
+        (DYNAMODB, "TransactWriteItems") => transact_write_items::run(context, body).await,
+        (DYNAMODB, "UpdateItem") => update_item::run(context, body).await,
         _ => Err(Refusal::silent(Fault::UnknownOperation)),
     }
 }

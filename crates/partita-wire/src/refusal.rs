@@ -27,6 +27,8 @@ enum Detail {
     Item(Box<Item>),
     /// Why each action of a transaction was, or was not, in the way.
     Reasons(Vec<CancellationReason>),
+    /// What happened inside: for the log, not for the client.
+    Cause(Box<StoreError>),
 }
 
 /// The errors of DynamoDB that can occur here.
@@ -120,6 +122,14 @@ impl Refusal {
         Refusal::new(Fault::Validation, message)
     }
 
+    /// What the operator should know of an error that is not the client's.
+    pub(crate) fn cause(&self) -> Option<&StoreError> {
+        match &self.detail {
+            Detail::Cause(error) => Some(error),
+            _ => None,
+        }
+    }
+
     fn with(mut self, detail: Detail) -> Self {
         self.detail = detail;
         self
@@ -133,7 +143,7 @@ impl Refusal {
             false => (self.message.as_deref(), None),
         };
         let (item, reasons) = match &self.detail {
-            Detail::None => (None, None),
+            Detail::None | Detail::Cause(_) => (None, None),
             Detail::Item(item) => (Some(&**item), None),
             Detail::Reasons(reasons) => (None, Some(reasons.iter().map(Reason::from).collect())),
         };
@@ -243,9 +253,10 @@ impl From<StoreError> for Refusal {
             StoreError::Throttled => {
                 Refusal::new(Fault::ProvisionedThroughputExceeded, messages::THROTTLED)
             }
-            // What happened inside is for the log. The service's contract for this error is that
-            // a write was carried out or not, which is just what `OutcomeUnknown` says.
-            _ => Refusal::new(Fault::InternalServerError, messages::INTERNAL),
+            // The service's contract for this error is that a write was carried out or not, which
+            // is just what `OutcomeUnknown` says.
+            error => Refusal::new(Fault::InternalServerError, messages::INTERNAL)
+                .with(Detail::Cause(Box::new(error))),
         }
     }
 }

@@ -142,9 +142,12 @@ impl Keys {
 fn check_keys(constraints: &mut Constraints, name: &str, table: &Keys) {
     let at = format!("requestItems.{name}.member.keys");
     constraints.required(&at, &table.keys);
-    if let Some(keys) = &table.keys {
-        let shown = || if keys.is_empty() { "[]" } else { "[...]" }.to_owned();
-        constraints.length(&at, keys.len(), 1..=BATCH_GET_KEYS_MAX, shown);
+    let Some(keys) = &table.keys else { return };
+    constraints.length(&at, keys.len(), 1..=usize::MAX, || "[]".to_owned());
+    if keys.len() > BATCH_GET_KEYS_MAX {
+        let at = format!("RequestItems.{name}.member.Keys");
+        let constraint = messages::length_at_most(BATCH_GET_KEYS_MAX);
+        constraints.fail(messages::constraint_alone(&at, &constraint));
     }
 }
 

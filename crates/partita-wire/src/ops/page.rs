@@ -61,9 +61,17 @@ impl Shown {
     }
 }
 
-/// How many items a page reads at most.
-pub(super) fn limit(constraints: &mut Constraints, limit: Option<i64>) -> Option<usize> {
+/// How many items a page reads at most, for a scan.
+pub(super) fn limit_of_scan(constraints: &mut Constraints, limit: Option<i64>) -> Option<usize> {
     constraints.at_least("limit", limit, 1);
+    limit.and_then(|limit| usize::try_from(limit).ok())
+}
+
+/// How many items a page reads at most, for a query, of which the service speaks otherwise.
+pub(super) fn limit_of_query(constraints: &mut Constraints, limit: Option<i64>) -> Option<usize> {
+    if limit.is_some_and(|limit| limit < 1) {
+        constraints.fail(messages::constraint_alone("Limit", &messages::at_least(1)));
+    }
     limit.and_then(|limit| usize::try_from(limit).ok())
 }
 

@@ -49,7 +49,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Shown), Refusa
     let mut constraints = Constraints::default();
     let select = constraints.choice("select", &input.select);
     let table = parameters::table(&mut constraints, &input.table_name)?;
-    let limit = page::limit(&mut constraints, input.limit);
+    let limit = page::limit_of_query(&mut constraints, input.limit);
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = constraints.finish(table)?;
     input.refuse()?;

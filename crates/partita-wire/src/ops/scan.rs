@@ -50,7 +50,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Shown), Refusal
     let select = constraints.choice("select", &input.select);
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = parameters::table(&mut constraints, &input.table_name)?;
-    let limit = page::limit(&mut constraints, input.limit);
+    let limit = page::limit_of_scan(&mut constraints, input.limit);
     let table = constraints.finish(table)?;
     input.refuse()?;
     capacity.refuse()?;

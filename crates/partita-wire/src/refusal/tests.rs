@@ -62,6 +62,7 @@ fn what_happens_inside_is_not_told() {
     ] {
         let refusal = Refusal::from(error);
         assert_eq!(refusal.fault.status(), 500);
+        assert!(refusal.cause().is_some(), "the log needs it");
         assert!(!refusal.to_json().windows(6).any(|bytes| bytes == b"secret"));
     }
 }

@@ -4,6 +4,7 @@
 
 mod case;
 mod corpus;
+mod hostile;
 mod local;
 mod sdk;
 mod server;
