@@ -1,54 +1,60 @@
-//! DynamoDB's expressions: conditions, key conditions and updates.
+//! DynamoDB's expressions: conditions, key conditions, updates and projections.
 //!
 //! One grammar serves two dialects, told apart by [`Bindings`]: in requests values and awkward
 //! names come in as placeholders (`#n = :v`); in designs they are written out
 //! (`status <> 'DRAFT'`). Both give the same trees, in which only names and values are left.
 //! Programs may also build a tree by hand; [`Renderer`] turns it back into a request's text.
 //!
+//! A text is read in two steps. Its syntax depends on nothing but the text, so it is parsed once
+//! and kept ([`ExpressionCache`]); binding then puts in the names and values of one request
+//! ([`RequestExpressions`]).
+//!
 //! | module | what it holds |
 //! |---|---|
-//! | `token`, `parser` | text to tokens, and what every grammar needs of them |
-//! | `path` | [`Path`]: where a value stands inside an item |
+//! | `token`, `parser`, `syntax` | text to tokens to trees with placeholders |
+//! | `bindings` | [`Bindings`]: the two dialects |
+//! | `cache` | [`ExpressionCache`]: syntax trees by their text |
+//! | `bind` | names and values put into them, with DynamoDB's checks |
+//! | `request` | [`RequestExpressions`]: all expressions of one request |
+//! | `messages`, `reserved`, `java_order` | DynamoDB's words, and how it lists things |
+//! | `path`, `path_tree` | [`Path`]: where a value stands inside an item; paths that touch |
 //! | `condition` | [`Condition`] and its evaluation over a [`Scope`] |
 //! | `check` | what is wrong with a condition, whatever item it meets |
 //! | `key_condition` | [`KeyCondition`]: what a query asks of the keys |
 //! | `update` | [`Update`] and its application to an item |
+//! | `projection` | [`Projection`]: parts of an item |
 //! | `render` | trees back to text with placeholders |
 
+mod bind;
+mod bindings;
+mod cache;
 mod check;
 mod condition;
+mod java_order;
 mod key_condition;
+mod messages;
 mod parser;
 mod path;
+mod path_tree;
 mod projection;
 mod render;
+mod request;
+mod reserved;
+mod syntax;
 mod token;
 mod update;
 
-use std::collections::BTreeMap;
-
+pub use bindings::Bindings;
+pub use cache::ExpressionCache;
 pub use condition::{Comparator, Condition, Found, Operand, Scope, Truth};
 pub use key_condition::{KeyCondition, KeyRange};
 pub use path::{Path, Span, Step};
 pub use projection::Projection;
 pub use render::Renderer;
+pub use request::{
+    AttributeNames, AttributeValues, ExpressionKind, PendingKeyCondition, RequestExpressions,
+};
 pub use update::{SetOperand, SetValue, Update, UpdateError};
-
-use crate::Value;
-
-/// Where the names and values of an expression's text come from.
-#[derive(Clone, Copy, Debug)]
-pub enum Bindings<'a> {
-    /// A design: literals stand in the text.
-    Literals,
-    /// A request: `#name` and `:value` are looked up.
-    Placeholders {
-        /// The request's ExpressionAttributeNames.
-        names: &'a BTreeMap<String, String>,
-        /// The request's ExpressionAttributeValues.
-        values: &'a BTreeMap<String, Value>,
-    },
-}
 
 /// What is wrong with an expression's text, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,6 +67,10 @@ pub struct ExpressionError {
 }
 
 impl ExpressionError {
+    fn fault(fault: messages::Fault, span: Span) -> Self {
+        ExpressionError::new(fault.to_string(), span)
+    }
+
     pub(crate) fn new(message: impl Into<String>, span: Span) -> Self {
         ExpressionError {
             message: message.into(),

@@ -12,6 +12,8 @@ pub const NESTING_MAX: usize = 32;
 pub const ATTRIBUTE_NAME_BYTES_MAX: usize = 65_535;
 /// Bytes of one expression.
 pub const EXPRESSION_BYTES_MAX: usize = 4_096;
+/// Bytes of a placeholder, its `#` or `:` included.
+pub const EXPRESSION_PLACEHOLDER_BYTES_MAX: usize = 255;
 /// Operators and functions of one expression.
 pub const EXPRESSION_OPERATORS_MAX: usize = 300;
 /// Operands on the right of `IN`.

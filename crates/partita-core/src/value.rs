@@ -139,6 +139,21 @@ impl Value {
         }
     }
 
+    /// What the function `size` gives: bytes, or how many members there are. Numbers, booleans
+    /// and nulls have no size.
+    pub fn size(&self) -> Option<usize> {
+        Some(match self {
+            Value::S(text) => text.len(),
+            Value::B(bytes) => bytes.len(),
+            Value::L(list) => list.len(),
+            Value::M(map) => map.len(),
+            Value::Ss(set) => set.len(),
+            Value::Ns(set) => set.len(),
+            Value::Bs(set) => set.len(),
+            Value::N(_) | Value::Bool(_) | Value::Null => return None,
+        })
+    }
+
     /// How many levels of lists and maps this value has; a scalar has none.
     pub fn depth(&self) -> usize {
         match self {

@@ -187,7 +187,8 @@ fn returned(action: &TransactAction, returns: ReturnValues, placed: &PlacedChang
     match (returns, action) {
         (ReturnValues::UpdatedOld | ReturnValues::UpdatedNew, TransactAction::Update(update)) => {
             let paths = update.update.paths().cloned().collect();
-            Some(Projection { paths }.apply(item)).filter(|parts| !parts.is_empty())
+            let parts = Projection::new(paths).expect("an update's paths were held against each other");
+            Some(parts.apply(item)).filter(|parts| !parts.is_empty())
         }
         _ => Some(item.clone()),
     }

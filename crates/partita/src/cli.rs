@@ -8,6 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use partita_design::template::part_text;
 use tracing_subscriber::EnvFilter;
 
+use crate::bench::Workload;
+
 /// Where data is kept unless another directory is named.
 pub(crate) const DATA_DEFAULT: &str = "partita-data";
 
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     Keys(KeysFlags),
     /// Print a bearer token for a user of a design
     Token(TokenFlags),
+    /// Measure a DynamoDB endpoint, alone or side by side with others
+    Bench(BenchFlags),
 }
 
 #[derive(Debug, Args)]
@@ -158,6 +162,50 @@ pub(crate) struct TokenFlags {
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchFlags {
+    /// The endpoint to measure; without one, a server is started for it
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+
+    /// Further endpoints, measured in turn with the first; ratios are the first's to theirs
+    #[arg(long, value_name = "URL", num_args = 1..)]
+    pub(crate) compare: Vec<String>,
+
+    /// What to measure; everything if none is named
+    #[arg(long = "workload", value_enum)]
+    workloads: Vec<Workload>,
+
+    /// Connections, each with one request at a time
+    #[arg(long, default_value_t = 16)]
+    pub(crate) connections: usize,
+
+    /// Seconds of one run
+    #[arg(long, default_value_t = 20)]
+    pub(crate) seconds: u64,
+
+    /// Runs of every workload on every endpoint; the figures are their medians
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: u32,
+
+    /// Items in the table before the first run
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) items: u64,
+
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl BenchFlags {
+    pub(crate) fn workloads(&self) -> Vec<Workload> {
+        match self.workloads.is_empty() {
+            true => Workload::value_variants().to_vec(),
+            false => self.workloads.clone(),
+        }
+    }
 }
 
 impl Cli {

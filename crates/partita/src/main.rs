@@ -8,7 +8,9 @@
 //! | `serve` | the server: store, designs, listener, signals |
 //! | `inspect` | `check` and `keys` |
 //! | `token` | `token` |
+//! | `bench` | `bench` |
 
+mod bench;
 mod cli;
 mod inspect;
 mod secret_file;
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         Command::Check(flags) => inspect::check(&flags),
         Command::Keys(flags) => inspect::keys(&flags),
         Command::Token(flags) => token::run(&flags),
+        Command::Bench(flags) => bench::run(&flags),
     };
     match result {
         Ok(code) => code,

@@ -4,6 +4,7 @@
 //! that merely failed would look like somebody else's doing.
 
 use super::condition::{Comparator, Condition, Operand};
+use super::messages::Fault;
 use super::{ExpressionError, Span};
 use crate::{Type, Value};
 
@@ -43,7 +44,7 @@ impl Condition {
 /// The first operand may not stand among the others. Values and sizes may: DynamoDB looks at
 /// paths only.
 fn distinct<'a>(
-    operator: &str,
+    operator: &'static str,
     first: &Operand,
     others: impl IntoIterator<Item = &'a Operand>,
 ) -> Result<(), ExpressionError> {
@@ -53,16 +54,14 @@ fn distinct<'a>(
     if others.into_iter().all(|other| other != first) {
         return Ok(());
     }
-    Err(ExpressionError::new(
-        format!(
-            "The first operand must be distinct from the remaining operands for this operator or function; operator: {operator}, first operand: [{path}]"
-        ),
-        path.span,
-    ))
+    let span = path.span;
+    let path = path.clone();
+    let fault = Fault::SameOperands { operator, path };
+    Err(ExpressionError::fault(fault, span))
 }
 
 fn takes<const N: usize>(
-    operator: &str,
+    operator: &'static str,
     types: &[Type],
     operands: [&Operand; N],
 ) -> Result<(), ExpressionError> {
@@ -70,12 +69,8 @@ fn takes<const N: usize>(
         if let Some((kind, span)) = type_of(operand)
             && !types.contains(&kind)
         {
-            return Err(ExpressionError::new(
-                format!(
-                    "Incorrect operand type for operator or function; operator or function: {operator}, operand type: {kind}"
-                ),
-                span,
-            ));
+            let fault = Fault::OperandType { operator, kind };
+            return Err(ExpressionError::fault(fault, span));
         }
     }
     Ok(())
@@ -99,8 +94,9 @@ fn ascending(low: &Operand, high: &Operand) -> Result<(), ExpressionError> {
         (Value::N(low), Value::N(high)) => low <= high,
         (Value::B(low), Value::B(high)) => low <= high,
         _ => {
-            return Err(ExpressionError::new(
-                "The BETWEEN operator requires same data type for lower and upper bounds",
+            let (low, high) = (low.clone(), high.clone());
+            return Err(ExpressionError::fault(
+                Fault::BoundTypes { low, high },
                 *span,
             ));
         }
@@ -108,8 +104,9 @@ fn ascending(low: &Operand, high: &Operand) -> Result<(), ExpressionError> {
     if in_order {
         return Ok(());
     }
-    Err(ExpressionError::new(
-        "The BETWEEN operator requires upper bound to be greater than or equal to lower bound",
+    let (low, high) = (low.clone(), high.clone());
+    Err(ExpressionError::fault(
+        Fault::BoundOrder { low, high },
         *span,
     ))
 }

@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::parser::{Parsed, Parser};
-use super::token::Token;
-use super::{Bindings, ExpressionError, Path, Span};
-use crate::limits::IN_OPERANDS_MAX;
+use super::parser::Parsed;
+use super::{Bindings, Path, Span};
 use crate::{Map, Number, Type, Value};
 
 /// A condition over one item.
@@ -54,7 +52,7 @@ pub enum Comparator {
 }
 
 impl Comparator {
-    const SYMBOLS: [(&'static str, Comparator); 6] = [
+    pub(super) const SYMBOLS: [(&'static str, Comparator); 6] = [
         ("=", Comparator::Equal),
         ("<>", Comparator::NotEqual),
         ("<", Comparator::Less),
@@ -66,6 +64,17 @@ impl Comparator {
     /// The comparator as it is written.
     pub fn symbol(self) -> &'static str {
         Self::SYMBOLS[self as usize].0
+    }
+
+    /// The comparator that holds with the sides exchanged.
+    pub(super) fn mirrored(self) -> Comparator {
+        match self {
+            Comparator::Less => Comparator::Greater,
+            Comparator::LessOrEqual => Comparator::GreaterOrEqual,
+            Comparator::Greater => Comparator::Less,
+            Comparator::GreaterOrEqual => Comparator::LessOrEqual,
+            Comparator::Equal | Comparator::NotEqual => self,
+        }
     }
 
     fn accepts(self, order: Ordering) -> bool {
@@ -130,7 +139,7 @@ pub type Truth = Option<bool>;
 impl Condition {
     /// Reads a condition.
     pub fn parse(text: &str, bindings: &Bindings<'_>) -> Parsed<Condition> {
-        Parser::new(text, bindings)?.finish(either)
+        bindings.condition(text)
     }
 
     /// `path = value`.
@@ -276,24 +285,11 @@ fn resolve<'a>(operand: &'a Operand, scope: &'a impl Scope) -> Option<Option<Cow
         Operand::Value(value, _) => Some(Some(Cow::Borrowed(value))),
         Operand::Size(path) => Some(
             known(path, scope)?
-                .and_then(|value| size_of(&value))
+                .and_then(|value| value.size())
+                .map(|size| Value::N(Number::from(size as u64)))
                 .map(Cow::Owned),
         ),
     }
-}
-
-fn size_of(value: &Value) -> Option<Value> {
-    let size = match value {
-        Value::S(text) => text.len(),
-        Value::B(bytes) => bytes.len(),
-        Value::L(list) => list.len(),
-        Value::M(map) => map.len(),
-        Value::Ss(set) => set.len(),
-        Value::Ns(set) => set.len(),
-        Value::Bs(set) => set.len(),
-        Value::N(_) | Value::Bool(_) | Value::Null => return None,
-    };
-    Some(Value::N(Number::from(size as u64)))
 }
 
 /// A missing side makes every comparison false but `<>`, which DynamoDB takes as true; so it
@@ -342,147 +338,4 @@ fn contains(value: Option<&Value>, part: Option<&Value>) -> bool {
         (Some(Value::Bs(set)), Some(Value::B(part))) => set.contains(part),
         _ => false,
     }
-}
-
-fn either(parser: &mut Parser<'_>) -> Parsed<Condition> {
-    let first = both(parser)?;
-    let mut parts = vec![first];
-    while parser.take_keyword("OR") {
-        parser.operator()?;
-        parts.push(both(parser)?);
-    }
-    Ok(single_or(parts, Condition::Any))
-}
-
-fn both(parser: &mut Parser<'_>) -> Parsed<Condition> {
-    let first = negated(parser)?;
-    let mut parts = vec![first];
-    while parser.take_keyword("AND") {
-        parser.operator()?;
-        parts.push(negated(parser)?);
-    }
-    Ok(single_or(parts, Condition::All))
-}
-
-fn single_or(mut parts: Vec<Condition>, many: fn(Vec<Condition>) -> Condition) -> Condition {
-    match parts.len() {
-        1 => parts.remove(0),
-        _ => many(parts),
-    }
-}
-
-fn negated(parser: &mut Parser<'_>) -> Parsed<Condition> {
-    if parser.take_keyword("NOT") {
-        parser.operator()?;
-        return parser.nested(|parser| Ok(Condition::Not(Box::new(negated(parser)?))));
-    }
-    if parser.take("(") {
-        return parser.nested(|parser| {
-            let inner = either(parser)?;
-            parser.expect(")")?;
-            Ok(inner)
-        });
-    }
-    simple(parser)
-}
-
-fn simple(parser: &mut Parser<'_>) -> Parsed<Condition> {
-    if matches!(parser.peek(), Some(Token::Word(word)) if word != "size")
-        && let Some((function, span)) = parser.take_function()
-    {
-        parser.operator()?;
-        let condition = call(parser, &function, span)?;
-        parser.expect(")")?;
-        return Ok(condition);
-    }
-    let left = operand(parser)?;
-    parser.operator()?;
-    if parser.take_keyword("BETWEEN") {
-        let low = operand(parser)?;
-        parser.expect_keyword("AND")?;
-        return Ok(Condition::Between(left, low, operand(parser)?));
-    }
-    if parser.take_keyword("IN") {
-        return Ok(Condition::In(left, list(parser)?));
-    }
-    let comparator = comparator(parser)?;
-    Ok(Condition::Compare(left, comparator, operand(parser)?))
-}
-
-fn call(parser: &mut Parser<'_>, function: &str, span: Span) -> Parsed<Condition> {
-    let pair = |parser: &mut Parser<'_>| {
-        let first = operand(parser)?;
-        parser.expect(",")?;
-        Ok((first, operand(parser)?))
-    };
-    match function {
-        "attribute_exists" => parser.path().map(Condition::Exists),
-        "attribute_not_exists" => parser.path().map(Condition::NotExists),
-        "attribute_type" => {
-            let path = parser.path()?;
-            parser.expect(",")?;
-            let here = parser.here();
-            let letters = parser.take_value()?;
-            let kind = letters
-                .as_ref()
-                .and_then(|(value, _)| Type::from_letters(value.as_str()?));
-            let kind = kind.ok_or_else(|| {
-                ExpressionError::new(
-                    "`attribute_type` takes a type such as `'S'` as its second operand",
-                    here,
-                )
-            })?;
-            Ok(Condition::HasType(path, kind))
-        }
-        "begins_with" => pair(parser).map(|(value, prefix)| Condition::BeginsWith(value, prefix)),
-        "contains" => pair(parser).map(|(value, part)| Condition::Contains(value, part)),
-        _ => Err(ExpressionError::new(
-            format!(
-                "there is no function `{function}`; conditions know attribute_exists, attribute_not_exists, attribute_type, begins_with, contains and size"
-            ),
-            span,
-        )),
-    }
-}
-
-fn list(parser: &mut Parser<'_>) -> Parsed<Vec<Operand>> {
-    let span = parser.here();
-    parser.expect("(")?;
-    let mut operands = vec![operand(parser)?];
-    while parser.take(",") {
-        operands.push(operand(parser)?);
-    }
-    parser.expect(")")?;
-    if operands.len() > IN_OPERANDS_MAX {
-        return Err(ExpressionError::new(
-            format!("IN takes at most {IN_OPERANDS_MAX} operands"),
-            span,
-        ));
-    }
-    Ok(operands)
-}
-
-fn comparator(parser: &mut Parser<'_>) -> Parsed<Comparator> {
-    let found = Comparator::SYMBOLS
-        .iter()
-        .find(|(symbol, _)| parser.take(symbol));
-    match found {
-        Some((_, comparator)) => Ok(*comparator),
-        None => Err(parser.unexpected("a comparison such as `=` or `<`")),
-    }
-}
-
-pub(super) fn operand(parser: &mut Parser<'_>) -> Parsed<Operand> {
-    if let Some((value, span)) = parser.take_value()? {
-        return Ok(Operand::Value(value, span));
-    }
-    if matches!(parser.peek(), Some(Token::Word(word)) if word == "size")
-        && parser.take_function().is_some()
-    {
-        parser.operator()?;
-        let path = parser.path()?;
-        parser.expect(")")?;
-        return Ok(Operand::Size(path));
-    }
-    parser.path().map(Operand::Path)
 }

@@ -1,105 +1,183 @@
-//! What every grammar needs of the tokens: looking ahead, names, values and paths.
+//! What every grammar needs of the tokens: looking ahead, names, paths and operands.
+//!
+//! | module | what it reads |
+//! |---|---|
+//! | `condition` | conditions, filters and key conditions |
+//! | `update` | SET, REMOVE, ADD and DELETE |
+//!
+//! DynamoDB reports the first of these that applies: a token that fits nowhere, redundant
+//! parentheses, the leftmost mistake that the text alone shows ([`Parser::blame`]), too many
+//! operators. All four are known when the grammar is through, so they are found here.
 
-use super::token::{Token, tokens};
-use super::{Bindings, ExpressionError, Path, Span, Step};
+mod condition;
+mod update;
+
+use super::messages::Fault;
+use super::reserved::is_reserved;
+use super::syntax::{Call, Function, RawName, RawPath, RawStep, Term};
+use super::token::{Dialect, Kind, Token, tokens};
+use super::{ExpressionError, Span};
 use crate::Value;
-use crate::limits::EXPRESSION_OPERATORS_MAX;
+use crate::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX};
 
-/// Parentheses and NOTs inside one another. Far beyond what anybody writes, far below what the
-/// stack holds.
-const DEPTH_MAX: usize = 64;
+pub(super) use condition::condition;
+pub(super) use update::update;
 
-/// A position in an expression's tokens.
-pub(super) struct Parser<'a> {
-    tokens: Vec<(Token, Span)>,
-    at: usize,
-    end: usize,
-    bindings: Bindings<'a>,
-    depth: usize,
-    operators: usize,
-}
+/// Calls inside one another. No function makes sense of so many, and the stack holds them.
+const CALL_DEPTH_MAX: usize = 256;
+/// Parentheses and NOTs inside one another in a design. Far beyond what anybody writes.
+const DESIGN_DEPTH_MAX: usize = 64;
+/// The largest position in a list.
+const INDEX_MAX: usize = i32::MAX as usize;
+/// Words that the grammar of requests keeps to itself, wherever they stand.
+const KEYWORDS: [&str; 9] = [
+    "AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE",
+];
 
 pub(super) type Parsed<T> = Result<T, ExpressionError>;
 
+/// A position in an expression's tokens.
+pub(super) struct Parser<'a> {
+    text: &'a str,
+    dialect: Dialect,
+    tokens: Vec<Token<'a>>,
+    at: usize,
+    calls_open: usize,
+    operators: usize,
+    has_redundant_parentheses: bool,
+    /// The leftmost mistake so far.
+    blamed: Option<(Fault, Span)>,
+    /// A section of an update that comes twice; told only where nothing is blamed.
+    repeated: Option<(Fault, Span)>,
+}
+
+/// The paths of a projection.
+pub(super) fn projection(parser: &mut Parser<'_>) -> Parsed<Vec<RawPath>> {
+    parser.list(Parser::path)
+}
+
+/// What to say to the author of a design, who wrote no request.
+fn in_a_design(fault: &Fault) -> String {
+    match fault {
+        Fault::UnknownFunction { name } | Fault::ForeignFunction { name, .. } => format!(
+            "there is no function `{name}` here; conditions know attribute_exists, attribute_not_exists, attribute_type, begins_with, contains and size, updates know if_not_exists and list_append"
+        ),
+        Fault::TooManyOperators { .. } => {
+            format!("an expression has at most {EXPRESSION_OPERATORS_MAX} operators")
+        }
+        other => other.to_string(),
+    }
+}
+
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &str, bindings: &Bindings<'a>) -> Parsed<Self> {
-        Ok(Parser {
-            tokens: tokens(text)?,
+    pub(super) fn new(text: &'a str, dialect: Dialect) -> Self {
+        Parser {
+            text,
+            dialect,
+            tokens: tokens(text, dialect),
             at: 0,
-            end: text.len(),
-            bindings: *bindings,
-            depth: 0,
+            calls_open: 0,
             operators: 0,
-        })
+            has_redundant_parentheses: false,
+            blamed: None,
+            repeated: None,
+        }
     }
 
     /// Runs a whole grammar; text left over is a mistake.
     pub(super) fn finish<T>(mut self, grammar: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        let whole = Span::new(0, self.text.len());
+        // Requests are measured before they come here, because their messages differ by kind.
+        if self.dialect == Dialect::Literals && self.text.len() > EXPRESSION_BYTES_MAX {
+            let message = format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes");
+            return Err(ExpressionError::new(message, whole));
+        }
         let tree = grammar(&mut self)?;
-        match self.peek() {
+        if self.peek().kind != Kind::End {
+            return Err(self.unexpected("the end"));
+        }
+        if self.has_redundant_parentheses && self.dialect == Dialect::Request {
+            return Err(ExpressionError::fault(Fault::RedundantParentheses, whole));
+        }
+        // DynamoDB stops counting where it stops reading.
+        let count = EXPRESSION_OPERATORS_MAX + 1;
+        let too_many =
+            (self.operators >= count).then_some((Fault::TooManyOperators { count }, whole));
+        match self.blamed.or(self.repeated).or(too_many) {
             None => Ok(tree),
-            Some(_) => Err(self.unexpected("the end")),
+            Some((fault, span)) if self.dialect == Dialect::Literals => {
+                Err(ExpressionError::new(in_a_design(&fault), span))
+            }
+            Some((fault, span)) => Err(ExpressionError::fault(fault, span)),
         }
-    }
-
-    /// Goes one level deeper while `grammar` runs.
-    pub(super) fn nested<T>(&mut self, grammar: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth == DEPTH_MAX {
-            return Err(ExpressionError::new(
-                format!("an expression nests at most {DEPTH_MAX} levels"),
-                self.here(),
-            ));
-        }
-        self.depth += 1;
-        let tree = grammar(self);
-        self.depth -= 1;
-        tree
     }
 
     /// Counts an operator or a function.
-    pub(super) fn operator(&mut self) -> Parsed<()> {
+    fn operator(&mut self) {
         self.operators += 1;
-        if self.operators > EXPRESSION_OPERATORS_MAX {
-            return Err(ExpressionError::new(
-                format!("an expression has at most {EXPRESSION_OPERATORS_MAX} operators"),
-                self.here(),
-            ));
-        }
-        Ok(())
     }
 
-    pub(super) fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.at).map(|(token, _)| token)
-    }
-
-    fn peek_second(&self) -> Option<&Token> {
-        self.tokens.get(self.at + 1).map(|(token, _)| token)
-    }
-
-    /// The place of the next token, or of the end.
-    pub(super) fn here(&self) -> Span {
-        match self.tokens.get(self.at) {
-            Some((_, span)) => *span,
-            None => Span::new(self.end, self.end),
+    /// Remembers a mistake that the text alone shows, unless one further left is known.
+    fn blame(&mut self, span: Span, fault: Fault) {
+        if self
+            .blamed
+            .as_ref()
+            .is_none_or(|(_, known)| span.start < known.start)
+        {
+            self.blamed = Some((fault, span));
         }
     }
 
-    pub(super) fn unexpected(&self, expected: &str) -> ExpressionError {
-        let found = match self.peek() {
-            Some(token) => format!("found {}", token.describe()),
-            None => "the expression ends here".to_owned(),
+    fn peek(&self) -> Token<'a> {
+        self.peek_at(self.at)
+    }
+
+    fn peek_at(&self, at: usize) -> Token<'a> {
+        let end = self.text.len();
+        self.tokens.get(at).copied().unwrap_or(Token {
+            kind: Kind::End,
+            text: "<EOF>",
+            span: Span::new(end, end),
+        })
+    }
+
+    /// The next token does not fit.
+    fn unexpected(&self, expected: &str) -> ExpressionError {
+        let token = self.peek();
+        let message = match (self.dialect, token.kind) {
+            (Dialect::Request, _) => Fault::Syntax {
+                token: token.text.to_owned(),
+                near: self.near().to_owned(),
+            }
+            .to_string(),
+            (_, Kind::End) => format!("expected {expected}, the expression ends here"),
+            (_, Kind::Unknown) => format!("`{}` has no meaning in an expression", token.text),
+            (_, Kind::UnclosedText) => "this text has no closing `'`".to_owned(),
+            _ => format!("expected {expected}, found `{}`", token.text),
         };
-        ExpressionError::new(format!("expected {expected}, {found}"), self.here())
+        ExpressionError::new(message, token.span)
+    }
+
+    /// The text from the token before the next one to the token after it.
+    fn near(&self) -> &'a str {
+        let before = self.at.checked_sub(1).map(|at| self.tokens[at].span.start);
+        let after = self.tokens.get(self.at + 1).map(|token| token.span.end);
+        &self.text[before.unwrap_or(0)..after.unwrap_or(self.text.len())]
+    }
+
+    fn is_next(&self, symbol: &str) -> bool {
+        let token = self.peek();
+        token.kind == Kind::Symbol && token.text == symbol
     }
 
     /// Takes the symbol if it comes next.
-    pub(super) fn take(&mut self, symbol: &str) -> bool {
-        let is_next = matches!(self.peek(), Some(Token::Symbol(next)) if *next == symbol);
+    fn take(&mut self, symbol: &str) -> bool {
+        let is_next = self.is_next(symbol);
         self.at += usize::from(is_next);
         is_next
     }
 
-    pub(super) fn expect(&mut self, symbol: &str) -> Parsed<()> {
+    fn expect(&mut self, symbol: &str) -> Parsed<()> {
         if self.take(symbol) {
             return Ok(());
         }
@@ -107,127 +185,203 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the keyword, in any case, if it comes next.
-    pub(super) fn take_keyword(&mut self, keyword: &str) -> bool {
-        let is_next =
-            matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case(keyword));
+    fn take_keyword(&mut self, keyword: &str) -> bool {
+        let token = self.peek();
+        let is_next = token.kind == Kind::Word && token.text.eq_ignore_ascii_case(keyword);
         self.at += usize::from(is_next);
         is_next
     }
 
-    pub(super) fn expect_keyword(&mut self, keyword: &str) -> Parsed<()> {
+    fn expect_keyword(&mut self, keyword: &str) -> Parsed<()> {
         if self.take_keyword(keyword) {
             return Ok(());
         }
         Err(self.unexpected(&format!("`{keyword}`")))
     }
 
-    /// Takes the name of a function if a call comes next. Function names are case-sensitive.
-    pub(super) fn take_function(&mut self) -> Option<(String, Span)> {
-        let (Some(Token::Word(word)), Some(Token::Symbol("("))) = (self.peek(), self.peek_second())
-        else {
-            return None;
-        };
-        let function = (word.clone(), self.here());
-        self.at += 2;
-        Some(function)
+    /// One or more, with commas between.
+    fn list<T>(&mut self, element: impl Fn(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut elements = vec![element(self)?];
+        while self.take(",") {
+            elements.push(element(self)?);
+        }
+        Ok(elements)
     }
 
-    /// Takes a value: a placeholder in a request, a literal in a design.
-    pub(super) fn take_value(&mut self) -> Parsed<Option<(Value, Span)>> {
-        let span = self.here();
-        let value = match (self.peek(), &self.bindings) {
-            (Some(Token::Value(name)), Bindings::Placeholders { values, .. }) => {
-                let Some(value) = values.get(name) else {
-                    return Err(ExpressionError::new(
-                        format!(
-                            "An expression attribute value used in expression is not defined; attribute value: {name}"
-                        ),
-                        span,
-                    ));
-                };
-                value.clone()
+    /// An operand, perhaps in parentheses.
+    fn operand(&mut self) -> Parsed<Term> {
+        let mut open = 0;
+        while self.take("(") {
+            open += 1;
+        }
+        let term = self.term()?;
+        for _ in 0..open {
+            self.expect(")")?;
+        }
+        self.has_redundant_parentheses |= open > 1;
+        Ok(term)
+    }
+
+    /// A value, a call or a path.
+    fn term(&mut self) -> Parsed<Term> {
+        let token = self.peek();
+        if token.kind == Kind::Value && self.dialect == Dialect::Request {
+            self.at += 1;
+            return Ok(Term::Placeholder(token.text.to_owned(), token.span));
+        }
+        if let Some((value, span)) = self.take_literal()? {
+            return Ok(Term::Literal(value, span));
+        }
+        let second = self.peek_at(self.at + 1);
+        if token.kind == Kind::Word
+            && !self.is_keyword(token)
+            && second.kind == Kind::Symbol
+            && second.text == "("
+        {
+            self.at += 2;
+            return self.call(token).map(Term::Call);
+        }
+        self.path().map(Term::Path)
+    }
+
+    /// The operands of a call whose name was taken, and the closing parenthesis.
+    fn call(&mut self, name: Token<'a>) -> Parsed<Call> {
+        // INVARIANT: recursion ends here, so hostile input cannot exhaust the stack.
+        if self.calls_open == CALL_DEPTH_MAX {
+            let count = EXPRESSION_OPERATORS_MAX + 1;
+            return Err(ExpressionError::fault(
+                Fault::TooManyOperators { count },
+                name.span,
+            ));
+        }
+        self.operator();
+        let function = Function::named(name.text).unwrap_or_else(|| {
+            let name_text = name.text.to_owned();
+            self.blame(name.span, Fault::UnknownFunction { name: name_text });
+            // Any will do: the whole expression is refused.
+            Function::Size
+        });
+        self.calls_open += 1;
+        let arguments = self.list(Self::operand)?;
+        self.calls_open -= 1;
+        self.expect(")")?;
+        Ok(Call {
+            function,
+            arguments,
+            span: name.span,
+        })
+    }
+
+    fn misused(&mut self, call: &Call) {
+        let name = call.function.name().to_owned();
+        self.blame(call.span, Fault::MisusedFunction { name });
+    }
+
+    /// Takes a literal of a design.
+    fn take_literal(&mut self) -> Parsed<Option<(Value, Span)>> {
+        if self.dialect != Dialect::Literals {
+            return Ok(None);
+        }
+        let token = self.peek();
+        let (value, length) = match token.kind {
+            Kind::Text => {
+                let inner = &token.text[1..token.text.len() - 1];
+                (Value::S(inner.replace("''", "'")), 1)
             }
-            (Some(Token::Text(text)), Bindings::Literals) => Value::S(text.clone()),
-            (Some(Token::Digits(_)), Bindings::Literals) => self.digits("")?,
-            (Some(Token::Symbol("-")), Bindings::Literals)
-                if matches!(self.peek_second(), Some(Token::Digits(_))) =>
-            {
-                self.at += 1;
-                self.digits("-")?
-            }
-            (Some(Token::Word(word)), Bindings::Literals) => match word.as_str() {
-                "true" => Value::Bool(true),
-                "false" => Value::Bool(false),
-                "null" => Value::Null,
+            Kind::Digits => (self.number("", token)?, 1),
+            Kind::Symbol if token.text == "-" => match self.peek_at(self.at + 1) {
+                digits if digits.kind == Kind::Digits => (self.number("-", digits)?, 2),
+                _ => return Ok(None),
+            },
+            Kind::Word => match token.text {
+                "true" => (Value::Bool(true), 1),
+                "false" => (Value::Bool(false), 1),
+                "null" => (Value::Null, 1),
                 _ => return Ok(None),
             },
             _ => return Ok(None),
         };
-        let span = span.to(self.here());
-        self.at += 1;
-        Ok(Some((value, span)))
+        self.at += length;
+        let last = self.tokens[self.at - 1].span;
+        Ok(Some((value, token.span.to(last))))
     }
 
-    fn digits(&self, sign: &str) -> Parsed<Value> {
-        let Some(Token::Digits(digits)) = self.peek() else {
-            return Err(self.unexpected("a number"));
-        };
-        format!("{sign}{digits}")
-            .parse()
-            .map(Value::N)
-            .map_err(|error| ExpressionError::new(error.to_string(), self.here()))
+    fn number(&self, sign: &str, digits: Token<'_>) -> Parsed<Value> {
+        let text = format!("{sign}{}", digits.text);
+        let number = text.parse().map(Value::N);
+        number.map_err(|error| ExpressionError::new(error.to_string(), digits.span))
     }
 
-    /// Takes a document path.
-    pub(super) fn path(&mut self) -> Parsed<Path> {
-        let start = self.here();
+    /// A document path.
+    fn path(&mut self) -> Parsed<RawPath> {
+        let start = self.peek().span;
         let root = self.name()?;
         let mut steps = Vec::new();
         loop {
             if self.take(".") {
-                steps.push(Step::Field(self.name()?));
+                steps.push(RawStep::Field(self.field()?));
             } else if self.take("[") {
-                steps.push(Step::Index(self.index()?));
+                steps.push(RawStep::Index(self.index()?));
                 self.expect("]")?;
             } else {
                 break;
             }
         }
-        let end = self.tokens[self.at - 1].1;
-        Ok(Path {
+        let end = self.tokens[self.at - 1].span;
+        Ok(RawPath {
             root,
             steps,
             span: start.to(end),
         })
     }
 
-    fn name(&mut self) -> Parsed<String> {
-        let name = match (self.peek(), &self.bindings) {
-            (Some(Token::Word(word)), _) => word.clone(),
-            (Some(Token::Name(placeholder)), Bindings::Placeholders { names, .. }) => {
-                let Some(name) = names.get(placeholder) else {
-                    return Err(ExpressionError::new(
-                        format!(
-                            "An expression attribute name used in the document path is not defined; attribute name: {placeholder}"
-                        ),
-                        self.here(),
-                    ));
-                };
-                name.clone()
+    fn name(&mut self) -> Parsed<RawName> {
+        let token = self.peek();
+        let is_request = self.dialect == Dialect::Request;
+        let name = match token.kind {
+            Kind::Word if !self.is_keyword(token) => {
+                if is_request && is_reserved(token.text) {
+                    let word = token.text.to_owned();
+                    self.blame(token.span, Fault::Reserved { word });
+                }
+                RawName::Word(token.text.to_owned())
             }
+            Kind::Name if is_request => RawName::Placeholder(token.text.to_owned()),
             _ => return Err(self.unexpected("the name of an attribute")),
         };
         self.at += 1;
         Ok(name)
     }
 
+    /// What follows a dot. DynamoDB takes `:value` for a name here, which then is not defined.
+    fn field(&mut self) -> Parsed<RawName> {
+        let token = self.peek();
+        if token.kind == Kind::Value && self.dialect == Dialect::Request {
+            self.at += 1;
+            return Ok(RawName::Placeholder(token.text.to_owned()));
+        }
+        self.name()
+    }
+
     fn index(&mut self) -> Parsed<usize> {
-        let index = match self.peek() {
-            Some(Token::Digits(digits)) => digits.parse().ok(),
-            _ => None,
-        };
-        let index = index.ok_or_else(|| self.unexpected("the position of an element"))?;
+        let token = self.peek();
+        if token.kind != Kind::Digits || token.text.contains('.') {
+            return Err(self.unexpected("the position of an element"));
+        }
         self.at += 1;
-        Ok(index)
+        let index = token.text.parse().ok().filter(|index| *index <= INDEX_MAX);
+        Ok(index.unwrap_or_else(|| {
+            let index = token.text.to_owned();
+            self.blame(token.span, Fault::IndexOutOfRange { index });
+            0
+        }))
+    }
+
+    /// In a design an attribute may be called `set`; only requests keep such words to themselves.
+    fn is_keyword(&self, word: Token<'_>) -> bool {
+        self.dialect == Dialect::Request
+            && KEYWORDS
+                .iter()
+                .any(|keyword| word.text.eq_ignore_ascii_case(keyword))
     }
 }

@@ -1,77 +1,115 @@
-//! Projections: which parts of an item are answered.
+//! Projections: which parts of an item a reader asks for.
 
 use std::collections::BTreeMap;
 
-use super::{Path, Step};
-use crate::{Item, Map, Value};
+use super::path_tree::PathTree;
+use super::{ExpressionError, Path, Step};
+use crate::{Item, Value};
 
-/// The parts of an item that a read answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+/// Paths into an item, none of which touches another.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Projection {
-    /// Where they stand. No path leads into another.
-    pub paths: Vec<Path>,
+    paths: Vec<Path>,
+    attributes: BTreeMap<String, Part>,
+}
+
+/// How much of a value is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Whole,
+    Fields(BTreeMap<String, Part>),
+    Elements(BTreeMap<usize, Part>),
 }
 
 impl Projection {
-    /// The parts, in the maps and lists that they stand in. The elements taken from a list move
-    /// together.
+    /// The projection to these paths.
+    ///
+    /// # Errors
+    ///
+    /// Fails where two of them overlap or conflict.
+    pub fn new(paths: Vec<Path>) -> Result<Projection, ExpressionError> {
+        let mut tree = PathTree::default();
+        for path in paths.iter().rev() {
+            tree.insert(path)?;
+        }
+        Ok(Projection::of_distinct(paths))
+    }
+
+    /// As [`Projection::new`], for paths that were held against each other already.
+    pub(super) fn of_distinct(paths: Vec<Path>) -> Projection {
+        let mut attributes = BTreeMap::new();
+        for path in &paths {
+            let part = attributes
+                .entry(path.root.clone())
+                .or_insert_with(|| Part::starting(&path.steps));
+            part.add(&path.steps);
+        }
+        Projection { paths, attributes }
+    }
+
+    /// The paths, as they were written.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
+    }
+
+    /// The parts of an item that are asked for and there.
+    ///
+    /// A map keeps the fields, a list the elements in their order but without the gaps. What is
+    /// left without any part is left out, as DynamoDB does.
     pub fn apply(&self, item: &Item) -> Item {
-        let mut roots: BTreeMap<&str, Vec<&[Step]>> = BTreeMap::new();
-        for path in &self.paths {
-            roots.entry(&path.root).or_default().push(&path.steps);
-        }
-        let parts = roots.into_iter().filter_map(|(name, ways)| {
-            let part = part(item.get(name)?, &ways)?;
-            Some((name.to_owned(), part))
+        let chosen = self.attributes.iter().filter_map(|(name, part)| {
+            let value = part.of(item.get(name)?)?;
+            Some((name.clone(), value))
         });
-        parts.collect()
+        chosen.collect()
     }
 }
 
-/// What of a value the ways lead to.
-fn part(value: &Value, ways: &[&[Step]]) -> Option<Value> {
-    if ways.iter().any(|way| way.is_empty()) {
-        return Some(value.clone());
-    }
-    match value {
-        Value::M(map) => {
-            let fields = branches(ways, |step| match step {
-                Step::Field(name) => Some(name),
-                Step::Index(_) => None,
-            });
-            let parts = fields.into_iter().filter_map(|(name, ways)| {
-                let part = part(map.get(name)?, &ways)?;
-                Some((name.clone(), part))
-            });
-            let parts: Map = parts.collect();
-            (!parts.is_empty()).then_some(Value::M(parts))
+impl Part {
+    /// An empty part of the shape that the first of these steps asks for.
+    fn starting(steps: &[Step]) -> Part {
+        match steps.first() {
+            None => Part::Whole,
+            Some(Step::Field(_)) => Part::Fields(BTreeMap::new()),
+            Some(Step::Index(_)) => Part::Elements(BTreeMap::new()),
         }
-        Value::L(list) => {
-            let elements = branches(ways, |step| match step {
-                Step::Index(index) => Some(index),
-                Step::Field(_) => None,
-            });
-            let parts = elements.into_iter();
-            let parts = parts.filter_map(|(index, ways)| part(list.get(*index)?, &ways));
-            let parts: Vec<Value> = parts.collect();
-            (!parts.is_empty()).then_some(Value::L(parts))
-        }
-        _ => None,
     }
-}
 
-/// The ways by their first step, in order.
-fn branches<'w, K: Ord>(
-    ways: &[&'w [Step]],
-    key: impl Fn(&'w Step) -> Option<&'w K>,
-) -> BTreeMap<&'w K, Vec<&'w [Step]>> {
-    let mut branches: BTreeMap<&K, Vec<&[Step]>> = BTreeMap::new();
-    for way in ways {
-        if let Some((first, rest)) = way.split_first()
-            && let Some(key) = key(first)
-        {
-            branches.entry(key).or_default().push(rest);
+    fn add(&mut self, steps: &[Step]) {
+        let Some((first, rest)) = steps.split_first() else {
+            return;
+        };
+        let inner = match (self, first) {
+            (Part::Fields(fields), Step::Field(name)) => fields
+                .entry(name.clone())
+                .or_insert_with(|| Part::starting(rest)),
+            (Part::Elements(elements), Step::Index(index)) => elements
+                .entry(*index)
+                .or_insert_with(|| Part::starting(rest)),
+            // Such paths touch each other.
+            _ => return,
+        };
+        inner.add(rest);
+    }
+
+    fn of(&self, value: &Value) -> Option<Value> {
+        match (self, value) {
+            (Part::Whole, value) => Some(value.clone()),
+            (Part::Fields(fields), Value::M(map)) => {
+                let chosen: BTreeMap<_, _> = fields
+                    .iter()
+                    .filter_map(|(name, part)| Some((name.clone(), part.of(map.get(name)?)?)))
+                    .collect();
+                (!chosen.is_empty()).then_some(Value::M(chosen))
+            }
+            (Part::Elements(elements), Value::L(list)) => {
+                let chosen: Vec<_> = elements
+                    .iter()
+                    .filter_map(|(index, part)| part.of(list.get(*index)?))
+                    .collect();
+                (!chosen.is_empty()).then_some(Value::L(chosen))
+            }
+            _ => None,
         }
     }
-    branches
 }

@@ -1,35 +1,46 @@
 //! An expression's text as tokens with their places.
+//!
+//! This never fails: a character without a meaning becomes a token of its own, and the grammar
+//! refuses it where it stands.
 
-use super::{ExpressionError, Span};
-use crate::limits::EXPRESSION_BYTES_MAX;
+use super::Span;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
-    /// A bare word: an attribute, a function or a keyword.
-    Word(String),
-    /// `#name`.
-    Name(String),
-    /// `:value`.
-    Value(String),
-    /// `'text'`, with `''` for a quote.
-    Text(String),
-    /// Digits, perhaps with a fraction.
-    Digits(String),
-    /// Punctuation and comparators.
-    Symbol(&'static str),
+/// Which of the two ways of writing expressions is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// A design: literals stand in the text.
+    Literals,
+    /// A request: `#name` and `:value` stand for names and values.
+    Request,
 }
 
-impl Token {
-    /// The token as the text had it, for messages.
-    pub(super) fn describe(&self) -> String {
-        match self {
-            Token::Word(text) | Token::Name(text) | Token::Value(text) | Token::Digits(text) => {
-                format!("`{text}`")
-            }
-            Token::Text(text) => format!("`'{text}'`"),
-            Token::Symbol(symbol) => format!("`{symbol}`"),
-        }
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A bare word: an attribute, a function or a keyword.
+    Word,
+    /// `#name`.
+    Name,
+    /// `:value`.
+    Value,
+    /// `'text'`, with `''` for a quote.
+    Text,
+    /// A text without its closing quote.
+    UnclosedText,
+    /// Digits; in designs perhaps with a fraction.
+    Digits,
+    /// Punctuation and comparators.
+    Symbol,
+    /// A character that has no meaning.
+    Unknown,
+    /// After the last token.
+    End,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) kind: Kind,
+    pub(super) text: &'a str,
+    pub(super) span: Span,
 }
 
 // Longer symbols stand before their prefixes.
@@ -37,83 +48,59 @@ const SYMBOLS: [&str; 14] = [
     "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", ".", "+", "-",
 ];
 
-pub(super) fn tokens(text: &str) -> Result<Vec<(Token, Span)>, ExpressionError> {
-    if text.len() > EXPRESSION_BYTES_MAX {
-        return Err(ExpressionError::new(
-            format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes"),
-            Span::new(0, text.len()),
-        ));
-    }
+pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
-        if first.is_whitespace() {
-            at += first.len_utf8();
+        if matches!(first, ' ' | '\t' | '\n' | '\r') {
+            at += 1;
             continue;
         }
-        let (token, length) = next(&text[at..], first, at)?;
-        found.push((token, Span::new(at, at + length)));
+        let (kind, length) = next(&text[at..], first, dialect);
+        found.push(Token {
+            kind,
+            text: &text[at..at + length],
+            span: Span::new(at, at + length),
+        });
         at += length;
     }
-    Ok(found)
+    found
 }
 
-fn next(rest: &str, first: char, at: usize) -> Result<(Token, usize), ExpressionError> {
+fn next(rest: &str, first: char, dialect: Dialect) -> (Kind, usize) {
     let word_length = |from: usize| {
         from + rest[from..]
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .unwrap_or(rest.len() - from)
     };
-    if first == '\'' {
-        return quoted(rest, at);
+    let is_literal = dialect == Dialect::Literals;
+    match first {
+        'a'..='z' | 'A'..='Z' => return (Kind::Word, word_length(0)),
+        '_' if is_literal => return (Kind::Word, word_length(0)),
+        '\'' if is_literal => return quoted(rest),
+        // In a request a number starts with 0 only if it is 0: `01` are two tokens.
+        '0' if !is_literal => return (Kind::Digits, 1),
+        '0'..='9' => {
+            let goes_on = |c: char| c.is_ascii_digit() || is_literal && c == '.';
+            let length = rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
+            return (Kind::Digits, length);
+        }
+        '#' if word_length(1) > 1 => return (Kind::Name, word_length(1)),
+        ':' if word_length(1) > 1 => return (Kind::Value, word_length(1)),
+        _ => {}
     }
-    if first.is_ascii_digit() {
-        let length = rest
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(rest.len());
-        return Ok((Token::Digits(rest[..length].to_owned()), length));
+    match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+        Some(symbol) => (Kind::Symbol, symbol.len()),
+        None => (Kind::Unknown, first.len_utf8()),
     }
-    if first.is_ascii_alphabetic() || first == '_' {
-        let length = word_length(0);
-        return Ok((Token::Word(rest[..length].to_owned()), length));
-    }
-    if first == '#' || first == ':' {
-        let length = word_length(1);
-        let word = rest[..length].to_owned();
-        return match first {
-            _ if length == 1 => Err(unexpected(first, at)),
-            '#' => Ok((Token::Name(word), length)),
-            _ => Ok((Token::Value(word), length)),
-        };
-    }
-    SYMBOLS
-        .iter()
-        .find(|symbol| rest.starts_with(**symbol))
-        .map(|symbol| (Token::Symbol(symbol), symbol.len()))
-        .ok_or_else(|| unexpected(first, at))
 }
 
-fn quoted(rest: &str, at: usize) -> Result<(Token, usize), ExpressionError> {
-    let mut content = String::new();
+fn quoted(rest: &str) -> (Kind, usize) {
     let mut characters = rest.char_indices().skip(1).peekable();
     while let Some((index, character)) = characters.next() {
-        if character != '\'' {
-            content.push(character);
-        } else if characters.next_if(|(_, next)| *next == '\'').is_some() {
-            content.push('\'');
-        } else {
-            return Ok((Token::Text(content), index + 1));
+        if character == '\'' && characters.next_if(|(_, next)| *next == '\'').is_none() {
+            return (Kind::Text, index + 1);
         }
     }
-    Err(ExpressionError::new(
-        "this text has no closing `'`",
-        Span::new(at, at + rest.len()),
-    ))
-}
-
-fn unexpected(character: char, at: usize) -> ExpressionError {
-    ExpressionError::new(
-        format!("`{character}` has no meaning in an expression"),
-        Span::new(at, at + character.len_utf8()),
-    )
+    (Kind::UnclosedText, rest.len())
 }

@@ -3,9 +3,9 @@
 //! Every clause reads the item as it was before the update, so the order of clauses never
 //! matters: `REMOVE l[0], l[1]` removes the first two elements.
 
-use super::parser::{Parsed, Parser};
-use super::token::Token;
-use super::{Bindings, ExpressionError, Path, Span, Step};
+use super::parser::Parsed;
+use super::path_tree::PathTree;
+use super::{Bindings, ExpressionError, Path, Step};
 use crate::{Item, Map, NumberError, Value};
 
 /// A whole update expression.
@@ -66,9 +66,7 @@ pub enum UpdateError {
 impl Update {
     /// Reads an update.
     pub fn parse(text: &str, bindings: &Bindings<'_>) -> Parsed<Update> {
-        let update = Parser::new(text, bindings)?.finish(clauses)?;
-        update.check()?;
-        Ok(update)
+        bindings.update(text)
     }
 
     /// Adds `SET name = value`.
@@ -95,17 +93,12 @@ impl Update {
     /// What can be wrong without an item: two paths that touch each other.
     pub fn check(&self) -> Result<(), ExpressionError> {
         let paths: Vec<_> = self.paths().collect();
-        for (index, one) in paths.iter().enumerate() {
-            if let Some(two) = paths[index + 1..].iter().find(|two| one.overlaps(two)) {
-                return Err(ExpressionError::new(
-                    format!(
-                        "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [{one}], path two: [{two}]"
-                    ),
-                    two.span,
-                ));
-            }
-        }
-        Ok(())
+        let mut tree = PathTree::default();
+        // From the last to the first, as DynamoDB does.
+        paths
+            .into_iter()
+            .rev()
+            .try_for_each(|path| tree.insert(path))
     }
 
     /// Applies the update; on an error the item is as it was.
@@ -258,107 +251,4 @@ fn erase(item: &mut Map, path: &Path) -> Result<(), UpdateError> {
         _ => return Err(UpdateError::InvalidPath),
     }
     Ok(())
-}
-
-fn clauses(parser: &mut Parser<'_>) -> Parsed<Update> {
-    let mut update = Update::default();
-    let mut seen: Vec<&str> = Vec::new();
-    while parser.peek().is_some() || seen.is_empty() {
-        let span = parser.here();
-        let Some(keyword) = ["SET", "REMOVE", "ADD", "DELETE"]
-            .into_iter()
-            .find(|keyword| parser.take_keyword(keyword))
-        else {
-            return Err(parser.unexpected("`SET`, `REMOVE`, `ADD` or `DELETE`"));
-        };
-        if seen.contains(&keyword) {
-            return Err(ExpressionError::new(
-                format!("The \"{keyword}\" section can only be used once in an update expression;"),
-                span,
-            ));
-        }
-        seen.push(keyword);
-        match keyword {
-            "SET" => update.set = list(parser, assignment)?,
-            "REMOVE" => update.remove = list(parser, |parser| parser.path())?,
-            "ADD" => update.add = list(parser, path_and_value)?,
-            _ => update.delete = list(parser, path_and_value)?,
-        }
-    }
-    Ok(update)
-}
-
-fn list<'a, T>(
-    parser: &mut Parser<'a>,
-    element: impl Fn(&mut Parser<'a>) -> Parsed<T>,
-) -> Parsed<Vec<T>> {
-    let mut elements = vec![element(parser)?];
-    while parser.take(",") {
-        elements.push(element(parser)?);
-    }
-    Ok(elements)
-}
-
-fn path_and_value(parser: &mut Parser<'_>) -> Parsed<(Path, Value)> {
-    let path = parser.path()?;
-    match parser.take_value()? {
-        Some((value, _)) => Ok((path, value)),
-        None => Err(parser.unexpected("a value")),
-    }
-}
-
-fn assignment(parser: &mut Parser<'_>) -> Parsed<(Path, SetValue)> {
-    let path = parser.path()?;
-    parser.expect("=")?;
-    let left = set_operand(parser)?;
-    let value = if parser.take("+") {
-        parser.operator()?;
-        SetValue::Plus(left, set_operand(parser)?)
-    } else if parser.take("-") {
-        parser.operator()?;
-        SetValue::Minus(left, set_operand(parser)?)
-    } else {
-        SetValue::Is(left)
-    };
-    Ok((path, value))
-}
-
-fn set_operand(parser: &mut Parser<'_>) -> Parsed<SetOperand> {
-    if let Some((value, _)) = parser.take_value()? {
-        return Ok(SetOperand::Value(value));
-    }
-    if matches!(parser.peek(), Some(Token::Word(_)))
-        && let Some((function, span)) = parser.take_function()
-    {
-        parser.operator()?;
-        let operand = parser.nested(|parser| call(parser, &function, span))?;
-        parser.expect(")")?;
-        return Ok(operand);
-    }
-    parser.path().map(SetOperand::Path)
-}
-
-fn call(parser: &mut Parser<'_>, function: &str, span: Span) -> Parsed<SetOperand> {
-    match function {
-        "if_not_exists" => {
-            let path = parser.path()?;
-            parser.expect(",")?;
-            Ok(SetOperand::IfNotExists(
-                path,
-                Box::new(set_operand(parser)?),
-            ))
-        }
-        "list_append" => {
-            let front = set_operand(parser)?;
-            parser.expect(",")?;
-            let back = set_operand(parser)?;
-            Ok(SetOperand::ListAppend(Box::new(front), Box::new(back)))
-        }
-        _ => Err(ExpressionError::new(
-            format!(
-                "there is no function `{function}`; updates know if_not_exists and list_append"
-            ),
-            span,
-        )),
-    }
 }

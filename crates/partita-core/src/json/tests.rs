@@ -33,14 +33,17 @@ fn values() {
 fn refusals() {
     check("{}", Err("exactly one"));
     check(r#"{"S": "a", "N": "1"}"#, Err("more than one"));
-    check(r#"{"X": "a"}"#, Err("`X` is not a type"));
-    check(r#"{"N": 1}"#, Err("expected a string"));
+    check(r#"{"X": "a"}"#, Err("is empty"));
+    check(
+        r#"{"N": 1}"#,
+        Err("NUMBER_VALUE cannot be converted to String"),
+    );
     check(r#"{"N": "1e999999999"}"#, Err("overflow"));
     check(r#"{"NULL": false}"#, Err("must have the value of true"));
     check(r#"{"SS": []}"#, Err("may not be empty"));
     check(r#"{"NS": ["1", "1.0"]}"#, Err("duplicates"));
-    check(r#"{"B": "?"}"#, Err("base64"));
-    check("[]", Err("an attribute value"));
+    check(r#"{"B": "?"}"#, Err("multiple of 4 bytes but found: 1"));
+    check("[]", Err("Unrecognized collection type"));
 }
 
 #[test]
@@ -53,7 +56,7 @@ fn nesting_ends_at_the_limit() {
         )
     };
     assert!(serde_json::from_str::<Value>(&nested(32)).is_ok());
-    check(&nested(33), Err("nested too deeply"));
+    check(&nested(33), Err("beyond supported limit"));
     assert!(serde_json::from_str::<Value>(&nested(100_000)).is_err());
 }
 
@@ -69,7 +72,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::L),
-            prop::collection::btree_map(any::<String>(), inner, 0..4).prop_map(Value::M),
+            prop::collection::btree_map(".+", inner, 0..4).prop_map(Value::M),
         ]
     })
 }

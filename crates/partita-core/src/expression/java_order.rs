@@ -1,0 +1,70 @@
+//! The order in which Java's hash maps give their keys.
+//!
+//! The service is written in Java, and some of its messages name the keys of a hash map in the
+//! map's own order. It is fixed by the keys, so we can answer with the very same text.
+
+/// The keys in the order of a `java.util.HashSet` that was copied from a collection.
+pub(super) fn order_of_copy<K: JavaHash>(keys: Vec<K>) -> Vec<K> {
+    // Java makes room for `length / 0.75 + 1` keys, and at least for 16.
+    let buckets = (keys.len() * 4 / 3 + 1).next_power_of_two().max(16);
+    ordered(keys, buckets)
+}
+
+/// The keys in the order of a `java.util.HashMap` that received them one by one.
+pub(super) fn order_of_growth<K: JavaHash>(keys: Vec<K>) -> Vec<K> {
+    let mut buckets = 16;
+    while keys.len() * 4 > buckets * 3 {
+        buckets *= 2;
+    }
+    ordered(keys, buckets)
+}
+
+fn ordered<K: JavaHash>(mut keys: Vec<K>, buckets: usize) -> Vec<K> {
+    // Within a bucket the order of arrival stays, so the sort must be stable.
+    keys.sort_by_key(|key| {
+        let hash = key.java_hash();
+        (hash ^ (hash >> 16)) as usize & (buckets - 1)
+    });
+    keys
+}
+
+/// What Java's `hashCode` gives, its bits taken as unsigned.
+pub(super) trait JavaHash {
+    fn java_hash(&self) -> u32;
+}
+
+impl JavaHash for &str {
+    fn java_hash(&self) -> u32 {
+        self.encode_utf16().fold(0, |hash: u32, unit| {
+            hash.wrapping_mul(31).wrapping_add(u32::from(unit))
+        })
+    }
+}
+
+impl JavaHash for usize {
+    fn java_hash(&self) -> u32 {
+        // List positions are 32 bits wide; the parser has seen to it.
+        *self as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_that_dynamodb_local_gave() {
+        let check = |keys: &[&'static str], expected: &[&str]| {
+            assert_eq!(order_of_copy(keys.to_vec()), expected);
+        };
+        check(&["#a", "#c", "#b"], &["#c", "#a", "#b"]);
+        check(
+            &[":1yng", ":byBa", ":Crogub"],
+            &[":1yng", ":Crogub", ":byBa"],
+        );
+        check(
+            &[":b", ":aynBb_", ":C2", ":owoo0", ":bAg"],
+            &[":owoo0", ":bAg", ":b", ":aynBb_", ":C2"],
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! Paths that must not touch each other, as the tree that they form together.
+//!
+//! Two paths overlap where one leads to the other or to a part of it, and they conflict where one
+//! takes a list for what the other takes for a map.
+
+use std::collections::BTreeMap;
+
+use super::java_order::{JavaHash, order_of_growth};
+use super::messages::Fault;
+use super::{ExpressionError, Path, Step};
+
+/// The paths that were inserted so far.
+#[derive(Debug, Default)]
+pub(super) struct PathTree {
+    branches: BTreeMap<Step, PathTree>,
+    /// Which branch of its parent this is, in the order of arrival.
+    arrival: usize,
+    /// The path that ends here; then there are no branches.
+    ends: Option<Path>,
+}
+
+impl PathTree {
+    /// Adds a path, unless it touches one that is there.
+    pub(super) fn insert(&mut self, path: &Path) -> Result<(), ExpressionError> {
+        let root = Step::Field(path.root.clone());
+        let mut node = self;
+        let mut steps = std::iter::once(&root).chain(&path.steps).peekable();
+        while let Some(step) = steps.next() {
+            if let Some(fault) = node.obstacle(step, steps.peek().is_none(), path) {
+                return Err(ExpressionError::fault(fault, path.span));
+            }
+            let arrival = node.branches.len();
+            node = node.branches.entry(step.clone()).or_default();
+            // A branch that was here keeps its place.
+            if node.branches.is_empty() {
+                node.arrival = arrival;
+            }
+        }
+        node.ends = Some(path.clone());
+        Ok(())
+    }
+
+    /// What keeps `path` from going down this step.
+    fn obstacle(&self, step: &Step, is_last: bool, path: &Path) -> Option<Fault> {
+        let other = self.branches.keys().next()?;
+        let is_conflict = std::mem::discriminant(other) != std::mem::discriminant(step);
+        let is_overlap = self
+            .branches
+            .get(step)
+            .is_some_and(|branch| is_last || branch.ends.is_some());
+        if !is_conflict && !is_overlap {
+            return None;
+        }
+        // DynamoDB names the last path of this level, be it the one in the way or not.
+        let (one, two) = (path.clone(), self.last_path()?.clone());
+        Some(match is_conflict {
+            true => Fault::PathsConflict { one, two },
+            false => Fault::PathsOverlap { one, two },
+        })
+    }
+
+    /// The path at the end of the last branches, in the order of Java's maps.
+    fn last_path(&self) -> Option<&Path> {
+        let mut node = self;
+        while !node.branches.is_empty() {
+            let mut branches: Vec<_> = node.branches.iter().collect();
+            branches.sort_by_key(|(_, branch)| branch.arrival);
+            let steps = branches.into_iter().map(|(step, _)| step).collect();
+            node = &node.branches[order_of_growth(steps).pop()?];
+        }
+        node.ends.as_ref()
+    }
+}
+
+impl JavaHash for &Step {
+    fn java_hash(&self) -> u32 {
+        match self {
+            Step::Field(name) => name.as_str().java_hash(),
+            Step::Index(index) => index.java_hash(),
+        }
+    }
+}

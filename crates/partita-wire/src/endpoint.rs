@@ -1,0 +1,117 @@
+//! The trip of a request.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use partita_core::expression::ExpressionCache;
+use partita_store::{Clock, Entropy, Store};
+use tracing::{debug, error};
+
+use crate::body;
+use crate::ops::{self, Context};
+use crate::refusal::{Fault, Refusal};
+use crate::sigv4::{self, Credentials};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
+const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
+const TARGET: &str = "x-amz-target";
+
+/// What a load balancer reads from the service when it asks for its health.
+const HEALTHY: &[u8] = b"healthy: dynamodb.us-east-1.amazonaws.com ";
+
+/// DynamoDB's endpoint in front of a store.
+pub struct Endpoint {
+    store: Arc<dyn Store>,
+    credentials: Option<Credentials>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    cache: ExpressionCache,
+}
+
+impl Endpoint {
+    /// An endpoint that takes requests signed with these credentials. Without credentials it
+    /// takes anybody's; then keep it on the loopback interface.
+    pub fn new(
+        store: Arc<dyn Store>,
+        credentials: Option<Credentials>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+    ) -> Self {
+        Endpoint {
+            store,
+            credentials,
+            clock,
+            entropy,
+            cache: ExpressionCache::default(),
+        }
+    }
+
+    /// Answers a request, whatever it holds.
+    pub async fn answer(&self, head: &Parts, body: Bytes) -> Response<Bytes> {
+        if head.method == Method::GET {
+            return self.response(StatusCode::OK, Bytes::from_static(HEALTHY));
+        }
+        match self.run(head, body).await {
+            Ok(answer) => self.response(StatusCode::OK, answer),
+            Err(refusal) => {
+                if let Some(cause) = refusal.cause() {
+                    error!(%cause, "the store does not answer as it should");
+                }
+                debug!(fault = ?refusal.fault, message = refusal.message, "refused");
+                self.response(refusal.fault.status(), refusal.to_json())
+            }
+        }
+    }
+
+    /// The whole trip: authenticate, find the operation, decode, ask the store, encode.
+    async fn run(&self, head: &Parts, body: Bytes) -> Result<Bytes, Refusal> {
+        let now_millis = self.clock.now_millis();
+        let verified = sigv4::authenticate(self.credentials.as_ref(), head, &body, now_millis)?;
+        let target = target(head)?;
+        let body = body::plain(head, body)?;
+        let context = Context {
+            store: &*self.store,
+            cache: &self.cache,
+            host: head.headers.get(HOST).and_then(|it| it.to_str().ok()),
+        };
+        ops::run(verified, target, context, &body).await
+    }
+
+    fn response(&self, status: StatusCode, body: Bytes) -> Response<Bytes> {
+        let checksum = crc32fast::hash(&body);
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert(CRC32, HeaderValue::from(checksum));
+        headers.insert(REQUEST_ID, self.request_id());
+        response
+    }
+
+    /// 52 letters and digits, as the service's ids have.
+    fn request_id(&self) -> HeaderValue {
+        const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
+        let mut id = [0; 52];
+        self.entropy.fill(&mut id);
+        for byte in &mut id {
+            *byte = LETTERS[usize::from(*byte) % LETTERS.len()];
+        }
+        HeaderValue::from_bytes(&id).expect("letters and digits make a header")
+    }
+}
+
+/// What the request asks for, as `DynamoDB_20120810.GetItem`.
+fn target(head: &Parts) -> Result<&str, Refusal> {
+    head.headers
+        .get(TARGET)
+        .filter(|_| head.method == Method::POST)
+        .and_then(|target| target.to_str().ok())
+        .ok_or_else(|| Refusal::silent(Fault::UnknownOperation))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! DynamoDB's protocol in front of a store.
+//!
+//! ```text
+//! head, body -> authenticate -> X-Amz-Target -> decode -> dyn Store -> encode -> response
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`endpoint`] | [`Endpoint`]: one function shows the whole trip of a request |
+//! | [`sigv4`] | AWS's signatures, as pure functions; [`Credentials`] |
+//! | `body` | what clients send compressed, within bounds |
+//! | `ops` | one file for each operation, and the table that finds them by name |
+//! | `json` | JSON to requests, and DynamoDB's words for JSON of the wrong type |
+//! | `constraints` | required parameters, enumerations, lengths: DynamoDB's first check |
+//! | `parameters` | what operations share: table names, choices, what is not supported yet |
+//! | `expressions` | the texts of a request and their placeholders |
+//! | `refusal` | errors: their type, their status, their JSON |
+//! | `messages` | DynamoDB's sentences, as data |
+//!
+//! ```
+//! # futures::executor::block_on(async {
+//! use std::sync::Arc;
+//! use partita_store::{ModelStore, surroundings::{SeededEntropy, SystemClock}};
+//! use partita_wire::Endpoint;
+//!
+//! let endpoint = Endpoint::new(
+//!     Arc::new(ModelStore::default()),
+//!     None,
+//!     Arc::new(SystemClock),
+//!     Arc::new(SeededEntropy::new(1)),
+//! );
+//! let (head, ()) = http::Request::post("/")
+//!     .header("x-amz-target", "DynamoDB_20120810.DescribeLimits")
+//!     .header("x-amz-date", "20260101T000000Z")
+//!     .header("authorization", "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=any")
+//!     .body(()).unwrap().into_parts();
+//! let response = endpoint.answer(&head, "{}".into()).await;
+//! assert_eq!(response.status(), 200);
+//! # });
+//! ```
+//!
+//! It never opens a socket, never sees which store it has, and knows no web framework: an accept
+//! loop brings the head and the whole body of a request, at most [`BODY_BYTES_MAX`].
+
+mod body;
+mod constraints;
+pub mod endpoint;
+mod expressions;
+mod json;
+mod messages;
+mod ops;
+mod parameters;
+mod refusal;
+pub mod sigv4;
+
+pub use body::BODY_BYTES_MAX;
+pub use endpoint::Endpoint;
+pub use sigv4::Credentials;

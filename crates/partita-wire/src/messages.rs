@@ -1,0 +1,215 @@
+//! DynamoDB's sentences, as data: AWS rewords them now and then, and this is where we follow.
+//!
+//! What concerns expressions is in `partita-core`, what concerns items and keys in
+//! `partita-store`.
+
+use partita_store::error::CancellationReason;
+use partita_store::table::TableName;
+
+pub(crate) const RESOURCE_NOT_FOUND: &str = "Requested resource not found";
+pub(crate) const CONDITION_FAILED: &str = "The conditional request failed";
+pub(crate) const TRANSACTION_CONFLICT: &str = "Transaction is ongoing for the item";
+pub(crate) const TRANSACTION_CONFLICT_REASON: &str = "Transaction is ongoing for the item";
+pub(crate) const IDEMPOTENT_PARAMETER_MISMATCH: &str = "DynamoDB can't process the request because the client token was used with different parameters";
+pub(crate) const THROTTLED: &str = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API";
+pub(crate) const INTERNAL: &str =
+    "The request processing has failed because of an unknown error, exception or failure.";
+
+pub(crate) const MISSING_AUTHENTICATION_TOKEN: &str = "Request is missing Authentication Token";
+pub(crate) const UNRECOGNIZED_CLIENT: &str =
+    "The security token included in the request is invalid.";
+pub(crate) const SIGNATURE_DOES_NOT_MATCH: &str = "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.";
+pub(crate) const HOST_NOT_SIGNED: &str =
+    "'Host' must be a 'SignedHeader' in the AWS Authorization.";
+
+pub(crate) const WRONG_SERVICE: &str =
+    "Credential should be scoped to correct service: 'dynamodb'. ";
+
+pub(crate) const INVALID_TABLE_NAME: &str = "Invalid table/index name.  Table/index names must be between 3 and 255 characters long, and may contain only the characters a-z, A-Z, 0-9, '_', '-', and '.'";
+pub(crate) const RETURN_VALUES_OF_PUT: &str = "Return values set to invalid value";
+
+pub(crate) fn table_exists(table: &TableName) -> String {
+    format!("Table already exists: {table}")
+}
+
+pub(crate) fn transaction_canceled(reasons: &[CancellationReason]) -> String {
+    let codes: Vec<_> = reasons.iter().map(CancellationReason::code).collect();
+    format!(
+        "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
+        codes.join(", ")
+    )
+}
+
+pub(crate) fn incomplete_authorization(names: &[&str], no_date: bool, algorithm: &str) -> String {
+    let mut message = String::new();
+    for name in names {
+        message += &format!("Authorization header requires '{name}' parameter. ");
+    }
+    if no_date {
+        message +=
+            "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ";
+    }
+    // The service repeats the whole header here; a signature belongs neither into an answer
+    // nor into a client's log.
+    message + "Authorization=" + algorithm
+}
+
+pub(crate) fn malformed_date(date: &str) -> String {
+    format!(
+        "Date must be in ISO-8601 'basic format'. Got '{date}'. See http://en.wikipedia.org/wiki/ISO_8601"
+    )
+}
+
+pub(crate) fn signature_expired(date: &str, limit: &str, now: &str) -> String {
+    format!("Signature expired: {date} is now earlier than {limit} ({now} - 15 min.)")
+}
+
+pub(crate) fn signature_early(date: &str, limit: &str, now: &str) -> String {
+    format!("Signature not yet current: {date} is still later than {limit} ({now} + 15 min.)")
+}
+
+pub(crate) fn header_not_signed(name: &str) -> String {
+    format!("'{name}' must be a 'SignedHeader' in the AWS Authorization.")
+}
+
+pub(crate) fn unsupported_algorithm(algorithm: &str) -> String {
+    format!("Unsupported AWS 'algorithm': '{algorithm}' (only AWS4-HMAC-SHA256 for now). ")
+}
+
+pub(crate) fn malformed_credential(credential: &str) -> String {
+    format!(
+        "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '{credential}'"
+    )
+}
+
+pub(crate) fn wrong_terminator(terminator: &str) -> String {
+    format!(
+        "Credential should be scoped with a valid terminator: 'aws4_request', not '{terminator}'. "
+    )
+}
+
+pub(crate) fn wrong_day(day: &str, date: &str) -> String {
+    let expected = date.get(..8).unwrap_or(date);
+    format!(
+        "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '{day}' != '{expected}', from '{date}'."
+    )
+}
+
+pub(crate) const NOT_NULL: &str = "Member must not be null";
+pub(crate) const TABLE_NAME_PATTERN: &str = "[a-zA-Z0-9_.-]+";
+
+pub(crate) fn constraint(value: Option<&str>, at: &str, constraint: &str) -> String {
+    match value {
+        Some(value) => {
+            format!("Value '{value}' at '{at}' failed to satisfy constraint: {constraint}")
+        }
+        None => format!("Value null at '{at}' failed to satisfy constraint: {constraint}"),
+    }
+}
+
+/// The younger of the service's two styles, without the value. It is moving from the one to the
+/// other, parameter by parameter.
+pub(crate) fn constraint_alone(at: &str, constraint: &str) -> String {
+    format!("Value at '{at}' failed to satisfy constraint: {constraint}")
+}
+
+pub(crate) fn validation_errors(failures: &[String]) -> String {
+    let plural = if failures.len() == 1 { "" } else { "s" };
+    let count = failures.len();
+    format!(
+        "{count} validation error{plural} detected: {}",
+        failures.join("; ")
+    )
+}
+
+pub(crate) fn enum_value_set(names: &[&str]) -> String {
+    format!("Member must satisfy enum value set: [{}]", names.join(", "))
+}
+
+pub(crate) fn pattern(pattern: &str) -> String {
+    format!("Member must satisfy regular expression pattern: {pattern}")
+}
+
+pub(crate) fn at_least(least: i64) -> String {
+    format!("Member must have value greater than or equal to {least}")
+}
+
+pub(crate) fn length_at_least(least: usize) -> String {
+    format!("Member must have length greater than or equal to {least}")
+}
+
+pub(crate) fn length_at_most(most: usize) -> String {
+    format!("Member must have length less than or equal to {most}")
+}
+
+pub(crate) const UNKNOWN_TRUTH: &str = "Unexpected token received from parser";
+pub(crate) const UNEXPECTED_STRUCTURE: &str = "Start of structure or map found where not expected";
+pub(crate) const UNEXPECTED_LIST: &str = "Unrecognized collection type java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>";
+pub(crate) const UNEXPECTED_FIELD: &str = "Unexpected field type";
+
+pub(crate) fn wrong_collection(java: &str) -> String {
+    format!("Unrecognized collection type class java.lang.{java}")
+}
+
+pub(crate) fn wrong_type(kind: &str, java: &str) -> String {
+    format!("{kind} cannot be converted to {java}")
+}
+
+/// Ours: the service knows every parameter of its own.
+pub(crate) fn unsupported(name: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: Partita does not support the parameter {name} yet"
+    )
+}
+
+pub(crate) fn mixed_parameters(legacy: &[&str], expressions: &[&str]) -> String {
+    format!(
+        "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {{{}}} Expression parameters: {{{}}}",
+        legacy.join(", "),
+        expressions.join(", ")
+    )
+}
+
+pub(crate) const NO_KEY_CONDITION: &str = "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.";
+pub(crate) const NO_PROJECTION: &str = "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES";
+pub(crate) const PROJECTION_OF_COUNT: &str =
+    "Cannot specify the ProjectionExpression when choosing to get only the Count";
+pub(crate) const PROJECTION_OF_ALL: &str =
+    "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES";
+pub(crate) const PROJECTED_WITHOUT_INDEX: &str =
+    "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName";
+
+pub(crate) const NO_REQUEST_ITEMS: &str = "The requestItems parameter is required for BatchGetItem";
+pub(crate) const TOO_MANY_KEYS: &str = "Too many items requested for the BatchGetItem call";
+
+pub(crate) const NO_ACTION: &str =
+    "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request";
+pub(crate) const SEVERAL_ACTIONS: &str =
+    "TransactItems can only contain one of Check, Put, Update or Delete";
+
+pub(crate) const NO_TABLE_NAME: &str =
+    "The parameter 'TableName' is required but was not present in the request";
+
+pub(crate) fn table_not_found(table: &TableName) -> String {
+    format!("Requested resource not found: Table: {table} not found")
+}
+
+pub(crate) const NEITHER_UNIT: &str = "One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST";
+pub(crate) const BOTH_UNITS: &str = "One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED";
+pub(crate) const KEY_WITHOUT_DEFINITION: &str =
+    "Invalid KeySchema: Some index key attribute have no definition";
+pub(crate) const SAME_KEYS: &str =
+    "Both the Hash Key and the Range Key element in the KeySchema have the same name";
+pub(crate) const FIRST_KEY_NOT_HASH: &str =
+    "Invalid KeySchema: The first KeySchemaElement is not a HASH key type";
+pub(crate) const SECOND_KEY_NOT_RANGE: &str =
+    "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type";
+pub(crate) const UNUSED_DEFINITIONS: &str = "One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions";
+
+pub(crate) fn keys_not_defined(keys: &[&str], definitions: &[&str]) -> String {
+    format!(
+        "One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], AttributeDefinitions: [{}]",
+        keys.join(", "),
+        definitions.join(", ")
+    )
+}

@@ -1,0 +1,104 @@
+//! Query.
+
+use bytes::Bytes;
+use partita_core::Item;
+use partita_core::expression::{AttributeNames, AttributeValues, ExpressionCache, ExpressionKind};
+use partita_core::json::Received;
+use partita_store::request::Query;
+use serde::Deserialize;
+
+use super::Context;
+use super::page::{self, Select, Shown};
+use crate::constraints::Constraints;
+use crate::expressions::Placeholders;
+use crate::json;
+use crate::messages;
+use crate::parameters::{self, ReturnConsumedCapacity, Unread};
+use crate::refusal::Refusal;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Input {
+    table_name: Option<String>,
+    key_condition_expression: Option<String>,
+    filter_expression: Option<String>,
+    projection_expression: Option<String>,
+    expression_attribute_names: Option<AttributeNames>,
+    expression_attribute_values: Option<AttributeValues>,
+    select: Option<String>,
+    limit: Option<i64>,
+    scan_index_forward: Option<bool>,
+    exclusive_start_key: Option<Received<Item>>,
+    consistent_read: Option<bool>,
+    return_consumed_capacity: Option<String>,
+    index_name: Unread,
+    attributes_to_get: Unread,
+    key_conditions: Unread,
+    query_filter: Unread,
+    conditional_operator: Unread,
+}
+
+pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
+    let (request, shown) = decode(body, context.cache)?;
+    let page = context.store.query(request).await?;
+    Ok(page::encode(page, &shown))
+}
+
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Shown), Refusal> {
+    let input: Input = json::read(body)?;
+    let mut constraints = Constraints::default();
+    let select = constraints.choice("select", &input.select);
+    let table = parameters::table(&mut constraints, &input.table_name)?;
+    let limit = page::limit_of_query(&mut constraints, input.limit);
+    let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
+    let table = constraints.finish(table)?;
+    input.refuse()?;
+    capacity.refuse()?;
+    let (filter, projection) = (&input.filter_expression, &input.projection_expression);
+    let keys = &input.key_condition_expression;
+    let placeholders = Placeholders::new(
+        input.expression_attribute_names,
+        input.expression_attribute_values,
+        &[
+            (ExpressionKind::Filter, filter),
+            (ExpressionKind::Projection, projection),
+            (ExpressionKind::KeyCondition, keys),
+        ],
+    )?;
+    Select::check(select, projection.is_some())?;
+    let start = input.exclusive_start_key;
+    let start_after = start.map(Received::into_result).transpose()?;
+    let Some(keys) = keys else {
+        return Err(Refusal::validation(messages::NO_KEY_CONDITION));
+    };
+    let (filter, projection, keys) = placeholders.query(cache, filter, projection, keys)?;
+    let request = Query {
+        table,
+        keys,
+        filter,
+        descending: input.scan_index_forward == Some(false),
+        limit,
+        start_after,
+        consistent: input.consistent_read.unwrap_or(false),
+    };
+    Ok((request, Shown::new(select, projection)))
+}
+
+impl Input {
+    fn refuse(&self) -> Result<(), Refusal> {
+        parameters::refuse_legacy(
+            &[
+                ("AttributesToGet", &self.attributes_to_get),
+                ("QueryFilter", &self.query_filter),
+                ("ConditionalOperator", &self.conditional_operator),
+                ("KeyConditions", &self.key_conditions),
+            ],
+            &[
+                ("ProjectionExpression", &self.projection_expression),
+                ("FilterExpression", &self.filter_expression),
+                ("KeyConditionExpression", &self.key_condition_expression),
+            ],
+        )?;
+        parameters::refuse(&[("IndexName", &self.index_name)])
+    }
+}

@@ -1,0 +1,208 @@
+//! What the operations' parameters have in common.
+
+use partita_store::request::ReturnValues;
+use partita_store::table::TableName;
+use serde::de::IgnoredAny;
+
+use crate::constraints::{Choice, Constraints};
+use crate::messages;
+use crate::refusal::Refusal;
+
+/// A parameter that is looked at only to refuse it, see [`refuse`] and [`refuse_legacy`].
+pub(crate) type Unread = Option<IgnoredAny>;
+
+/// Refuses what this version cannot honour. To ignore it would be worse: the caller would
+/// believe that a table has an index, or a deletion a guard.
+pub(crate) fn refuse(unread: &[(&str, &Unread)]) -> Result<(), Refusal> {
+    match unread.iter().find(|(_, value)| value.is_some()) {
+        None => Ok(()),
+        Some((name, _)) => Err(Refusal::validation(messages::unsupported(name))),
+    }
+}
+
+/// Refuses the parameters that expressions have replaced. Beside expressions they are an error
+/// of the service's own.
+pub(crate) fn refuse_legacy(
+    legacy: &[(&str, &Unread)],
+    expressions: &[(&str, &Option<String>)],
+) -> Result<(), Refusal> {
+    let legacy: Vec<_> = legacy.iter().filter(|(_, value)| value.is_some()).collect();
+    let Some((first, _)) = legacy.first() else {
+        return Ok(());
+    };
+    let legacy: Vec<_> = legacy.iter().map(|(name, _)| *name).collect();
+    let expressions = expressions.iter().filter(|(_, text)| text.is_some());
+    let expressions: Vec<_> = expressions.map(|(name, _)| *name).collect();
+    Err(Refusal::validation(match expressions.is_empty() {
+        true => messages::unsupported(first),
+        false => messages::mixed_parameters(&legacy, &expressions),
+    }))
+}
+
+/// The table that a data operation names, by its name or its ARN.
+///
+/// A name that is missing is reported with whatever else is; one that cannot be is reported
+/// alone, as the service does.
+pub(crate) fn table(
+    constraints: &mut Constraints,
+    text: &Option<String>,
+) -> Result<Option<TableName>, Refusal> {
+    constraints.required("tableName", text);
+    text.as_deref()
+        .map(|text| named_table("tableName", text))
+        .transpose()
+}
+
+/// The table of a name or an ARN.
+pub(crate) fn named_table(at: &str, text: &str) -> Result<TableName, Refusal> {
+    checked_table(at, name_of_arn(text).unwrap_or(text), 1)
+}
+
+/// The name of a table that is about to be.
+pub(crate) fn new_table(at: &str, text: &str) -> Result<TableName, Refusal> {
+    checked_table(at, text, 3)
+}
+
+fn checked_table(at: &str, name: &str, chars_min: usize) -> Result<TableName, Refusal> {
+    let mut constraints = Constraints::default();
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    constraints.length(at, name.len(), chars_min..=255, || name.to_owned());
+    if !name.is_empty() && !name.bytes().all(is_allowed) {
+        let constraint = messages::pattern(messages::TABLE_NAME_PATTERN);
+        constraints.fail(messages::constraint(Some(name), at, &constraint));
+    }
+    constraints.finish(())?;
+    name.parse()
+        .map_err(|_| Refusal::validation(messages::INVALID_TABLE_NAME))
+}
+
+/// The name in `arn:aws:dynamodb:us-east-1:000000000000:table/name`. Region and account are
+/// not looked at: there is one of each here.
+fn name_of_arn(text: &str) -> Option<&str> {
+    let mut parts = text.splitn(6, ':');
+    let is_arn = parts.next() == Some("arn");
+    let _partition = parts.next()?;
+    let is_dynamodb = parts.next() == Some("dynamodb");
+    let (_region, _account) = (parts.next()?, parts.next()?);
+    let name = parts.next()?.strip_prefix("table/")?;
+    (is_arn && is_dynamodb).then_some(name)
+}
+
+/// The ARN that this server gives a table.
+pub(crate) fn arn(table: &TableName) -> String {
+    format!("arn:aws:dynamodb:us-east-1:000000000000:table/{table}")
+}
+
+/// Whether an answer says what it consumed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ReturnConsumedCapacity {
+    /// Table and indexes apart.
+    Indexes,
+    /// One number.
+    Total,
+    #[default]
+    None,
+}
+
+impl Choice for ReturnConsumedCapacity {
+    const NAMES: &'static [(&'static str, Self)] = &[
+        ("INDEXES", ReturnConsumedCapacity::Indexes),
+        ("TOTAL", ReturnConsumedCapacity::Total),
+        ("NONE", ReturnConsumedCapacity::None),
+    ];
+}
+
+impl ReturnConsumedCapacity {
+    pub(crate) fn of(constraints: &mut Constraints, text: &Option<String>) -> Self {
+        constraints
+            .choice("returnConsumedCapacity", text)
+            .unwrap_or_default()
+    }
+
+    /// Stores do not say yet what an operation consumed.
+    pub(crate) fn refuse(self) -> Result<(), Refusal> {
+        match self {
+            ReturnConsumedCapacity::None => Ok(()),
+            _ => Err(Refusal::validation(messages::unsupported(
+                "ReturnConsumedCapacity",
+            ))),
+        }
+    }
+}
+
+/// Whether an answer says how large an item collection is. Only local indexes make item
+/// collections, so that without them the answer never does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReturnItemCollectionMetrics {
+    Size,
+    None,
+}
+
+impl Choice for ReturnItemCollectionMetrics {
+    const NAMES: &'static [(&'static str, Self)] = &[
+        ("SIZE", ReturnItemCollectionMetrics::Size),
+        ("NONE", ReturnItemCollectionMetrics::None),
+    ];
+}
+
+impl ReturnItemCollectionMetrics {
+    pub(crate) fn check(constraints: &mut Constraints, text: &Option<String>) {
+        let _: Option<Self> = constraints.choice("returnItemCollectionMetrics", text);
+    }
+}
+
+/// Whether a failed condition answers with the item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReturnOnFailure(bool);
+
+impl ReturnOnFailure {
+    pub(crate) fn of(constraints: &mut Constraints, at: &str, text: &Option<String>) -> bool {
+        constraints
+            .choice(at, text)
+            .is_some_and(|ReturnOnFailure(returns)| returns)
+    }
+}
+
+/// Where a single write has that parameter.
+pub(crate) const ON_FAILURE: &str = "returnValuesOnConditionCheckFailure";
+
+impl Choice for ReturnOnFailure {
+    const NAMES: &'static [(&'static str, Self)] = &[
+        ("ALL_OLD", ReturnOnFailure(true)),
+        ("NONE", ReturnOnFailure(false)),
+    ];
+}
+
+/// What a write answers with, as a request spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Returns {
+    AllNew,
+    UpdatedOld,
+    AllOld,
+    None,
+    UpdatedNew,
+}
+
+impl Choice for Returns {
+    const NAMES: &'static [(&'static str, Self)] = &[
+        ("ALL_NEW", Returns::AllNew),
+        ("UPDATED_OLD", Returns::UpdatedOld),
+        ("ALL_OLD", Returns::AllOld),
+        ("NONE", Returns::None),
+        ("UPDATED_NEW", Returns::UpdatedNew),
+    ];
+}
+
+impl Returns {
+    /// For a put or a delete, of which only the old item can be asked.
+    pub(crate) fn old_or_none(returns: Option<Returns>) -> Result<ReturnValues, Refusal> {
+        match returns {
+            None | Some(Returns::None) => Ok(ReturnValues::None),
+            Some(Returns::AllOld) => Ok(ReturnValues::AllOld),
+            Some(_) => Err(Refusal::validation(messages::RETURN_VALUES_OF_PUT)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! Errors as DynamoDB answers them: a type, a status and a JSON document.
+
+use bytes::Bytes;
+use http::StatusCode;
+use partita_core::Item;
+use partita_core::expression::ExpressionError;
+use partita_core::json::ValueError;
+use partita_store::StoreError;
+use partita_store::error::CancellationReason;
+use serde::Serialize;
+
+use crate::messages;
+
+/// What DynamoDB answers instead of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Refusal {
+    pub(crate) fault: Fault,
+    pub(crate) message: Option<String>,
+    detail: Detail,
+}
+
+/// What some errors carry besides their message.
+#[derive(Clone, Debug, PartialEq)]
+enum Detail {
+    None,
+    /// The item that did not meet a condition.
+    Item(Box<Item>),
+    /// Why each action of a transaction was, or was not, in the way.
+    Reasons(Vec<CancellationReason>),
+    /// What happened inside: for the log, not for the client.
+    Cause(Box<StoreError>),
+}
+
+/// The errors of DynamoDB that can occur here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Validation,
+    Serialization,
+    UnknownOperation,
+    MissingAuthenticationToken,
+    IncompleteSignature,
+    InvalidSignature,
+    UnrecognizedClient,
+    ResourceNotFound,
+    ResourceInUse,
+    ConditionalCheckFailed,
+    TransactionCanceled,
+    TransactionConflict,
+    IdempotentParameterMismatch,
+    ProvisionedThroughputExceeded,
+    RequestTooLarge,
+    InternalServerError,
+}
+
+const CORAL: &str = "com.amazon.coral.service#";
+const VALIDATE: &str = "com.amazon.coral.validate#";
+const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
+
+impl Fault {
+    /// The namespace and the name of the error, together its `__type`.
+    fn name(self) -> (&'static str, &'static str) {
+        match self {
+            Fault::Validation => (VALIDATE, "ValidationException"),
+            Fault::Serialization => (CORAL, "SerializationException"),
+            Fault::UnknownOperation => (CORAL, "UnknownOperationException"),
+            Fault::MissingAuthenticationToken => (CORAL, "MissingAuthenticationTokenException"),
+            Fault::IncompleteSignature => (CORAL, "IncompleteSignatureException"),
+            Fault::InvalidSignature => (CORAL, "InvalidSignatureException"),
+            Fault::UnrecognizedClient => (CORAL, "UnrecognizedClientException"),
+            Fault::RequestTooLarge => (CORAL, "RequestEntityTooLargeException"),
+            Fault::ResourceNotFound => (DYNAMODB, "ResourceNotFoundException"),
+            Fault::ResourceInUse => (DYNAMODB, "ResourceInUseException"),
+            Fault::ConditionalCheckFailed => (DYNAMODB, "ConditionalCheckFailedException"),
+            Fault::TransactionCanceled => (DYNAMODB, "TransactionCanceledException"),
+            Fault::TransactionConflict => (DYNAMODB, "TransactionConflictException"),
+            Fault::IdempotentParameterMismatch => {
+                (DYNAMODB, "IdempotentParameterMismatchException")
+            }
+            Fault::ProvisionedThroughputExceeded => {
+                (DYNAMODB, "ProvisionedThroughputExceededException")
+            }
+            Fault::InternalServerError => (DYNAMODB, "InternalServerError"),
+        }
+    }
+
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Fault::InternalServerError => StatusCode::INTERNAL_SERVER_ERROR,
+            Fault::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// The service spells this member with a capital in some errors; clients read both.
+    fn capitalises_message(self) -> bool {
+        matches!(
+            self,
+            Fault::Serialization | Fault::TransactionCanceled | Fault::IdempotentParameterMismatch
+        )
+    }
+}
+
+impl Refusal {
+    pub(crate) fn new(fault: Fault, message: impl Into<String>) -> Self {
+        Refusal {
+            fault,
+            message: Some(message.into()),
+            detail: Detail::None,
+        }
+    }
+
+    /// An error whose type says everything.
+    pub(crate) fn silent(fault: Fault) -> Self {
+        Refusal {
+            fault,
+            message: None,
+            detail: Detail::None,
+        }
+    }
+
+    pub(crate) fn validation(message: impl Into<String>) -> Self {
+        Refusal::new(Fault::Validation, message)
+    }
+
+    /// What the operator should know of an error that is not the client's.
+    pub(crate) fn cause(&self) -> Option<&StoreError> {
+        match &self.detail {
+            Detail::Cause(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    fn with(mut self, detail: Detail) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// The JSON document.
+    pub(crate) fn to_json(&self) -> Bytes {
+        let (namespace, name) = self.fault.name();
+        let (message, capital_message) = match self.fault.capitalises_message() {
+            true => (None, self.message.as_deref()),
+            false => (self.message.as_deref(), None),
+        };
+        let (item, reasons) = match &self.detail {
+            Detail::None | Detail::Cause(_) => (None, None),
+            Detail::Item(item) => (Some(&**item), None),
+            Detail::Reasons(reasons) => (None, Some(reasons.iter().map(Reason::from).collect())),
+        };
+        let document = Document {
+            kind: format!("{namespace}{name}"),
+            reasons,
+            item,
+            message,
+            capital_message,
+        };
+        serde_json::to_vec(&document)
+            .expect("text and attribute values can be written as JSON")
+            .into()
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(rename = "__type")]
+    kind: String,
+    #[serde(rename = "CancellationReasons")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasons: Option<Vec<Reason<'a>>>,
+    #[serde(rename = "Item")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a Item>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(rename = "Message")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capital_message: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Reason<'a> {
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<&'a Item>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+}
+
+impl<'a> From<&'a CancellationReason> for Reason<'a> {
+    fn from(reason: &'a CancellationReason) -> Self {
+        let (item, message) = match reason {
+            CancellationReason::None => (None, None),
+            CancellationReason::ConditionalCheckFailed { item } => {
+                (item.as_ref(), Some(messages::CONDITION_FAILED))
+            }
+            CancellationReason::TransactionConflict => {
+                (None, Some(messages::TRANSACTION_CONFLICT_REASON))
+            }
+            CancellationReason::Throttled => (None, Some(messages::THROTTLED)),
+            CancellationReason::Validation { message } => (None, Some(message.as_str())),
+        };
+        let code = reason.code();
+        Reason {
+            code,
+            item,
+            message,
+        }
+    }
+}
+
+impl From<ExpressionError> for Refusal {
+    fn from(error: ExpressionError) -> Self {
+        Refusal::validation(error.message)
+    }
+}
+
+impl From<ValueError> for Refusal {
+    fn from(error: ValueError) -> Self {
+        Refusal::validation(error.to_string())
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Validation { message } => Refusal::validation(message),
+            StoreError::TableNotFound { .. } => {
+                Refusal::new(Fault::ResourceNotFound, messages::RESOURCE_NOT_FOUND)
+            }
+            StoreError::TableExists { table } => {
+                Refusal::new(Fault::ResourceInUse, messages::table_exists(&table))
+            }
+            StoreError::ConditionFailed { item, .. } => {
+                let refusal =
+                    Refusal::new(Fault::ConditionalCheckFailed, messages::CONDITION_FAILED);
+                match item {
+                    Some(item) => refusal.with(Detail::Item(item)),
+                    None => refusal,
+                }
+            }
+            StoreError::TransactionCanceled { reasons } => {
+                let message = messages::transaction_canceled(&reasons);
+                Refusal::new(Fault::TransactionCanceled, message).with(Detail::Reasons(reasons))
+            }
+            StoreError::TransactionConflict => {
+                Refusal::new(Fault::TransactionConflict, messages::TRANSACTION_CONFLICT)
+            }
+            StoreError::IdempotentParameterMismatch => {
+                let fault = Fault::IdempotentParameterMismatch;
+                Refusal::new(fault, messages::IDEMPOTENT_PARAMETER_MISMATCH)
+            }
+            StoreError::Throttled => {
+                Refusal::new(Fault::ProvisionedThroughputExceeded, messages::THROTTLED)
+            }
+            // The service's contract for this error is that a write was carried out or not, which
+            // is just what `OutcomeUnknown` says.
+            error => Refusal::new(Fault::InternalServerError, messages::INTERNAL)
+                .with(Detail::Cause(Box::new(error))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! AWS's Signature Version 4: who sent a request, and that nobody changed it on the way.
+//!
+//! ```text
+//! canonical request = method, path, query, signed headers, hash of the body
+//! string to sign    = algorithm, time, scope (day/region/service), hash of the canonical request
+//! signature         = HMAC(key derived from the secret and the scope, string to sign)
+//! ```
+//!
+//! Everything here is a pure function of the request's head, its body and the time.
+
+mod authorization;
+mod canonical;
+mod date;
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use http::request::Parts;
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use self::authorization::Authorization;
+use self::canonical::{canonical_request, hex};
+use crate::messages;
+use crate::refusal::{Fault, Refusal};
+
+/// How far a client's clock may be off, either way.
+pub const SKEW_SECONDS_MAX: i64 = 15 * 60;
+
+const SERVICE: &str = "dynamodb";
+
+/// The access key that requests must be signed with.
+#[derive(Clone)]
+pub struct Credentials {
+    access_key_id: String,
+    secret_access_key: SecretString,
+}
+
+impl Credentials {
+    /// A key and its secret.
+    pub fn new(access_key_id: impl Into<String>, secret_access_key: SecretString) -> Self {
+        Credentials {
+            access_key_id: access_key_id.into(),
+            secret_access_key,
+        }
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("access_key_id", &self.access_key_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Proof that a request may be carried out. Only [`authenticate`] makes one, and no operation
+/// runs without.
+#[derive(Debug)]
+pub(crate) struct Verified(());
+
+/// Lets a request pass whose signature is right. Where no credentials are configured there is
+/// nothing to verify it with, and a well-formed one will do: clients always send one.
+pub(crate) fn authenticate(
+    credentials: Option<&Credentials>,
+    head: &Parts,
+    body: &[u8],
+    now_millis: i64,
+) -> Result<Verified, Refusal> {
+    let authorization = Authorization::of(head)?;
+    if let Some(credentials) = credentials {
+        verify(credentials, &authorization, head, body, now_millis)?;
+    }
+    Ok(Verified(()))
+}
+
+/// The checks in the order in which the service makes them.
+fn verify(
+    credentials: &Credentials,
+    authorization: &Authorization<'_>,
+    head: &Parts,
+    body: &[u8],
+    now_millis: i64,
+) -> Result<(), Refusal> {
+    date::check_skew(authorization.date, now_millis.div_euclid(1000))?;
+    authorization.check_signed_headers(head)?;
+    authorization.check_algorithm()?;
+    let scope = authorization.scope()?;
+    scope.check(authorization.date)?;
+    if scope.access_key_id != credentials.access_key_id {
+        return Err(Refusal::new(
+            Fault::UnrecognizedClient,
+            messages::UNRECOGNIZED_CLIENT,
+        ));
+    }
+    // The body is hashed here and not taken from `x-amz-content-sha256`, which is only a claim.
+    let canonical = canonical_request(head, &authorization.signed_headers, &sha256_hex(body))?;
+    let text = string_to_sign(authorization.date, &scope.text(), &canonical);
+    let key = signing_key(credentials, scope.day, scope.region, scope.service);
+    let signature = sign(&key, &text);
+    // In constant time, or the answer's delay would tell how many bytes of a guess are right.
+    match bool::from(
+        signature
+            .as_bytes()
+            .ct_eq(authorization.signature.as_bytes()),
+    ) {
+        true => Ok(()),
+        false => Err(invalid(messages::SIGNATURE_DOES_NOT_MATCH)),
+    }
+}
+
+fn string_to_sign(date: &str, scope: &str, canonical: &str) -> String {
+    let hash = sha256_hex(canonical.as_bytes());
+    format!("{}\n{date}\n{scope}\n{hash}", authorization::ALGORITHM)
+}
+
+fn signing_key(credentials: &Credentials, day: &str, region: &str, service: &str) -> [u8; 32] {
+    let secret = SecretString::from(format!(
+        "AWS4{}",
+        credentials.secret_access_key.expose_secret()
+    ));
+    let day = hmac(secret.expose_secret().as_bytes(), day);
+    let region = hmac(&day, region);
+    let service = hmac(&region, service);
+    hmac(&service, authorization::TERMINATOR)
+}
+
+fn sign(key: &[u8], text: &str) -> String {
+    hex(&hmac(key, text))
+}
+
+fn hmac(key: &[u8], text: &str) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(text.as_bytes());
+    mac.finalize().into_bytes().into()
+}
+
+fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn invalid(message: impl Into<String>) -> Refusal {
+    Refusal::new(Fault::InvalidSignature, message)
+}
+
+fn incomplete(message: impl Into<String>) -> Refusal {
+    Refusal::new(Fault::IncompleteSignature, message)
+}
+
+#[cfg(test)]
+mod tests;

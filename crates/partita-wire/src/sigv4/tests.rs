@@ -1,0 +1,350 @@
+use std::time::{Duration, UNIX_EPOCH};
+
+use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign as aws_sign};
+use aws_sigv4::sign::v4::SigningParams;
+use http::{HeaderName, HeaderValue, Request, Uri};
+use proptest::prelude::*;
+
+use super::*;
+
+/// 2015-08-30T12:36:00Z, the moment of AWS's test suite.
+const MOMENT: i64 = 1_440_938_160;
+
+fn example() -> Credentials {
+    let secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
+    Credentials::new("AKIDEXAMPLE", secret.into())
+}
+
+/// AWS's published test suite: signed requests, as they would arrive. Left out are those whose
+/// paths or headers HTTP does not allow (spaces, bare UTF-8, folded lines), and those for S3,
+/// which leaves paths as they are.
+#[test]
+fn the_signatures_of_awss_test_suite_are_reproduced() {
+    let vectors = include_str!("vectors.txt");
+    let mut count = 0;
+    for vector in vectors
+        .split("== ")
+        .filter(|vector| !vector.trim().is_empty())
+    {
+        let (name, text) = vector.split_once('\n').unwrap();
+        let (head, body) = arrived(text.trim_end());
+        let authorization = Authorization::of(&head).unwrap();
+        let scope = authorization.scope().unwrap();
+        let hash = sha256_hex(body.as_bytes());
+        let canonical = canonical_request(&head, &authorization.signed_headers, &hash).unwrap();
+        let text = string_to_sign(authorization.date, &scope.text(), &canonical);
+        let key = signing_key(&example(), scope.day, scope.region, scope.service);
+        assert_eq!(
+            sign(&key, &text),
+            authorization.signature,
+            "{name}: {canonical}"
+        );
+        count += 1;
+    }
+    assert_eq!(count, 28);
+}
+
+fn arrived(text: &str) -> (Parts, &str) {
+    let (text, body) = text.split_once("\n> ").unwrap_or((text, ""));
+    let mut lines = text.lines();
+    let (method, uri) = lines.next().unwrap().split_once(' ').unwrap();
+    let mut request = Request::builder().method(method).uri(uri);
+    for line in lines {
+        let (name, value) = line.split_once(':').unwrap();
+        request = request.header(name, value.trim());
+    }
+    (request.body(()).unwrap().into_parts().0, body)
+}
+
+/// A request that AWS's own crate has signed for DynamoDB.
+fn signed(credentials: (&str, &str), path: &str, body: &str) -> Parts {
+    let identity =
+        aws_credential_types::Credentials::new(credentials.0, credentials.1, None, None, "test");
+    let identity = identity.into();
+    let params = SigningParams::builder()
+        .identity(&identity)
+        .region("eu-central-1")
+        .name("dynamodb")
+        .time(UNIX_EPOCH + Duration::from_secs(MOMENT as u64))
+        .settings(SigningSettings::default())
+        .build()
+        .unwrap()
+        .into();
+    let mut request = Request::post(format!("http://localhost:8000{path}"))
+        .header("host", "localhost:8000")
+        .header("content-type", "application/x-amz-json-1.0")
+        .header("x-amz-target", "DynamoDB_20120810.ListTables")
+        .body(())
+        .unwrap();
+    let headers = request.headers().iter();
+    let signable = SignableRequest::new(
+        "POST",
+        request.uri().to_string(),
+        headers.map(|(name, value)| (name.as_str(), value.to_str().unwrap())),
+        SignableBody::Bytes(body.as_bytes()),
+    );
+    let (instructions, _) = aws_sign(signable.unwrap(), &params).unwrap().into_parts();
+    instructions.apply_to_request_http1x(&mut request);
+    // A server sees the path only.
+    *request.uri_mut() = path.parse().unwrap();
+    request.into_parts().0
+}
+
+fn check(head: &Parts, body: &str, now_seconds: i64) -> Result<(), Refusal> {
+    let credentials = Credentials::new("AKID", "secret".into());
+    authenticate(
+        Some(&credentials),
+        head,
+        body.as_bytes(),
+        now_seconds * 1000,
+    )
+    .map(drop)
+}
+
+fn fault(result: Result<(), Refusal>) -> Option<Fault> {
+    result.err().map(|refusal| refusal.fault)
+}
+
+#[test]
+fn what_awss_crate_signs_is_accepted() {
+    for path in ["/", "/?a=b&A=%20&c", "/some/path%20with%2Fslash"] {
+        let head = signed(("AKID", "secret"), path, "{}");
+        assert_eq!(check(&head, "{}", MOMENT), Ok(()), "{path}");
+    }
+}
+
+#[test]
+fn another_key_and_another_secret_are_refused() {
+    let head = signed(("AKID", "guess"), "/", "{}");
+    assert_eq!(
+        fault(check(&head, "{}", MOMENT)),
+        Some(Fault::InvalidSignature)
+    );
+    let head = signed(("DIKA", "secret"), "/", "{}");
+    assert_eq!(
+        fault(check(&head, "{}", MOMENT)),
+        Some(Fault::UnrecognizedClient)
+    );
+}
+
+#[test]
+fn fifteen_minutes_are_granted_either_way() {
+    let head = signed(("AKID", "secret"), "/", "{}");
+    for (late, expected) in [
+        (-901, Some(Fault::InvalidSignature)),
+        (-900, None),
+        (900, None),
+        (901, Some(Fault::InvalidSignature)),
+    ] {
+        assert_eq!(fault(check(&head, "{}", MOMENT + late)), expected, "{late}");
+    }
+}
+
+#[test]
+fn malformed_authorizations_say_what_they_lack() {
+    let cases = [
+        (
+            None,
+            Fault::MissingAuthenticationToken,
+            messages::MISSING_AUTHENTICATION_TOKEN,
+        ),
+        (
+            Some("Bearer x"),
+            Fault::MissingAuthenticationToken,
+            messages::MISSING_AUTHENTICATION_TOKEN,
+        ),
+        (
+            Some("AWS4-HMAC-SHA256 Credential=a"),
+            Fault::IncompleteSignature,
+            "Authorization header requires 'Signature' parameter. Authorization header requires 'SignedHeaders' parameter. Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. Authorization=AWS4-HMAC-SHA256",
+        ),
+    ];
+    for (authorization, fault, message) in cases {
+        let mut request = Request::post("/");
+        if let Some(authorization) = authorization {
+            request = request.header("authorization", authorization);
+        }
+        let head = request.body(()).unwrap().into_parts().0;
+        let refused = authenticate(None, &head, b"", 0).unwrap_err();
+        assert_eq!(refused, Refusal::new(fault, message));
+    }
+}
+
+/// Every step of the verification, each with a request that fails just there.
+#[test]
+fn each_check_refuses() {
+    let scope = "20150830/us-east-1/dynamodb/aws4_request";
+    let cases = [
+        (
+            "20150830",
+            "AWS4-HMAC-SHA256",
+            scope,
+            "host;x-amz-date;x-amz-target",
+            "Date must be",
+        ),
+        (
+            "20150830T123600Z",
+            "AWS4-HMAC-SHA256",
+            scope,
+            "x-amz-date;x-amz-target",
+            "'Host' must",
+        ),
+        (
+            "20150830T123600Z",
+            "AWS4-HMAC-SHA256",
+            scope,
+            "host;x-amz-target",
+            "'x-amz-date' must",
+        ),
+        (
+            "20150830T123600Z",
+            "AWS4-HMAC-SHA256",
+            scope,
+            "host;x-amz-date",
+            "'x-amz-target' must",
+        ),
+        (
+            "20150830T123600Z",
+            "AWS4-ECDSA",
+            scope,
+            "host;x-amz-date;x-amz-target",
+            "Unsupported AWS",
+        ),
+        (
+            "20150830T123600Z",
+            "AWS4-HMAC-SHA256",
+            "a/b",
+            "host;x-amz-date;x-amz-target",
+            "Credential must",
+        ),
+        (
+            "20150830T123600Z",
+            "AWS4-HMAC-SHA256",
+            "20150830/a/s3/aws4_request",
+            "host;x-amz-date;x-amz-target",
+            "Credential should be scoped to correct service",
+        ),
+        (
+            "20150830T123600Z",
+            "AWS4-HMAC-SHA256",
+            "20150830/a/dynamodb/x",
+            "host;x-amz-date;x-amz-target",
+            "Credential should be scoped with",
+        ),
+        (
+            "20150830T123600Z",
+            "AWS4-HMAC-SHA256",
+            "20150831/a/dynamodb/aws4_request",
+            "host;x-amz-date;x-amz-target",
+            "Date in Credential",
+        ),
+        (
+            "20150830T123600Z",
+            "AWS4-HMAC-SHA256",
+            scope,
+            "host;x-amz-date;x-amz-target;x-absent",
+            "The request signature",
+        ),
+    ];
+    for (date, algorithm, scope, signed, message) in cases {
+        let head = Request::post("/")
+            .header("host", "localhost")
+            .header("x-amz-date", date)
+            .header("x-amz-target", "DynamoDB_20120810.ListTables")
+            .header(
+                "authorization",
+                format!("{algorithm} Credential=AKID/{scope}, SignedHeaders={signed}, Signature=0"),
+            );
+        let head = head.body(()).unwrap().into_parts().0;
+        let refused = check(&head, "", MOMENT).unwrap_err().message.unwrap();
+        assert!(refused.starts_with(message), "{refused}");
+    }
+}
+
+#[test]
+fn dates_are_spelled_in_one_way() {
+    let head = signed(("AKID", "secret"), "/", "{}");
+    for date in [
+        "2015-08-30T12:36:00Z",
+        "20151330T123600Z",
+        "20150830T123660Z",
+        "+0150830T123600Z",
+        "é",
+    ] {
+        let mut head = head.clone();
+        let value = HeaderValue::from_bytes(date.as_bytes()).unwrap();
+        head.headers.insert("x-amz-date", value);
+        assert!(check(&head, "{}", MOMENT).is_err(), "{date}");
+    }
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let printed = format!("{:?}", example());
+    assert!(
+        printed.contains("AKIDEXAMPLE") && !printed.contains("wJalr"),
+        "{printed}"
+    );
+}
+
+/// One character replaced by another that is as well allowed there.
+fn flipped(text: &str, at: prop::sample::Index, with: prop::sample::Index) -> String {
+    let at = at.index(text.len());
+    let old = text.as_bytes()[at];
+    let letters: Vec<u8> = (b'0'..=b'9')
+        .chain(b'a'..=b'z')
+        .filter(|it| *it != old)
+        .collect();
+    let mut bytes = text.as_bytes().to_vec();
+    bytes[at] = letters[with.index(letters.len())];
+    String::from_utf8(bytes).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn any_changed_byte_is_refused(
+        place in 0..6_usize,
+        at: prop::sample::Index,
+        with: prop::sample::Index,
+    ) {
+        let body = r#"{"TableName":"notes","Key":{"pk":{"S":"a"}}}"#;
+        let mut head = signed(("AKID", "secret"), "/path?query=x", body);
+        let mut sent = body.to_owned();
+        prop_assert_eq!(check(&head, &sent, MOMENT), Ok(()));
+        let header = |head: &mut Parts, name: &'static str| {
+            let old = head.headers[name].to_str().unwrap();
+            let new = flipped(old, at, with).parse().unwrap();
+            head.headers.insert(HeaderName::from_static(name), new);
+        };
+        match place {
+            0 => sent = flipped(body, at, with),
+            1 => header(&mut head, "x-amz-date"),
+            2 => header(&mut head, "x-amz-target"),
+            3 => header(&mut head, "host"),
+            4 => {
+                let old = head.uri.to_string();
+                let new = format!("/{}", flipped(&old[1..], at, with));
+                head.uri = new.parse::<Uri>().unwrap();
+            }
+            _ => {
+                let old = head.headers["authorization"].to_str().unwrap();
+                let (front, signature) = old.rsplit_once('=').unwrap();
+                let new = format!("{front}={}", flipped(signature, at, with));
+                head.headers.insert("authorization", new.parse().unwrap());
+            }
+        }
+        prop_assert!(check(&head, &sent, MOMENT).is_err());
+    }
+
+    #[test]
+    fn no_authorization_panics(text in "\\PC*", date in "\\PC*") {
+        let mut head = signed(("AKID", "secret"), "/", "{}");
+        for (name, text) in [("authorization", format!("AWS4-{text}")), ("x-amz-date", date)] {
+            if let Ok(value) = HeaderValue::from_bytes(text.as_bytes()) {
+                head.headers.insert(name, value);
+            }
+        }
+        let result = check(&head, "{}", MOMENT);
+        prop_assert!(result.is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! The corpus on DynamoDB Local: our answers are DynamoDB's, or the case says why not.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use partita_store::dynamodb_local::DynamoDbLocal;
+use serde_json::{Map, Value as Json};
+
+use crate::case::{self, Answer, Case, Difference};
+use crate::corpus;
+
+type Http = Client<HttpConnector, Full<Bytes>>;
+
+async fn ask(http: &Http, endpoint: &str, case: &Case) -> Answer {
+    let mut request = corpus::request(case).map(Full::new);
+    *request.uri_mut() = endpoint.parse().unwrap();
+    let response = http.request(request).await.unwrap();
+    let status = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    Answer {
+        status,
+        body: String::from_utf8(body.to_vec()).unwrap(),
+    }
+}
+
+/// An answer without what the two cannot agree on: moments, regions, and the spelling of
+/// `message`, which DynamoDB Local has wrong. An item's own attributes stay as they are.
+fn comparable(answer: &Answer) -> Json {
+    let mut json = answer.json();
+    if let Some(map) = json.as_object_mut() {
+        if let Some(message) = map.remove("Message") {
+            map.insert("message".into(), message);
+        }
+        let kind = map.get("__type").and_then(Json::as_str).map(short);
+        if let Some(kind) = kind {
+            map.insert("__type".into(), kind.into());
+        }
+        for name in ["Table", "TableDescription"] {
+            if let Some(table) = map.get_mut(name).and_then(Json::as_object_mut) {
+                forget_moments(table);
+            }
+        }
+    }
+    json
+}
+
+fn short(kind: &str) -> String {
+    kind.rsplit('#').next().unwrap_or(kind).to_owned()
+}
+
+fn forget_moments(table: &mut Map<String, Json>) {
+    for name in ["CreationDateTime", "TableArn", "TableId"] {
+        table.remove(name);
+    }
+    for (name, moments) in [
+        (
+            "BillingModeSummary",
+            &["LastUpdateToPayPerRequestDateTime"][..],
+        ),
+        (
+            "ProvisionedThroughput",
+            &["LastIncreaseDateTime", "LastDecreaseDateTime"],
+        ),
+    ] {
+        if let Some(inner) = table.get_mut(name).and_then(Json::as_object_mut) {
+            moments
+                .iter()
+                .for_each(|moment| drop(inner.remove(*moment)));
+        }
+    }
+}
+
+/// How two answers differ, if they do.
+fn difference(ours: &Answer, theirs: &Answer) -> Option<Difference> {
+    let (mut one, mut two) = (comparable(ours), comparable(theirs));
+    if ours.status == theirs.status && one == two {
+        return None;
+    }
+    for json in [&mut one, &mut two] {
+        if let Some(map) = json.as_object_mut() {
+            map.remove("message");
+        }
+    }
+    match ours.status == theirs.status && ours.status != 200 && one == two {
+        true => Some(Difference::Text),
+        false => Some(Difference::Answer),
+    }
+}
+
+#[tokio::test]
+async fn dynamodb_local_agrees_but_for_what_is_marked() {
+    let Some(local) = tokio::task::spawn_blocking(DynamoDbLocal::start)
+        .await
+        .unwrap()
+    else {
+        return;
+    };
+    let http: Http = Client::builder(TokioExecutor::new()).build_http();
+    let mut wrong = Vec::new();
+    for file in case::files() {
+        for case in case::parse(&std::fs::read_to_string(&file).unwrap()) {
+            let theirs = ask(&http, &local.endpoint(), &case).await;
+            let found = difference(&case.answer, &theirs);
+            let marked = case.difference.as_ref().map(|(kind, _)| *kind);
+            if found != marked {
+                wrong.push(format!(
+                    "{}: {}\nmarked {marked:?}, found {found:?}\n{} {}\n ours {} {}\nlocal {} {}",
+                    file.display(),
+                    case.title,
+                    case.operation,
+                    case.body,
+                    case.answer.status,
+                    case.answer.body,
+                    theirs.status,
+                    theirs.body,
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}

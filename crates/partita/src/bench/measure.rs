@@ -1,0 +1,73 @@
+//! Connections at work for some seconds, and what they saw.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::connection::Connection;
+use super::target::Target;
+use super::workload::Workload;
+use crate::cli::BenchFlags;
+
+/// What one run saw. Times are in milliseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Figures {
+    pub(super) per_second: f64,
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+    pub(super) p999: f64,
+    pub(super) max: f64,
+}
+
+/// Times in microseconds, from one to a minute, to three digits.
+fn histogram() -> Result<Histogram<u64>> {
+    Ok(Histogram::new_with_bounds(1, 60_000_000, 3)?)
+}
+
+/// Lets all connections send one request after the other until the time is over.
+pub(super) async fn run(
+    target: &Target,
+    workload: Workload,
+    flags: &BenchFlags,
+    round: u32,
+) -> Result<Figures> {
+    let began = now();
+    let until = began + Duration::from_secs(flags.seconds);
+    let mut workers = Vec::new();
+    for number in 0..flags.connections {
+        let mut connection = Connection::open(&target.host).await?;
+        let table = target.table.clone();
+        let items = flags.items;
+        let seed = u64::from(round) << 32 | number as u64;
+        workers.push(tokio::spawn(async move {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut times = histogram()?;
+            while now() < until {
+                let (operation, body) = workload.request(&table, items, &mut random);
+                let sent = now();
+                connection.call(operation, body).await?;
+                times.saturating_record(sent.elapsed().as_micros() as u64);
+            }
+            anyhow::Ok(times)
+        }));
+    }
+    let mut all = histogram()?;
+    for worker in workers {
+        all.add(worker.await??)?;
+    }
+    let millis = |micros: u64| micros as f64 / 1000.0;
+    Ok(Figures {
+        per_second: all.len() as f64 / began.elapsed().as_secs_f64(),
+        p50: millis(all.value_at_quantile(0.5)),
+        p99: millis(all.value_at_quantile(0.99)),
+        p999: millis(all.value_at_quantile(0.999)),
+        max: millis(all.max()),
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a bench measures the machine's time")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,129 @@
+//! The requests that are measured.
+
+use std::ops::Range;
+
+use clap::ValueEnum;
+use serde_json::{Value as Json, json};
+
+/// Items of one partition; a query reads them all.
+const PARTITION_ITEMS: u64 = 20;
+/// Makes an item about 1 KB.
+const PAYLOAD_BYTES: usize = 850;
+
+/// One kind of request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Workload {
+    /// PutItem of 1 KB into a table with two indexes
+    Put,
+    /// GetItem of 1 KB
+    Get,
+    /// Query of 20 items
+    Query,
+    /// UpdateItem that adds to a counter
+    Update,
+    /// TransactWriteItems of a put and two counters
+    Transact,
+}
+
+impl Workload {
+    /// The next request of one connection: its operation and its body.
+    pub(super) fn request(
+        self,
+        table: &str,
+        items: u64,
+        random: &mut fastrand::Rng,
+    ) -> (&'static str, String) {
+        let number = random.u64(0..items.max(1));
+        match self {
+            Workload::Put => {
+                // Half of them are new, half replace an item.
+                let number = random.u64(0..items.max(1) * 2);
+                ("PutItem", json!({"TableName": table, "Item": item(number)}).to_string())
+            }
+            Workload::Get => ("GetItem", json!({"TableName": table, "Key": key(number)}).to_string()),
+            Workload::Query => {
+                let partition = partition(number);
+                let query = json!({
+                    "TableName": table,
+                    "KeyConditionExpression": "PK = :p",
+                    "ExpressionAttributeValues": {":p": {"S": partition}},
+                    "Limit": PARTITION_ITEMS,
+                });
+                ("Query", query.to_string())
+            }
+            Workload::Update => {
+                let mut update = counter(number);
+                update["TableName"] = table.into();
+                ("UpdateItem", update.to_string())
+            }
+            Workload::Transact => ("TransactWriteItems", transaction(table, items, random)),
+        }
+    }
+}
+
+fn transaction(table: &str, items: u64, random: &mut fastrand::Rng) -> String {
+    // Three items that are never the same.
+    let put = items * 2 + random.u64(0..items.max(1));
+    let one = random.u64(0..items.max(1));
+    let two = items * 3 + random.u64(0..items.max(1));
+    let update = |number| {
+        let mut update = counter(number);
+        update["TableName"] = table.into();
+        json!({ "Update": update })
+    };
+    let put = json!({"Put": {"TableName": table, "Item": item(put)}});
+    json!({"TransactItems": [put, update(one), update(two)]}).to_string()
+}
+
+fn counter(number: u64) -> Json {
+    json!({
+        "Key": key(number),
+        "UpdateExpression": "SET hits = if_not_exists(hits, :zero) + :one",
+        "ExpressionAttributeValues": {":zero": {"N": "0"}, ":one": {"N": "1"}},
+    })
+}
+
+/// The table: string keys and two indexes with everything in them.
+pub(super) fn table(name: &str) -> String {
+    let attribute = |name: &str| json!({"AttributeName": name, "AttributeType": "S"});
+    let keys = |hash: &str, range: &str| {
+        json!([{"AttributeName": hash, "KeyType": "HASH"}, {"AttributeName": range, "KeyType": "RANGE"}])
+    };
+    let index = |name: &str, hash: &str, range: &str| {
+        json!({"IndexName": name, "KeySchema": keys(hash, range), "Projection": {"ProjectionType": "ALL"}})
+    };
+    let names = ["PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"];
+    json!({
+        "TableName": name,
+        "AttributeDefinitions": names.map(attribute),
+        "KeySchema": keys("PK", "SK"),
+        "GlobalSecondaryIndexes": [index("GSI1", "GSI1PK", "GSI1SK"), index("GSI2", "GSI2PK", "GSI2SK")],
+        "BillingMode": "PAY_PER_REQUEST",
+    })
+    .to_string()
+}
+
+/// A batch that writes the items of these numbers.
+pub(super) fn batch(table: &str, numbers: Range<u64>) -> String {
+    let puts: Vec<Json> = numbers.map(|number| json!({"PutRequest": {"Item": item(number)}})).collect();
+    json!({"RequestItems": {table: puts}}).to_string()
+}
+
+fn partition(number: u64) -> String {
+    format!("USER#{:08}", number / PARTITION_ITEMS)
+}
+
+fn key(number: u64) -> Json {
+    json!({"PK": {"S": partition(number)}, "SK": {"S": format!("ITEM#{number:012}")}})
+}
+
+fn item(number: u64) -> Json {
+    let mut item = key(number);
+    let text = |text: String| json!({ "S": text });
+    item["GSI1PK"] = text(format!("STATUS#{}", number % 100));
+    item["GSI1SK"] = text(format!("{number:012}"));
+    item["GSI2PK"] = text(format!("OWNER#{}", number % 1000));
+    item["GSI2SK"] = text(format!("{number:012}"));
+    item["payload"] = text("x".repeat(PAYLOAD_BYTES));
+    item
+}
