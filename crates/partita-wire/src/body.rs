@@ -12,11 +12,16 @@ use crate::refusal::{Fault, Refusal};
 /// The largest body, compressed or not. It is DynamoDB's bound for a request.
 pub const BODY_BYTES_MAX: usize = 16 * 1_048_576;
 
+/// Refuses what is too large to be looked at, before anybody hashes it.
+pub(crate) fn check_size(body: &Bytes) -> Result<(), Refusal> {
+    match body.len() > BODY_BYTES_MAX {
+        true => Err(Refusal::silent(Fault::RequestTooLarge)),
+        false => Ok(()),
+    }
+}
+
 /// The body as it was before the client compressed it.
 pub(crate) fn plain(head: &Parts, body: Bytes) -> Result<Bytes, Refusal> {
-    if body.len() > BODY_BYTES_MAX {
-        return Err(Refusal::silent(Fault::RequestTooLarge));
-    }
     let Some(encoding) = head.headers.get(CONTENT_ENCODING) else {
         return Ok(body);
     };
@@ -35,10 +40,9 @@ fn inflated(stream: impl std::io::Read) -> Result<Bytes, Refusal> {
         .take(BODY_BYTES_MAX as u64 + 1)
         .read_to_end(&mut plain)
         .map_err(|_| Refusal::silent(Fault::Serialization))?;
-    match plain.len() > BODY_BYTES_MAX {
-        true => Err(Refusal::silent(Fault::RequestTooLarge)),
-        false => Ok(plain.into()),
-    }
+    let plain = plain.into();
+    check_size(&plain)?;
+    Ok(plain)
 }
 
 #[cfg(test)]

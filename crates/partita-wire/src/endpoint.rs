@@ -69,6 +69,7 @@ impl Endpoint {
 
     /// The whole trip: authenticate, find the operation, decode, ask the store, encode.
     async fn run(&self, head: &Parts, body: Bytes) -> Result<Bytes, Refusal> {
+        body::check_size(&body)?;
         let now_millis = self.clock.now_millis();
         let verified = sigv4::authenticate(self.credentials.as_ref(), head, &body, now_millis)?;
         let target = target(head)?;

@@ -10,6 +10,9 @@ use crate::refusal::{Fault, Refusal};
 pub(super) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 pub(super) const TERMINATOR: &str = "aws4_request";
 
+/// What the header must say besides its algorithm.
+const PARAMETERS: [&str; 3] = ["Credential", "Signature", "SignedHeaders"];
+
 const DATE: &str = "x-amz-date";
 const TARGET: &str = "x-amz-target";
 
@@ -28,51 +31,31 @@ pub(super) struct Authorization<'a> {
 impl<'a> Authorization<'a> {
     /// The parts of a well-formed header.
     pub(super) fn of(head: &'a Parts) -> Result<Self, Refusal> {
-        let Some(text) = text_of(&head.headers, header::AUTHORIZATION.as_str()) else {
-            return Err(missing());
-        };
-        let text = text.trim();
-        let (algorithm, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let text = text_of(&head.headers, header::AUTHORIZATION.as_str());
+        let text = text.ok_or_else(missing)?.trim();
+        let (algorithm, pairs) = text.split_once(' ').unwrap_or((text, ""));
         if !algorithm.starts_with("AWS4-") {
             return Err(missing());
         }
-        let pairs: Vec<_> = rest
-            .split([',', ' '])
-            .filter_map(|pair| pair.split_once('='))
-            .collect();
-        let find = |name: &str| {
-            let found = pairs.iter().find(|(key, _)| *key == name);
-            found.map(|(_, value)| *value).filter(|it| !it.is_empty())
-        };
-        let date =
-            text_of(&head.headers, DATE).or_else(|| text_of(&head.headers, header::DATE.as_str()));
-        let parts = (
-            find("Credential"),
-            find("Signature"),
-            find("SignedHeaders"),
-            date,
-        );
-        let (Some(credential), Some(signature), Some(signed), Some(date)) = parts else {
-            let missing = [
-                ("Credential", parts.0),
-                ("Signature", parts.1),
-                ("SignedHeaders", parts.2),
-            ];
-            let missing = missing.iter().filter(|(_, part)| part.is_none());
-            let names: Vec<_> = missing.map(|(name, _)| *name).collect();
-            return Err(incomplete(messages::incomplete_authorization(
-                &names,
-                date.is_none(),
+        let [credential, signature, signed] = PARAMETERS.map(|name| parameter(pairs, name));
+        let date = text_of(&head.headers, DATE);
+        let date = date.or_else(|| text_of(&head.headers, header::DATE.as_str()));
+        match (credential, signature, signed, date) {
+            (Some(credential), Some(signature), Some(signed), Some(date)) => Ok(Authorization {
                 algorithm,
-            )));
-        };
-        Ok(Authorization {
-            algorithm,
-            credential,
-            signed_headers: signed.split(';').collect(),
-            signature,
-            date,
-        })
+                credential,
+                signed_headers: signed.split(';').collect(),
+                signature,
+                date,
+            }),
+            _ => {
+                let is_absent = |name: &&str| parameter(pairs, name).is_none();
+                let absent: Vec<_> = PARAMETERS.into_iter().filter(is_absent).collect();
+                let message =
+                    messages::incomplete_authorization(&absent, date.is_none(), algorithm);
+                Err(incomplete(message))
+            }
+        }
     }
 
     /// What decides about a request must be under its signature. The service asks this of
@@ -148,6 +131,15 @@ impl Scope<'_> {
         }
         Ok(())
     }
+}
+
+/// The value of `name=value`, where pairs are divided by commas, spaces or both.
+fn parameter<'a>(pairs: &'a str, name: &str) -> Option<&'a str> {
+    pairs
+        .split([',', ' '])
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(key, value)| *key == name && !value.is_empty())
+        .map(|(_, value)| value)
 }
 
 fn missing() -> Refusal {
