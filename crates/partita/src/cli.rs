@@ -42,7 +42,7 @@ enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve designs as a REST API
+    /// Serve designs as a REST API, or tables as DynamoDB does
     Serve(ServeFlags),
     /// Show every mistake and risk in a design; exit 1 on errors
     Check(CheckFlags),
@@ -66,6 +66,15 @@ pub(crate) struct ServeFlags {
 
     #[command(flatten)]
     pub(crate) secret: SecretFlags,
+
+    /// Serve DynamoDB's own API instead of designs: tables for any AWS SDK
+    #[arg(long, conflicts_with = "designs")]
+    pub(crate) endpoint_only: bool,
+
+    /// A file with two lines, an access key id and a secret access key, that DynamoDB's clients
+    /// must sign with; without it any signature is taken
+    #[arg(long, env = "PARTITA_CREDENTIALS_FILE", value_name = "FILE")]
+    pub(crate) credentials_file: Option<PathBuf>,
 
     /// Where items are kept
     #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]

@@ -5,6 +5,7 @@
 //! | `cli` | the command line |
 //! | `source` | a design by its file or its shipped name |
 //! | `secret_file` | the installation's secret: found or made |
+//! | `endpoint` | DynamoDB's endpoint on the server's sockets |
 //! | `serve` | the server: store, designs, listener, signals |
 //! | `inspect` | `check` and `keys` |
 //! | `token` | `token` |
@@ -12,6 +13,7 @@
 
 mod bench;
 mod cli;
+mod endpoint;
 mod inspect;
 mod secret_file;
 mod serve;

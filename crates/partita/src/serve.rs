@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use axum::Router;
 use partita_api::{App, Limits, Secret, Tokens};
 use partita_design::{Design, shipped};
 use partita_engine::EngineStore;
@@ -16,6 +17,7 @@ use tokio::net::TcpListener;
 use tracing::warn;
 
 use crate::cli::{DATA_DEFAULT, ServeFlags, StoreKind};
+use crate::endpoint;
 use crate::secret_file;
 use crate::source::Source;
 
@@ -29,32 +31,51 @@ pub(crate) fn run(flags: ServeFlags) -> Result<ExitCode> {
 
 async fn serve(flags: ServeFlags) -> Result<()> {
     // Whatever can be refused is refused before anything is written.
-    let designs = compile_designs(&flags)?;
+    let designs = match flags.endpoint_only {
+        true => Vec::new(),
+        false => compile_designs(&flags)?,
+    };
     let listener = TcpListener::bind(flags.listen)
         .await
         .with_context(|| format!("cannot listen on {}", flags.listen))?;
+    let router = match flags.endpoint_only {
+        true => endpoint::router(&flags, open_store(&flags).await?)?,
+        false => api_router(&flags, &designs).await?,
+    };
+    announce(&flags, listener.local_addr()?, &designs);
+    partita_api::serve(listener, router, Limits::default(), stop_signal()?).await?;
+    Ok(())
+}
+
+async fn api_router(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<Router> {
     let secret = secret_file::load(&flags.secret)?;
-    let store = open_store(&flags).await?;
+    let store = open_store(flags).await?;
     let mut open = Vec::new();
-    for (_, design) in &designs {
+    for (_, design) in designs {
         open.push(open_design(design.clone(), &secret, &store).await?);
     }
     let tokens = Tokens::new(&secret, Arc::new(SystemClock));
     let app = App::new(open, tokens, Arc::new(SystemClock), Arc::new(SystemEntropy));
-    announce(&flags, listener.local_addr()?, &designs);
-    partita_api::serve(listener, app.router(), Limits::default(), stop_signal()?).await?;
-    Ok(())
+    Ok(app.router())
 }
 
 /// Flags that contradict each other are refused; what others can reach needs a secret that
 /// somebody chose to share.
 fn check_safety(flags: &ServeFlags) -> Result<()> {
-    let has_secret = flags.secret.secret_file.is_some();
+    // The endpoint's clients sign with credentials, the API's bring tokens made from a secret.
+    let (given, what) = match flags.endpoint_only {
+        true => (&flags.credentials_file, "credentials with --credentials-file"),
+        false => (&flags.secret.secret_file, "a secret with --secret-file"),
+    };
+    let has_secret = given.is_some();
     if !flags.listen.ip().is_loopback() && !has_secret {
         bail!(
-            "{} can be reached from other machines: give a secret with --secret-file, or listen on 127.0.0.1",
+            "{} can be reached from other machines: give {what}, or listen on 127.0.0.1",
             flags.listen
         );
+    }
+    if flags.credentials_file.is_some() && !flags.endpoint_only {
+        bail!("--credentials-file is for --endpoint-only");
     }
     let is_remote = flags.store == StoreKind::Dynamodb;
     if is_remote && flags.memory {
@@ -63,7 +84,7 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
     if !is_remote && (flags.endpoint.is_some() || flags.region.is_some()) {
         bail!("--endpoint and --region are for --store dynamodb");
     }
-    if is_remote && !has_secret {
+    if is_remote && !has_secret && !flags.endpoint_only {
         bail!(
             "several servers may share a DynamoDB table, so they must share a secret: give one with --secret-file"
         );
@@ -158,6 +179,9 @@ fn announce(flags: &ServeFlags, address: SocketAddr, designs: &[(String, Design)
         },
     };
     let mut lines = Vec::new();
+    if flags.endpoint_only {
+        lines.push(format!("endpoint http://{address}"));
+    }
     let secret = secret_argument(flags);
     for (argument, design) in designs {
         let name = &design.name;

@@ -7,10 +7,11 @@ use std::path::Path;
 use toml::Table;
 
 /// What each crate may use of the others.
-const ALLOWED: [(&str, &[&str]); 8] = [
+const ALLOWED: [(&str, &[&str]); 9] = [
     ("partita-core", &[]),
     ("partita-store", &["partita-core"]),
     ("partita-engine", &["partita-core", "partita-store"]),
+    ("partita-wire", &["partita-core", "partita-store"]),
     ("partita-remote", &["partita-core", "partita-store"]),
     ("partita-design", &["partita-core"]),
     (
@@ -36,6 +37,7 @@ const ALLOWED: [(&str, &[&str]); 8] = [
             "partita-design",
             "partita-plan",
             "partita-api",
+            "partita-wire",
         ],
     ),
 ];
@@ -45,7 +47,7 @@ const RESERVED: [(&str, &[&str]); 4] = [
     ("aws-", &["partita-remote"]),
     ("fjall", &["partita-engine"]),
     ("anyhow", &["partita"]),
-    ("axum", &["partita-api"]),
+    ("axum", &["partita-api", "partita"]),
 ];
 
 /// What core and design must never need: waiting, time, randomness, files.

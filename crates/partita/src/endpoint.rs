@@ -1,0 +1,64 @@
+//! DynamoDB's endpoint on the server's sockets: whole bodies in, whole answers out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use partita_store::Store;
+use partita_store::surroundings::{SystemClock, SystemEntropy};
+use partita_wire::{BODY_BYTES_MAX, Credentials, Endpoint};
+use tokio::time::timeout;
+
+use crate::cli::ServeFlags;
+
+/// For a whole body, however it trickles in.
+const BODY_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// The service that answers DynamoDB's clients.
+pub(crate) fn router(flags: &ServeFlags, store: Arc<dyn Store>) -> Result<Router> {
+    let credentials = credentials(flags)?;
+    let endpoint = Endpoint::new(
+        store,
+        credentials,
+        Arc::new(SystemClock),
+        Arc::new(SystemEntropy),
+    );
+    Ok(Router::new().fallback(answer).with_state(Arc::new(endpoint)))
+}
+
+async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    match timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await {
+        Ok(Ok(body)) => endpoint.answer(&head, body).await.map(Body::from),
+        Ok(Err(_)) => plain(StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => plain(StatusCode::REQUEST_TIMEOUT),
+    }
+}
+
+fn plain(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// The credentials that clients must sign with: two lines of a file.
+fn credentials(flags: &ServeFlags) -> Result<Option<Credentials>> {
+    let Some(path) = &flags.credentials_file else {
+        return Ok(None);
+    };
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the credentials {}", path.display()))?;
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    match (lines.next(), lines.next(), lines.next()) {
+        (Some(id), Some(secret), None) => Ok(Some(Credentials::new(id, secret.into()))),
+        _ => bail!(
+            "{} must have two lines: an access key id and a secret access key",
+            path.display()
+        ),
+    }
+}
