@@ -54,6 +54,20 @@ impl Constraints {
         }
     }
 
+    /// The number is not larger.
+    pub(crate) fn at_most(&mut self, at: &str, value: Option<i64>, most: i64) {
+        if let Some(value) = value
+            && value > most
+        {
+            let constraint = messages::at_most(most);
+            self.fail(messages::constraint(
+                Some(&value.to_string()),
+                at,
+                &constraint,
+            ));
+        }
+    }
+
     /// The text or list is not shorter and not longer; `shown` is the value as Java prints it.
     pub(crate) fn length(
         &mut self,

@@ -4,6 +4,7 @@
 //! `partita-store`.
 
 use partita_store::error::CancellationReason;
+use partita_store::index::IndexKind;
 use partita_store::table::TableName;
 
 pub(crate) const RESOURCE_NOT_FOUND: &str = "Requested resource not found";
@@ -134,6 +135,10 @@ pub(crate) fn at_least(least: i64) -> String {
     format!("Member must have value greater than or equal to {least}")
 }
 
+pub(crate) fn at_most(most: i64) -> String {
+    format!("Member must have value less than or equal to {most}")
+}
+
 pub(crate) fn length_at_least(least: usize) -> String {
     format!("Member must have length greater than or equal to {least}")
 }
@@ -176,10 +181,32 @@ pub(crate) const PROJECTION_OF_COUNT: &str =
     "Cannot specify the ProjectionExpression when choosing to get only the Count";
 pub(crate) const PROJECTION_OF_ALL: &str =
     "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES";
+pub(crate) const PROJECTION_OF_PROJECTED: &str =
+    "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES";
 pub(crate) const PROJECTED_WITHOUT_INDEX: &str =
     "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName";
 
+pub(crate) const NO_TOTAL_SEGMENTS: &str = "The TotalSegments parameter is required but was not present in the request when Segment parameter is present";
+pub(crate) const NO_SEGMENT: &str = "The Segment parameter is required but was not present in the request when parameter TotalSegments is present";
+
+pub(crate) fn no_such_segment(number: u32, total: u32) -> String {
+    format!(
+        "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: {number} is not less than TotalSegments: {total}"
+    )
+}
+
 pub(crate) const NO_REQUEST_ITEMS: &str = "The requestItems parameter is required for BatchGetItem";
+pub(crate) const NO_WRITES: &str = "The requestItems parameter is required for BatchWriteItem";
+pub(crate) const TOO_MANY_WRITES: &str = "Too many items requested for the BatchWriteItem call";
+pub(crate) const EMPTY_WRITE: &str =
+    "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
+pub(crate) const SEVERAL_WRITES: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
+
+/// Ours: a name and an ARN can stand for one table, and the answer has one place for it.
+pub(crate) fn table_twice(table: &TableName) -> String {
+    format!("One or more parameter values were invalid: the table {table} is named twice")
+}
+
 pub(crate) const TOO_MANY_KEYS: &str = "Too many items requested for the BatchGetItem call";
 
 pub(crate) const NO_ACTION: &str =
@@ -211,5 +238,57 @@ pub(crate) fn keys_not_defined(keys: &[&str], definitions: &[&str]) -> String {
         "One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], AttributeDefinitions: [{}]",
         keys.join(", "),
         definitions.join(", ")
+    )
+}
+
+pub(crate) fn unused_definitions(definitions: &[&str], used: &[&str]) -> String {
+    format!(
+        "One or more parameter values were invalid: Some AttributeDefinitions are not used. AttributeDefinitions: [{}], keys used: [{}]",
+        definitions.join(", "),
+        used.join(", ")
+    )
+}
+
+pub(crate) const HASH_AFTER_RANGE: &str =
+    "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type";
+pub(crate) const NO_PROJECTION_TYPE: &str =
+    "One or more parameter values were invalid: Unknown ProjectionType: null";
+pub(crate) const INCLUDED_BESIDE_ALL: &str = "One or more parameter values were invalid: ProjectionType is ALL, but NonKeyAttributes is specified";
+pub(crate) const INCLUDED_BESIDE_KEYS: &str = "One or more parameter values were invalid: ProjectionType is KEYS_ONLY, but NonKeyAttributes is specified";
+pub(crate) const NOTHING_INCLUDED: &str = "One or more parameter values were invalid: ProjectionType is INCLUDE, but NonKeyAttributes is not specified";
+pub(crate) const NOTHING_SORTED: &str = "One or more parameter values were invalid: Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex";
+
+pub(crate) fn no_indexes(kind: IndexKind) -> &'static str {
+    match kind {
+        IndexKind::Local => {
+            "One or more parameter values were invalid: List of LocalSecondaryIndexes is empty"
+        }
+        IndexKind::Global => {
+            "One or more parameter values were invalid: List of GlobalSecondaryIndexes is empty"
+        }
+    }
+}
+
+pub(crate) fn no_range_key(index: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: Index KeySchema does not have a range key for index: {index}"
+    )
+}
+
+pub(crate) fn other_hash_key(index: &str, own: &str, tables: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: Index KeySchema does not have the same leading hash key as table KeySchema for index: {index}. index hash key: {own}, table hash key: {tables}"
+    )
+}
+
+pub(crate) fn index_throughput(index: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: ProvisionedThroughput should not be specified for index: {index} when BillingMode is PAY_PER_REQUEST"
+    )
+}
+
+pub(crate) fn no_index_throughput(index: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: ProvisionedThroughput must be specified for index: {index}"
     )
 }

@@ -2,21 +2,26 @@
 //! which are pure, and `run`, which puts a store between them.
 //!
 //! To add one, add its file and its line in [`run`]. What has no line is an
-//! UnknownOperationException: today PartiQL, backups, import and export, and what exists only in
-//! Amazon's cloud.
+//! UnknownOperationException: today UpdateTable, streams, TTL and tags, which stores do not have
+//! yet, PartiQL, backups, import and export, and what exists only in Amazon's cloud.
 
 mod batch_get_item;
+mod batch_write_item;
+mod consumed;
 mod create_table;
 mod delete_item;
+mod delete_table;
 mod describe_endpoints;
 mod describe_limits;
 mod describe_table;
 mod get_item;
+mod list_tables;
 mod page;
 mod put_item;
 mod query;
 mod scan;
 mod table;
+mod transact_get_items;
 mod transact_write_items;
 mod update_item;
 mod written;
@@ -50,15 +55,19 @@ pub(crate) async fn run(
 ) -> Result<Bytes, Refusal> {
     match target.split_once('.').unwrap_or_default() {
         (DYNAMODB, "BatchGetItem") => batch_get_item::run(context, body).await,
+        (DYNAMODB, "BatchWriteItem") => batch_write_item::run(context, body).await,
         (DYNAMODB, "CreateTable") => create_table::run(context, body).await,
         (DYNAMODB, "DeleteItem") => delete_item::run(context, body).await,
+        (DYNAMODB, "DeleteTable") => delete_table::run(context, body).await,
         (DYNAMODB, "DescribeEndpoints") => describe_endpoints::run(context.host, body),
         (DYNAMODB, "DescribeLimits") => describe_limits::run(body),
         (DYNAMODB, "DescribeTable") => describe_table::run(context, body).await,
         (DYNAMODB, "GetItem") => get_item::run(context, body).await,
+        (DYNAMODB, "ListTables") => list_tables::run(context, body).await,
         (DYNAMODB, "PutItem") => put_item::run(context, body).await,
         (DYNAMODB, "Query") => query::run(context, body).await,
         (DYNAMODB, "Scan") => scan::run(context, body).await,
+        (DYNAMODB, "TransactGetItems") => transact_get_items::run(context, body).await,
         (DYNAMODB, "TransactWriteItems") => transact_write_items::run(context, body).await,
         (DYNAMODB, "UpdateItem") => update_item::run(context, body).await,
         _ => Err(Refusal::silent(Fault::UnknownOperation)),

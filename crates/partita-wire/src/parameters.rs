@@ -65,15 +65,27 @@ pub(crate) fn new_table(at: &str, text: &str) -> Result<TableName, Refusal> {
 
 fn checked_table(at: &str, name: &str, chars_min: usize) -> Result<TableName, Refusal> {
     let mut constraints = Constraints::default();
+    check_name(&mut constraints, at, name, chars_min);
+    constraints.finish(())?;
+    name.parse()
+        .map_err(|_| Refusal::validation(messages::INVALID_TABLE_NAME))
+}
+
+/// The characters and the length of the name of a table or an index.
+pub(crate) fn check_name(constraints: &mut Constraints, at: &str, name: &str, chars_min: usize) {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     constraints.length(at, name.len(), chars_min..=255, || name.to_owned());
     if !name.is_empty() && !name.bytes().all(is_allowed) {
         let constraint = messages::pattern(messages::TABLE_NAME_PATTERN);
         constraints.fail(messages::constraint(Some(name), at, &constraint));
     }
-    constraints.finish(())?;
-    name.parse()
-        .map_err(|_| Refusal::validation(messages::INVALID_TABLE_NAME))
+}
+
+/// The index that a query or scan reads, if it names one.
+pub(crate) fn check_index(constraints: &mut Constraints, name: &Option<String>) {
+    if let Some(name) = name {
+        check_name(constraints, "indexName", name, 3);
+    }
 }
 
 /// The name in `arn:aws:dynamodb:us-east-1:000000000000:table/name`. Region and account are
@@ -118,20 +130,10 @@ impl ReturnConsumedCapacity {
             .choice("returnConsumedCapacity", text)
             .unwrap_or_default()
     }
-
-    /// Stores do not say yet what an operation consumed.
-    pub(crate) fn refuse(self) -> Result<(), Refusal> {
-        match self {
-            ReturnConsumedCapacity::None => Ok(()),
-            _ => Err(Refusal::validation(messages::unsupported(
-                "ReturnConsumedCapacity",
-            ))),
-        }
-    }
 }
 
-/// Whether an answer says how large an item collection is. Only local indexes make item
-/// collections, so that without them the answer never does.
+/// Whether an answer says how large an item collection is. It never does: stores do not measure
+/// item collections, and set them no bound that a caller would have to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReturnItemCollectionMetrics {
     Size,
@@ -173,34 +175,21 @@ impl Choice for ReturnOnFailure {
     ];
 }
 
-/// What a write answers with, as a request spells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Returns {
-    AllNew,
-    UpdatedOld,
-    AllOld,
-    None,
-    UpdatedNew,
-}
-
-impl Choice for Returns {
+impl Choice for ReturnValues {
     const NAMES: &'static [(&'static str, Self)] = &[
-        ("ALL_NEW", Returns::AllNew),
-        ("UPDATED_OLD", Returns::UpdatedOld),
-        ("ALL_OLD", Returns::AllOld),
-        ("NONE", Returns::None),
-        ("UPDATED_NEW", Returns::UpdatedNew),
+        ("ALL_NEW", ReturnValues::AllNew),
+        ("UPDATED_OLD", ReturnValues::UpdatedOld),
+        ("ALL_OLD", ReturnValues::AllOld),
+        ("NONE", ReturnValues::None),
+        ("UPDATED_NEW", ReturnValues::UpdatedNew),
     ];
 }
 
-impl Returns {
-    /// For a put or a delete, of which only the old item can be asked.
-    pub(crate) fn old_or_none(returns: Option<Returns>) -> Result<ReturnValues, Refusal> {
-        match returns {
-            None | Some(Returns::None) => Ok(ReturnValues::None),
-            Some(Returns::AllOld) => Ok(ReturnValues::AllOld),
-            Some(_) => Err(Refusal::validation(messages::RETURN_VALUES_OF_PUT)),
-        }
+/// What a put or a delete answers with; only the old item can be asked of them.
+pub(crate) fn old_or_none(returns: Option<ReturnValues>) -> Result<ReturnValues, Refusal> {
+    match returns.unwrap_or(ReturnValues::None) {
+        returns @ (ReturnValues::None | ReturnValues::AllOld) => Ok(returns),
+        _ => Err(Refusal::validation(messages::RETURN_VALUES_OF_PUT)),
     }
 }
 

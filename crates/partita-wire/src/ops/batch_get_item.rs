@@ -7,10 +7,13 @@ use partita_core::Item;
 use partita_core::expression::{AttributeNames, ExpressionCache, ExpressionKind, Projection};
 use partita_core::json::Received;
 use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_store::capacity::Consumed;
 use partita_store::request::{BatchGetItem, BatchGot, ItemAddress};
+use partita_store::table::TableName;
 use serde::{Deserialize, Serialize};
 
 use super::Context;
+use super::consumed::ConsumedCapacity;
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -38,10 +41,16 @@ struct Keys {
 /// What the answer must know of the request: the table as the client called it, and how it was
 /// to be read.
 struct Table {
+    name: TableName,
     called: String,
     keys: Vec<Item>,
     options: Options,
-    projection: Option<Projection>,
+}
+
+impl Table {
+    fn is_consistent(&self) -> bool {
+        self.options.consistent_read == Some(true)
+    }
 }
 
 /// How a table was to be read, in the words of the request: they come back with the keys that
@@ -62,6 +71,8 @@ struct Options {
 struct Output {
     responses: BTreeMap<String, Vec<Item>>,
     unprocessed_keys: BTreeMap<String, Unprocessed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_capacity: Option<Vec<ConsumedCapacity>>,
 }
 
 #[derive(Serialize)]
@@ -73,12 +84,16 @@ struct Unprocessed {
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, tables) = decode(body, context.cache)?;
-    let got = context.store.batch_get_item(request).await?;
-    Ok(encode(tables, got))
+    let (request, tables, capacity) = decode(body, context.cache)?;
+    let mut got = context.store.batch_get_item(request).await?;
+    charge_as_asked(&tables, &mut got.consumed);
+    let consumed = capacity.of_batch(context.store, &got.consumed).await;
+    Ok(encode(tables, got.answer, consumed))
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(BatchGetItem, Vec<Table>), Refusal> {
+type Decoded = (BatchGetItem, Vec<Table>, ReturnConsumedCapacity);
+
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
@@ -87,15 +102,19 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(BatchGetItem, Vec<Tab
         check_keys(&mut constraints, name, table);
     }
     constraints.finish(())?;
-    capacity.refuse()?;
     if items.is_empty() {
         return Err(Refusal::validation(messages::NO_REQUEST_ITEMS));
     }
     let mut addresses = Vec::new();
+    let mut projections = BTreeMap::new();
     let mut tables = Vec::with_capacity(items.len());
     for (called, keys) in items {
         let name = parameters::named_table("tableName", &called)?;
-        let table = keys.decode(called, cache)?;
+        if tables.iter().any(|table: &Table| table.name == name) {
+            return Err(Refusal::validation(messages::table_twice(&name)));
+        }
+        let (table, projection) = keys.decode(name.clone(), called, cache)?;
+        projections.extend(projection.map(|projection| (name.clone(), projection)));
         addresses.extend(table.keys.iter().map(|key| ItemAddress {
             table: name.clone(),
             key: key.clone(),
@@ -105,17 +124,22 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(BatchGetItem, Vec<Tab
     if addresses.len() > BATCH_GET_KEYS_MAX {
         return Err(Refusal::validation(messages::TOO_MANY_KEYS));
     }
-    let is_consistent = |table: &Table| table.options.consistent_read == Some(true);
     let request = BatchGetItem {
         addresses,
         // Stronger than some tables of the request asked for, never weaker.
-        consistent: tables.iter().any(is_consistent),
+        consistent: tables.iter().any(Table::is_consistent),
+        projections,
     };
-    Ok((request, tables))
+    Ok((request, tables, capacity))
 }
 
 impl Keys {
-    fn decode(self, called: String, cache: &ExpressionCache) -> Result<Table, Refusal> {
+    fn decode(
+        self,
+        name: TableName,
+        called: String,
+        cache: &ExpressionCache,
+    ) -> Result<(Table, Option<Projection>), Refusal> {
         let projection = &self.projection_expression;
         parameters::refuse_legacy(
             &[("AttributesToGet", &self.attributes_to_get)],
@@ -126,7 +150,8 @@ impl Keys {
         let placeholders = Placeholders::new(names, None, &expressions)?;
         let projection = placeholders.projection(cache, projection)?;
         let keys = self.keys.into_iter().flatten().map(Received::into_result);
-        Ok(Table {
+        let table = Table {
+            name,
             called,
             keys: keys.collect::<Result<_, _>>()?,
             options: Options {
@@ -134,8 +159,8 @@ impl Keys {
                 projection_expression: self.projection_expression,
                 expression_attribute_names: self.expression_attribute_names,
             },
-            projection,
-        })
+        };
+        Ok((table, projection))
     }
 }
 
@@ -151,18 +176,35 @@ fn check_keys(constraints: &mut Constraints, name: &str, table: &Keys) {
     }
 }
 
-fn encode(tables: Vec<Table>, got: Vec<BatchGot>) -> Bytes {
-    let mut output = Output::default();
+/// The store reads all tables of a request alike. One that was not to be read consistently is
+/// charged the half, as it would be by itself.
+fn charge_as_asked(tables: &[Table], consumed: &mut BTreeMap<TableName, Consumed>) {
+    if !tables.iter().any(Table::is_consistent) {
+        return;
+    }
+    for table in tables.iter().filter(|table| !table.is_consistent()) {
+        if let Some(consumed) = consumed.get_mut(&table.name) {
+            consumed.read.0 /= 2;
+        }
+    }
+}
+
+fn encode(
+    tables: Vec<Table>,
+    got: Vec<BatchGot>,
+    consumed_capacity: Option<Vec<ConsumedCapacity>>,
+) -> Bytes {
+    let mut output = Output {
+        consumed_capacity,
+        ..Output::default()
+    };
     let mut got = got.into_iter();
     for table in tables {
         let mut items = Vec::new();
         let mut unprocessed = Vec::new();
         for (key, got) in table.keys.into_iter().zip(&mut got) {
             match got {
-                BatchGot::Found(item) => items.push(match &table.projection {
-                    Some(parts) => parts.apply(&item),
-                    None => item,
-                }),
+                BatchGot::Found(item) => items.push(item),
                 BatchGot::Missing => {}
                 BatchGot::Unprocessed => unprocessed.push(key),
             }

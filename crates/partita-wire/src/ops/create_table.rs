@@ -1,11 +1,21 @@
 //! CreateTable.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `keys` | attribute definitions and key schemas, of the table and of indexes |
+//! | `indexes` | secondary indexes |
+
+mod indexes;
+mod keys;
 
 use bytes::Bytes;
-use partita_core::key::KeyType;
+use partita_store::index::IndexKind;
 use partita_store::request::{CreateTable, TableDescription};
-use partita_store::table::{KeyAttribute, KeySchema};
+use partita_store::table::TableSchema;
 use serde::{Deserialize, Serialize};
 
+use self::indexes::Index;
+use self::keys::{Definition, KeyElement};
 use super::Context;
 use super::table::Described;
 use crate::constraints::{Choice, Constraints};
@@ -25,25 +35,11 @@ struct Input {
     billing_mode: Option<String>,
     provisioned_throughput: Option<Throughput>,
     deletion_protection_enabled: Option<bool>,
-    local_secondary_indexes: Unread,
-    global_secondary_indexes: Unread,
+    local_secondary_indexes: Option<Vec<Index>>,
+    global_secondary_indexes: Option<Vec<Index>>,
     stream_specification: Unread,
     tags: Unread,
     resource_policy: Unread,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Definition {
-    attribute_name: Option<String>,
-    attribute_type: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct KeyElement {
-    attribute_name: Option<String>,
-    key_type: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -57,29 +53,6 @@ struct Throughput {
 #[serde(rename_all = "PascalCase")]
 struct Output {
     table_description: Described,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum KeyRole {
-    Hash,
-    Range,
-}
-
-impl Choice for KeyRole {
-    const NAMES: &'static [(&'static str, Self)] =
-        &[("HASH", KeyRole::Hash), ("RANGE", KeyRole::Range)];
-}
-
-/// A key type, as a choice of this crate.
-#[derive(Clone, Copy)]
-struct Kind(KeyType);
-
-impl Choice for Kind {
-    const NAMES: &'static [(&'static str, Self)] = &[
-        ("B", Kind(KeyType::B)),
-        ("N", Kind(KeyType::N)),
-        ("S", Kind(KeyType::S)),
-    ];
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,134 +86,68 @@ fn decode(body: &[u8]) -> Result<CreateTable, Refusal> {
         return Err(Refusal::validation(messages::NO_TABLE_NAME));
     };
     let table = parameters::new_table("tableName", name)?;
+    let (locals, globals) = (
+        &input.local_secondary_indexes,
+        &input.global_secondary_indexes,
+    );
     let mut constraints = Constraints::default();
-    let definitions = definitions(&mut constraints, &input.attribute_definitions);
+    let definitions = keys::definitions(&mut constraints, &input.attribute_definitions);
     let billing = constraints.choice("billingMode", &input.billing_mode);
-    check_throughput(&mut constraints, input.provisioned_throughput.as_ref());
-    let keys = key_elements(&mut constraints, &input.key_schema);
+    let throughput = input.provisioned_throughput.as_ref();
+    check_throughput(&mut constraints, "provisionedThroughput", throughput);
+    let keys = keys::elements(&mut constraints, "keySchema", &input.key_schema, 2);
+    let locals = indexes::named(&mut constraints, IndexKind::Local, locals);
+    let globals = indexes::named(&mut constraints, IndexKind::Global, globals);
     let (definitions, keys) = constraints.finish((definitions, keys))?;
-    check_billing(billing, input.provisioned_throughput.is_some())?;
-    parameters::refuse(&[
-        ("LocalSecondaryIndexes", &input.local_secondary_indexes),
-        ("GlobalSecondaryIndexes", &input.global_secondary_indexes),
-        ("StreamSpecification", &input.stream_specification),
-        ("Tags", &input.tags),
-        ("ResourcePolicy", &input.resource_policy),
-    ])?;
-    if input.deletion_protection_enabled == Some(true) {
-        let message = messages::unsupported("DeletionProtectionEnabled");
-        return Err(Refusal::validation(message));
+    let billing = check_billing(billing, throughput.is_some())?;
+    input.refuse()?;
+    let key = keys::table_key(&definitions, &keys)?;
+    let mut indexes = Vec::new();
+    for named in [locals, globals].into_iter().flatten() {
+        indexes.extend(indexes::schemas(named, &definitions, &key, billing)?);
     }
-    let schema = schema(&definitions, &keys)?;
+    let schema = TableSchema { key, indexes };
+    keys::check_used(&definitions, &schema)?;
     Ok(CreateTable { table, schema })
 }
 
-/// The defined attributes; `None` if one of them is not whole.
-fn definitions<'a>(
-    constraints: &mut Constraints,
-    list: &'a Option<Vec<Definition>>,
-) -> Option<Vec<(&'a str, KeyType)>> {
-    constraints.required("attributeDefinitions", list);
-    let mut found = Vec::new();
-    for (index, definition) in list.as_ref()?.iter().enumerate() {
-        let at = |name| format!("attributeDefinitions.{}.member.{name}", index + 1);
-        constraints.required(&at("attributeName"), &definition.attribute_name);
-        constraints.required(&at("attributeType"), &definition.attribute_type);
-        let kind = constraints.choice(&at("attributeType"), &definition.attribute_type);
-        let name = definition.attribute_name.as_deref();
-        found.push(name.zip(kind.map(|Kind(kind)| kind)));
+impl Input {
+    fn refuse(&self) -> Result<(), Refusal> {
+        parameters::refuse(&[
+            ("StreamSpecification", &self.stream_specification),
+            ("Tags", &self.tags),
+            ("ResourcePolicy", &self.resource_policy),
+        ])?;
+        match self.deletion_protection_enabled {
+            Some(true) => Err(Refusal::validation(messages::unsupported(
+                "DeletionProtectionEnabled",
+            ))),
+            _ => Ok(()),
+        }
     }
-    found.into_iter().collect()
 }
 
-fn key_elements<'a>(
-    constraints: &mut Constraints,
-    list: &'a Option<Vec<KeyElement>>,
-) -> Option<Vec<(&'a str, KeyRole)>> {
-    constraints.required("keySchema", list);
-    let list = list.as_ref()?;
-    constraints.length("keySchema", list.len(), 1..=2, || shown(list));
-    let mut found = Vec::new();
-    for (index, element) in list.iter().enumerate() {
-        let at = |name| format!("keySchema.{}.member.{name}", index + 1);
-        constraints.required(&at("attributeName"), &element.attribute_name);
-        constraints.required(&at("keyType"), &element.key_type);
-        let role = constraints.choice(&at("keyType"), &element.key_type);
-        found.push(element.attribute_name.as_deref().zip(role));
-    }
-    found.into_iter().collect()
-}
-
-/// A key schema as the service's Java prints it.
-fn shown(list: &[KeyElement]) -> String {
-    let element = |element: &KeyElement| {
-        let name = element.attribute_name.as_deref().unwrap_or("null");
-        let role = element.key_type.as_deref().unwrap_or("null");
-        format!("KeySchemaElement(attributeName={name}, keyType={role})")
-    };
-    let elements: Vec<_> = list.iter().map(element).collect();
-    format!("[{}]", elements.join(", "))
-}
-
-fn check_throughput(constraints: &mut Constraints, throughput: Option<&Throughput>) {
+fn check_throughput(constraints: &mut Constraints, at: &str, throughput: Option<&Throughput>) {
     let Some(throughput) = throughput else { return };
     let units = [
         ("writeCapacityUnits", throughput.write_capacity_units),
         ("readCapacityUnits", throughput.read_capacity_units),
     ];
     for (name, units) in units {
-        let at = format!("provisionedThroughput.{name}");
+        let at = format!("{at}.{name}");
         constraints.required(&at, &units);
         constraints.at_least(&at, units, 1);
     }
 }
 
 /// Nothing is provisioned here, but a request that Amazon would refuse is refused.
-fn check_billing(billing: Option<BillingMode>, has_throughput: bool) -> Result<(), Refusal> {
-    match (billing, has_throughput) {
-        (Some(BillingMode::PayPerRequest), true) => {
-            Err(Refusal::validation(messages::NEITHER_UNIT))
-        }
-        (None | Some(BillingMode::Provisioned), false) => {
-            Err(Refusal::validation(messages::BOTH_UNITS))
-        }
-        _ => Ok(()),
+fn check_billing(
+    billing: Option<BillingMode>,
+    has_throughput: bool,
+) -> Result<BillingMode, Refusal> {
+    match (billing.unwrap_or(BillingMode::Provisioned), has_throughput) {
+        (BillingMode::PayPerRequest, true) => Err(Refusal::validation(messages::NEITHER_UNIT)),
+        (BillingMode::Provisioned, false) => Err(Refusal::validation(messages::BOTH_UNITS)),
+        (billing, _) => Ok(billing),
     }
-}
-
-fn schema(definitions: &[(&str, KeyType)], keys: &[(&str, KeyRole)]) -> Result<KeySchema, Refusal> {
-    let names: Vec<_> = keys.iter().map(|(name, _)| *name).collect();
-    let defined: Vec<_> = definitions.iter().map(|(name, _)| *name).collect();
-    if names.len() > defined.len() {
-        return Err(Refusal::validation(messages::KEY_WITHOUT_DEFINITION));
-    }
-    if names.iter().any(|name| !defined.contains(name)) {
-        let message = messages::keys_not_defined(&names, &defined);
-        return Err(Refusal::validation(message));
-    }
-    let (hash, range) = match keys {
-        [(hash, KeyRole::Hash)] => (*hash, None),
-        [(hash, _), (range, _)] if hash == range => {
-            return Err(Refusal::validation(messages::SAME_KEYS));
-        }
-        [(hash, KeyRole::Hash), (range, KeyRole::Range)] => (*hash, Some(*range)),
-        [(_, KeyRole::Hash), _] => {
-            return Err(Refusal::validation(messages::SECOND_KEY_NOT_RANGE));
-        }
-        _ => return Err(Refusal::validation(messages::FIRST_KEY_NOT_HASH)),
-    };
-    if defined.len() != names.len() {
-        return Err(Refusal::validation(messages::UNUSED_DEFINITIONS));
-    }
-    let attribute = |name: &str| {
-        let definition = definitions.iter().find(|(defined, _)| *defined == name);
-        definition.map(|(name, kind)| KeyAttribute {
-            name: (*name).to_owned(),
-            kind: *kind,
-        })
-    };
-    let partition =
-        attribute(hash).ok_or_else(|| Refusal::validation(messages::KEY_WITHOUT_DEFINITION))?;
-    let sort = range.and_then(attribute);
-    Ok(KeySchema { partition, sort })
 }

@@ -12,8 +12,7 @@ use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
 use crate::parameters::{
-    self, ON_FAILURE, ReturnConsumedCapacity, ReturnItemCollectionMetrics, ReturnOnFailure,
-    Returns, Unread,
+    self, ON_FAILURE, ReturnConsumedCapacity, ReturnItemCollectionMetrics, ReturnOnFailure, Unread,
 };
 use crate::refusal::Refusal;
 
@@ -34,12 +33,14 @@ struct Input {
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, returns) = decode(body, context.cache)?;
+    let (request, returns, capacity) = decode(body, context.cache)?;
     let old = context.store.delete_item(request, returns).await?;
-    Ok(written::encode(old, None))
+    Ok(written::encode(context, capacity, old).await)
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(DeleteItem, ReturnValues), Refusal> {
+type Decoded = (DeleteItem, ReturnValues, ReturnConsumedCapacity);
+
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
@@ -50,7 +51,6 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(DeleteItem, ReturnVal
     let on_failure = &input.return_values_on_condition_check_failure;
     let return_item_on_failure = ReturnOnFailure::of(&mut constraints, ON_FAILURE, on_failure);
     let (table, key) = constraints.finish((table, input.key))?;
-    capacity.refuse()?;
     let condition = &input.condition_expression;
     parameters::refuse_legacy(
         &[
@@ -65,12 +65,12 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(DeleteItem, ReturnVal
         &[(ExpressionKind::Condition, condition)],
     )?;
     let key = key.into_result()?;
-    let returns = Returns::old_or_none(returns)?;
+    let returns = parameters::old_or_none(returns)?;
     let request = DeleteItem {
         table,
         key,
         condition: placeholders.condition(cache, condition)?,
         return_item_on_failure,
     };
-    Ok((request, returns))
+    Ok((request, returns, capacity))
 }

@@ -2,12 +2,14 @@
 
 use bytes::Bytes;
 use partita_core::Item;
-use partita_core::expression::{AttributeNames, ExpressionCache, ExpressionKind, Projection};
+use partita_core::expression::{AttributeNames, ExpressionCache, ExpressionKind};
 use partita_core::json::Received;
+use partita_store::capacity::Metered;
 use partita_store::request::GetItem;
 use serde::{Deserialize, Serialize};
 
 use super::Context;
+use super::consumed::ConsumedCapacity;
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -31,22 +33,27 @@ struct Input {
 struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     item: Option<Item>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_capacity: Option<ConsumedCapacity>,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, projection) = decode(body, context.cache)?;
-    let item = context.store.get_item(request).await?;
-    Ok(encode(item, projection.as_ref()))
+    let (request, capacity) = decode(body, context.cache)?;
+    let Metered { answer, consumed } = context.store.get_item(request).await?;
+    let consumed = capacity.of_one(context.store, &consumed).await;
+    Ok(encode(answer, consumed))
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(GetItem, Option<Projection>), Refusal> {
+fn decode(
+    body: &[u8],
+    cache: &ExpressionCache,
+) -> Result<(GetItem, ReturnConsumedCapacity), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = parameters::table(&mut constraints, &input.table_name)?;
     constraints.required("key", &input.key);
     let (table, key) = constraints.finish((table, input.key))?;
-    capacity.refuse()?;
     let projection = &input.projection_expression;
     parameters::refuse_legacy(
         &[("AttributesToGet", &input.attributes_to_get)],
@@ -59,14 +66,14 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(GetItem, Option<Proje
         table,
         key: key.into_result()?,
         consistent: input.consistent_read.unwrap_or(false),
+        projection: placeholders.projection(cache, projection)?,
     };
-    Ok((request, placeholders.projection(cache, projection)?))
+    Ok((request, capacity))
 }
 
-fn encode(item: Option<Item>, projection: Option<&Projection>) -> Bytes {
-    let item = match projection {
-        Some(projection) => item.map(|item| projection.apply(&item)),
-        None => item,
-    };
-    json::write(&Output { item })
+fn encode(item: Option<Item>, consumed_capacity: Option<ConsumedCapacity>) -> Bytes {
+    json::write(&Output {
+        item,
+        consumed_capacity,
+    })
 }

@@ -3,12 +3,16 @@
 use bytes::Bytes;
 use partita_core::Item;
 use partita_core::expression::Projection;
-use partita_store::request::Page;
+use partita_store::capacity::Metered;
+use partita_store::request::{Page, Select as Selected};
 use serde::Serialize;
 
+use super::Context;
+use super::consumed::ConsumedCapacity;
 use crate::constraints::{Choice, Constraints};
 use crate::json;
 use crate::messages;
+use crate::parameters::ReturnConsumedCapacity;
 use crate::refusal::Refusal;
 
 /// Which attributes a page answers, as a request spells it.
@@ -31,32 +35,45 @@ impl Choice for Select {
 
 impl Select {
     /// Holds the choice against the other parameters.
-    pub(super) fn check(select: Option<Select>, has_projection: bool) -> Result<(), Refusal> {
+    pub(super) fn check(
+        select: Option<Select>,
+        has_projection: bool,
+        has_index: bool,
+    ) -> Result<(), Refusal> {
         let message = match (select, has_projection) {
             (Some(Select::Specific), false) => messages::NO_PROJECTION,
             (Some(Select::Count), true) => messages::PROJECTION_OF_COUNT,
             (Some(Select::All), true) => messages::PROJECTION_OF_ALL,
-            (Some(Select::Projected), _) => messages::PROJECTED_WITHOUT_INDEX,
+            (Some(Select::Projected), _) if !has_index => messages::PROJECTED_WITHOUT_INDEX,
+            (Some(Select::Projected), true) => messages::PROJECTION_OF_PROJECTED,
             _ => return Ok(()),
         };
         Err(Refusal::validation(message))
     }
-}
 
-/// What of a page is written into the answer.
-#[derive(Debug)]
-pub(super) enum Shown {
-    Items,
-    Parts(Projection),
-    Count,
-}
-
-impl Shown {
-    pub(super) fn new(select: Option<Select>, projection: Option<Projection>) -> Self {
+    /// What the store is asked for.
+    pub(super) fn resolve(select: Option<Select>, projection: Option<Projection>) -> Selected {
         match (select, projection) {
-            (Some(Select::Count), _) => Shown::Count,
-            (_, Some(projection)) => Shown::Parts(projection),
-            (_, None) => Shown::Items,
+            (Some(Select::Count), _) => Selected::Count,
+            (_, Some(projection)) => Selected::Parts(projection),
+            (Some(Select::All), None) => Selected::All,
+            (_, None) => Selected::Projected,
+        }
+    }
+}
+
+/// What the answer must know of the request.
+pub(super) struct Asked {
+    counts_only: bool,
+    capacity: ReturnConsumedCapacity,
+}
+
+impl Asked {
+    pub(super) fn new(select: &Selected, capacity: ReturnConsumedCapacity) -> Self {
+        let counts_only = *select == Selected::Count;
+        Asked {
+            counts_only,
+            capacity,
         }
     }
 }
@@ -84,19 +101,17 @@ struct Output {
     scanned_count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_evaluated_key: Option<Item>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_capacity: Option<ConsumedCapacity>,
 }
 
-pub(super) fn encode(page: Page, shown: &Shown) -> Bytes {
-    let count = page.items.len();
-    let items = match shown {
-        Shown::Items => Some(page.items),
-        Shown::Parts(parts) => Some(page.items.iter().map(|item| parts.apply(item)).collect()),
-        Shown::Count => None,
-    };
+pub(super) async fn encode(context: Context<'_>, asked: Asked, page: Metered<Page>) -> Bytes {
+    let Metered { answer, consumed } = page;
     json::write(&Output {
-        items,
-        count,
-        scanned_count: page.scanned,
-        last_evaluated_key: page.last_key,
+        items: (!asked.counts_only).then_some(answer.items),
+        count: answer.count,
+        scanned_count: answer.scanned,
+        last_evaluated_key: answer.last_key,
+        consumed_capacity: asked.capacity.of_one(context.store, &consumed).await,
     })
 }

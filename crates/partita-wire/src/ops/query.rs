@@ -8,7 +8,7 @@ use partita_store::request::Query;
 use serde::Deserialize;
 
 use super::Context;
-use super::page::{self, Select, Shown};
+use super::page::{self, Asked, Select};
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -20,6 +20,7 @@ use crate::refusal::Refusal;
 #[serde(rename_all = "PascalCase")]
 struct Input {
     table_name: Option<String>,
+    index_name: Option<String>,
     key_condition_expression: Option<String>,
     filter_expression: Option<String>,
     projection_expression: Option<String>,
@@ -31,7 +32,6 @@ struct Input {
     exclusive_start_key: Option<Received<Item>>,
     consistent_read: Option<bool>,
     return_consumed_capacity: Option<String>,
-    index_name: Unread,
     attributes_to_get: Unread,
     key_conditions: Unread,
     query_filter: Unread,
@@ -39,21 +39,21 @@ struct Input {
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, shown) = decode(body, context.cache)?;
+    let (request, asked) = decode(body, context.cache)?;
     let page = context.store.query(request).await?;
-    Ok(page::encode(page, &shown))
+    Ok(page::encode(context, asked, page).await)
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Shown), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Asked), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let select = constraints.choice("select", &input.select);
     let table = parameters::table(&mut constraints, &input.table_name)?;
+    parameters::check_index(&mut constraints, &input.index_name);
     let limit = page::limit_of_query(&mut constraints, input.limit);
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = constraints.finish(table)?;
     input.refuse()?;
-    capacity.refuse()?;
     let (filter, projection) = (&input.filter_expression, &input.projection_expression);
     let keys = &input.key_condition_expression;
     let placeholders = Placeholders::new(
@@ -65,23 +65,27 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Shown), Refusa
             (ExpressionKind::KeyCondition, keys),
         ],
     )?;
-    Select::check(select, projection.is_some())?;
+    Select::check(select, projection.is_some(), input.index_name.is_some())?;
     let start = input.exclusive_start_key;
     let start_after = start.map(Received::into_result).transpose()?;
     let Some(keys) = keys else {
         return Err(Refusal::validation(messages::NO_KEY_CONDITION));
     };
     let (filter, projection, keys) = placeholders.query(cache, filter, projection, keys)?;
+    let select = Select::resolve(select, projection);
+    let asked = Asked::new(&select, capacity);
     let request = Query {
         table,
+        index: input.index_name,
         keys,
         filter,
+        select,
         descending: input.scan_index_forward == Some(false),
         limit,
         start_after,
         consistent: input.consistent_read.unwrap_or(false),
     };
-    Ok((request, Shown::new(select, projection)))
+    Ok((request, asked))
 }
 
 impl Input {
@@ -98,7 +102,6 @@ impl Input {
                 ("FilterExpression", &self.filter_expression),
                 ("KeyConditionExpression", &self.key_condition_expression),
             ],
-        )?;
-        parameters::refuse(&[("IndexName", &self.index_name)])
+        )
     }
 }

@@ -4,21 +4,26 @@ use bytes::Bytes;
 use partita_core::Item;
 use partita_core::expression::{AttributeNames, AttributeValues, ExpressionCache, ExpressionKind};
 use partita_core::json::Received;
-use partita_store::request::Scan;
+use partita_store::request::{Scan, Segment};
 use serde::Deserialize;
 
 use super::Context;
-use super::page::{self, Select, Shown};
+use super::page::{self, Asked, Select};
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
+use crate::messages;
 use crate::parameters::{self, ReturnConsumedCapacity, Unread};
 use crate::refusal::Refusal;
+
+/// Parts of one scan at most.
+const SEGMENTS_MAX: i64 = 1_000_000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Input {
     table_name: Option<String>,
+    index_name: Option<String>,
     filter_expression: Option<String>,
     projection_expression: Option<String>,
     expression_attribute_names: Option<AttributeNames>,
@@ -27,33 +32,32 @@ struct Input {
     limit: Option<i64>,
     exclusive_start_key: Option<Received<Item>>,
     return_consumed_capacity: Option<String>,
-    // A scan of this trait is always consistent, which is more than `false` asks for.
-    #[expect(dead_code, reason = "checked for its type")]
     consistent_read: Option<bool>,
-    index_name: Unread,
-    segment: Unread,
-    total_segments: Unread,
+    segment: Option<i64>,
+    total_segments: Option<i64>,
     attributes_to_get: Unread,
     scan_filter: Unread,
     conditional_operator: Unread,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, shown) = decode(body, context.cache)?;
+    let (request, asked) = decode(body, context.cache)?;
     let page = context.store.scan(request).await?;
-    Ok(page::encode(page, &shown))
+    Ok(page::encode(context, asked, page).await)
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Shown), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let select = constraints.choice("select", &input.select);
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = parameters::table(&mut constraints, &input.table_name)?;
+    parameters::check_index(&mut constraints, &input.index_name);
     let limit = page::limit_of_scan(&mut constraints, input.limit);
+    input.check_segments(&mut constraints);
     let table = constraints.finish(table)?;
     input.refuse()?;
-    capacity.refuse()?;
+    let segment = input.segment()?;
     let (filter, projection) = (&input.filter_expression, &input.projection_expression);
     let placeholders = Placeholders::new(
         input.expression_attribute_names,
@@ -63,17 +67,23 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Shown), Refusal
             (ExpressionKind::Projection, projection),
         ],
     )?;
-    Select::check(select, projection.is_some())?;
+    Select::check(select, projection.is_some(), input.index_name.is_some())?;
     let start = input.exclusive_start_key;
     let start_after = start.map(Received::into_result).transpose()?;
     let (filter, projection) = placeholders.scan(cache, filter, projection)?;
+    let select = Select::resolve(select, projection);
+    let asked = Asked::new(&select, capacity);
     let request = Scan {
         table,
+        index: input.index_name,
         filter,
+        select,
         limit,
         start_after,
+        consistent: input.consistent_read.unwrap_or(false),
+        segment,
     };
-    Ok((request, Shown::new(select, projection)))
+    Ok((request, asked))
 }
 
 impl Input {
@@ -88,11 +98,30 @@ impl Input {
                 ("ProjectionExpression", &self.projection_expression),
                 ("FilterExpression", &self.filter_expression),
             ],
-        )?;
-        parameters::refuse(&[
-            ("IndexName", &self.index_name),
-            ("Segment", &self.segment),
-            ("TotalSegments", &self.total_segments),
-        ])
+        )
+    }
+
+    fn check_segments(&self, constraints: &mut Constraints) {
+        constraints.at_least("segment", self.segment, 0);
+        constraints.at_most("segment", self.segment, SEGMENTS_MAX - 1);
+        constraints.at_least("totalSegments", self.total_segments, 1);
+        constraints.at_most("totalSegments", self.total_segments, SEGMENTS_MAX);
+    }
+
+    /// The part of a parallel scan; both of its numbers are within bounds.
+    fn segment(&self) -> Result<Option<Segment>, Refusal> {
+        let number = self.segment.and_then(|number| u32::try_from(number).ok());
+        let total = self
+            .total_segments
+            .and_then(|total| u32::try_from(total).ok());
+        match (number, total) {
+            (None, None) => Ok(None),
+            (Some(number), Some(total)) if number < total => Ok(Some(Segment { number, total })),
+            (Some(number), Some(total)) => Err(Refusal::validation(messages::no_such_segment(
+                number, total,
+            ))),
+            (Some(_), None) => Err(Refusal::validation(messages::NO_TOTAL_SEGMENTS)),
+            (None, Some(_)) => Err(Refusal::validation(messages::NO_SEGMENT)),
+        }
     }
 }

@@ -14,6 +14,7 @@ use partita_store::table::TableName;
 use serde::{Deserialize, Serialize};
 
 use super::Context;
+use super::consumed::ConsumedCapacity;
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -57,15 +58,23 @@ struct Write {
 }
 
 #[derive(Serialize)]
-struct Output {}
-
-pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let request = decode(body, context.cache)?;
-    context.store.transact_write_items(request).await?;
-    Ok(encode())
+#[serde(rename_all = "PascalCase")]
+struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_capacity: Option<Vec<ConsumedCapacity>>,
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<TransactWriteItems, Refusal> {
+pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
+    let (request, capacity) = decode(body, context.cache)?;
+    let written = context.store.transact_write_items(request).await?;
+    let consumed = capacity.of_transaction(context.store, &written.consumed);
+    Ok(encode(consumed.await))
+}
+
+fn decode(
+    body: &[u8],
+    cache: &ExpressionCache,
+) -> Result<(TransactWriteItems, ReturnConsumedCapacity), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
@@ -90,16 +99,16 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<TransactWriteItems, Re
         action.check(&mut constraints, index + 1);
     }
     let items = constraints.finish(input.transact_items)?;
-    capacity.refuse()?;
     let actions = items.into_iter().map(|action| action.decode(cache));
-    Ok(TransactWriteItems {
+    let request = TransactWriteItems {
         actions: actions.collect::<Result<_, _>>()?,
         token: input.client_request_token,
-    })
+    };
+    Ok((request, capacity))
 }
 
-fn encode() -> Bytes {
-    json::write(&Output {})
+fn encode(consumed_capacity: Option<Vec<ConsumedCapacity>>) -> Bytes {
+    json::write(&Output { consumed_capacity })
 }
 
 impl Action {

@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 use partita_core::Item;
-use partita_core::expression::{
-    AttributeNames, AttributeValues, ExpressionCache, ExpressionKind, Projection, Update,
-};
+use partita_core::expression::{AttributeNames, AttributeValues, ExpressionCache, ExpressionKind};
 use partita_core::json::Received;
 use partita_store::request::{ReturnValues, UpdateItem};
 use serde::Deserialize;
@@ -14,8 +12,7 @@ use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
 use crate::parameters::{
-    self, ON_FAILURE, ReturnConsumedCapacity, ReturnItemCollectionMetrics, ReturnOnFailure,
-    Returns, Unread,
+    self, ON_FAILURE, ReturnConsumedCapacity, ReturnItemCollectionMetrics, ReturnOnFailure, Unread,
 };
 use crate::refusal::Refusal;
 
@@ -37,16 +34,15 @@ struct Input {
     conditional_operator: Unread,
 }
 
-/// Which item the store is asked for, and which parts of it are answered.
-type Answered = (ReturnValues, Option<Projection>);
+type Decoded = (UpdateItem, ReturnValues, ReturnConsumedCapacity);
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, (returns, parts)) = decode(body, context.cache)?;
+    let (request, returns, capacity) = decode(body, context.cache)?;
     let attributes = context.store.update_item(request, returns).await?;
-    Ok(written::encode(attributes, parts.as_ref()))
+    Ok(written::encode(context, capacity, attributes).await)
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(UpdateItem, Answered), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
@@ -57,7 +53,6 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(UpdateItem, Answered)
     let on_failure = &input.return_values_on_condition_check_failure;
     let return_item_on_failure = ReturnOnFailure::of(&mut constraints, ON_FAILURE, on_failure);
     let (table, key) = constraints.finish((table, input.key))?;
-    capacity.refuse()?;
     let (update, condition) = (&input.update_expression, &input.condition_expression);
     parameters::refuse_legacy(
         &[
@@ -80,7 +75,6 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(UpdateItem, Answered)
     )?;
     let key = key.into_result()?;
     let (update, condition) = placeholders.update(cache, update, condition)?;
-    let answered = answered(returns, &update)?;
     let request = UpdateItem {
         table,
         key,
@@ -88,16 +82,5 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(UpdateItem, Answered)
         condition,
         return_item_on_failure,
     };
-    Ok((request, answered))
-}
-
-fn answered(returns: Option<Returns>, update: &Update) -> Result<Answered, Refusal> {
-    let written = || Projection::new(update.paths().cloned().collect()).map(Some);
-    Ok(match returns.unwrap_or(Returns::None) {
-        Returns::None => (ReturnValues::None, None),
-        Returns::AllOld => (ReturnValues::AllOld, None),
-        Returns::AllNew => (ReturnValues::AllNew, None),
-        Returns::UpdatedOld => (ReturnValues::AllOld, written()?),
-        Returns::UpdatedNew => (ReturnValues::AllNew, written()?),
-    })
+    Ok((request, returns.unwrap_or(ReturnValues::None), capacity))
 }

@@ -2,26 +2,32 @@
 
 use bytes::Bytes;
 use partita_core::Item;
-use partita_core::expression::Projection;
+use partita_store::capacity::Metered;
 use serde::Serialize;
 
+use super::Context;
+use super::consumed::ConsumedCapacity;
 use crate::json;
+use crate::parameters::ReturnConsumedCapacity;
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     attributes: Option<Item>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_capacity: Option<ConsumedCapacity>,
 }
 
-/// The attributes that ReturnValues asked for, if there are any; of an update perhaps only the
-/// parts that it wrote to.
-pub(super) fn encode(item: Option<Item>, parts: Option<&Projection>) -> Bytes {
-    let attributes = match parts {
-        Some(parts) => item
-            .map(|item| parts.apply(&item))
-            .filter(|parts| !parts.is_empty()),
-        None => item,
-    };
-    json::write(&Output { attributes })
+/// The attributes that ReturnValues asked for, if there are any.
+pub(super) async fn encode(
+    context: Context<'_>,
+    capacity: ReturnConsumedCapacity,
+    written: Metered<Option<Item>>,
+) -> Bytes {
+    let Metered { answer, consumed } = written;
+    json::write(&Output {
+        attributes: answer,
+        consumed_capacity: capacity.of_one(context.store, &consumed).await,
+    })
 }

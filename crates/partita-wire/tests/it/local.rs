@@ -40,6 +40,7 @@ fn comparable(answer: &Answer) -> Json {
         for name in ["Table", "TableDescription"] {
             if let Some(table) = map.get_mut(name).and_then(Json::as_object_mut) {
                 forget_moments(table);
+                forget_moments_of_indexes(table);
             }
         }
     }
@@ -51,7 +52,7 @@ fn short(kind: &str) -> String {
 }
 
 fn forget_moments(table: &mut Map<String, Json>) {
-    for name in ["CreationDateTime", "TableArn", "TableId"] {
+    for name in ["CreationDateTime", "TableArn", "TableId", "IndexArn"] {
         table.remove(name);
     }
     for (name, moments) in [
@@ -69,6 +70,21 @@ fn forget_moments(table: &mut Map<String, Json>) {
                 .iter()
                 .for_each(|moment| drop(inner.remove(*moment)));
         }
+    }
+}
+
+/// The moments of a table's indexes, their order, which says nothing, and the throughput that
+/// DynamoDB Local leaves out where none is provisioned.
+fn forget_moments_of_indexes(table: &mut Map<String, Json>) {
+    for name in ["GlobalSecondaryIndexes", "LocalSecondaryIndexes"] {
+        let Some(indexes) = table.get_mut(name).and_then(Json::as_array_mut) else {
+            continue;
+        };
+        for index in indexes.iter_mut().filter_map(Json::as_object_mut) {
+            forget_moments(index);
+            index.remove("ProvisionedThroughput");
+        }
+        indexes.sort_by_key(|index| index["IndexName"].to_string());
     }
 }
 

@@ -1,0 +1,166 @@
+//! BatchWriteItem.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use partita_core::Item;
+use partita_core::json::Received;
+use partita_core::limits::BATCH_WRITE_ITEMS_MAX;
+use partita_store::capacity::Metered;
+use partita_store::request::{BatchWrite, BatchWriteItem, ItemAddress};
+use partita_store::table::TableName;
+use serde::{Deserialize, Serialize};
+
+use super::Context;
+use super::consumed::ConsumedCapacity;
+use crate::constraints::Constraints;
+use crate::json;
+use crate::messages;
+use crate::parameters::{self, ReturnConsumedCapacity, ReturnItemCollectionMetrics};
+use crate::refusal::Refusal;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Input {
+    request_items: Option<BTreeMap<String, Vec<Write>>>,
+    return_consumed_capacity: Option<String>,
+    return_item_collection_metrics: Option<String>,
+}
+
+/// Exactly one of them is there, or the write is refused.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Write {
+    put_request: Option<Put>,
+    delete_request: Option<Delete>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Put {
+    item: Option<Received<Item>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Delete {
+    key: Option<Received<Item>>,
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Output {
+    unprocessed_items: BTreeMap<String, Vec<Unprocessed>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumed_capacity: Option<Vec<ConsumedCapacity>>,
+}
+
+/// A write in the words of the request, to be asked for again.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+enum Unprocessed {
+    #[serde(rename_all = "PascalCase")]
+    PutRequest { item: Item },
+    #[serde(rename_all = "PascalCase")]
+    DeleteRequest { key: Item },
+}
+
+/// The tables as the client called them.
+type Called = BTreeMap<TableName, String>;
+
+pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
+    let (request, called, capacity) = decode(body)?;
+    let Metered { answer, consumed } = context.store.batch_write_item(request).await?;
+    let consumed = capacity.of_batch(context.store, &consumed).await;
+    Ok(encode(&called, answer, consumed))
+}
+
+fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, ReturnConsumedCapacity), Refusal> {
+    let input: Input = json::read(body)?;
+    let mut constraints = Constraints::default();
+    let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
+    ReturnItemCollectionMetrics::check(&mut constraints, &input.return_item_collection_metrics);
+    let items = input.request_items.unwrap_or_default();
+    for (name, writes) in &items {
+        check_writes(&mut constraints, name, writes);
+    }
+    constraints.finish(())?;
+    if items.is_empty() {
+        return Err(Refusal::validation(messages::NO_WRITES));
+    }
+    if items.values().map(Vec::len).sum::<usize>() > BATCH_WRITE_ITEMS_MAX {
+        return Err(Refusal::validation(messages::TOO_MANY_WRITES));
+    }
+    let mut called = Called::new();
+    let mut writes = Vec::new();
+    for (name, list) in items {
+        let table = parameters::named_table("tableName", &name)?;
+        for write in list {
+            writes.push(write.decode(&table)?);
+        }
+        if called.insert(table.clone(), name).is_some() {
+            return Err(Refusal::validation(messages::table_twice(&table)));
+        }
+    }
+    Ok((BatchWriteItem { writes }, called, capacity))
+}
+
+fn check_writes(constraints: &mut Constraints, name: &str, writes: &[Write]) {
+    let at = format!("requestItems.{name}.member");
+    constraints.length(&at, writes.len(), 1..=usize::MAX, || "[]".to_owned());
+    for (index, write) in writes.iter().enumerate() {
+        let at = |name: &str| format!("{at}.{}.member.{name}", index + 1);
+        if let Some(put) = &write.put_request {
+            constraints.required(&at("putRequest.item"), &put.item);
+        }
+        if let Some(delete) = &write.delete_request {
+            constraints.required(&at("deleteRequest.key"), &delete.key);
+        }
+    }
+}
+
+impl Write {
+    fn decode(self, table: &TableName) -> Result<BatchWrite, Refusal> {
+        let table = table.clone();
+        let item = |item: Option<Received<Item>>| {
+            // It is required, and so is there.
+            let item = item.map(Received::into_result).transpose();
+            item.map(Option::unwrap_or_default)
+        };
+        match (self.put_request, self.delete_request) {
+            (Some(put), None) => Ok(BatchWrite::Put {
+                table,
+                item: item(put.item)?,
+            }),
+            (None, Some(delete)) => Ok(BatchWrite::Delete(ItemAddress {
+                table,
+                key: item(delete.key)?,
+            })),
+            (Some(_), Some(_)) => Err(Refusal::validation(messages::SEVERAL_WRITES)),
+            (None, None) => Err(Refusal::validation(messages::EMPTY_WRITE)),
+        }
+    }
+}
+
+fn encode(
+    called: &Called,
+    unprocessed: Vec<BatchWrite>,
+    consumed_capacity: Option<Vec<ConsumedCapacity>>,
+) -> Bytes {
+    let mut unprocessed_items = BTreeMap::<String, Vec<Unprocessed>>::new();
+    for write in unprocessed {
+        let (table, write) = match write {
+            BatchWrite::Put { table, item } => (table, Unprocessed::PutRequest { item }),
+            BatchWrite::Delete(ItemAddress { table, key }) => {
+                (table, Unprocessed::DeleteRequest { key })
+            }
+        };
+        let name = called.get(&table).cloned();
+        let name = name.unwrap_or_else(|| table.into());
+        unprocessed_items.entry(name).or_default().push(write);
+    }
+    json::write(&Output {
+        unprocessed_items,
+        consumed_capacity,
+    })
+}
