@@ -198,9 +198,12 @@ pub(crate) fn no_such_segment(number: u32, total: u32) -> String {
 pub(crate) const NO_REQUEST_ITEMS: &str = "The requestItems parameter is required for BatchGetItem";
 pub(crate) const NO_WRITES: &str = "The requestItems parameter is required for BatchWriteItem";
 pub(crate) const TOO_MANY_WRITES: &str = "Too many items requested for the BatchWriteItem call";
-pub(crate) const EMPTY_WRITE: &str =
-    "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
-pub(crate) const SEVERAL_WRITES: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
+/// The service says so of none as well.
+pub(crate) const NOT_ONE_WRITE: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
+
+pub(crate) fn no_writes_for(table: &str) -> String {
+    format!("The batch write request list for a table cannot be null or empty: {table}")
+}
 
 /// Ours: a name and an ARN can stand for one table, and the answer has one place for it.
 pub(crate) fn table_twice(table: &TableName) -> String {
@@ -249,8 +252,7 @@ pub(crate) fn unused_definitions(definitions: &[&str], used: &[&str]) -> String 
     )
 }
 
-pub(crate) const HASH_AFTER_RANGE: &str =
-    "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type";
+pub(crate) const HASH_AFTER_RANGE: &str = "Invalid key order. Hash Key must be specified first in key schema, Range Key must be specifed second";
 pub(crate) const NO_PROJECTION_TYPE: &str =
     "One or more parameter values were invalid: Unknown ProjectionType: null";
 pub(crate) const INCLUDED_BESIDE_ALL: &str = "One or more parameter values were invalid: ProjectionType is ALL, but NonKeyAttributes is specified";
@@ -267,6 +269,14 @@ pub(crate) fn no_indexes(kind: IndexKind) -> &'static str {
             "One or more parameter values were invalid: List of GlobalSecondaryIndexes is empty"
         }
     }
+}
+
+pub(crate) fn too_many_indexes(kind: IndexKind, most: usize) -> String {
+    let detail = match kind {
+        IndexKind::Local => "Number of LocalSecondaryIndexes exceeds per-table limit of",
+        IndexKind::Global => "GlobalSecondaryIndex count exceeds the per-table limit of",
+    };
+    format!("One or more parameter values were invalid: {detail} {most}")
 }
 
 pub(crate) fn no_range_key(index: &str) -> String {
@@ -289,6 +299,6 @@ pub(crate) fn index_throughput(index: &str) -> String {
 
 pub(crate) fn no_index_throughput(index: &str) -> String {
     format!(
-        "One or more parameter values were invalid: ProvisionedThroughput must be specified for index: {index}"
+        "One or more parameter values were invalid: ProvisionedThroughput is not specified for index: {index}"
     )
 }

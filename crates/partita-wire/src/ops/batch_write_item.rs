@@ -88,6 +88,9 @@ fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, ReturnConsumedCapacity
     if items.is_empty() {
         return Err(Refusal::validation(messages::NO_WRITES));
     }
+    if let Some((name, _)) = items.iter().find(|(_, writes)| writes.is_empty()) {
+        return Err(Refusal::validation(messages::no_writes_for(name)));
+    }
     if items.values().map(Vec::len).sum::<usize>() > BATCH_WRITE_ITEMS_MAX {
         return Err(Refusal::validation(messages::TOO_MANY_WRITES));
     }
@@ -107,7 +110,11 @@ fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, ReturnConsumedCapacity
 
 fn check_writes(constraints: &mut Constraints, name: &str, writes: &[Write]) {
     let at = format!("requestItems.{name}.member");
-    constraints.length(&at, writes.len(), 1..=usize::MAX, || "[]".to_owned());
+    if writes.len() > BATCH_WRITE_ITEMS_MAX {
+        let at = format!("RequestItems.{name}.member");
+        let constraint = messages::length_at_most(BATCH_WRITE_ITEMS_MAX);
+        constraints.fail(messages::constraint_alone(&at, &constraint));
+    }
     for (index, write) in writes.iter().enumerate() {
         let at = |name: &str| format!("{at}.{}.member.{name}", index + 1);
         if let Some(put) = &write.put_request {
@@ -136,8 +143,7 @@ impl Write {
                 table,
                 key: item(delete.key)?,
             })),
-            (Some(_), Some(_)) => Err(Refusal::validation(messages::SEVERAL_WRITES)),
-            (None, None) => Err(Refusal::validation(messages::EMPTY_WRITE)),
+            _ => Err(Refusal::validation(messages::NOT_ONE_WRITE)),
         }
     }
 }

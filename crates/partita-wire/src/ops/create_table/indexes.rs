@@ -46,6 +46,8 @@ impl Choice for ProjectionType {
 /// Attributes of both sides of a global index's key.
 const GLOBAL_KEY_ATTRIBUTES_MAX: usize = 8;
 const LOCAL_KEY_ATTRIBUTES_MAX: usize = 2;
+const GLOBAL_INDEXES_MAX: usize = 20;
+const LOCAL_INDEXES_MAX: usize = 5;
 
 /// The indexes of one kind, each with all that it needs.
 pub(super) struct Named<'a> {
@@ -124,6 +126,14 @@ pub(super) fn schemas(
 ) -> Result<Vec<IndexSchema>, Refusal> {
     if named.indexes.is_empty() {
         return Err(Refusal::validation(messages::no_indexes(named.kind)));
+    }
+    let most = match named.kind {
+        IndexKind::Local => LOCAL_INDEXES_MAX,
+        IndexKind::Global => GLOBAL_INDEXES_MAX,
+    };
+    if named.indexes.len() > most {
+        let message = messages::too_many_indexes(named.kind, most);
+        return Err(Refusal::validation(message));
     }
     let schemas = named.indexes.iter().map(|index| {
         let schema = index.schema(named.kind, definitions)?;
