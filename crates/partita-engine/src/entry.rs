@@ -21,12 +21,17 @@ use crate::{item, keys};
 
 /// The largest item that an index with the projection ALL has a copy of.
 ///
-/// Measured with items of 1 KB, two such indexes, 100,000 items and other work on the machine,
-/// in µs of CPU, copy against pointer: a put 80 to 97 against 72 to 76, a put that changes no
-/// index key 130 to 250 against 97 to 125, a query of 20 rows 140 to 195 against 235 to 335
-/// (8,500 to 10,600 a second against 4,500 to 7,400, by 16 clients); 218 MB on disk against 98.
-/// So a copy makes queries almost twice as fast, and puts a fifth slower. A larger item tips the
-/// balance: what is copied grows with it, what a query saves is one lookup all the same.
+/// Measured with two such indexes and 16 clients, copy against pointer, in µs of CPU, medians of
+/// three runs on a machine with other work:
+///
+/// | item | put | query of 20 rows | queries a second | on disk |
+/// |---|---|---|---|---|
+/// | 1 KB | 97 and 73 | 182 and 380 | 9,000 and 4,200 | 218 and 98 MB (100,000 items) |
+/// | 3 KB | 156 and 115 | 227 and 287 | 7,700 and 6,100 | 130 and 56 MB (16,000 items) |
+/// | 8 KB | 328 and 197 | 282 and 348 | 4,200 and 4,200 | 328 and 96 MB (16,000 items) |
+///
+/// For small items a copy halves the cost of a query and adds a third to a put's. The larger the
+/// item, the less is gained and the more is paid.
 const COPY_BYTES_MAX: usize = 4_096;
 
 /// What an item's change makes of the entries: only those that change are written.

@@ -147,6 +147,10 @@ fn item(random: &mut Rng, schema: &TableSchema) -> Item {
         let tags = ["x", "y"].map(str::to_owned).into();
         item.insert("tags".to_owned(), Value::Ss(tags));
     }
+    if random.u32(..8) == 0 {
+        // Too large for an index to copy.
+        item.insert("big".to_owned(), Value::from("z".repeat(5_000).as_str()));
+    }
     if random.u32(..20) == 0 {
         // What no index takes as a key.
         item.insert("t".to_owned(), Value::from(1));
@@ -186,6 +190,7 @@ fn update(random: &mut Rng) -> Update {
         "SET t = 'ab', n = 1",
         "SET t = 1",
         "SET tags = tags",
+        "REMOVE big",
         "SET P = 'no key may change'",
         "ADD title 1",
     ];
