@@ -186,8 +186,10 @@ fn returned(action: &TransactAction, returns: ReturnValues, placed: &PlacedChang
     }?;
     match (returns, action) {
         (ReturnValues::UpdatedOld | ReturnValues::UpdatedNew, TransactAction::Update(update)) => {
-            let paths = update.update.paths().cloned().collect();
-            Some(Projection { paths }.apply(item)).filter(|parts| !parts.is_empty())
+            let parts = Projection::new(update.update.paths().cloned().collect())
+                .expect("an update that was carried out has paths that do not touch")
+                .apply(item);
+            Some(parts).filter(|parts| !parts.is_empty())
         }
         _ => Some(item.clone()),
     }

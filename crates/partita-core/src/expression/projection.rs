@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Path, Step};
+use super::{ExpressionError, Path, Step};
 use crate::{Item, Map, Value};
 
 /// The parts of an item that a read answers.
@@ -13,6 +13,27 @@ pub struct Projection {
 }
 
 impl Projection {
+    /// The parts that these paths lead to.
+    ///
+    /// # Errors
+    ///
+    /// Fails where one of them leads into another.
+    pub fn new(paths: Vec<Path>) -> Result<Self, ExpressionError> {
+        for (position, path) in paths.iter().enumerate() {
+            if let Some(other) = paths[..position].iter().find(|other| other.overlaps(path)) {
+                let message =
+                    format!("Two document paths overlap with each other: {other}, {path}");
+                return Err(ExpressionError::new(message, path.span));
+            }
+        }
+        Ok(Projection { paths })
+    }
+
+    /// The paths, as they were given.
+    pub fn paths(&self) -> &[Path] {
+        &self.paths
+    }
+
     /// The parts, in the maps and lists that they stand in. The elements taken from a list move
     /// together.
     pub fn apply(&self, item: &Item) -> Item {

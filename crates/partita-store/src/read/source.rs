@@ -124,7 +124,7 @@ impl<'s> Source<'s> {
                 "Select type ALL_ATTRIBUTES is not supported for global secondary index {} because its projection type is not ALL",
                 index.name
             ),
-            Select::Parts(parts) => match self.lacking(parts.paths.iter()) {
+            Select::Parts(parts) => match self.lacking(parts.paths().iter()) {
                 lacking if lacking.is_empty() => return Ok(false),
                 lacking => format!(
                     "Global secondary index {} does not project [{}]",
