@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::error::EngineError;
 use crate::keys;
 use crate::storage::fjall::{self, FjallCommits, FjallViews};
-use crate::storage::{Commits, Edit, Views};
+use crate::storage::{Commits, Edit, Views, journal};
 
 /// The format of what is stored; it grows when an older release could no longer read it.
 pub(crate) const FORMAT: u32 = 2;
@@ -35,8 +35,9 @@ pub(crate) fn open(directory: &Path) -> Result<(FjallViews, FjallCommits), Engin
     if !is_there.map_err(|error| EngineError::io(directory, error))? {
         create(directory, &data)?;
     }
-    let (views, commits) =
-        fjall::open(&data, Some(lock)).map_err(|error| EngineError::storage(directory, error))?;
+    let storage = |error| EngineError::storage(directory, error);
+    journal::mend(&data).map_err(storage)?;
+    let (views, commits) = fjall::open(&data, Some(lock)).map_err(storage)?;
     check_format(directory, &views)?;
     Ok((views, commits))
 }

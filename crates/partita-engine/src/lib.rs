@@ -13,7 +13,7 @@
 //! | `item`, `entry` | what is stored of an item, and in an index |
 //! | `keys` | the bytes under which it is stored |
 //! | `directory` | who may open a directory, and how a store comes to be in it |
-//! | `storage` | ordered bytes, views and commits; `storage::fjall` has them on disk |
+//! | `storage` | ordered bytes, views and commits; `storage::fjall` has them on disk, `storage::journal` sees that a crash leaves them whole |
 //! | [`error`] | [`EngineError`]: why a store does not open |
 //!
 //! A write goes from the store to the committer and is answered when it is on disk. A read

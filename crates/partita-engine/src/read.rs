@@ -108,15 +108,18 @@ impl Moment {
             return Ok(());
         };
         let (place, row) = entry::row(table, index, stored_key, bytes)?;
-        let fetched = match reading.fetches_items {
+        let fetched = match row.is_none() || reading.fetches_items {
             true => {
                 let item = self.get(table, &place.item)?;
-                entry::check(table, index, stored_key, &row, item.as_ref())?;
-                item
+                Some(entry::check(table, index, (&place, row.as_ref()), item)?)
             }
             false => None,
         };
-        page.push(place, row, fetched);
+        match (row, fetched) {
+            (Some(row), fetched) => page.push(place, row, fetched),
+            // An entry that points holds all of its item, so nothing was fetched besides.
+            (None, row) => page.push(place, row.unwrap_or_default(), None),
+        }
         Ok(())
     }
 

@@ -90,10 +90,10 @@ fn check_entries(
         let (stored_key, bytes): (Bytes, Bytes) = row?;
         let checked = entry::row(table, index, &stored_key, &bytes).and_then(|(place, row)| {
             let item = moment.get(table, &place.item)?;
-            entry::check(table, index, &stored_key, &row, item.as_ref())
+            entry::check(table, index, (&place, row.as_ref()), item)
         });
         match checked {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(StoreError::Corrupt { message }) => note(findings, message),
             Err(error) => return Err(error),
         }

@@ -1,24 +1,28 @@
 //! Reading several items: asked by table, answered in the request's order.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 use partita_core::Item;
+use partita_core::expression::{Path, Projection, Renderer};
+use partita_store::capacity::Metered;
 use partita_store::read::check_batch;
 use partita_store::request::{BatchGetItem, BatchGot, ItemAddress};
 use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
+use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
 use crate::convert::{Attributes, Unreadable, from_attributes, to_attributes};
 use crate::error::Call;
+use crate::expressions::Placeholders;
 use crate::tables::first_missing;
 
 /// Reads several items.
 pub(crate) async fn batch_get_item(
     clients: &Clients,
     request: BatchGetItem,
-) -> StoreResult<Vec<BatchGot>> {
+) -> StoreResult<Metered<Vec<BatchGot>>> {
     check_batch(&request)?;
     let by_table = by_table(&request)?;
     let call = Call::read(&request.addresses[0].table);
@@ -26,6 +30,7 @@ pub(crate) async fn batch_get_item(
         .reads
         .batch_get_item()
         .set_request_items(Some(by_table))
+        .return_consumed_capacity(BY_INDEX)
         .customize()
         .interceptor(call.interceptor())
         .send()
@@ -45,32 +50,61 @@ pub(crate) async fn batch_get_item(
         .into_iter()
         .map(|(table, rest)| (table, rest.keys));
     let unprocessed = Answers::read(unprocessed.collect())?;
-    Ok(request
-        .addresses
-        .into_iter()
-        .map(|address| match found.at(&address) {
-            Some(item) => BatchGot::Found(item.clone()),
-            None if unprocessed.at(&address).is_some() => BatchGot::Unprocessed,
-            None => BatchGot::Missing,
-        })
-        .collect())
+    let got = |address: &ItemAddress| match found.at(address) {
+        Some(item) => BatchGot::Found(asked_for(&request, address, item.clone())),
+        None if unprocessed.at(address).is_some() => BatchGot::Unprocessed,
+        None => BatchGot::Missing,
+    };
+    let answers = request.addresses.iter().map(got).collect();
+    let consumed = answer.consumed_capacity.unwrap_or_default();
+    Ok(metered(answers, Kind::Read, consumed))
 }
 
 fn by_table(request: &BatchGetItem) -> StoreResult<HashMap<String, KeysAndAttributes>> {
-    let mut keys: HashMap<&TableName, Vec<Attributes>> = HashMap::new();
+    let mut keys: HashMap<&TableName, Vec<&Item>> = HashMap::new();
     for ItemAddress { table, key } in &request.addresses {
-        keys.entry(table).or_default().push(to_attributes(key));
+        keys.entry(table).or_default().push(key);
     }
-    keys.into_iter()
-        .map(|(table, keys)| {
-            let keys = KeysAndAttributes::builder()
-                .set_keys(Some(keys))
-                .consistent_read(request.consistent)
-                .build()
-                .map_err(|error| StoreError::validation(error.to_string()))?;
-            Ok((table.to_string(), keys))
-        })
-        .collect()
+    let asked = |(table, keys): (&TableName, Vec<&Item>)| {
+        let mut renderer = Renderer::default();
+        let projection = match request.projections.get(table) {
+            Some(projection) => Some(renderer.projection(&with_keys(projection, &keys)?)),
+            None => None,
+        };
+        let Placeholders { names, .. } = renderer.into();
+        let keys = keys.into_iter().map(to_attributes).collect();
+        let asked = KeysAndAttributes::builder()
+            .set_keys(Some(keys))
+            .set_projection_expression(projection)
+            .set_expression_attribute_names(names)
+            .consistent_read(request.consistent)
+            .build()
+            .map_err(|error| StoreError::validation(error.to_string()))?;
+        Ok((table.to_string(), asked))
+    };
+    keys.into_iter().map(asked).collect()
+}
+
+/// The projection with the keys in it, which tell the answers apart. A path into a key leads
+/// nowhere, and would touch that of the key.
+fn with_keys(projection: &Projection, keys: &[&Item]) -> StoreResult<Projection> {
+    let names: BTreeSet<&String> = keys.iter().flat_map(|key| key.keys()).collect();
+    let others = projection.paths().iter();
+    let others = others.filter(|path| !names.contains(&path.root)).cloned();
+    let keys = names.iter().map(|name| Path::attribute(name.as_str()));
+    Ok(Projection::new(others.chain(keys).collect())?)
+}
+
+/// The item without the keys that nobody asked for.
+fn asked_for(request: &BatchGetItem, address: &ItemAddress, mut item: Item) -> Item {
+    if let Some(projection) = request.projections.get(&address.table) {
+        let is_asked_for = |name: &String| {
+            let mut paths = projection.paths().iter();
+            paths.any(|path| path.root == *name && path.steps.is_empty())
+        };
+        item.retain(|name, _| !address.key.contains_key(name) || is_asked_for(name));
+    }
+    item
 }
 
 /// Items by table, to be found again by their keys.

@@ -100,6 +100,12 @@ pub(crate) fn read(attributes: Option<Attributes>) -> StoreResult<Option<Item>> 
     item.map_err(Unreadable::after_read)
 }
 
+/// What a read found that may have asked for nothing: an item without any part is there.
+pub(crate) fn read_parts(attributes: Option<Attributes>) -> StoreResult<Option<Item>> {
+    let item = attributes.map(from_attributes).transpose();
+    item.map_err(Unreadable::after_read)
+}
+
 /// What a write returned.
 pub(crate) fn returned(attributes: Option<Attributes>) -> StoreResult<Option<Item>> {
     let item = present(attributes).map(from_attributes).transpose();
@@ -111,6 +117,8 @@ pub(crate) fn to_return_value(returns: ReturnValues) -> ReturnValue {
         ReturnValues::None => ReturnValue::None,
         ReturnValues::AllOld => ReturnValue::AllOld,
         ReturnValues::AllNew => ReturnValue::AllNew,
+        ReturnValues::UpdatedOld => ReturnValue::UpdatedOld,
+        ReturnValues::UpdatedNew => ReturnValue::UpdatedNew,
     }
 }
 

@@ -16,7 +16,8 @@ use partita_store::table::TableName;
 
 /// What is known of one call, so that its errors can be told.
 pub(crate) struct Call {
-    table: TableName,
+    /// The table that is meant, unless it is all of them.
+    table: Option<TableName>,
     is_write: bool,
     sent: Sent,
 }
@@ -24,7 +25,15 @@ pub(crate) struct Call {
 impl Call {
     pub(crate) fn read(table: &TableName) -> Self {
         Call {
-            table: table.clone(),
+            table: Some(table.clone()),
+            ..Call::of_all_tables()
+        }
+    }
+
+    /// A read of no table in particular.
+    pub(crate) fn of_all_tables() -> Self {
+        Call {
+            table: None,
             is_write: false,
             sent: Sent::default(),
         }
@@ -52,7 +61,7 @@ impl Call {
             Verdict::Unknown(message) | Verdict::NotApplied(message) => {
                 StoreError::Unavailable { message }
             }
-            Verdict::Refused { code, message } => refused(&code, message, &self.table),
+            Verdict::Refused { code, message } => refused(&code, message, self.table.clone()),
         }
     }
 }
@@ -114,13 +123,20 @@ fn never_connected(error: &(dyn Error + 'static)) -> bool {
 
 /// A refusal; conditions and cancelled transactions carry more, and are told by their
 /// operations.
-fn refused(code: &str, message: String, table: &TableName) -> StoreError {
-    let table = table.clone();
+fn refused(code: &str, message: String, table: Option<TableName>) -> StoreError {
+    match (code, table) {
+        ("ResourceNotFoundException", Some(table)) => StoreError::TableNotFound { table },
+        ("ConditionalCheckFailedException", Some(table)) => {
+            StoreError::ConditionFailed { table, item: None }
+        }
+        _ => refused_anywhere(code, message),
+    }
+}
+
+fn refused_anywhere(code: &str, message: String) -> StoreError {
     match code {
         "ValidationException" | "SerializationException" => StoreError::Validation { message },
         "ItemCollectionSizeLimitExceededException" => StoreError::Validation { message },
-        "ResourceNotFoundException" => StoreError::TableNotFound { table },
-        "ConditionalCheckFailedException" => StoreError::ConditionFailed { table, item: None },
         "TransactionConflictException" | "ReplicatedWriteConflictException" => {
             StoreError::TransactionConflict
         }

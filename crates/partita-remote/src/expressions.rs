@@ -1,11 +1,11 @@
-//! Conditions and updates as a request's text and placeholders.
+//! Conditions, updates and projections as a request's text and placeholders.
 //!
 //! All expressions of one request go through one [`Renderer`], because a request has its names
 //! and values once.
 
 use std::collections::HashMap;
 
-use partita_core::expression::{Condition, Renderer, Update};
+use partita_core::expression::{Condition, Projection, Renderer, Update};
 
 use crate::convert::{Attributes, to_attribute};
 
@@ -40,4 +40,12 @@ pub(crate) fn condition(renderer: &mut Renderer, condition: Option<&Condition>) 
 /// the item if there is none.
 pub(crate) fn update(renderer: &mut Renderer, update: &Update) -> Option<String> {
     (!update.is_empty()).then(|| renderer.update(update))
+}
+
+/// The text of a projection.
+pub(crate) fn projection(
+    renderer: &mut Renderer,
+    projection: Option<&Projection>,
+) -> Option<String> {
+    projection.map(|projection| renderer.projection(projection))
 }

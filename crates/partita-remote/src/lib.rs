@@ -4,10 +4,13 @@
 //! |---|---|
 //! | [`connect`] | [`RemoteConfig`], [`Timeouts`], and the SDK's clients made from them |
 //! | [`store`] | [`RemoteStore`]: the trait, one line for each operation |
-//! | `tables`, `reads`, `batch_get`, `writes`, `transaction` | the operations themselves |
-//! | `convert` | our values to the SDK's and back |
-//! | `expressions` | conditions and updates as a request's text and placeholders |
-//! | `error` | the SDK's errors in the store's words |
+//! | `tables` | creating, describing, listing and deleting them |
+//! | `reads`, `batch_get`, `transact_get` | reading |
+//! | `writes`, `batch_write`, `transact_write` | writing |
+//! | `convert`, `schema` | our values, keys and indexes to the SDK's and back |
+//! | `expressions` | conditions, updates and projections as a request's text and placeholders |
+//! | `capacity` | consumed units in the store's words |
+//! | `error`, `cancellation` | the SDK's errors in the store's words |
 //!
 //! ```no_run
 //! # async fn example() -> partita_store::StoreResult<()> {
@@ -35,12 +38,17 @@ pub mod connect;
 pub mod store;
 
 mod batch_get;
+mod batch_write;
+mod cancellation;
+mod capacity;
 mod convert;
 mod error;
 mod expressions;
 mod reads;
+mod schema;
 mod tables;
-mod transaction;
+mod transact_get;
+mod transact_write;
 mod writes;
 
 pub use connect::{RemoteConfig, Timeouts};

@@ -2,52 +2,70 @@
 
 use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::operation::scan::ScanOutput;
+use aws_sdk_dynamodb::types;
 use partita_core::Item;
-use partita_core::expression::Renderer;
+use partita_core::expression::{Projection, Renderer};
 use partita_store::StoreResult;
-use partita_store::request::{GetItem, Page, Query, Scan};
+use partita_store::capacity::Metered;
+use partita_store::request::{GetItem, Page, Query, Scan, Select};
 
+use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
 use crate::convert::{self, Attributes, Unreadable, from_attributes, to_attributes};
 use crate::error::Call;
 use crate::expressions::{self, Placeholders};
 
 /// Reads one item.
-pub(crate) async fn get_item(clients: &Clients, request: GetItem) -> StoreResult<Option<Item>> {
+pub(crate) async fn get_item(
+    clients: &Clients,
+    request: GetItem,
+) -> StoreResult<Metered<Option<Item>>> {
+    let mut renderer = Renderer::default();
+    let projection = expressions::projection(&mut renderer, request.projection.as_ref());
+    let Placeholders { names, .. } = renderer.into();
     let call = Call::read(&request.table);
     let answer = clients
         .reads
         .get_item()
         .table_name(request.table.as_str())
         .set_key(Some(to_attributes(&request.key)))
+        .set_projection_expression(projection)
+        .set_expression_attribute_names(names)
         .consistent_read(request.consistent)
+        .return_consumed_capacity(BY_INDEX)
         .customize()
         .interceptor(call.interceptor())
         .send()
         .await
         .map_err(|error| call.error(&error))?;
-    convert::read(answer.item)
+    let item = convert::read_parts(answer.item)?;
+    Ok(metered(item, Kind::Read, answer.consumed_capacity))
 }
 
 /// Reads one page of a partition.
-pub(crate) async fn query(clients: &Clients, request: Query) -> StoreResult<Page> {
+pub(crate) async fn query(clients: &Clients, request: Query) -> StoreResult<Metered<Page>> {
     let mut renderer = Renderer::default();
     let keys = renderer.key_condition(&request.keys);
     let filter = expressions::condition(&mut renderer, request.filter.as_ref());
+    let projection = expressions::projection(&mut renderer, parts(&request.select));
     let Placeholders { names, values } = renderer.into();
     let call = Call::read(&request.table);
     let answer = clients
         .reads
         .query()
         .table_name(request.table.as_str())
+        .set_index_name(request.index)
         .key_condition_expression(keys)
         .set_filter_expression(filter)
+        .set_projection_expression(projection)
+        .set_select(to_select(&request.select))
         .set_expression_attribute_names(names)
         .set_expression_attribute_values(values)
         .scan_index_forward(!request.descending)
         .set_limit(request.limit.map(to_limit))
         .set_exclusive_start_key(request.start_after.as_ref().map(to_attributes))
         .consistent_read(request.consistent)
+        .return_consumed_capacity(BY_INDEX)
         .customize()
         .interceptor(call.interceptor())
         .send()
@@ -55,30 +73,40 @@ pub(crate) async fn query(clients: &Clients, request: Query) -> StoreResult<Page
         .map_err(|error| call.error(&error))?;
     let QueryOutput {
         items,
+        count,
         scanned_count,
         last_evaluated_key,
+        consumed_capacity,
         ..
     } = answer;
-    page(items, scanned_count, last_evaluated_key)
+    let page = page(items, count, scanned_count, last_evaluated_key)?;
+    Ok(metered(page, Kind::Read, consumed_capacity))
 }
 
-/// Reads one page of a table, and sees every acknowledged write: scans serve repairs and
-/// exports, which must not miss what was just written.
-pub(crate) async fn scan(clients: &Clients, request: Scan) -> StoreResult<Page> {
+/// Reads one page of a table or index.
+pub(crate) async fn scan(clients: &Clients, request: Scan) -> StoreResult<Metered<Page>> {
     let mut renderer = Renderer::default();
     let filter = expressions::condition(&mut renderer, request.filter.as_ref());
+    let projection = expressions::projection(&mut renderer, parts(&request.select));
     let Placeholders { names, values } = renderer.into();
+    let segment = request.segment;
     let call = Call::read(&request.table);
     let answer = clients
         .reads
         .scan()
         .table_name(request.table.as_str())
+        .set_index_name(request.index)
         .set_filter_expression(filter)
+        .set_projection_expression(projection)
+        .set_select(to_select(&request.select))
         .set_expression_attribute_names(names)
         .set_expression_attribute_values(values)
         .set_limit(request.limit.map(to_limit))
         .set_exclusive_start_key(request.start_after.as_ref().map(to_attributes))
-        .consistent_read(true)
+        .consistent_read(request.consistent)
+        .set_segment(segment.map(|segment| to_limit(segment.number as usize)))
+        .set_total_segments(segment.map(|segment| to_limit(segment.total as usize)))
+        .return_consumed_capacity(BY_INDEX)
         .customize()
         .interceptor(call.interceptor())
         .send()
@@ -86,20 +114,41 @@ pub(crate) async fn scan(clients: &Clients, request: Scan) -> StoreResult<Page> 
         .map_err(|error| call.error(&error))?;
     let ScanOutput {
         items,
+        count,
         scanned_count,
         last_evaluated_key,
+        consumed_capacity,
         ..
     } = answer;
-    page(items, scanned_count, last_evaluated_key)
+    let page = page(items, count, scanned_count, last_evaluated_key)?;
+    Ok(metered(page, Kind::Read, consumed_capacity))
 }
 
-/// A limit beyond what the protocol can say is beyond what a page can hold.
+fn parts(select: &Select) -> Option<&Projection> {
+    match select {
+        Select::Parts(projection) => Some(projection),
+        Select::Projected | Select::All | Select::Count => None,
+    }
+}
+
+/// What is there is answered without being asked for, and a projection speaks for itself.
+fn to_select(select: &Select) -> Option<types::Select> {
+    match select {
+        Select::Projected | Select::Parts(_) => None,
+        Select::All => Some(types::Select::AllAttributes),
+        Select::Count => Some(types::Select::Count),
+    }
+}
+
+/// A limit beyond what the protocol can say is beyond what a page can hold, and so are segments
+/// beyond what is allowed.
 fn to_limit(limit: usize) -> i32 {
     i32::try_from(limit).unwrap_or(i32::MAX)
 }
 
 fn page(
     items: Option<Vec<Attributes>>,
+    count: i32,
     scanned: i32,
     last_key: Option<Attributes>,
 ) -> StoreResult<Page> {
@@ -108,6 +157,7 @@ fn page(
         items: items
             .collect::<Result<_, _>>()
             .map_err(Unreadable::after_read)?,
+        count: usize::try_from(count).unwrap_or_default(),
         scanned: usize::try_from(scanned).unwrap_or_default(),
         last_key: convert::read(last_key)?,
     })

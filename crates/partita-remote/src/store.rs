@@ -4,15 +4,17 @@ use std::fmt;
 
 use async_trait::async_trait;
 use partita_core::Item;
+use partita_store::capacity::Metered;
 use partita_store::request::{
-    BatchGetItem, BatchGot, CreateTable, DeleteItem, GetItem, Page, PutItem, Query, ReturnValues,
-    Scan, TableDescription, TransactWriteItems, UpdateItem,
+    BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
+    ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames,
+    TransactGetItems, TransactWriteItems, UpdateItem,
 };
 use partita_store::table::TableName;
 use partita_store::{Store, StoreResult};
 
 use crate::connect::{Clients, RemoteConfig, Timeouts};
-use crate::{batch_get, reads, tables, transaction, writes};
+use crate::{batch_get, batch_write, reads, tables, transact_get, transact_write, writes};
 
 /// Amazon DynamoDB, or a service that speaks its protocol.
 pub struct RemoteStore {
@@ -55,27 +57,46 @@ impl Store for RemoteStore {
         tables::create_table(&self.clients, self.timeouts.table, request).await
     }
 
+    async fn delete_table(&self, table: &TableName) -> StoreResult<TableDescription> {
+        tables::delete_table(&self.clients, self.timeouts.table, table).await
+    }
+
     async fn describe_table(&self, table: &TableName) -> StoreResult<TableDescription> {
         tables::describe_table(&self.clients, table).await
     }
 
-    async fn get_item(&self, request: GetItem) -> StoreResult<Option<Item>> {
+    async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames> {
+        tables::list_tables(&self.clients, request).await
+    }
+
+    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>> {
         reads::get_item(&self.clients, request).await
     }
 
-    async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Vec<BatchGot>> {
+    async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>> {
         batch_get::batch_get_item(&self.clients, request).await
     }
 
-    async fn query(&self, request: Query) -> StoreResult<Page> {
+    async fn transact_get_items(
+        &self,
+        request: TransactGetItems,
+    ) -> StoreResult<Metered<Vec<Option<Item>>>> {
+        transact_get::transact_get_items(&self.clients, request).await
+    }
+
+    async fn query(&self, request: Query) -> StoreResult<Metered<Page>> {
         reads::query(&self.clients, request).await
     }
 
-    async fn scan(&self, request: Scan) -> StoreResult<Page> {
+    async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
         reads::scan(&self.clients, request).await
     }
 
-    async fn put_item(&self, request: PutItem, returns: ReturnValues) -> StoreResult<Option<Item>> {
+    async fn put_item(
+        &self,
+        request: PutItem,
+        returns: ReturnValues,
+    ) -> StoreResult<Metered<Option<Item>>> {
         writes::put_item(&self.clients, request, returns).await
     }
 
@@ -83,7 +104,7 @@ impl Store for RemoteStore {
         &self,
         request: UpdateItem,
         returns: ReturnValues,
-    ) -> StoreResult<Option<Item>> {
+    ) -> StoreResult<Metered<Option<Item>>> {
         writes::update_item(&self.clients, request, returns).await
     }
 
@@ -91,11 +112,18 @@ impl Store for RemoteStore {
         &self,
         request: DeleteItem,
         returns: ReturnValues,
-    ) -> StoreResult<Option<Item>> {
+    ) -> StoreResult<Metered<Option<Item>>> {
         writes::delete_item(&self.clients, request, returns).await
     }
 
-    async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<()> {
-        transaction::transact_write_items(&self.clients, request).await
+    async fn batch_write_item(
+        &self,
+        request: BatchWriteItem,
+    ) -> StoreResult<Metered<Vec<BatchWrite>>> {
+        batch_write::batch_write_item(&self.clients, request).await
+    }
+
+    async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
+        transact_write::transact_write_items(&self.clients, request).await
     }
 }

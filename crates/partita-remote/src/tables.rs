@@ -1,20 +1,17 @@
-//! Creating and describing tables.
+//! Creating, describing, listing and deleting tables.
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::error::BuildError;
-use aws_sdk_dynamodb::types::{
-    self, AttributeDefinition, BillingMode, KeySchemaElement, TableStatus,
-};
-use partita_store::request::{CreateTable, TableDescription};
-use partita_store::table::{KeyAttribute, KeySchema, TableName};
+use aws_sdk_dynamodb::types::{self, BillingMode, TableStatus};
+use partita_store::request::{CreateTable, ListTables, TableDescription, TableNames};
+use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
 use crate::connect::Clients;
-use crate::convert::{from_scalar_type, to_scalar_type};
 use crate::error::Call;
+use crate::schema::{Definition, schema_of};
 
-/// How often a new table is looked at until it can be used.
+/// How often a table that comes or goes is looked at.
 const POLL: Duration = Duration::from_millis(500);
 
 /// Creates a table that is billed by request, and waits until it can be used.
@@ -24,16 +21,18 @@ pub(crate) async fn create_table(
     request: CreateTable,
 ) -> StoreResult<TableDescription> {
     let CreateTable { table, schema } = request;
-    let (definitions, elements) =
-        keys(&schema).map_err(|error| StoreError::validation(error.to_string()))?;
+    let definition =
+        Definition::of(&schema).map_err(|error| StoreError::validation(error.to_string()))?;
     let call = Call::write(&table);
     let created = clients
         .writes
         .create_table()
         .table_name(table.as_str())
         .billing_mode(BillingMode::PayPerRequest)
-        .set_attribute_definitions(Some(definitions))
-        .set_key_schema(Some(elements))
+        .set_attribute_definitions(Some(definition.attributes))
+        .set_key_schema(Some(definition.key))
+        .set_global_secondary_indexes(definition.global)
+        .set_local_secondary_indexes(definition.local)
         .customize()
         .interceptor(call.interceptor())
         .send()
@@ -44,30 +43,69 @@ pub(crate) async fn create_table(
         },
         _ => call.error(&error),
     })?;
-    if created
-        .table_description
-        .is_some_and(|table| is_active(&table))
-    {
-        return Ok(TableDescription { table, schema });
-    }
-    match tokio::time::timeout(patience, until_active(clients, &table)).await {
-        Ok(Ok(())) => Ok(TableDescription { table, schema }),
-        // The table is being created, whatever becomes of our questions about it.
-        Ok(Err(error)) => Err(StoreError::OutcomeUnknown {
-            message: format!("the table `{table}` was accepted, then: {error}"),
-        }),
-        Err(_) => Err(StoreError::OutcomeUnknown {
-            message: format!("the table `{table}` is still not active after {patience:?}"),
-        }),
+    let described = match created.table_description.filter(is_active) {
+        Some(described) => described,
+        None => until(patience, &table, active(clients, &table)).await?,
+    };
+    // As it was asked for: the service tells indexes in any order.
+    Ok(TableDescription {
+        created_millis: created_millis(&described),
+        table,
+        schema,
+    })
+}
+
+/// Removes a table with everything in it, and waits until it is gone.
+pub(crate) async fn delete_table(
+    clients: &Clients,
+    patience: Duration,
+    table: &TableName,
+) -> StoreResult<TableDescription> {
+    let described = describe_table(clients, table).await?;
+    let call = Call::write(table);
+    clients
+        .writes
+        .delete_table()
+        .table_name(table.as_str())
+        .customize()
+        .interceptor(call.interceptor())
+        .send()
+        .await
+        .map_err(|error| call.error(&error))?;
+    until(patience, table, gone(clients, table)).await?;
+    Ok(described)
+}
+
+/// Waits for what was accepted, and happens whatever becomes of our questions about it.
+async fn until<T>(
+    patience: Duration,
+    table: &TableName,
+    done: impl Future<Output = StoreResult<T>>,
+) -> StoreResult<T> {
+    let message = match tokio::time::timeout(patience, done).await {
+        Ok(Ok(done)) => return Ok(done),
+        Ok(Err(error)) => format!("the request about `{table}` was accepted, then: {error}"),
+        Err(_) => format!("the table `{table}` is not ready after {patience:?}"),
+    };
+    Err(StoreError::OutcomeUnknown { message })
+}
+
+async fn active(clients: &Clients, table: &TableName) -> StoreResult<types::TableDescription> {
+    loop {
+        match describe(clients, table).await {
+            Ok(described) if is_active(&described) => return Ok(described),
+            // A table that was just accepted may not be known everywhere yet.
+            Ok(_) | Err(StoreError::TableNotFound { .. }) => tokio::time::sleep(POLL).await,
+            Err(error) => return Err(error),
+        }
     }
 }
 
-async fn until_active(clients: &Clients, table: &TableName) -> StoreResult<()> {
+async fn gone(clients: &Clients, table: &TableName) -> StoreResult<()> {
     loop {
         match describe(clients, table).await {
-            Ok(described) if is_active(&described) => return Ok(()),
-            // A table that was just accepted may not be known everywhere yet.
-            Ok(_) | Err(StoreError::TableNotFound { .. }) => tokio::time::sleep(POLL).await,
+            Ok(_) => tokio::time::sleep(POLL).await,
+            Err(StoreError::TableNotFound { .. }) => return Ok(()),
             Err(error) => return Err(error),
         }
     }
@@ -83,10 +121,57 @@ pub(crate) async fn describe_table(
     table: &TableName,
 ) -> StoreResult<TableDescription> {
     let described = describe(clients, table).await?;
+    let schema = schema_of(&described).map_err(|reason| StoreError::Unavailable {
+        message: format!("the table `{table}` cannot be used by this release: {reason}"),
+    })?;
     Ok(TableDescription {
         table: table.clone(),
-        schema: schema_of(table, &described)?,
+        schema,
+        created_millis: created_millis(&described),
     })
+}
+
+fn created_millis(described: &types::TableDescription) -> i64 {
+    let created = described.creation_date_time();
+    created
+        .and_then(|time| time.to_millis().ok())
+        .unwrap_or_default()
+}
+
+/// Reads one page of the names of tables.
+pub(crate) async fn list_tables(clients: &Clients, request: ListTables) -> StoreResult<TableNames> {
+    let call = Call::of_all_tables();
+    let answer = clients
+        .reads
+        .list_tables()
+        .set_exclusive_start_table_name(request.start_after.map(String::from))
+        // A limit beyond what the protocol can say is beyond what is allowed.
+        .set_limit(
+            request
+                .limit
+                .map(|limit| i32::try_from(limit).unwrap_or(i32::MAX)),
+        )
+        .customize()
+        .interceptor(call.interceptor())
+        .send()
+        .await
+        .map_err(|error| call.error(&error))?;
+    let names = answer.table_names.unwrap_or_default().into_iter();
+    let names = names.map(TableName::try_from).collect::<Result<_, _>>();
+    let last = answer.last_evaluated_table_name;
+    Ok(TableNames {
+        names: names.map_err(unlistable)?,
+        last: last
+            .map(TableName::try_from)
+            .transpose()
+            .map_err(unlistable)?,
+    })
+}
+
+fn unlistable(error: StoreError) -> StoreError {
+    StoreError::Unavailable {
+        message: format!("the list of tables cannot be read: {error}"),
+    }
 }
 
 /// The first of the tables that does not exist. A request over several tables is refused
@@ -117,54 +202,4 @@ async fn describe(clients: &Clients, table: &TableName) -> StoreResult<types::Ta
     answer.table.ok_or_else(|| StoreError::Unavailable {
         message: format!("the description of `{table}` is empty"),
     })
-}
-
-type Keys = (Vec<AttributeDefinition>, Vec<KeySchemaElement>);
-
-fn keys(schema: &KeySchema) -> Result<Keys, BuildError> {
-    let roles = [types::KeyType::Hash, types::KeyType::Range];
-    let mut keys = Keys::default();
-    for (attribute, role) in schema.attributes().zip(roles) {
-        let definition = AttributeDefinition::builder()
-            .attribute_name(&attribute.name)
-            .attribute_type(to_scalar_type(attribute.kind));
-        let element = KeySchemaElement::builder()
-            .attribute_name(&attribute.name)
-            .key_type(role);
-        keys.0.push(definition.build()?);
-        keys.1.push(element.build()?);
-    }
-    Ok(keys)
-}
-
-fn schema_of(table: &TableName, described: &types::TableDescription) -> StoreResult<KeySchema> {
-    let attribute = |role: types::KeyType| {
-        let mut elements = described.key_schema().iter();
-        let element = elements.find(|element| *element.key_type() == role)?;
-        let name = element.attribute_name();
-        let mut definitions = described.attribute_definitions().iter();
-        let kind = definitions
-            .find(|definition| definition.attribute_name() == name)
-            .and_then(|definition| from_scalar_type(definition.attribute_type()));
-        Some(match kind {
-            Some(kind) => Ok(KeyAttribute {
-                name: name.to_owned(),
-                kind,
-            }),
-            None => Err(unusable(
-                table,
-                &format!("its key `{name}` is of an unknown type"),
-            )),
-        })
-    };
-    let partition = attribute(types::KeyType::Hash)
-        .unwrap_or_else(|| Err(unusable(table, "it has no partition key")))?;
-    let sort = attribute(types::KeyType::Range).transpose()?;
-    Ok(KeySchema { partition, sort })
-}
-
-fn unusable(table: &TableName, reason: &str) -> StoreError {
-    StoreError::Unavailable {
-        message: format!("the table `{table}` cannot be used by this release: {reason}"),
-    }
 }

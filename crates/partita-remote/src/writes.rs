@@ -6,10 +6,12 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use partita_core::Item;
 use partita_core::expression::Renderer;
+use partita_store::capacity::Metered;
 use partita_store::request::{DeleteItem, PutItem, ReturnValues, UpdateItem};
 use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
+use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
 use crate::convert::{self, Attributes, on_failure, to_attributes, to_return_value};
 use crate::error::Call;
@@ -20,7 +22,7 @@ pub(crate) async fn put_item(
     clients: &Clients,
     request: PutItem,
     returns: ReturnValues,
-) -> StoreResult<Option<Item>> {
+) -> StoreResult<Metered<Option<Item>>> {
     let mut renderer = Renderer::default();
     let condition = expressions::condition(&mut renderer, request.condition.as_ref());
     let Placeholders { names, values } = renderer.into();
@@ -35,12 +37,14 @@ pub(crate) async fn put_item(
         .set_expression_attribute_values(values)
         .return_values(to_return_value(returns))
         .return_values_on_condition_check_failure(on_failure(request.return_item_on_failure))
+        .return_consumed_capacity(BY_INDEX)
         .customize()
         .interceptor(call.interceptor())
         .send()
         .await
         .map_err(|error| write_error(&call, &request.table, error))?;
-    convert::returned(answer.attributes)
+    let item = convert::returned(answer.attributes)?;
+    Ok(metered(item, Kind::Write, answer.consumed_capacity))
 }
 
 /// Changes some attributes of an item, or creates it.
@@ -48,7 +52,7 @@ pub(crate) async fn update_item(
     clients: &Clients,
     request: UpdateItem,
     returns: ReturnValues,
-) -> StoreResult<Option<Item>> {
+) -> StoreResult<Metered<Option<Item>>> {
     let mut renderer = Renderer::default();
     let update = expressions::update(&mut renderer, &request.update);
     let condition = expressions::condition(&mut renderer, request.condition.as_ref());
@@ -65,12 +69,14 @@ pub(crate) async fn update_item(
         .set_expression_attribute_values(values)
         .return_values(to_return_value(returns))
         .return_values_on_condition_check_failure(on_failure(request.return_item_on_failure))
+        .return_consumed_capacity(BY_INDEX)
         .customize()
         .interceptor(call.interceptor())
         .send()
         .await
         .map_err(|error| write_error(&call, &request.table, error))?;
-    convert::returned(answer.attributes)
+    let item = convert::returned(answer.attributes)?;
+    Ok(metered(item, Kind::Write, answer.consumed_capacity))
 }
 
 /// Removes an item.
@@ -78,7 +84,7 @@ pub(crate) async fn delete_item(
     clients: &Clients,
     request: DeleteItem,
     returns: ReturnValues,
-) -> StoreResult<Option<Item>> {
+) -> StoreResult<Metered<Option<Item>>> {
     let mut renderer = Renderer::default();
     let condition = expressions::condition(&mut renderer, request.condition.as_ref());
     let Placeholders { names, values } = renderer.into();
@@ -93,12 +99,14 @@ pub(crate) async fn delete_item(
         .set_expression_attribute_values(values)
         .return_values(to_return_value(returns))
         .return_values_on_condition_check_failure(on_failure(request.return_item_on_failure))
+        .return_consumed_capacity(BY_INDEX)
         .customize()
         .interceptor(call.interceptor())
         .send()
         .await
         .map_err(|error| write_error(&call, &request.table, error))?;
-    convert::returned(answer.attributes)
+    let item = convert::returned(answer.attributes)?;
+    Ok(metered(item, Kind::Write, answer.consumed_capacity))
 }
 
 /// Errors that may bring the item whose condition failed.

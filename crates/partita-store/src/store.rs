@@ -18,7 +18,7 @@ use crate::table::TableName;
 /// - an acknowledged write is durable as far as the store is, and every later consistent read
 ///   sees it;
 /// - an error leaves everything as it was, except [`StoreError::OutcomeUnknown`], which leaves
-///   it as it was or carried out as a whole;
+///   it as it was or carried out as a whole, or of a batch any part;
 /// - transactions are serializable.
 ///
 /// [`StoreError::OutcomeUnknown`]: crate::StoreError::OutcomeUnknown

@@ -186,9 +186,10 @@ fn returned(action: &TransactAction, returns: ReturnValues, placed: &PlacedChang
     }?;
     match (returns, action) {
         (ReturnValues::UpdatedOld | ReturnValues::UpdatedNew, TransactAction::Update(update)) => {
-            let paths = update.update.paths().cloned().collect();
-            let parts = Projection::new(paths).expect("an update's paths were held against each other");
-            Some(parts.apply(item)).filter(|parts| !parts.is_empty())
+            let parts = Projection::new(update.update.paths().cloned().collect())
+                .expect("an update that was carried out has paths that do not touch")
+                .apply(item);
+            Some(parts).filter(|parts| !parts.is_empty())
         }
         _ => Some(item.clone()),
     }

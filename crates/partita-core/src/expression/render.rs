@@ -7,7 +7,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Condition, KeyCondition, KeyRange, Operand, Path, SetOperand, SetValue, Step, Update};
+use super::{
+    Condition, KeyCondition, KeyRange, Operand, Path, Projection, SetOperand, SetValue, Step,
+    Update,
+};
 use crate::Value;
 
 /// Collects the names and values of one request while its expressions are written.
@@ -92,6 +95,12 @@ impl Renderer {
             });
         }
         parts.join(" AND ")
+    }
+
+    /// The text of a projection.
+    pub fn projection(&mut self, projection: &Projection) -> String {
+        let paths = projection.paths().iter().map(|path| self.path(path));
+        paths.collect::<Vec<_>>().join(", ")
     }
 
     /// The text of an update.

@@ -61,8 +61,8 @@ fn check(before: Option<&str>, after: Option<&str>, wanted: &str) {
         if let Edit::Put(key, bytes) = edit {
             let id = keys::row_id(key).unwrap();
             let (_, index) = table.indexes().find(|(other, _)| *other == id).unwrap();
-            let (_, row) = row(&table, index, key, bytes).unwrap();
-            super::check(&table, index, key, &row, after_item.as_ref()).unwrap();
+            let (place, row) = row(&table, index, key, bytes).unwrap();
+            super::check(&table, index, (&place, row.as_ref()), after_item.clone()).unwrap();
         }
     }
 }
@@ -103,7 +103,7 @@ fn damage_is_told_by_index_and_key() {
     let place = of(0).key_of(&table.schema.key, &whole).unwrap().unwrap();
     let key = keys::entry(2, &place);
     check(0, &key, b"garbage", "JSON");
-    check(0, &key, b"", "another key");
+    check(0, &key, b"{}", "another key");
     check(0, &key, &item::encode(&item("g=b x=1")), "another key");
     check(
         0,
@@ -113,8 +113,30 @@ fn damage_is_told_by_index_and_key() {
     );
     check(1, &key, &item::encode(&whole), "holds the attribute `PK`");
     check(2, &key, br#"{"x": {"S": "1"}}"#, "holds the attribute `x`");
-    let lost = super::check(&table, of(0), &key, &whole, None).unwrap_err();
-    assert!(lost.to_string().contains("has no item"), "{lost}");
-    let other = super::check(&table, of(0), &key, &whole, Some(&item("g=a"))).unwrap_err();
-    assert!(other.to_string().contains("disagrees"), "{other}");
+    for row in [None, Some(&whole)] {
+        let check = |item| super::check(&table, of(0), (&place, row), item).unwrap_err();
+        let lost = check(None).to_string();
+        assert!(lost.contains("has no item"), "{lost}");
+        let other = check(Some(item("g=b x=1"))).to_string();
+        assert!(other.contains("disagrees"), "{other}");
+    }
+}
+
+#[test]
+fn a_large_item_is_pointed_to() {
+    let text = "z".repeat(COPY_BYTES_MAX);
+    let (small, large) = ("g=a x=1".to_owned(), format!("g=a x=1 y={text}"));
+    let changed = format!("{large}z");
+    check(None, Some(&large), "+2 +3 +4");
+    check(Some(&small), Some(&large), "+2");
+    check(Some(&large), Some(&small), "+2");
+    check(Some(&large), Some(&changed), "");
+    let table = table();
+    let bytes = item::encode(&item(&large));
+    for edit in edits(&table, None, Some(&item(&large)), &bytes).unwrap() {
+        let Edit::Put(_, value) = edit else {
+            panic!("it was not there before")
+        };
+        assert!(value.len() < 100);
+    }
 }

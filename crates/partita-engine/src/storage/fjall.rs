@@ -6,7 +6,7 @@
 //!   is refused.
 //! - Every block read from a table file is held against its 128-bit checksum, and every batch
 //!   replayed from a journal against its 64-bit one. The engine adds none of its own.
-//! - A reopened journal ends at its last whole batch.
+//! - A reopened journal ends at its last whole batch; see `journal` for what is wrong with that.
 
 use std::fs::File;
 use std::io;

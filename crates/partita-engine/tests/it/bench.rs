@@ -5,12 +5,14 @@ use std::process::Command;
 use std::sync::Arc;
 
 use partita_core::expression::{Bindings, Update};
+use partita_core::key::KeyType;
 use partita_core::{Item, Value};
 use partita_engine::EngineStore;
 use partita_store::Store;
+use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
 use partita_store::request::{CreateTable, GetItem, PutItem, Scan, TransactAction, UpdateItem};
 use partita_store::surroundings::SystemClock;
-use partita_store::table::{KeySchema, TableName};
+use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 
 pub(crate) fn open(directory: &Path) -> EngineStore {
     EngineStore::open(directory, Arc::new(SystemClock)).unwrap()
@@ -22,12 +24,38 @@ pub(crate) fn table() -> TableName {
 
 /// Creates the table, unless an earlier run has.
 pub(crate) async fn create_table(store: &EngineStore) {
-    let request = CreateTable {
-        table: table(),
-        schema: KeySchema::strings("PK", "SK"),
-    };
     if store.describe_table(&table()).await.is_err() {
+        let request = CreateTable {
+            table: table(),
+            schema: schema(),
+        };
         store.create_table(request).await.unwrap();
+    }
+}
+
+/// Two strings, and an index of each kind.
+pub(crate) fn schema() -> TableSchema {
+    let attribute = |name: &str, kind| KeyAttribute {
+        name: name.to_owned(),
+        kind,
+    };
+    let global = IndexSchema {
+        name: "by-amount".to_owned(),
+        kind: IndexKind::Global,
+        partition: vec![attribute("amount", KeyType::N)],
+        sort: vec![attribute("SK", KeyType::S)],
+        projection: IndexProjection::All,
+    };
+    let local = IndexSchema {
+        name: "amounts".to_owned(),
+        kind: IndexKind::Local,
+        partition: vec![attribute("PK", KeyType::S)],
+        sort: vec![attribute("amount", KeyType::N)],
+        projection: IndexProjection::KeysOnly,
+    };
+    TableSchema {
+        key: KeySchema::strings("PK", "SK"),
+        indexes: vec![global, local],
     }
 }
 
@@ -62,12 +90,8 @@ pub(crate) fn adding(key: Item, number: i64) -> TransactAction {
 
 /// One number of an item, 0 where it is missing.
 pub(crate) async fn number(store: &dyn Store, key: Item, name: &str) -> i64 {
-    let request = GetItem {
-        table: table(),
-        key,
-        consistent: true,
-    };
-    let item = store.get_item(request).await.unwrap();
+    let request = GetItem::new(table(), key);
+    let item = store.get_item(request).await.unwrap().answer;
     item.map_or(0, |item| number_of(&item, name))
 }
 
@@ -81,7 +105,7 @@ pub(crate) async fn all(store: &dyn Store) -> Vec<Item> {
     let mut items = Vec::new();
     let mut scan = Scan::new(table());
     loop {
-        let page = store.scan(scan.clone()).await.unwrap();
+        let page = store.scan(scan.clone()).await.unwrap().answer;
         items.extend(page.items);
         match page.last_key {
             Some(last_key) => scan.start_after = Some(last_key),

@@ -1,24 +1,23 @@
 //! Random histories on few hot keys: the engine answers what the model answers, also after it
-//! was reopened.
+//! was reopened, and its indexes hold what its items imply.
+
+mod given;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use partita_core::expression::{Bindings, Condition, KeyCondition, KeyRange, Update};
-use partita_core::key::KeyType;
-use partita_core::{Item, Value};
 use partita_engine::EngineStore;
 use partita_store::request::{
-    BatchGetItem, ConditionCheck, CreateTable, DeleteItem, GetItem, ItemAddress, Page, PutItem,
-    Query, ReturnValues, Scan, TransactAction, TransactWriteItems, UpdateItem,
+    BatchGetItem, BatchWriteItem, CreateTable, GetItem, ItemAddress, ListTables, Page, Query,
+    ReturnValues, Scan, Segment, TransactAction, TransactGetItems, TransactWriteItems,
 };
 use partita_store::surroundings::ManualClock;
-use partita_store::table::{KeyAttribute, KeySchema, TableName};
+use partita_store::table::{TableName, TableSchema};
 use partita_store::{ModelStore, Store};
 
 const HISTORIES: u64 = 12;
-const STEPS: usize = 250;
+const STEPS: usize = 300;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_engine_answers_what_the_model_answers() {
@@ -41,16 +40,22 @@ async fn play(seed: u64) {
     for _ in 0..STEPS {
         match history.random.u32(..100) {
             0..2 => history.reopen(),
-            2..5 => history.wait(),
-            5..50 => history.write().await,
-            50..65 => history.transact().await,
-            65..75 => history.get().await,
-            75..95 => history.query().await,
+            2..4 => history.wait(),
+            4..6 => history.come_and_go().await,
+            6..45 => history.write().await,
+            45..55 => history.transact().await,
+            55..62 => history.batch_write().await,
+            62..70 => history.get().await,
+            70..95 => history.query().await,
             _ => history.scan().await,
         }
     }
-    history.reopen();
-    history.scan().await;
+    for _ in 0..2 {
+        history.scan().await;
+        let findings = history.engine().verify().await;
+        assert_eq!(findings, Ok(Vec::new()));
+        history.reopen();
+    }
 }
 
 struct History<'a> {
@@ -59,75 +64,7 @@ struct History<'a> {
     clock: Arc<ManualClock>,
     model: ModelStore,
     engine: Option<EngineStore>,
-    tables: Vec<(TableName, KeySchema)>,
-}
-
-/// Tables of every kind of key.
-fn tables() -> Vec<(TableName, KeySchema)> {
-    let attribute = |name: &str, kind| KeyAttribute {
-        name: name.to_owned(),
-        kind,
-    };
-    let table = |name: &str, partition, sort: Option<KeyType>| {
-        let schema = KeySchema {
-            partition: attribute("P", partition),
-            sort: sort.map(|kind| attribute("S", kind)),
-        };
-        (name.parse().unwrap(), schema)
-    };
-    vec![
-        table("strings", KeyType::S, Some(KeyType::S)),
-        table("numbers", KeyType::S, Some(KeyType::N)),
-        table("binaries", KeyType::N, Some(KeyType::B)),
-        table("singles", KeyType::B, None),
-    ]
-}
-
-fn value(random: &mut Rng, kind: KeyType) -> Value {
-    match kind {
-        KeyType::S => {
-            let texts = ["a", "a\0", "a\0b", "aa", "ab", "b", "é", "\u{10FFFF}"];
-            Value::from(texts[random.usize(..texts.len())])
-        }
-        KeyType::N => {
-            let texts = ["-1E+20", "-1.5", "-1", "0", "1E-9", "1", "1.5", "2", "10"];
-            Value::N(texts[random.usize(..texts.len())].parse().unwrap())
-        }
-        KeyType::B => {
-            let length = random.usize(1..4);
-            Value::B(
-                (0..length)
-                    .map(|_| [0, 1, 255][random.usize(..3)])
-                    .collect(),
-            )
-        }
-    }
-}
-
-fn condition(random: &mut Rng) -> Option<Condition> {
-    let texts = [
-        "attribute_exists(P)",
-        "attribute_not_exists(P)",
-        "n > 2",
-        "n < 3 OR attribute_not_exists(n)",
-        "contains(tags, 'x')",
-    ];
-    let text = *texts.get(random.usize(..2 * texts.len()))?;
-    Some(Condition::parse(text, &Bindings::Literals).unwrap())
-}
-
-fn update(random: &mut Rng) -> Update {
-    let texts = [
-        "SET n = if_not_exists(n, 0) + 1",
-        "ADD n 1",
-        "ADD n -1.5",
-        "SET n = n + 1",
-        "SET title = 'new' REMOVE n",
-        "REMOVE title",
-        "SET P = 'no key may change'",
-        "ADD title 1",
-    ];
-    Update::parse(texts[random.usize(..texts.len())], &Bindings::Literals).unwrap()
+    tables: Vec<(TableName, TableSchema)>,
 }
 
 impl<'a> History<'a> {
@@ -139,13 +76,11 @@ impl<'a> History<'a> {
             model: ModelStore::new(clock.clone()),
             clock,
             engine: None,
-            tables: tables(),
+            tables: given::tables(),
         };
         history.reopen();
-        for (table, schema) in history.tables.clone() {
-            let request = CreateTable { table, schema };
-            let wanted = history.model.create_table(request.clone()).await;
-            assert_eq!(history.engine().create_table(request).await, wanted);
+        for table in 0..history.tables.len() {
+            history.create(table).await;
         }
         history
     }
@@ -165,75 +100,43 @@ impl<'a> History<'a> {
         self.clock.advance(self.random.i64(0..700_000));
     }
 
-    fn table(&mut self) -> (TableName, KeySchema) {
+    fn table(&mut self) -> (TableName, TableSchema) {
         let table = self.random.usize(..self.tables.len());
         self.tables[table].clone()
     }
 
-    fn key(&mut self, schema: &KeySchema) -> Item {
-        schema
-            .attributes()
-            .map(|attribute| {
-                (
-                    attribute.name.clone(),
-                    value(&mut self.random, attribute.kind),
-                )
-            })
-            .collect()
+    async fn create(&mut self, table: usize) {
+        let (table, schema) = self.tables[table].clone();
+        let request = CreateTable { table, schema };
+        let wanted = self.model.create_table(request.clone()).await;
+        assert_eq!(self.engine().create_table(request).await, wanted);
     }
 
-    fn action(&mut self) -> TransactAction {
-        let (table, schema) = self.table();
-        let key = self.key(&schema);
-        let condition = condition(&mut self.random);
-        let return_item_on_failure = self.random.bool();
-        match self.random.u32(..8) {
-            0..3 => {
-                let mut item = key;
-                item.insert("n".to_owned(), Value::from(self.random.i64(0..5)));
-                if self.random.bool() {
-                    let tags = ["x", "y"].map(str::to_owned).into();
-                    item.insert("tags".to_owned(), Value::Ss(tags));
-                }
-                TransactAction::Put(PutItem {
-                    table,
-                    item,
-                    condition,
-                    return_item_on_failure,
-                })
-            }
-            3..6 => TransactAction::Update(UpdateItem {
-                table,
-                key,
-                update: update(&mut self.random),
-                condition,
-                return_item_on_failure,
-            }),
-            6 => TransactAction::Delete(DeleteItem {
-                table,
-                key,
-                condition,
-                return_item_on_failure,
-            }),
-            _ => match condition {
-                None => self.action(),
-                Some(condition) => TransactAction::Check(ConditionCheck {
-                    table,
-                    key,
-                    condition,
-                    return_item_on_failure,
-                }),
-            },
+    /// Deletes a table, and mostly creates it again, at once or after some writes to others.
+    async fn come_and_go(&mut self) {
+        let table = self.random.usize(..self.tables.len());
+        let name = self.tables[table].0.clone();
+        let wanted = self.model.delete_table(&name).await;
+        assert_eq!(self.engine().delete_table(&name).await, wanted);
+        let wanted = self.model.describe_table(&name).await;
+        assert_eq!(self.engine().describe_table(&name).await, wanted);
+        let request = ListTables::default();
+        let wanted = self.model.list_tables(request.clone()).await;
+        assert_eq!(self.engine().list_tables(request).await, wanted);
+        for _ in 0..self.random.usize(..3) {
+            self.write().await;
+            self.query().await;
         }
+        if self.random.bool() {
+            self.reopen();
+        }
+        self.create(table).await;
     }
 
     async fn write(&mut self) {
-        let returns = [
-            ReturnValues::None,
-            ReturnValues::AllOld,
-            ReturnValues::AllNew,
-        ][self.random.usize(..3)];
-        let action = self.action();
+        let returns = given::returns(&mut self.random);
+        let (table, schema) = self.table();
+        let action = given::action(&mut self.random, &table, &schema);
         let mut answers = Vec::new();
         for store in [&self.model as &dyn Store, self.engine()] {
             answers.push(match action.clone() {
@@ -247,9 +150,13 @@ impl<'a> History<'a> {
     }
 
     async fn transact(&mut self) {
-        let count = self.random.usize(1..5);
+        let mut actions = Vec::new();
+        for _ in 0..self.random.usize(1..5) {
+            let (table, schema) = self.table();
+            actions.push(given::action(&mut self.random, &table, &schema));
+        }
         let request = TransactWriteItems {
-            actions: (0..count).map(|_| self.action()).collect(),
+            actions,
             token: match self.random.u32(..4) {
                 0 => None,
                 // Few tokens, so that they are met again, mostly by another transaction.
@@ -263,72 +170,64 @@ impl<'a> History<'a> {
         }
     }
 
-    async fn get(&mut self) {
-        let mut addresses = Vec::new();
+    async fn batch_write(&mut self) {
+        let mut writes = Vec::new();
         for _ in 0..self.random.usize(1..6) {
             let (table, schema) = self.table();
-            let key = self.key(&schema);
-            addresses.push(ItemAddress { table, key });
+            writes.push(given::batch_write(&mut self.random, &table, &schema));
         }
-        let ItemAddress { table, key } = addresses[0].clone();
+        let request = BatchWriteItem { writes };
+        let wanted = self.model.batch_write_item(request.clone()).await;
+        let answer = self.engine().batch_write_item(request.clone()).await;
+        assert_eq!(answer, wanted, "{request:?}");
+    }
+
+    async fn get(&mut self) {
+        let mut gets = Vec::new();
+        for _ in 0..self.random.usize(1..6) {
+            let (table, schema) = self.table();
+            let key = given::key(&mut self.random, schema.key.attributes());
+            let projection = given::projection(&mut self.random);
+            gets.push((ItemAddress { table, key }, projection));
+        }
+        let (ItemAddress { table, key }, projection) = gets[0].clone();
         let one = GetItem {
-            table,
-            key,
-            consistent: true,
+            projection,
+            consistent: self.random.bool(),
+            ..GetItem::new(table, key)
         };
         let wanted = self.model.get_item(one.clone()).await;
         assert_eq!(self.engine().get_item(one.clone()).await, wanted, "{one:?}");
-        let several = BatchGetItem {
-            addresses,
-            consistent: true,
-        };
+        let several = BatchGetItem::new(gets.iter().map(|(address, _)| address.clone()).collect());
         let wanted = self.model.batch_get_item(several.clone()).await;
         let answer = self.engine().batch_get_item(several.clone()).await;
         assert_eq!(answer, wanted, "{several:?}");
-    }
-
-    fn keys(&mut self, schema: &KeySchema) -> KeyCondition {
-        let partition = value(&mut self.random, schema.partition.kind);
-        let mut keys = KeyCondition::partition("P", partition);
-        if let Some(sort) = &schema.sort {
-            let (low, high) = (
-                value(&mut self.random, sort.kind),
-                value(&mut self.random, sort.kind),
-            );
-            let range = match self.random.u32(..8) {
-                0 => None,
-                1 => {
-                    keys.equals.push(("S".to_owned(), low));
-                    None
-                }
-                2 => Some(KeyRange::Less(low)),
-                3 => Some(KeyRange::LessOrEqual(low)),
-                4 => Some(KeyRange::Greater(low)),
-                5 => Some(KeyRange::GreaterOrEqual(low)),
-                6 => Some(KeyRange::Between(low, high)),
-                _ => Some(KeyRange::BeginsWith(low)),
-            };
-            keys.range = range.map(|range| ("S".to_owned(), range));
-        }
-        keys
+        let at_once = TransactGetItems { gets };
+        let wanted = self.model.transact_get_items(at_once.clone()).await;
+        let answer = self.engine().transact_get_items(at_once.clone()).await;
+        assert_eq!(answer, wanted, "{at_once:?}");
     }
 
     async fn query(&mut self) {
         let (table, schema) = self.table();
-        let mut query = Query::new(table, self.keys(&schema));
-        query.descending = self.random.bool();
-        query.filter = condition(&mut self.random);
-        query.limit = self.random.bool().then(|| self.random.usize(..5));
+        let index = given::index_of(&mut self.random, &schema);
+        let random = &mut self.random;
+        let keys = given::key_condition(random, &schema, index);
+        let mut query = Query::new(table, keys);
+        query.index = index.map(|index| index.name.clone());
+        query.consistent = index.is_none() || random.u32(..8) == 0;
+        query.descending = random.bool();
+        query.filter = given::filter(random);
+        query.select = given::select(random);
+        query.limit = random.bool().then(|| random.usize(..5));
         // Sometimes from anywhere, also from outside the range.
-        query.start_after = (self.random.u32(..4) == 0).then(|| self.key(&schema));
+        let start = given::start(random, &schema, index);
+        query.start_after = (random.u32(..4) == 0).then_some(start);
         loop {
             let wanted = self.model.query(query.clone()).await;
-            assert_eq!(
-                self.engine().query(query.clone()).await,
-                wanted,
-                "{query:?}"
-            );
-            match wanted {
+            let answer = self.engine().query(query.clone()).await;
+            assert_eq!(answer, wanted, "{query:?}");
+            match wanted.map(|metered| metered.answer) {
                 Ok(Page {
                     last_key: Some(last_key),
                     ..
@@ -340,12 +239,24 @@ impl<'a> History<'a> {
 
     /// The order of a scan is nobody's business, so the items are compared as a set.
     async fn scan(&mut self) {
-        for (table, _) in self.tables.clone() {
+        for (table, schema) in self.tables.clone() {
             let mut scan = Scan::new(table);
+            let index = given::index_of(&mut self.random, &schema);
+            scan.index = index.map(|index| index.name.clone());
+            scan.consistent = index.is_none();
             scan.limit = self.random.bool().then(|| self.random.usize(1..5));
-            let wanted = scan_all(&self.model, scan.clone()).await;
-            let found = scan_all(self.engine(), scan.clone()).await;
-            assert_eq!(found, wanted, "{scan:?}");
+            let whole = scan_all(&self.model, scan.clone()).await;
+            let mut parts = Vec::new();
+            let total = self.random.u32(1..5);
+            for number in 0..total {
+                scan.segment = (total > 1).then_some(Segment { number, total });
+                let wanted = scan_all(&self.model, scan.clone()).await;
+                let found = scan_all(self.engine(), scan.clone()).await;
+                assert_eq!(found, wanted, "{scan:?}");
+                parts.extend(found);
+            }
+            parts.sort();
+            assert_eq!(parts, whole, "{scan:?}");
         }
     }
 }
@@ -353,7 +264,7 @@ impl<'a> History<'a> {
 async fn scan_all(store: &dyn Store, mut scan: Scan) -> Vec<String> {
     let mut items = Vec::new();
     loop {
-        let page = store.scan(scan.clone()).await.unwrap();
+        let page = store.scan(scan.clone()).await.unwrap().answer;
         assert!(scan.limit.is_none_or(|limit| page.scanned <= limit));
         items.extend(page.items.iter().map(|item| format!("{item:?}")));
         match page.last_key {
@@ -364,3 +275,12 @@ async fn scan_all(store: &dyn Store, mut scan: Scan) -> Vec<String> {
     items.sort();
     items
 }
+
+/// What a single write may be asked for.
+const RETURNS: [ReturnValues; 5] = [
+    ReturnValues::None,
+    ReturnValues::AllOld,
+    ReturnValues::AllNew,
+    ReturnValues::UpdatedOld,
+    ReturnValues::UpdatedNew,
+];

@@ -8,8 +8,9 @@ use partita_remote::{RemoteStore, Timeouts};
 use partita_store::Store;
 use partita_store::error::{CancellationReason, ErrorKind, StoreError, StoreResult};
 use partita_store::request::{
-    BatchGetItem, CreateTable, DeleteItem, GetItem, ItemAddress, PutItem, Query, ReturnValues,
-    Scan, TransactAction, TransactWriteItems, UpdateItem,
+    BatchGetItem, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem, ItemAddress,
+    ListTables, PutItem, Query, ReturnValues, Scan, TransactAction, TransactGetItems,
+    TransactWriteItems, UpdateItem,
 };
 use partita_store::table::{KeySchema, TableName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -43,17 +44,17 @@ async fn every_operation(store: &dyn Store) -> (Vec<StoreError>, Vec<StoreError>
     fn error<T: std::fmt::Debug>(result: StoreResult<T>) -> StoreError {
         result.unwrap_err()
     }
-    let get = GetItem {
+    let get = GetItem::new(table(), key());
+    let address = ItemAddress {
         table: table(),
         key: key(),
-        consistent: true,
     };
-    let batch = BatchGetItem {
-        addresses: vec![ItemAddress {
-            table: table(),
-            key: key(),
-        }],
-        consistent: true,
+    let batch = BatchGetItem::new(vec![address.clone()]);
+    let gets = TransactGetItems {
+        gets: vec![(address.clone(), None)],
+    };
+    let batch_write = BatchWriteItem {
+        writes: vec![BatchWrite::Delete(address)],
     };
     let query = Query::new(table(), KeyCondition::partition("PK", "a"));
     let update = UpdateItem {
@@ -69,10 +70,7 @@ async fn every_operation(store: &dyn Store) -> (Vec<StoreError>, Vec<StoreError>
         condition: None,
         return_item_on_failure: false,
     };
-    let create = CreateTable {
-        table: table(),
-        schema: KeySchema::strings("PK", "SK"),
-    };
+    let create = CreateTable::new(table(), KeySchema::strings("PK", "SK"));
     let transaction = TransactWriteItems {
         actions: vec![TransactAction::Put(put())],
         token: None,
@@ -80,8 +78,12 @@ async fn every_operation(store: &dyn Store) -> (Vec<StoreError>, Vec<StoreError>
     let none = ReturnValues::None;
     let reads = vec![
         error(store.describe_table(&table()).await),
+        error(store.list_tables(ListTables::default()).await),
+        // It begins with the table's description, and does not get any further.
+        error(store.delete_table(&table()).await),
         error(store.get_item(get).await),
         error(store.batch_get_item(batch).await),
+        error(store.transact_get_items(gets).await),
         error(store.query(query).await),
         error(store.scan(Scan::new(table())).await),
     ];
@@ -90,6 +92,7 @@ async fn every_operation(store: &dyn Store) -> (Vec<StoreError>, Vec<StoreError>
         error(store.put_item(put(), none).await),
         error(store.update_item(update, none).await),
         error(store.delete_item(delete, none).await),
+        error(store.batch_write_item(batch_write).await),
         error(store.transact_write_items(transaction).await),
     ];
     (reads, writes)
@@ -228,10 +231,7 @@ async fn cancellation_reasons_keep_their_order_and_meaning() {
 async fn a_table_that_stays_in_creation_is_not_waited_for_for_ever() {
     let body = r#"{"TableDescription": {"TableStatus": "CREATING"}, "Table": {"TableStatus": "CREATING"}}"#;
     let store = RemoteStore::local(&serve(leak(200, body), Duration::ZERO).await, SHORT);
-    let request = CreateTable {
-        table: table(),
-        schema: KeySchema::strings("PK", "SK"),
-    };
+    let request = CreateTable::new(table(), KeySchema::strings("PK", "SK"));
     let error = store.create_table(request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
 }
@@ -250,11 +250,7 @@ async fn a_key_of_an_unknown_type_is_an_error() {
 async fn a_number_that_is_none_is_damage_to_a_read_and_a_doubt_to_a_write() {
     let body = r#"{"Item": {"n": {"N": "x"}}, "Attributes": {"n": {"N": "x"}}}"#;
     let store = RemoteStore::local(&serve(leak(200, body), Duration::ZERO).await, SHORT);
-    let get = GetItem {
-        table: table(),
-        key: key(),
-        consistent: true,
-    };
+    let get = GetItem::new(table(), key());
     let error = store.get_item(get).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     let error = store
@@ -272,7 +268,8 @@ async fn the_condition_that_always_holds_is_left_out() {
         ..put()
     };
     let store = RemoteStore::local(&endpoint, SHORT);
-    assert_eq!(store.put_item(request, ReturnValues::None).await, Ok(None));
+    let answer = store.put_item(request, ReturnValues::None).await;
+    assert_eq!(answer.map(|metered| metered.answer), Ok(None));
 }
 
 #[test]

@@ -27,8 +27,10 @@ topic! {"capacity":
     a_scan_counts_as_a_query,
     each_item_of_a_batch_counts,
     a_missing_item_of_a_batch_counts,
+    a_batch_deletes_a_missing_item_for_one_unit,
     each_table_is_told_apart,
     transactions_cost_twice,
+    each_action_of_a_transaction_counts,
     a_transaction_pays_for_a_missing_item,
     a_check_costs_as_much_as_a_write,
     a_repeated_transaction_is_a_read,
@@ -216,14 +218,13 @@ async fn each_item_of_a_batch_counts(bench: &Bench<'_>) -> StoreResult<()> {
         table: table.name.clone(),
         item: sized(sort, bytes),
     });
-    let mut writes = Vec::from(puts);
-    writes.push(BatchWrite::Delete(table.address(row("none"))));
+    let writes = puts.into();
     let answer = bench
         .store
         .0
         .batch_write_item(BatchWriteItem { writes })
         .await?;
-    assert_eq!(total(&answer), 1.0 + 2.0 + 5.0 + 1.0);
+    assert_eq!(total(&answer), 1.0 + 2.0 + 5.0);
     for (consistent, units) in [(true, 4.0), (false, 2.0)] {
         let addresses = sizes.map(|(sort, _)| table.address(row(sort)));
         let request = BatchGetItem {
@@ -241,6 +242,14 @@ async fn a_missing_item_of_a_batch_counts(bench: &Bench<'_>) -> StoreResult<()> 
     let addresses = ["1", "none", "nor this"].map(|sort| table.address(row(sort)));
     let request = BatchGetItem::new(addresses.into());
     assert_eq!(total(&bench.store.0.batch_get_item(request).await?), 3.0);
+    Ok(())
+}
+
+async fn a_batch_deletes_a_missing_item_for_one_unit(bench: &Bench<'_>) -> StoreResult<()> {
+    let table = bench.table().await?;
+    let writes = vec![BatchWrite::Delete(table.address(row("none")))];
+    let request = BatchWriteItem { writes };
+    assert_eq!(total(&bench.store.0.batch_write_item(request).await?), 1.0);
     Ok(())
 }
 
@@ -306,6 +315,20 @@ async fn transactions_cost_twice(bench: &Bench<'_>) -> StoreResult<()> {
     );
     let delete = TransactAction::Delete(table.deleting(row("1")));
     assert_eq!(transact(&table, delete).await?, 4.0);
+    Ok(())
+}
+
+async fn each_action_of_a_transaction_counts(bench: &Bench<'_>) -> StoreResult<()> {
+    let table = bench.table().await?;
+    let puts = ["1", "2"].map(|sort| TransactAction::Put(table.putting(row(sort))));
+    let request = TransactWriteItems {
+        actions: puts.into(),
+        token: None,
+    };
+    assert_eq!(
+        total(&bench.store.0.transact_write_items(request).await?),
+        4.0
+    );
     Ok(())
 }
 

@@ -70,7 +70,7 @@ pub(super) fn including<const N: usize>(index: IndexSchema, names: [&str; N]) ->
 /// The parts of an item that a list of paths leads to, such as `a, m.x, l[0]`.
 pub(super) fn parts(paths: &str) -> Projection {
     let paths = update(&format!("REMOVE {paths}")).remove;
-    Projection::new(paths).expect("the parts of a case do not overlap")
+    Projection::new(paths).expect("the suite's projections are right")
 }
 
 /// The key of an item in the partition `p`, where most cases play.

@@ -2,19 +2,20 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::error::{BuildError, SdkError};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{self, TransactWriteItem};
 use partita_core::expression::Renderer;
-use partita_store::error::CancellationReason;
+use partita_store::capacity::Metered;
 use partita_store::request::{
     ConditionCheck, DeleteItem, PutItem, TransactAction, TransactWriteItems, UpdateItem,
 };
 use partita_store::write::check_shape;
 use partita_store::{StoreError, StoreResult};
 
+use crate::cancellation;
+use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
-use crate::convert::{self, on_failure, to_attributes};
+use crate::convert::{on_failure, to_attributes};
 use crate::error::Call;
 use crate::expressions::{self, Placeholders};
 use crate::tables::first_missing;
@@ -25,7 +26,7 @@ use crate::tables::first_missing;
 pub(crate) async fn transact_write_items(
     clients: &Clients,
     request: TransactWriteItems,
-) -> StoreResult<()> {
+) -> StoreResult<Metered<()>> {
     // The service checks this too, but DynamoDB Local answers with an error of its own making,
     // after which nobody could know that nothing was written.
     check_shape(&request)?;
@@ -42,15 +43,19 @@ pub(crate) async fn transact_write_items(
         .transact_write_items()
         .set_transact_items(Some(items))
         .set_client_request_token(token)
+        .return_consumed_capacity(BY_INDEX)
         .customize()
         .interceptor(call.interceptor())
         .send()
         .await;
     let error = match answer {
-        Ok(_) => return Ok(()),
+        Ok(answer) => {
+            let consumed = answer.consumed_capacity.unwrap_or_default();
+            return Ok(metered((), Kind::Write, consumed));
+        }
         Err(error) => error,
     };
-    match transaction_error(&call, &error, actions.len()) {
+    match cancellation::error(&call, &error, actions.len()) {
         StoreError::TableNotFound { table } => {
             let tables: HashSet<_> = actions.iter().map(TransactAction::table).collect();
             let table = first_missing(clients, tables).await.unwrap_or(table);
@@ -127,61 +132,4 @@ fn to_check(check: &ConditionCheck) -> Result<types::ConditionCheck, BuildError>
         .set_expression_attribute_values(values)
         .return_values_on_condition_check_failure(on_failure(check.return_item_on_failure))
         .build()
-}
-
-fn transaction_error(
-    call: &Call,
-    error: &SdkError<TransactWriteItemsError>,
-    actions: usize,
-) -> StoreError {
-    let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) =
-        error.as_service_error()
-    else {
-        return call.error(error);
-    };
-    let reasons: StoreResult<Vec<_>> = cancelled
-        .cancellation_reasons()
-        .iter()
-        .map(reason)
-        .collect();
-    match reasons {
-        Ok(reasons) if reasons.len() == actions => StoreError::TransactionCanceled { reasons },
-        Ok(reasons) => misfit(reasons, actions),
-        Err(unreadable) => unreadable,
-    }
-}
-
-/// DynamoDB Local gives one reason alone for what Amazon says of the action. Callers rely on one
-/// for each, so this is told of the request.
-fn misfit(reasons: Vec<CancellationReason>, actions: usize) -> StoreError {
-    let count = reasons.len();
-    let faults = reasons.into_iter().filter_map(|reason| match reason {
-        CancellationReason::Validation { message } => Some(message),
-        _ => None,
-    });
-    faults
-        .map(StoreError::validation)
-        .next()
-        .unwrap_or_else(|| StoreError::Unavailable {
-            message: format!("{count} reasons came for {actions} actions"),
-        })
-}
-
-fn reason(reason: &types::CancellationReason) -> StoreResult<CancellationReason> {
-    let message = || reason.message().unwrap_or_default().to_owned();
-    Ok(match reason.code().unwrap_or("None") {
-        "None" => CancellationReason::None,
-        "ConditionalCheckFailed" => CancellationReason::ConditionalCheckFailed {
-            item: convert::read(reason.item().cloned())?,
-        },
-        "TransactionConflict" => CancellationReason::TransactionConflict,
-        "ThrottlingError" | "ProvisionedThroughputExceeded" | "RequestLimitExceeded" => {
-            CancellationReason::Throttled
-        }
-        "ValidationError" => CancellationReason::Validation { message: message() },
-        // A full item collection, and what may come later: nothing that trying again mends.
-        code => CancellationReason::Validation {
-            message: format!("{code}: {}", message()),
-        },
-    })
 }

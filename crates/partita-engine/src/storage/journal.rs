@@ -1,0 +1,203 @@
+//! The end of a journal, looked at before the storage opens it.
+//!
+//! A batch is acknowledged when it is synced, and the next one is written only then. So what a
+//! crash may leave unfinished is the last batch of the last journal, and nothing else:
+//! - **The last batch is torn**: parts of it did not reach the disk. Nobody was told that it was
+//!   there, so it is cut off. fjall cuts it too, but only if it ends too early; it refuses to
+//!   open when a page in the middle is missing.
+//! - **Anything before the last batch is damaged**: acknowledged writes are lost, and the store
+//!   does not open. fjall would go on without them, and cut off whatever follows
+//!   (its issue 311).
+//! - **The last batch is whole, but its sync failed**: it may stand in the memory of the
+//!   operating system and not on disk, and a reader could not tell. It is written once more
+//!   over itself and synced, so that what is read is there to stay.
+//!
+//! A torn batch leaves zeros where pages are missing, as the file was empty there before, or it
+//! leaves no end. A last batch that is wrong in another way is damage. What cannot be told apart
+//! is a torn batch and an acknowledged last one that has lost a whole sector since; a store that
+//! is closed therefore ends its journal with a batch that says nothing.
+//!
+//! The layout is that of fjall 3.1, with uncompressed values:
+//!
+//! ```text
+//! start  1, number of entries (4 bytes), sequence number (8)
+//! entry  2, type (1), compression (1), keyspace (8), length of key (2), of value (4 and 4), key, value
+//! clear  4, keyspace (8)
+//! end    3, xxh3 of the entries (8), "FJL\x03"
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::StorageError;
+
+const TRAILER: &[u8] = b"FJL\x03";
+
+/// The least that a disk writes at once.
+const SECTOR_BYTES: usize = 512;
+
+/// What is read at once in search of a journal's end.
+const CHUNK_BYTES: usize = 1_048_576;
+
+/// Checks every journal of a directory, and mends the end of the last one.
+pub(crate) fn mend(directory: &Path) -> Result<(), StorageError> {
+    let mut journals = journals(directory)?;
+    let last = journals.pop();
+    for (_, path) in &journals {
+        let content = content(path)?;
+        let (_, end) = batches(&content);
+        if end < content.len() {
+            return Err(damaged(path, end));
+        }
+    }
+    match last {
+        Some((_, path)) => mend_last(&path),
+        None => Ok(()),
+    }
+}
+
+fn mend_last(path: &Path) -> Result<(), StorageError> {
+    let content = content(path)?;
+    let (last, end) = batches(&content);
+    let is_cut = end < content.len();
+    if is_cut && !is_torn(&content[end..], end) {
+        return Err(damaged(path, end));
+    }
+    let mut file = File::options().write(true).open(path)?;
+    if is_cut {
+        tracing::warn!(
+            "{} ends in a write that was cut short; it is removed",
+            path.display()
+        );
+        file.set_len(end as u64)?;
+    }
+    if let Some(last) = last {
+        file.seek(SeekFrom::Start(last.start as u64))?;
+        file.write_all(&content[last])?;
+    }
+    Ok(file.sync_all()?)
+}
+
+/// A journal without the zeros at its end: it is created with room for 64 MB. A batch ends in
+/// something else, so no whole one is shortened.
+fn content(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut end = file.metadata()?.len();
+    let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+    while end > 0 {
+        let start = end.saturating_sub(CHUNK_BYTES as u64);
+        chunk.clear();
+        file.seek(SeekFrom::Start(start))?;
+        (&mut file).take(end - start).read_to_end(&mut chunk)?;
+        if !is_blank(&chunk) {
+            let blank = chunk.iter().rev().take_while(|byte| **byte == 0).count();
+            end -= blank as u64;
+            break;
+        }
+        end = start;
+    }
+    let mut content = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(end).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// The journals by number, the newest last.
+fn journals(directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let mut journals = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let number = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_suffix(".jnl"));
+        if let Some(number) = number.and_then(|number| number.parse().ok()) {
+            journals.push((number, path));
+        }
+    }
+    journals.sort();
+    Ok(journals)
+}
+
+/// The last of the whole batches at the front, and where they end.
+fn batches(bytes: &[u8]) -> (Option<Range<usize>>, usize) {
+    let (mut last, mut end) = (None, 0);
+    while let Some(length) = batch(&bytes[end..]) {
+        last = Some(end..end + length);
+        end += length;
+    }
+    (last, end)
+}
+
+/// The length of the whole batch that these bytes begin with.
+fn batch(bytes: &[u8]) -> Option<usize> {
+    let rest = bytes.strip_prefix(&[1])?;
+    let (count, rest) = rest.split_first_chunk()?;
+    let (_sequence_number, mut rest) = rest.split_first_chunk::<8>()?;
+    let mut checksum = Xxh3::new();
+    for _ in 0..u32::from_le_bytes(*count) {
+        let (entry, behind) = rest.split_at_checked(entry(rest)?)?;
+        checksum.update(entry);
+        rest = behind;
+    }
+    let (stored, rest) = rest.strip_prefix(&[3])?.split_first_chunk()?;
+    let rest = rest.strip_prefix(TRAILER)?;
+    let is_whole = u64::from_le_bytes(*stored) == checksum.digest();
+    is_whole.then_some(bytes.len() - rest.len())
+}
+
+/// The length of the entry that these bytes begin with.
+fn entry(bytes: &[u8]) -> Option<usize> {
+    match bytes.split_first()? {
+        (4, _) => Some(9),
+        (2, rest) => {
+            let rest = rest.get(10..)?;
+            let (key, rest) = rest.split_first_chunk()?;
+            let (value, _) = rest.get(4..)?.split_first_chunk()?;
+            let key = usize::from(u16::from_le_bytes(*key));
+            Some(21 + key + usize::try_from(u32::from_le_bytes(*value)).ok()?)
+        }
+        _ => None,
+    }
+}
+
+/// Whether what follows the last whole batch, from this offset of its file, is one batch that
+/// did not reach the disk as a whole.
+fn is_torn(rest: &[u8], offset: usize) -> bool {
+    // A whole batch behind it was written later, so this one had been acknowledged.
+    let is_last = (1..rest.len()).all(|at| batch(&rest[at..]).is_none());
+    let has_end = rest.ends_with(TRAILER);
+    is_last && (!has_end || has_blank_sector(rest, offset))
+}
+
+/// Whether one of the file's sectors in these bytes was never written. What begins or ends in
+/// the middle of a sector has at least a part of it.
+fn has_blank_sector(written: &[u8], offset: usize) -> bool {
+    let to_boundary = (SECTOR_BYTES - offset % SECTOR_BYTES) % SECTOR_BYTES;
+    let (first, others) = written.split_at(to_boundary.min(written.len()));
+    let is_first_blank = !first.is_empty() && is_blank(first);
+    is_first_blank || others.chunks_exact(SECTOR_BYTES).any(is_blank)
+}
+
+fn is_blank(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; 4_096] = [0; 4_096];
+    let mut chunks = bytes.chunks(ZEROS.len());
+    chunks.all(|chunk| *chunk == ZEROS[..chunk.len()])
+}
+
+fn damaged(path: &Path, at: usize) -> StorageError {
+    let path = path.display();
+    StorageError::Damaged(format!("the journal `{path}` is damaged at byte {at}").into())
+}
+
+impl From<io::Error> for StorageError {
+    fn from(error: io::Error) -> Self {
+        StorageError::Failed(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

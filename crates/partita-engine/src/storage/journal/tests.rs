@@ -1,0 +1,160 @@
+use std::ops::Bound::Unbounded;
+
+use super::*;
+use crate::storage::fjall::open;
+use crate::storage::{Commits as _, Direction, Edit, Views as _};
+
+const BATCHES: u8 = 6;
+const PAGE_BYTES: usize = 4_096;
+
+/// A storage with as many batches as there are numbers, each of some pages, and its journal.
+fn storage() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let (views, mut commits) = open(directory.path(), None).unwrap();
+    for number in 0..BATCHES {
+        commits.commit(edits(number)).unwrap();
+    }
+    drop((views, commits));
+    let (_, path) = journals(directory.path()).unwrap().pop().unwrap();
+    (directory, path)
+}
+
+fn edits(number: u8) -> Vec<Edit> {
+    let edits = (0..20).map(|edit| Edit::Put(vec![number, edit], vec![number + 1; 1_000]));
+    edits.collect()
+}
+
+/// The batches that are there, each as a whole; none if the storage does not open.
+fn opened(directory: &Path) -> Option<Vec<u8>> {
+    if let Err(error) = mend(directory) {
+        assert!(matches!(error, StorageError::Damaged(_)), "{error}");
+        return None;
+    }
+    let (views, mut commits) = open(directory, None).unwrap();
+    let view = views.view();
+    let rows = view.range((Unbounded, Unbounded), Direction::Ascending);
+    let keys: Vec<_> = rows.map(|row| row.unwrap().0.to_vec()).collect();
+    for batch in keys.chunk_by(|a, b| a[0] == b[0]) {
+        assert_eq!(batch.len(), 20, "no batch is there by half");
+    }
+    let mut numbers: Vec<u8> = keys.iter().map(|key| key[0]).collect();
+    numbers.dedup();
+    // What is written now stays.
+    commits.commit(edits(100)).unwrap();
+    drop((view, views, commits));
+    mend(directory).unwrap();
+    let (views, _commits) = open(directory, None).unwrap();
+    assert!(views.view().get(&[100, 19]).unwrap().is_some());
+    Some(numbers)
+}
+
+/// The bytes of a batch in the journal.
+fn place(bytes: &[u8], number: u8) -> Range<usize> {
+    let mut end = 0;
+    // fjall writes nothing else to the journal.
+    for _ in 0..number {
+        end += batch(&bytes[end..]).unwrap();
+    }
+    end..end + batch(&bytes[end..]).unwrap()
+}
+
+/// What opens after a change to the journal's content.
+fn check(change: impl FnOnce(&mut Vec<u8>), wanted: Option<Range<u8>>) {
+    let (directory, path) = storage();
+    let mut bytes = content(&path).unwrap();
+    change(&mut bytes);
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(opened(directory.path()), wanted.map(Iterator::collect));
+}
+
+/// A page of a batch becomes zeros, the first one that lies in it as a whole.
+fn lose_page(bytes: &mut [u8], number: u8) {
+    let place = place(bytes, number);
+    let start = place.start.next_multiple_of(PAGE_BYTES);
+    assert!(start + PAGE_BYTES < place.end);
+    bytes[start..start + PAGE_BYTES].fill(0);
+}
+
+fn flip(bytes: &mut [u8], at: impl Fn(&[u8]) -> usize) {
+    let at = at(bytes);
+    bytes[at] ^= 1;
+}
+
+const LAST: u8 = BATCHES - 1;
+
+#[test]
+fn a_good_journal_stays_as_it_is() {
+    let (directory, path) = storage();
+    let before = fs::read(&path).unwrap();
+    assert!(before.len() > 60_000_000, "with the room behind its end");
+    mend(directory.path()).unwrap();
+    assert!(fs::read(&path).unwrap() == before);
+    assert_eq!(opened(directory.path()), Some((0..BATCHES).collect()));
+}
+
+#[test]
+fn a_torn_end_is_cut() {
+    check(|bytes| lose_page(bytes, LAST), Some(0..LAST));
+    // The first page is missing, and the others are there.
+    check(
+        |bytes| {
+            let start = place(bytes, LAST).start;
+            bytes[start..start.next_multiple_of(PAGE_BYTES)].fill(0);
+        },
+        Some(0..LAST),
+    );
+    for missing in [1, 4, 13, 5_000, 20_000] {
+        check(|bytes| bytes.truncate(bytes.len() - missing), Some(0..LAST));
+        check(
+            |bytes| {
+                let start = bytes.len() - missing;
+                bytes[start..].fill(0);
+                bytes.resize(1_000_000, 0);
+            },
+            Some(0..LAST),
+        );
+    }
+    check(|bytes| bytes.extend([1, 20, 0, 0, 0, 9]), Some(0..BATCHES));
+}
+
+#[test]
+fn damage_before_the_end_is_told() {
+    for number in 0..LAST {
+        check(|bytes| lose_page(bytes, number), None);
+        let first = |bytes: &[u8]| place(bytes, number).start;
+        let last = |bytes: &[u8]| place(bytes, number).end - 1;
+        check(|bytes| flip(bytes, first), None);
+        check(|bytes| flip(bytes, last), None);
+    }
+    // Whatever was cut out of the middle.
+    check(
+        |bytes| drop(bytes.drain(place(bytes, 2).start + 7..place(bytes, 3).start)),
+        None,
+    );
+}
+
+#[test]
+fn a_flipped_bit_at_the_end_is_damage_too() {
+    let mut random = fastrand::Rng::with_seed(3);
+    for _ in 0..20 {
+        let flip = |bytes: &mut Vec<u8>| {
+            let mut place = place(bytes, LAST);
+            place.end -= TRAILER.len();
+            bytes[random.usize(place)] ^= 1 << random.u32(..8);
+        };
+        check(flip, None);
+    }
+}
+
+#[test]
+fn a_journal_that_is_not_the_last_is_whole() {
+    let (directory, path) = storage();
+    let bytes = content(&path).unwrap();
+    let next = path.with_file_name("9.jnl");
+    fs::write(&next, &bytes[..place(&bytes, 0).end]).unwrap();
+    mend(directory.path()).unwrap();
+    let mut torn = bytes.clone();
+    lose_page(&mut torn, LAST);
+    fs::write(&path, torn).unwrap();
+    assert!(mend(directory.path()).is_err());
+}

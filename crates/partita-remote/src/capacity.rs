@@ -1,0 +1,96 @@
+//! Consumed capacity in the store's words.
+
+use std::collections::{BTreeMap, HashMap};
+
+use aws_sdk_dynamodb::types::{Capacity, ConsumedCapacity, ReturnConsumedCapacity};
+use partita_store::capacity::{Consumed, HalfUnits, Metered};
+use partita_store::table::TableName;
+
+/// What every request asks for: tables and indexes, each for itself.
+pub(crate) const BY_INDEX: ReturnConsumedCapacity = ReturnConsumedCapacity::Indexes;
+
+/// What an operation does. DynamoDB says it of transactions only; the units of any other
+/// operation are of its own kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+}
+
+/// An answer with what it consumed, as far as the service says so.
+pub(crate) fn metered<T>(
+    answer: T,
+    kind: Kind,
+    consumed: impl IntoIterator<Item = ConsumedCapacity>,
+) -> Metered<T> {
+    let mut by_table: BTreeMap<TableName, Consumed> = BTreeMap::new();
+    for capacity in consumed {
+        let name = capacity.table_name.as_deref();
+        if let Some(table) = name.and_then(|name| name.parse().ok()) {
+            by_table
+                .entry(table)
+                .or_default()
+                .add(&of_table(capacity, kind));
+        }
+    }
+    Metered {
+        answer,
+        consumed: by_table,
+    }
+}
+
+fn of_table(capacity: ConsumedCapacity, kind: Kind) -> Consumed {
+    // A service that does not tell indexes apart says only how much it is together.
+    let table = capacity.table.unwrap_or_else(|| {
+        Capacity::builder()
+            .set_capacity_units(capacity.capacity_units)
+            .set_read_capacity_units(capacity.read_capacity_units)
+            .set_write_capacity_units(capacity.write_capacity_units)
+            .build()
+    });
+    let (read, write) = split(&table, kind);
+    let mut consumed = Consumed {
+        read: read.unwrap_or_default(),
+        write: write.unwrap_or_default(),
+        ..Consumed::default()
+    };
+    let local = capacity.local_secondary_indexes.unwrap_or_default();
+    let global = capacity.global_secondary_indexes.unwrap_or_default();
+    add_indexes(&mut consumed, local, kind);
+    add_indexes(&mut consumed, global, kind);
+    consumed
+}
+
+fn add_indexes(consumed: &mut Consumed, indexes: HashMap<String, Capacity>, kind: Kind) {
+    for (name, capacity) in indexes {
+        let (read, write) = split(&capacity, kind);
+        if let Some(read) = read {
+            consumed.index_read.insert(name.clone(), read);
+        }
+        if let Some(write) = write {
+            consumed.index_write.insert(name, write);
+        }
+    }
+}
+
+fn split(capacity: &Capacity, kind: Kind) -> (Option<HalfUnits>, Option<HalfUnits>) {
+    let Capacity {
+        read_capacity_units: read,
+        write_capacity_units: write,
+        capacity_units: units,
+        ..
+    } = capacity;
+    match (read, write, kind) {
+        (None, None, Kind::Read) => (units.map(half_units), None),
+        (None, None, Kind::Write) => (None, units.map(half_units)),
+        _ => (read.map(half_units), write.map(half_units)),
+    }
+}
+
+/// DynamoDB counts in halves; anything finer is noise.
+fn half_units(units: f64) -> HalfUnits {
+    HalfUnits((units.max(0.0) * 2.0).round() as u64)
+}
+
+#[cfg(test)]
+mod tests;

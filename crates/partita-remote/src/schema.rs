@@ -1,0 +1,182 @@
+//! Keys and indexes in the SDK's words and back.
+
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::types::{
+    self, AttributeDefinition, GlobalSecondaryIndex, KeySchemaElement, LocalSecondaryIndex,
+    ProjectionType,
+};
+use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
+use partita_store::table::{KeyAttribute, KeySchema, TableSchema};
+
+use crate::convert::{from_scalar_type, to_scalar_type};
+
+/// What CreateTable is told of a schema.
+#[derive(Default)]
+pub(crate) struct Definition {
+    pub(crate) attributes: Vec<AttributeDefinition>,
+    pub(crate) key: Vec<KeySchemaElement>,
+    /// DynamoDB refuses either list if it is there and empty.
+    pub(crate) global: Option<Vec<GlobalSecondaryIndex>>,
+    pub(crate) local: Option<Vec<LocalSecondaryIndex>>,
+}
+
+impl Definition {
+    pub(crate) fn of(schema: &TableSchema) -> Result<Self, BuildError> {
+        let TableSchema { key, indexes } = schema;
+        let mut definition = Definition {
+            attributes: attributes(schema)?,
+            key: elements(std::slice::from_ref(&key.partition), key.sort.as_slice())?,
+            ..Definition::default()
+        };
+        for index in indexes {
+            let key = Some(elements(&index.partition, &index.sort)?);
+            let projection = to_projection(&index.projection);
+            match index.kind {
+                IndexKind::Global => {
+                    let built = GlobalSecondaryIndex::builder().index_name(&index.name);
+                    let built = built.set_key_schema(key).projection(projection).build()?;
+                    definition.global.get_or_insert_default().push(built);
+                }
+                IndexKind::Local => {
+                    let built = LocalSecondaryIndex::builder().index_name(&index.name);
+                    let built = built.set_key_schema(key).projection(projection).build()?;
+                    definition.local.get_or_insert_default().push(built);
+                }
+            }
+        }
+        Ok(definition)
+    }
+}
+
+/// Every key attribute once, whatever it is a key of; if it has two types, the service refuses it.
+fn attributes(schema: &TableSchema) -> Result<Vec<AttributeDefinition>, BuildError> {
+    let of_indexes = schema.indexes.iter().flat_map(IndexSchema::attributes);
+    let mut distinct: Vec<&KeyAttribute> = Vec::new();
+    for attribute in schema.key.attributes().chain(of_indexes) {
+        if !distinct.contains(&attribute) {
+            distinct.push(attribute);
+        }
+    }
+    let definition = |attribute: &KeyAttribute| {
+        AttributeDefinition::builder()
+            .attribute_name(&attribute.name)
+            .attribute_type(to_scalar_type(attribute.kind))
+            .build()
+    };
+    distinct.into_iter().map(definition).collect()
+}
+
+fn elements(
+    partition: &[KeyAttribute],
+    sort: &[KeyAttribute],
+) -> Result<Vec<KeySchemaElement>, BuildError> {
+    let element = |attribute: &KeyAttribute, role| {
+        KeySchemaElement::builder()
+            .attribute_name(&attribute.name)
+            .key_type(role)
+            .build()
+    };
+    let partition = partition
+        .iter()
+        .map(|key| element(key, types::KeyType::Hash));
+    let sort = sort.iter().map(|key| element(key, types::KeyType::Range));
+    partition.chain(sort).collect()
+}
+
+fn to_projection(projection: &IndexProjection) -> types::Projection {
+    let builder = types::Projection::builder();
+    match projection {
+        IndexProjection::All => builder.projection_type(ProjectionType::All),
+        IndexProjection::KeysOnly => builder.projection_type(ProjectionType::KeysOnly),
+        IndexProjection::Include(names) => builder
+            .projection_type(ProjectionType::Include)
+            .set_non_key_attributes(Some(names.clone())),
+    }
+    .build()
+}
+
+/// The schema of a table, or why this release cannot use it.
+pub(crate) fn schema_of(described: &types::TableDescription) -> Result<TableSchema, String> {
+    let definitions = described.attribute_definitions();
+    let (partition, sort) = keys(definitions, described.key_schema())?;
+    let mut partition = partition.into_iter();
+    let key = match (partition.next(), partition.next(), sort.as_slice()) {
+        (Some(partition), None, [] | [_]) => KeySchema {
+            partition,
+            sort: sort.into_iter().next(),
+        },
+        _ => return Err("its key does not consist of one or two attributes".to_owned()),
+    };
+    let mut indexes = Vec::new();
+    for index in described.global_secondary_indexes() {
+        let parts = (index.index_name(), index.key_schema(), index.projection());
+        indexes.push(index_of(definitions, IndexKind::Global, parts)?);
+    }
+    for index in described.local_secondary_indexes() {
+        let parts = (index.index_name(), index.key_schema(), index.projection());
+        indexes.push(index_of(definitions, IndexKind::Local, parts)?);
+    }
+    Ok(TableSchema { key, indexes })
+}
+
+/// The two kinds of indexes are different types in the SDK, with the same parts.
+type IndexParts<'a> = (
+    Option<&'a str>,
+    &'a [KeySchemaElement],
+    Option<&'a types::Projection>,
+);
+
+fn index_of(
+    definitions: &[AttributeDefinition],
+    kind: IndexKind,
+    (name, elements, projection): IndexParts<'_>,
+) -> Result<IndexSchema, String> {
+    let name = name.ok_or("one of its indexes has no name")?;
+    let (partition, sort) = keys(definitions, elements)?;
+    let projection = projection
+        .and_then(from_projection)
+        .ok_or_else(|| format!("its index `{name}` has a projection of an unknown type"))?;
+    Ok(IndexSchema {
+        name: name.to_owned(),
+        kind,
+        partition,
+        sort,
+        projection,
+    })
+}
+
+fn from_projection(projection: &types::Projection) -> Option<IndexProjection> {
+    match projection.projection_type()? {
+        ProjectionType::All => Some(IndexProjection::All),
+        ProjectionType::KeysOnly => Some(IndexProjection::KeysOnly),
+        ProjectionType::Include => {
+            let names = projection.non_key_attributes().to_vec();
+            Some(IndexProjection::Include(names))
+        }
+        _ => None,
+    }
+}
+
+/// The attributes of a key: those of its partition, and those of its sort key.
+type Keys = (Vec<KeyAttribute>, Vec<KeyAttribute>);
+
+fn keys(
+    definitions: &[AttributeDefinition],
+    elements: &[KeySchemaElement],
+) -> Result<Keys, String> {
+    let mut keys = Keys::default();
+    for element in elements {
+        let name = element.attribute_name();
+        let mut definitions = definitions.iter();
+        let definition = definitions.find(|definition| definition.attribute_name() == name);
+        let kind = definition.and_then(|found| from_scalar_type(found.attribute_type()));
+        let kind = kind.ok_or_else(|| format!("its key `{name}` is of an unknown type"))?;
+        let name = name.to_owned();
+        match element.key_type() {
+            types::KeyType::Hash => keys.0.push(KeyAttribute { name, kind }),
+            types::KeyType::Range => keys.1.push(KeyAttribute { name, kind }),
+            _ => return Err(format!("its key `{name}` has an unknown role")),
+        }
+    }
+    Ok(keys)
+}
