@@ -7,7 +7,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::{Condition, KeyCondition, KeyRange, Operand, Path, SetOperand, SetValue, Step, Update};
+use super::{
+    Condition, KeyCondition, KeyRange, Operand, Path, Projection, SetOperand, SetValue, Step,
+    Update,
+};
 use crate::Value;
 
 /// Collects the names and values of one request while its expressions are written.
@@ -27,6 +30,8 @@ impl Renderer {
     /// The text of a condition or filter.
     pub fn condition(&mut self, condition: &Condition) -> String {
         match bare(condition) {
+            Condition::All(parts) if parts.is_empty() => self.constant("="),
+            Condition::Any(parts) if parts.is_empty() => self.constant("<>"),
             Condition::All(parts) => self.joined(parts, " AND "),
             Condition::Any(parts) => self.joined(parts, " OR "),
             Condition::Not(inner) => format!("NOT ({})", self.condition(inner)),
@@ -94,6 +99,16 @@ impl Renderer {
         parts.join(" AND ")
     }
 
+    /// The text of a projection.
+    pub fn projection(&mut self, projection: &Projection) -> String {
+        let paths: Vec<_> = projection
+            .paths()
+            .iter()
+            .map(|path| self.path(path))
+            .collect();
+        paths.join(", ")
+    }
+
     /// The text of an update.
     pub fn update(&mut self, update: &Update) -> String {
         let mut text = String::new();
@@ -129,11 +144,19 @@ impl Renderer {
             .iter()
             .map(|part| match bare(part) {
                 // DynamoDB refuses redundant parentheses, so only these two get them.
-                Condition::All(_) | Condition::Any(_) => format!("({})", self.condition(part)),
+                Condition::All(parts) | Condition::Any(parts) if !parts.is_empty() => {
+                    format!("({})", self.condition(part))
+                }
                 _ => self.condition(part),
             })
             .collect();
         texts.join(word)
+    }
+
+    /// A value and itself. DynamoDB has no words for true and false, but it compares values.
+    fn constant(&mut self, comparator: &str) -> String {
+        let value = self.value(&Value::Bool(true));
+        format!("{value} {comparator} {value}")
     }
 
     fn operand(&mut self, operand: &Operand) -> String {

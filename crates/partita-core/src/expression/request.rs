@@ -355,3 +355,6 @@ fn of(kind: ExpressionKind, error: ExpressionError) -> ExpressionError {
 fn refused(fault: RequestFault) -> ExpressionError {
     ExpressionError::new(fault.to_string(), Span::default())
 }
+
+#[cfg(test)]
+mod tests;

@@ -110,6 +110,10 @@ impl Binder<'_> {
                 let fault = Fault::PathRequired { operator };
                 return Err(ExpressionError::fault(fault, call.span));
             };
+            if second == SetOperand::Path(path.clone()) {
+                let fault = Fault::SameOperands { operator, path };
+                return Err(ExpressionError::fault(fault, call.span));
+            }
             return Ok(SetOperand::IfNotExists(path, Box::new(second)));
         }
         let terms = &call.arguments;

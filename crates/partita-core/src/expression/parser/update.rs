@@ -64,6 +64,7 @@ fn sum(parser: &mut Parser<'_>) -> Parsed<RawSum> {
         around_left += 1;
     }
     parser.has_redundant_parentheses |= around_left > 1;
+    parser.settle()?;
     let make = if parser.take("+") {
         RawSum::Plus
     } else if parser.take("-") {
@@ -75,13 +76,14 @@ fn sum(parser: &mut Parser<'_>) -> Parsed<RawSum> {
         return Err(parser.unexpected("`)`"));
     };
     parser.operator();
-    let right = parser.operand()?;
+    let right = parser.settled_operand()?;
     operand(parser, &left, false);
     operand(parser, &right, false);
     for _ in around_left..open {
         parser.expect(")")?;
     }
     parser.has_redundant_parentheses |= open - around_left > 1;
+    parser.settle()?;
     Ok(make(left, right))
 }
 
