@@ -51,6 +51,8 @@ pub(super) struct Parser<'a> {
     blamed: Option<(Fault, Span)>,
     /// A section of an update that comes twice; told only where nothing is blamed.
     repeated: Option<(Fault, Span)>,
+    /// A sentence about the functions that the grammar knows.
+    functions: &'static str,
 }
 
 /// The paths of a projection.
@@ -59,11 +61,11 @@ pub(super) fn projection(parser: &mut Parser<'_>) -> Parsed<Vec<RawPath>> {
 }
 
 /// What to say to the author of a design, who wrote no request.
-fn in_a_design(fault: &Fault) -> String {
+fn in_a_design(fault: &Fault, functions: &str) -> String {
     match fault {
-        Fault::UnknownFunction { name } | Fault::ForeignFunction { name, .. } => format!(
-            "there is no function `{name}` here; conditions know attribute_exists, attribute_not_exists, attribute_type, begins_with, contains and size, updates know if_not_exists and list_append"
-        ),
+        Fault::UnknownFunction { name } | Fault::ForeignFunction { name, .. } => {
+            format!("there is no function `{name}`; {functions}")
+        }
         Fault::TooManyOperators { .. } => {
             format!("an expression has at most {EXPRESSION_OPERATORS_MAX} operators")
         }
@@ -83,6 +85,7 @@ impl<'a> Parser<'a> {
             has_redundant_parentheses: false,
             blamed: None,
             repeated: None,
+            functions: "conditions know attribute_exists, attribute_not_exists, attribute_type, begins_with, contains and size",
         }
     }
 
@@ -104,9 +107,10 @@ impl<'a> Parser<'a> {
             (self.operators >= count).then_some((Fault::TooManyOperators { count }, whole));
         match self.blamed.or(self.repeated).or(too_many) {
             None => Ok(tree),
-            Some((fault, span)) if self.dialect == Dialect::Literals => {
-                Err(ExpressionError::new(in_a_design(&fault), span))
-            }
+            Some((fault, span)) if self.dialect == Dialect::Literals => Err(ExpressionError::new(
+                in_a_design(&fault, self.functions),
+                span,
+            )),
             Some((fault, span)) => Err(ExpressionError::fault(fault, span)),
         }
     }

@@ -54,7 +54,7 @@ impl Binder<'_> {
             }
             Node::Call(call) => self.call(call)?,
         };
-        if self.checks_conditions {
+        if self.checks_operands {
             check(node, &condition)?;
         }
         if let Condition::In(value, list) = &condition

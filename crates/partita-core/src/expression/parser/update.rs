@@ -8,6 +8,7 @@ use super::{Dialect, Kind, Parsed, Parser};
 const SECTIONS: [&str; 4] = ["SET", "REMOVE", "ADD", "DELETE"];
 
 pub(in super::super) fn update(parser: &mut Parser<'_>) -> Parsed<Vec<Clause>> {
+    parser.functions = "updates know if_not_exists and list_append";
     let mut clauses = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     while parser.peek().kind != Kind::End || seen.is_empty() {
