@@ -8,7 +8,7 @@
 //! | [`size`] | how many bytes DynamoDB counts for an item |
 //! | [`json`] | DynamoDB JSON (`{"S": "text"}`), read and written without a tree between |
 //! | [`plain`] | the JSON that people write (`"text"`) |
-//! | [`expression`] | conditions, key conditions and updates: parse, check, evaluate, render |
+//! | [`expression`] | conditions, key conditions, updates and projections: parse, check, evaluate, render |
 //! | [`limits`] | the numbers that DynamoDB sets |
 //!
 //! ```

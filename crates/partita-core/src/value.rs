@@ -139,11 +139,11 @@ impl Value {
         }
     }
 
-    /// What the function `size` gives: bytes, or how many members there are. Numbers, booleans
-    /// and nulls have no size.
+    /// What the function `size` gives: how many bytes, members, or UTF-16 units of text, because
+    /// the service counts as Java does. Numbers, booleans and nulls have no size.
     pub fn size(&self) -> Option<usize> {
         Some(match self {
-            Value::S(text) => text.len(),
+            Value::S(text) => text.encode_utf16().count(),
             Value::B(bytes) => bytes.len(),
             Value::L(list) => list.len(),
             Value::M(map) => map.len(),

@@ -57,9 +57,9 @@ pub(super) struct Binder<'a> {
     pub(super) values: Values<'a>,
     pub(super) used_names: BTreeSet<&'a str>,
     pub(super) used_values: BTreeSet<&'a str>,
-    /// Whether conditions are held to what DynamoDB takes. In a design that comes later, when
-    /// the types of its attributes are known.
-    pub(super) checks_conditions: bool,
+    /// Whether operands are held to what DynamoDB takes. In a design that comes later, when the
+    /// types of its attributes are known.
+    pub(super) checks_operands: bool,
 }
 
 impl<'a> Binder<'a> {
@@ -71,7 +71,7 @@ impl<'a> Binder<'a> {
         Binder {
             names,
             values: values.map_or(Values::None, Values::Received),
-            checks_conditions: true,
+            checks_operands: true,
             ..Binder::default()
         }
     }

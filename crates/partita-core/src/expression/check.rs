@@ -26,8 +26,7 @@ impl Condition {
                 takes(name, &[Type::S, Type::N, Type::B], [left, right])
             }
             Condition::Between(value, low, high) => {
-                distinct("BETWEEN", value, [low, high])?;
-                takes("BETWEEN", &[Type::S, Type::N, Type::B], [value, low, high])?;
+                check_between(value, low, high)?;
                 ascending(low, high)
             }
             Condition::In(value, list) => distinct("IN", value, list),
@@ -39,6 +38,16 @@ impl Condition {
             Condition::Exists(_) | Condition::NotExists(_) | Condition::HasType(..) => Ok(()),
         }
     }
+}
+
+/// The operands of BETWEEN, but not the order of its bounds. Here the types come first.
+pub(super) fn check_between(
+    value: &Operand,
+    low: &Operand,
+    high: &Operand,
+) -> Result<(), ExpressionError> {
+    takes("BETWEEN", &[Type::S, Type::N, Type::B], [value, low, high])?;
+    distinct("BETWEEN", value, [low, high])
 }
 
 /// The first operand may not stand among the others. Values and sizes may: DynamoDB looks at

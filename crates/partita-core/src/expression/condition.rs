@@ -181,6 +181,15 @@ impl Condition {
             Condition::All(parts) => join(parts, scope, false),
             Condition::Any(parts) => join(parts, scope, true),
             Condition::Not(inner) => inner.decide(scope).map(|truth| !truth),
+            _ => self.decide_alone(scope),
+        }
+    }
+
+    /// As [`Condition::decide`], for a condition without others inside. It is apart, so that the
+    /// stack holds many of the other.
+    fn decide_alone(&self, scope: &impl Scope) -> Truth {
+        match self {
+            Condition::All(_) | Condition::Any(_) | Condition::Not(_) => self.decide(scope),
             Condition::Compare(left, comparator, right) => {
                 let (left, right) = (resolve(left, scope)?, resolve(right, scope)?);
                 Some(compare(left.as_deref(), *comparator, right.as_deref()))

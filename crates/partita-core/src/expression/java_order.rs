@@ -41,13 +41,6 @@ impl JavaHash for &str {
     }
 }
 
-impl JavaHash for usize {
-    fn java_hash(&self) -> u32 {
-        // List positions are 32 bits wide; the parser has seen to it.
-        *self as u32
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -59,17 +59,16 @@ pub(super) enum Fault {
         "Incorrect operand type for operator or function; operator or function: {operator}, operand type: {kind}"
     )]
     OperandType { operator: &'static str, kind: Type },
-    // DynamoDB Local lists its internal types too. This is Amazon's list and order, as the
-    // project dynalite recorded them.
+    // DynamoDB Local lists its internal types too, in another order on every run. This is what
+    // Amazon answered the authors of dynalite.
     #[error(
         "Incorrect operand type for operator or function; operator or function: {operator}, operand type: {{NS,SS,L,BS,N,M,B,BOOL,NULL,S}}"
     )]
     OperandTypeOpen { operator: &'static str },
     #[error("Operator or function requires a document path; operator or function: {operator}")]
     PathRequired { operator: &'static str },
-    // The order of the types is Amazon's; DynamoDB Local's changes from run to run.
     #[error(
-        "Invalid attribute type name found; type: {name}, valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}"
+        "Invalid attribute type name found; type: {name}, valid types: {{N,BS,L,B,NULL,M,S,SS,NS,BOOL}}"
     )]
     UnknownType { name: String },
     #[error(

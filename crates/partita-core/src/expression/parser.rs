@@ -5,9 +5,10 @@
 //! | `condition` | conditions, filters and key conditions |
 //! | `update` | SET, REMOVE, ADD and DELETE |
 //!
-//! DynamoDB reports the first of these that applies: a token that fits nowhere, redundant
-//! parentheses, the leftmost mistake that the text alone shows ([`Parser::blame`]), too many
-//! operators. All four are known when the grammar is through, so they are found here.
+//! DynamoDB reports the first of these that applies: a token that fits nowhere or redundant
+//! parentheses, whichever is met first; the leftmost mistake that the text alone shows
+//! ([`Parser::blame`]); too many operators. All are known when the grammar is through, so they
+//! are found here.
 
 mod condition;
 mod update;
@@ -23,8 +24,9 @@ use crate::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX};
 pub(super) use condition::condition;
 pub(super) use update::update;
 
-/// Calls inside one another. No function makes sense of so many, and the stack holds them.
-const CALL_DEPTH_MAX: usize = 256;
+/// Calls inside one another. DynamoDB takes some 240 `if_not_exists` in a row; nobody writes them,
+/// and threads with small stacks hold these.
+const CALL_DEPTH_MAX: usize = 64;
 /// Parentheses and NOTs inside one another in a design. Far beyond what anybody writes.
 const DESIGN_DEPTH_MAX: usize = 64;
 /// The largest position in a list.
@@ -49,6 +51,8 @@ pub(super) struct Parser<'a> {
     blamed: Option<(Fault, Span)>,
     /// A section of an update that comes twice; told only where nothing is blamed.
     repeated: Option<(Fault, Span)>,
+    /// A sentence about the functions that the grammar knows.
+    functions: &'static str,
 }
 
 /// The paths of a projection.
@@ -57,11 +61,11 @@ pub(super) fn projection(parser: &mut Parser<'_>) -> Parsed<Vec<RawPath>> {
 }
 
 /// What to say to the author of a design, who wrote no request.
-fn in_a_design(fault: &Fault) -> String {
+fn in_a_design(fault: &Fault, functions: &str) -> String {
     match fault {
-        Fault::UnknownFunction { name } | Fault::ForeignFunction { name, .. } => format!(
-            "there is no function `{name}` here; conditions know attribute_exists, attribute_not_exists, attribute_type, begins_with, contains and size, updates know if_not_exists and list_append"
-        ),
+        Fault::UnknownFunction { name } | Fault::ForeignFunction { name, .. } => {
+            format!("there is no function `{name}`; {functions}")
+        }
         Fault::TooManyOperators { .. } => {
             format!("an expression has at most {EXPRESSION_OPERATORS_MAX} operators")
         }
@@ -81,6 +85,7 @@ impl<'a> Parser<'a> {
             has_redundant_parentheses: false,
             blamed: None,
             repeated: None,
+            functions: "conditions know attribute_exists, attribute_not_exists, attribute_type, begins_with, contains and size",
         }
     }
 
@@ -96,18 +101,16 @@ impl<'a> Parser<'a> {
         if self.peek().kind != Kind::End {
             return Err(self.unexpected("the end"));
         }
-        if self.has_redundant_parentheses && self.dialect == Dialect::Request {
-            return Err(ExpressionError::fault(Fault::RedundantParentheses, whole));
-        }
         // DynamoDB stops counting where it stops reading.
         let count = EXPRESSION_OPERATORS_MAX + 1;
         let too_many =
             (self.operators >= count).then_some((Fault::TooManyOperators { count }, whole));
         match self.blamed.or(self.repeated).or(too_many) {
             None => Ok(tree),
-            Some((fault, span)) if self.dialect == Dialect::Literals => {
-                Err(ExpressionError::new(in_a_design(&fault), span))
-            }
+            Some((fault, span)) if self.dialect == Dialect::Literals => Err(ExpressionError::new(
+                in_a_design(&fault, self.functions),
+                span,
+            )),
             Some((fault, span)) => Err(ExpressionError::fault(fault, span)),
         }
     }
@@ -206,6 +209,22 @@ impl<'a> Parser<'a> {
             elements.push(element(self)?);
         }
         Ok(elements)
+    }
+
+    /// Refuses redundant parentheses that were closed, where DynamoDB comes to look at them.
+    fn settle(&self) -> Parsed<()> {
+        if self.has_redundant_parentheses && self.dialect == Dialect::Request {
+            let whole = Span::new(0, self.text.len());
+            return Err(ExpressionError::fault(Fault::RedundantParentheses, whole));
+        }
+        Ok(())
+    }
+
+    /// An operand that nothing is decided by, perhaps in parentheses.
+    fn settled_operand(&mut self) -> Parsed<Term> {
+        let term = self.operand()?;
+        self.settle()?;
+        Ok(term)
     }
 
     /// An operand, perhaps in parentheses.

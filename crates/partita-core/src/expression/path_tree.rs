@@ -51,22 +51,22 @@ impl PathTree {
         if !is_conflict && !is_overlap {
             return None;
         }
-        // DynamoDB names the last path of this level, be it the one in the way or not.
-        let (one, two) = (path.clone(), self.last_path()?.clone());
+        // DynamoDB names the first path of this level, be it the one in the way or not.
+        let (one, two) = (path.clone(), self.first_path()?.clone());
         Some(match is_conflict {
             true => Fault::PathsConflict { one, two },
             false => Fault::PathsOverlap { one, two },
         })
     }
 
-    /// The path at the end of the last branches, in the order of Java's maps.
-    fn last_path(&self) -> Option<&Path> {
+    /// The path at the end of the first branches, in the order of Java's maps.
+    fn first_path(&self) -> Option<&Path> {
         let mut node = self;
         while !node.branches.is_empty() {
             let mut branches: Vec<_> = node.branches.iter().collect();
             branches.sort_by_key(|(_, branch)| branch.arrival);
             let steps = branches.into_iter().map(|(step, _)| step).collect();
-            node = &node.branches[order_of_growth(steps).pop()?];
+            node = &node.branches[*order_of_growth(steps).first()?];
         }
         node.ends.as_ref()
     }
@@ -74,9 +74,14 @@ impl PathTree {
 
 impl JavaHash for &Step {
     fn java_hash(&self) -> u32 {
-        match self {
+        // What DynamoDB Local adds to the hash of a name or position was found by experiment: of
+        // two paths it names the one that this makes the first.
+        const ADDED: u32 = 0xf_df81;
+        let hash = match self {
             Step::Field(name) => name.as_str().java_hash(),
-            Step::Index(index) => index.java_hash(),
-        }
+            // Positions are 32 bits wide; the parser has seen to it.
+            Step::Index(index) => *index as u32,
+        };
+        hash.wrapping_add(ADDED)
     }
 }

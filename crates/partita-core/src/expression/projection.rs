@@ -113,3 +113,6 @@ impl Part {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,6 +30,8 @@ impl Renderer {
     /// The text of a condition or filter.
     pub fn condition(&mut self, condition: &Condition) -> String {
         match bare(condition) {
+            Condition::All(parts) if parts.is_empty() => self.constant("="),
+            Condition::Any(parts) if parts.is_empty() => self.constant("<>"),
             Condition::All(parts) => self.joined(parts, " AND "),
             Condition::Any(parts) => self.joined(parts, " OR "),
             Condition::Not(inner) => format!("NOT ({})", self.condition(inner)),
@@ -99,8 +101,12 @@ impl Renderer {
 
     /// The text of a projection.
     pub fn projection(&mut self, projection: &Projection) -> String {
-        let paths = projection.paths().iter().map(|path| self.path(path));
-        paths.collect::<Vec<_>>().join(", ")
+        let paths: Vec<_> = projection
+            .paths()
+            .iter()
+            .map(|path| self.path(path))
+            .collect();
+        paths.join(", ")
     }
 
     /// The text of an update.
@@ -138,11 +144,19 @@ impl Renderer {
             .iter()
             .map(|part| match bare(part) {
                 // DynamoDB refuses redundant parentheses, so only these two get them.
-                Condition::All(_) | Condition::Any(_) => format!("({})", self.condition(part)),
+                Condition::All(parts) | Condition::Any(parts) if !parts.is_empty() => {
+                    format!("({})", self.condition(part))
+                }
                 _ => self.condition(part),
             })
             .collect();
         texts.join(word)
+    }
+
+    /// A value and itself. DynamoDB has no words for true and false, but it compares values.
+    fn constant(&mut self, comparator: &str) -> String {
+        let value = self.value(&Value::Bool(true));
+        format!("{value} {comparator} {value}")
     }
 
     fn operand(&mut self, operand: &Operand) -> String {

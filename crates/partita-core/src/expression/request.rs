@@ -60,6 +60,23 @@ const VALUES: &str = "ExpressionAttributeValues";
 /// reports the first mistake it meets, so the order of calls matters: `new`, then the update
 /// before the condition, the filter before the projection before the key condition, then
 /// [`finish`](Self::finish).
+///
+/// ```
+/// use partita_core::Value;
+/// use partita_core::expression::{AttributeValues, ExpressionCache, RequestExpressions};
+///
+/// let cache = ExpressionCache::default();
+/// let values = AttributeValues::from([(":one".to_owned(), Value::from(1).into())]);
+/// let mut expressions = RequestExpressions::new(&cache, None, Some(&values))?;
+/// let update = expressions.update("SET reads = reads + :one")?;
+/// let error = expressions.condition("status = :one").unwrap_err();
+/// assert_eq!(
+///     error.message,
+///     "Invalid ConditionExpression: Attribute name is a reserved keyword; reserved keyword: status"
+/// );
+/// expressions.finish()?;
+/// # Ok::<(), partita_core::expression::ExpressionError>(())
+/// ```
 #[derive(Debug)]
 pub struct RequestExpressions<'a> {
     cache: &'a ExpressionCache,
@@ -292,13 +309,14 @@ fn check_names(names: &AttributeNames) -> Result<(), ExpressionError> {
     if names.is_empty() {
         return Err(refused(RequestFault::EmptyMap { map: NAMES }));
     }
-    for key in order_of_copy(names.keys().map(String::as_str).collect()) {
+    check_keys(names.keys(), |key| {
         check_key(key, '#', NAMES)?;
-        if key.len() > EXPRESSION_PLACEHOLDER_BYTES_MAX {
-            let size = key.len();
-            return Err(refused(RequestFault::LongNameKey { size }));
+        let size = key.len();
+        match size > EXPRESSION_PLACEHOLDER_BYTES_MAX {
+            true => Err(refused(RequestFault::LongNameKey { size })),
+            false => Ok(()),
         }
-    }
+    })?;
     for (key, name) in names {
         let key = || key.to_owned();
         if name.is_empty() {
@@ -315,12 +333,13 @@ fn check_values(values: &AttributeValues) -> Result<(), ExpressionError> {
     if values.is_empty() {
         return Err(refused(RequestFault::EmptyMap { map: VALUES }));
     }
-    for key in order_of_copy(values.keys().map(String::as_str).collect()) {
+    check_keys(values.keys(), |key| {
         check_key(key, ':', VALUES)?;
-        if key.len() > EXPRESSION_PLACEHOLDER_BYTES_MAX {
-            return Err(refused(RequestFault::LongValueKey));
+        match key.len() > EXPRESSION_PLACEHOLDER_BYTES_MAX {
+            true => Err(refused(RequestFault::LongValueKey)),
+            false => Ok(()),
         }
-    }
+    })?;
     for (key, value) in values {
         if let Err(reason) = value.as_result() {
             return Err(refused(RequestFault::InvalidValue {
@@ -330,6 +349,18 @@ fn check_values(values: &AttributeValues) -> Result<(), ExpressionError> {
         }
     }
     Ok(())
+}
+
+/// Checks all keys. Only where one is refused does it matter which of them comes first.
+fn check_keys<'k>(
+    keys: impl Iterator<Item = &'k String> + Clone,
+    check: impl Fn(&str) -> Result<(), ExpressionError>,
+) -> Result<(), ExpressionError> {
+    if keys.clone().all(|key| check(key).is_ok()) {
+        return Ok(());
+    }
+    let keys = keys.map(String::as_str).collect();
+    order_of_copy(keys).into_iter().try_for_each(check)
 }
 
 fn check_key(key: &str, sign: char, map: &'static str) -> Result<(), ExpressionError> {
@@ -355,3 +386,6 @@ fn of(kind: ExpressionKind, error: ExpressionError) -> ExpressionError {
 fn refused(fault: RequestFault) -> ExpressionError {
     ExpressionError::new(fault.to_string(), Span::default())
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,16 @@ pub(super) enum Term {
     Call(Call),
 }
 
+impl Term {
+    pub(super) fn span(&self) -> Span {
+        match self {
+            Term::Path(path) => path.span,
+            Term::Placeholder(_, span) | Term::Literal(_, span) => *span,
+            Term::Call(call) => call.span,
+        }
+    }
+}
+
 /// A function and its operands.
 #[derive(Debug)]
 pub(super) struct Call {

@@ -123,23 +123,59 @@ impl<'de> Visitor<'de> for OneValue {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
         let mut judged: Judged<Value> = None;
-        while let Some(letters) = entries.next_key::<String>()? {
-            let Some(kind) = Type::from_letters(&letters) else {
-                if letters == NUMBER_KEY {
-                    return Err(A::Error::custom(ShapeFault::Value));
-                }
+        while let Some(letters) = entries.next_key::<Letters>()? {
+            let kind = match letters {
+                Letters::Of(kind) => kind,
+                Letters::Number => return Err(A::Error::custom(ShapeFault::Value)),
                 // A type of the future, or a slip: DynamoDB does not look at it.
-                entries.next_value::<IgnoredAny>()?;
-                continue;
+                Letters::Unknown => {
+                    entries.next_value::<IgnoredAny>()?;
+                    continue;
+                }
             };
             judged = match (judged, read(self, kind, &mut entries)?) {
                 (before, None) => before,
+                // That there are several is the last thing to be noticed.
+                (Some(Err(ValueError::SeveralTypes)), Some(Err(worse))) => Some(Err(worse)),
                 (Some(Err(first)), _) | (Some(Ok(_)), Some(Err(first))) => Some(Err(first)),
                 (Some(Ok(_)), Some(Ok(_))) => Some(Err(ValueError::SeveralTypes)),
                 (None, now) => now,
             };
         }
         Ok(Some(judged.unwrap_or(Err(ValueError::Empty))))
+    }
+}
+
+/// The key before a value's content. It is most of what a value consists of, so that it is read
+/// without a string of its own.
+enum Letters {
+    Of(Type),
+    /// Not a key at all: the value is a number.
+    Number,
+    Unknown,
+}
+
+impl<'de> Deserialize<'de> for Letters {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+
+        impl Visitor<'_> for Read {
+            type Value = Letters;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a type such as S")
+            }
+
+            fn visit_str<E: Error>(self, letters: &str) -> Result<Letters, E> {
+                Ok(match Type::from_letters(letters) {
+                    Some(kind) => Letters::Of(kind),
+                    None if letters == NUMBER_KEY => Letters::Number,
+                    None => Letters::Unknown,
+                })
+            }
+        }
+
+        deserializer.deserialize_identifier(Read)
     }
 }
 
@@ -203,11 +239,12 @@ fn string_set(members: Vec<Option<String>>) -> Result<Value, ValueError> {
     }
     let members: Option<Vec<_>> = members.into_iter().collect();
     let members = members.ok_or(ValueError::NullMember)?;
-    let set: BTreeSet<_> = members.iter().cloned().collect();
-    match set.len() == members.len() {
-        true => Ok(Value::Ss(set)),
-        false => Err(ValueError::StringDuplicates { members }),
+    let mut sorted: Vec<_> = members.iter().collect();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(ValueError::StringDuplicates { members });
     }
+    Ok(Value::Ss(members.into_iter().collect()))
 }
 
 fn number_set(members: Vec<Option<String>>) -> Result<Value, ValueError> {

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Map;
 
 fn check(text: &str, expected: Result<&str, &str>) {
     match (serde_json::from_str::<Value>(text), expected) {
@@ -27,6 +28,34 @@ fn values() {
         r#"{"M": {"b": {"NS": ["2", "1"]}}}"#,
         Ok(r#"{"M":{"b":{"NS":["1","2"]}}}"#),
     );
+}
+
+#[test]
+fn answers() {
+    let lines = include_str!("../../tests/corpus/values.txt").lines();
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        let (json, expected) = line.split_once(" => ").expect("a case has ` => `");
+        let received: Received<Value> = serde_json::from_str(json).unwrap();
+        let got = match received.into_result() {
+            Ok(value) => serde_json::to_string(&value).unwrap(),
+            Err(error) => format!("error: {error}"),
+        };
+        assert_eq!(got, expected, "{json}");
+    }
+}
+
+#[test]
+fn an_item_is_read_to_its_end() {
+    let text = r#"{"Item": {"a": {"SS": []}, "b": {"L": [{"N": "x"}]}}, "Table": "t"}"#;
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Request {
+        item: Received<Map>,
+        table: String,
+    }
+    let request: Request = serde_json::from_str(text).unwrap();
+    assert_eq!(request.item.0, Err(ValueError::EmptyStringSet));
+    assert_eq!(request.table, "t");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Conditions, with the checks that DynamoDB makes of each operator before it reads an item.
 
+use super::super::check::check_between;
 use super::super::messages::Fault;
 use super::super::parser::Parsed;
 use super::super::syntax::{Call, Function, Node, Term};
@@ -9,12 +10,35 @@ use crate::limits::IN_OPERANDS_MAX;
 use crate::{Number, Type, Value};
 
 impl Binder<'_> {
-    /// Binds a condition. The tree is at most as deep as an expression has operators.
+    /// Binds a condition. The tree is at most as deep as an expression has operators, and this
+    /// function is kept small, so that the stack holds it that often.
     pub(in super::super) fn condition(&mut self, node: &Node) -> Parsed<Condition> {
+        match node {
+            Node::All(parts) => self.conditions(parts).map(Condition::All),
+            Node::Any(parts) => self.conditions(parts).map(Condition::Any),
+            Node::Not(inner) => self.negation(inner),
+            Node::Compare(..) | Node::Between(..) | Node::In(..) | Node::Call(_) => {
+                self.comparison(node)
+            }
+        }
+    }
+
+    fn negation(&mut self, inner: &Node) -> Parsed<Condition> {
+        Ok(Condition::Not(Box::new(self.condition(inner)?)))
+    }
+
+    fn conditions(&mut self, parts: &[Node]) -> Parsed<Vec<Condition>> {
+        let mut conditions = Vec::with_capacity(parts.len());
+        for part in parts {
+            conditions.push(self.condition(part)?);
+        }
+        Ok(conditions)
+    }
+
+    /// A condition without others inside.
+    fn comparison(&mut self, node: &Node) -> Parsed<Condition> {
         let condition = match node {
-            Node::All(parts) => return self.conditions(parts).map(Condition::All),
-            Node::Any(parts) => return self.conditions(parts).map(Condition::Any),
-            Node::Not(inner) => return Ok(Condition::Not(Box::new(self.condition(inner)?))),
+            Node::All(_) | Node::Any(_) | Node::Not(_) => return self.condition(node),
             Node::Compare(left, comparator, right) => {
                 Condition::Compare(self.operand(left)?, *comparator, self.operand(right)?)
             }
@@ -30,8 +54,8 @@ impl Binder<'_> {
             }
             Node::Call(call) => self.call(call)?,
         };
-        if self.checks_conditions {
-            condition.check()?;
+        if self.checks_operands {
+            check(node, &condition)?;
         }
         if let Condition::In(value, list) = &condition
             && list.len() > IN_OPERANDS_MAX
@@ -41,10 +65,6 @@ impl Binder<'_> {
             return Err(ExpressionError::fault(fault, span_of(value)));
         }
         Ok(condition)
-    }
-
-    fn conditions(&mut self, parts: &[Node]) -> Parsed<Vec<Condition>> {
-        parts.iter().map(|part| self.condition(part)).collect()
     }
 
     fn operand(&mut self, term: &Term) -> Parsed<Operand> {
@@ -103,6 +123,17 @@ impl Binder<'_> {
                 unreachable!("the parser refuses these as conditions")
             }
         }
+    }
+}
+
+fn check(node: &Node, condition: &Condition) -> Parsed<()> {
+    match (node, condition) {
+        // The size of a value is a value in our tree, but DynamoDB orders only what was sent.
+        (
+            Node::Between(_, Term::Call(_), _) | Node::Between(_, _, Term::Call(_)),
+            Condition::Between(value, low, high),
+        ) => check_between(value, low, high),
+        _ => condition.check(),
     }
 }
 

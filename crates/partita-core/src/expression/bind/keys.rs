@@ -14,6 +14,9 @@ enum Asked {
     Range(KeyRange),
 }
 
+/// What is asked of which key.
+type AskedKeys = Vec<(String, Asked)>;
+
 /// The attribute of a condition, which operand it is, and the other operands.
 struct Parts {
     name: String,
@@ -24,15 +27,26 @@ struct Parts {
 impl Binder<'_> {
     /// Restricts a condition that was bound before, so that every placeholder is known.
     pub(in super::super) fn keys(&mut self, node: &Node) -> Keyed<KeyCondition> {
+        let mut asked = Vec::new();
+        self.add_keys(node, &mut asked)?;
         let mut keys = KeyCondition {
             equals: Vec::new(),
             range: None,
         };
-        self.add_keys(node, &mut keys)?;
+        for (name, asked) in asked {
+            match asked {
+                Asked::Equal(value) => keys.equals.push((name, value)),
+                // One of two ranges is on a partition key, whichever attributes are the keys.
+                Asked::Range(_) if keys.range.is_some() => {
+                    return Err(fault(KeyFault::NotSupported));
+                }
+                Asked::Range(range) => keys.range = Some((name, range)),
+            }
+        }
         Ok(keys)
     }
 
-    fn add_keys(&mut self, node: &Node, keys: &mut KeyCondition) -> Keyed<()> {
+    fn add_keys(&mut self, node: &Node, keys: &mut AskedKeys) -> Keyed<()> {
         let refused = |operator| Err(fault(KeyFault::Operator { operator }));
         match node {
             Node::All(parts) => parts.iter().try_for_each(|part| self.add_keys(part, keys)),
@@ -114,22 +128,11 @@ fn attribute_first(operator: &'static str, term: &Term) -> Keyed<()> {
     }
 }
 
-fn add(keys: &mut KeyCondition, name: String, asked: Asked) -> Keyed<()> {
-    let is_known = |known: &String| *known == name;
-    if keys.equals.iter().any(|(known, _)| is_known(known))
-        || keys.range.iter().any(|(known, _)| is_known(known))
-    {
+fn add(keys: &mut AskedKeys, name: String, asked: Asked) -> Keyed<()> {
+    if keys.iter().any(|(known, _)| *known == name) {
         return Err(fault(KeyFault::RepeatedKey));
     }
-    match asked {
-        Asked::Equal(value) => keys.equals.push((name, value)),
-        Asked::Range(range) => {
-            // One of two ranges is on a partition key, whichever attributes are the keys.
-            if keys.range.replace((name, range)).is_some() {
-                return Err(fault(KeyFault::NotSupported));
-            }
-        }
-    }
+    keys.push((name, asked));
     Ok(())
 }
 

@@ -48,7 +48,7 @@ impl Binder<'_> {
     ) -> Parsed<Value> {
         let (value, span) = self.constant(term)?.expect("the grammar takes values only");
         let kind = value.kind();
-        if types.contains(&kind) {
+        if types.contains(&kind) || !self.checks_operands {
             return Ok(value);
         }
         let fault = Fault::ClauseType { operator, kind };
@@ -76,7 +76,7 @@ impl Binder<'_> {
         right: &Term,
     ) -> Parsed<(SetOperand, SetOperand)> {
         let operands = (self.set_operand(left)?, self.set_operand(right)?);
-        takes(
+        self.check_types(
             operator,
             Type::N,
             [(&operands.0, left), (&operands.1, right)],
@@ -110,36 +110,41 @@ impl Binder<'_> {
                 let fault = Fault::PathRequired { operator };
                 return Err(ExpressionError::fault(fault, call.span));
             };
+            if self.checks_operands && second == SetOperand::Path(path.clone()) {
+                let fault = Fault::SameOperands { operator, path };
+                return Err(ExpressionError::fault(fault, call.span));
+            }
             return Ok(SetOperand::IfNotExists(path, Box::new(second)));
         }
         let terms = &call.arguments;
-        takes(
+        self.check_types(
             operator,
             Type::L,
             [(&first, &terms[0]), (&second, &terms[1])],
         )?;
         Ok(SetOperand::ListAppend(Box::new(first), Box::new(second)))
     }
+
+    /// Values that stand in the request must be of the type that the operator takes.
+    fn check_types(
+        &self,
+        operator: &'static str,
+        wanted: Type,
+        operands: [(&SetOperand, &Term); 2],
+    ) -> Parsed<()> {
+        for (operand, term) in operands {
+            if let SetOperand::Value(value) = operand
+                && value.kind() != wanted
+                && self.checks_operands
+            {
+                let kind = value.kind();
+                let fault = Fault::OperandType { operator, kind };
+                return Err(ExpressionError::fault(fault, term.span()));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What ADD takes; DELETE takes the sets only.
 const ADDABLE: &[Type] = &[Type::N, Type::Ss, Type::Ns, Type::Bs];
-
-/// Values that stand in the request must be of the type that the operator takes.
-fn takes(operator: &'static str, wanted: Type, operands: [(&SetOperand, &Term); 2]) -> Parsed<()> {
-    for (operand, term) in operands {
-        if let SetOperand::Value(value) = operand
-            && value.kind() != wanted
-        {
-            let span = match term {
-                Term::Placeholder(_, span) | Term::Literal(_, span) => *span,
-                Term::Path(path) => path.span,
-                Term::Call(call) => call.span,
-            };
-            let kind = value.kind();
-            let fault = Fault::OperandType { operator, kind };
-            return Err(ExpressionError::fault(fault, span));
-        }
-    }
-    Ok(())
-}

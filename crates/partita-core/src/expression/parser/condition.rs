@@ -97,8 +97,9 @@ fn close(parser: &mut Parser<'_>, groups: &mut Vec<Group>, node: Node) -> Parsed
         if is_top {
             return Ok(Some(node));
         }
-        parser.has_redundant_parentheses |= group.is_only_group;
         parser.expect(")")?;
+        parser.has_redundant_parentheses |= group.is_only_group;
+        parser.settle()?;
         groups.pop();
         is_group = true;
     }
@@ -123,28 +124,32 @@ fn comparison(parser: &mut Parser<'_>, groups: &mut Vec<Group>) -> Parsed<Node> 
     parser.has_redundant_parentheses |= closed > 1;
     if parser.take_keyword("BETWEEN") {
         parser.operator();
-        let low = parser.operand()?;
+        parser.settle()?;
+        let low = parser.settled_operand()?;
         parser.expect_keyword("AND")?;
-        let high = parser.operand()?;
+        let high = parser.settled_operand()?;
         operands(parser, [&left, &low, &high]);
         return Ok(Node::Between(left, low, high));
     }
     if parser.take_keyword("IN") {
         parser.operator();
+        parser.settle()?;
         parser.expect("(")?;
-        let list = parser.list(Parser::operand)?;
+        let list = parser.list(Parser::settled_operand)?;
         parser.expect(")")?;
         operands(parser, std::iter::once(&left).chain(&list));
         return Ok(Node::In(left, list));
     }
     if let Some(comparator) = take_comparator(parser) {
         parser.operator();
-        let right = parser.operand()?;
+        parser.settle()?;
+        let right = parser.settled_operand()?;
         operands(parser, [&left, &right]);
         return Ok(Node::Compare(left, comparator, right));
     }
     match left {
         Term::Call(call) => {
+            parser.settle()?;
             foreign(parser, &call);
             if call.function == Function::Size {
                 parser.misused(&call);

@@ -8,6 +8,7 @@ use super::{Dialect, Kind, Parsed, Parser};
 const SECTIONS: [&str; 4] = ["SET", "REMOVE", "ADD", "DELETE"];
 
 pub(in super::super) fn update(parser: &mut Parser<'_>) -> Parsed<Vec<Clause>> {
+    parser.functions = "updates know if_not_exists and list_append";
     let mut clauses = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     while parser.peek().kind != Kind::End || seen.is_empty() {
@@ -64,6 +65,7 @@ fn sum(parser: &mut Parser<'_>) -> Parsed<RawSum> {
         around_left += 1;
     }
     parser.has_redundant_parentheses |= around_left > 1;
+    parser.settle()?;
     let make = if parser.take("+") {
         RawSum::Plus
     } else if parser.take("-") {
@@ -75,13 +77,14 @@ fn sum(parser: &mut Parser<'_>) -> Parsed<RawSum> {
         return Err(parser.unexpected("`)`"));
     };
     parser.operator();
-    let right = parser.operand()?;
+    let right = parser.settled_operand()?;
     operand(parser, &left, false);
     operand(parser, &right, false);
     for _ in around_left..open {
         parser.expect(")")?;
     }
     parser.has_redundant_parentheses |= open - around_left > 1;
+    parser.settle()?;
     Ok(make(left, right))
 }
 
