@@ -170,3 +170,6 @@ fn encode(
         consumed_capacity,
     })
 }
+
+#[cfg(test)]
+mod tests;

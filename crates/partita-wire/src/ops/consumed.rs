@@ -161,3 +161,6 @@ async fn local_indexes(store: &dyn Store, table: &TableName, consumed: &Consumed
     let locals = indexes.filter(|index| index.kind == IndexKind::Local);
     locals.map(|index| index.name).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,4 +7,5 @@ mod corpus;
 mod hostile;
 mod local;
 mod sdk;
+mod sdk_indexes;
 mod server;

@@ -20,7 +20,7 @@ use partita_wire::{Credentials, Endpoint};
 use crate::server;
 
 /// An endpoint with these credentials, and a client that knows this secret.
-async fn client(server: Option<Credentials>, secret: &str) -> Client {
+pub(crate) async fn client(server: Option<Credentials>, secret: &str) -> Client {
     let endpoint = Endpoint::new(
         Arc::new(ModelStore::default()),
         server,
@@ -38,15 +38,15 @@ async fn client(server: Option<Credentials>, secret: &str) -> Client {
     Client::from_conf(config.build())
 }
 
-fn credentials() -> Option<Credentials> {
+pub(crate) fn credentials() -> Option<Credentials> {
     Some(Credentials::new("AKID", "the secret".into()))
 }
 
-fn text(text: &str) -> AttributeValue {
+pub(crate) fn text(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
-fn number(number: i32) -> AttributeValue {
+pub(crate) fn number(number: i32) -> AttributeValue {
     AttributeValue::N(number.to_string())
 }
 

@@ -48,6 +48,8 @@ const GLOBAL_KEY_ATTRIBUTES_MAX: usize = 8;
 const LOCAL_KEY_ATTRIBUTES_MAX: usize = 2;
 const GLOBAL_INDEXES_MAX: usize = 20;
 const LOCAL_INDEXES_MAX: usize = 5;
+/// Attributes that one index includes.
+const INCLUDED_MAX: usize = 20;
 
 /// The indexes of one kind, each with all that it needs.
 pub(super) struct Named<'a> {
@@ -96,10 +98,8 @@ impl Index {
         let keys = keys::elements(constraints, &keys_at, &self.key_schema, keys_max);
         let projection_at = format!("{at}.projection");
         constraints.required(&projection_at, &self.projection);
-        let projects = self.projection.as_ref().and_then(|projection| {
-            let at = format!("{projection_at}.projectionType");
-            constraints.choice(&at, &projection.projection_type)
-        });
+        let projection = self.projection.as_ref();
+        let projects = projection.and_then(|it| it.check(constraints, &projection_at));
         let throughput = self.provisioned_throughput.as_ref();
         let throughput = throughput.filter(|_| kind == IndexKind::Global);
         check_throughput(
@@ -111,9 +111,20 @@ impl Index {
             name: self.index_name.as_deref()?,
             keys: keys?,
             projects,
-            included: self.projection.as_ref()?.non_key_attributes.as_deref(),
+            included: projection?.non_key_attributes.as_deref(),
             has_throughput: throughput.is_some(),
         })
+    }
+}
+
+impl Projection {
+    fn check(&self, constraints: &mut Constraints, at: &str) -> Option<ProjectionType> {
+        if let Some(names) = &self.non_key_attributes {
+            let at = format!("{at}.nonKeyAttributes");
+            let shown = || format!("[{}]", names.join(", "));
+            constraints.length(&at, names.len(), 1..=INCLUDED_MAX, shown);
+        }
+        constraints.choice(&format!("{at}.projectionType"), &self.projection_type)
     }
 }
 
