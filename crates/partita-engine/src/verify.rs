@@ -1,6 +1,7 @@
 //! All that is stored, held against itself.
 //!
-//! Works row by row and keeps nothing in memory but what it has found.
+//! Works row by row and keeps nothing in memory but what it has found. What should be there is
+//! worked out here, and not by what writes it, because that may be what is wrong.
 
 use std::collections::HashSet;
 
@@ -8,7 +9,7 @@ use partita_store::index::IndexSchema;
 use partita_store::{StoreError, StoreResult};
 
 use crate::read::Moment;
-use crate::storage::{Bytes, Direction, Edit};
+use crate::storage::{Bounds, Direction};
 use crate::tables::Table;
 use crate::{clearing, entry, item, keys};
 
@@ -18,91 +19,93 @@ const FINDINGS_MAX: usize = 100;
 /// Everything that is wrong at this moment.
 pub(crate) fn verify(moment: &Moment) -> StoreResult<Vec<String>> {
     let mut findings = Vec::new();
-    check_ids(moment, &mut findings)?;
+    let mut known: HashSet<u32> = clearing::load(moment.view())?.into_iter().collect();
+    known.extend(moment.tables().all().flat_map(|table| table.ids()));
+    each(
+        moment,
+        keys::all_rows(),
+        &mut findings,
+        |key, _| match keys::row_id(key).is_some_and(|id| known.contains(&id)) {
+            true => Ok(()),
+            false => Err(damaged(format!(
+                "the row `{}` belongs to no table",
+                key.escape_ascii()
+            ))),
+        },
+    )?;
     for table in moment.tables().all() {
-        check_items(moment, table, &mut findings)?;
+        each(moment, keys::rows(table.id), &mut findings, |key, value| {
+            check_item(moment, table, key, value)
+        })?;
         for (id, index) in table.indexes() {
-            check_entries(moment, table, (id, index), &mut findings)?;
+            each(moment, keys::rows(id), &mut findings, |key, value| {
+                check_entry(moment, table, index, key, value)
+            })?;
         }
     }
-    findings.truncate(FINDINGS_MAX);
     Ok(findings)
 }
 
-/// Every row belongs to a table, or to one that was deleted.
-fn check_ids(moment: &Moment, findings: &mut Vec<String>) -> StoreResult<()> {
-    let mut known: HashSet<u32> = clearing::load(moment.view())?.into_iter().collect();
-    known.extend(moment.tables().all().flat_map(|table| table.ids()));
-    for row in moment.view().range(keys::all_rows(), Direction::Ascending) {
-        let (key, _) = row?;
-        if !keys::row_id(&key).is_some_and(|id| known.contains(&id)) {
-            note(
-                findings,
-                format!("the row `{}` belongs to no table", key.escape_ascii()),
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Every item has its entries.
-fn check_items(moment: &Moment, table: &Table, findings: &mut Vec<String>) -> StoreResult<()> {
-    for row in moment
-        .view()
-        .range(keys::rows(table.id), Direction::Ascending)
-    {
-        let (stored_key, bytes) = row?;
-        let item = match item::decode(table, &stored_key, &bytes) {
-            Ok((_, item)) => item,
-            Err(error) => {
-                note(findings, error.to_string());
-                continue;
-            }
-        };
-        for edit in entry::edits(table, None, Some(&item), &bytes)? {
-            let Edit::Put(entry_key, value) = edit else {
-                continue;
-            };
-            if moment.view().get(&entry_key)?.as_deref() != Some(&*value) {
-                note(
-                    findings,
-                    format!(
-                        "the item of table `{}` under `{}` lacks its entry `{}`, or that is another",
-                        table.name,
-                        stored_key.escape_ascii(),
-                        entry_key.escape_ascii()
-                    ),
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Every entry has its item.
-fn check_entries(
+/// Checks every row of a range, as long as there is room for findings.
+fn each(
     moment: &Moment,
-    table: &Table,
-    (id, index): (u32, &IndexSchema),
+    bounds: Bounds,
     findings: &mut Vec<String>,
+    check: impl Fn(&[u8], &[u8]) -> StoreResult<()>,
 ) -> StoreResult<()> {
-    for row in moment.view().range(keys::rows(id), Direction::Ascending) {
-        let (stored_key, bytes): (Bytes, Bytes) = row?;
-        let checked = entry::row(table, index, &stored_key, &bytes).and_then(|(place, row)| {
-            let item = moment.get(table, &place.item)?;
-            entry::check(table, index, (&place, row.as_ref()), item)
-        });
-        match checked {
-            Ok(_) => {}
-            Err(StoreError::Corrupt { message }) => note(findings, message),
+    for row in moment.view().range(bounds, Direction::Ascending) {
+        let (key, value) = row?;
+        match check(&key, &value) {
+            Ok(()) => {}
+            Err(StoreError::Corrupt { message }) => findings.push(message),
             Err(error) => return Err(error),
         }
+        if findings.len() >= FINDINGS_MAX {
+            break;
+        }
     }
     Ok(())
 }
 
-fn note(findings: &mut Vec<String>, finding: String) {
-    if findings.len() < FINDINGS_MAX {
-        findings.push(finding);
+/// An item has its entries.
+fn check_item(moment: &Moment, table: &Table, key: &[u8], value: &[u8]) -> StoreResult<()> {
+    let (_, item) = item::decode(table, key, value)?;
+    for (id, index) in table.indexes() {
+        let lacks = |what: &str| {
+            let (name, index, key) = (&table.name, &index.name, key.escape_ascii());
+            damaged(format!(
+                "the item of table `{name}` under `{key}` has {what} in index `{index}`"
+            ))
+        };
+        let place = index.key_of(&table.schema.key, &item);
+        let Some(place) = place.map_err(|_| lacks("no place"))? else {
+            continue;
+        };
+        let entry = moment.view().get(&keys::entry(id, &place))?;
+        let entry = entry.ok_or_else(|| lacks("no entry"))?;
+        if *entry != *entry::value(table, index, &item, value) {
+            return Err(lacks("an entry that is not its own"));
+        }
     }
+    Ok(())
 }
+
+/// An entry has its item.
+fn check_entry(
+    moment: &Moment,
+    table: &Table,
+    index: &IndexSchema,
+    key: &[u8],
+    value: &[u8],
+) -> StoreResult<()> {
+    let (place, row) = entry::row(table, index, key, value)?;
+    let item = moment.get(table, &place.item)?;
+    entry::check(table, index, (&place, row.as_ref()), item).map(drop)
+}
+
+fn damaged(message: String) -> StoreError {
+    StoreError::Corrupt { message }
+}
+
+#[cfg(test)]
+mod tests;

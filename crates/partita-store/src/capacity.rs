@@ -166,3 +166,6 @@ pub fn written(
     }
     Ok(consumed)
 }
+
+#[cfg(test)]
+mod tests;

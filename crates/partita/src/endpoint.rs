@@ -28,7 +28,9 @@ pub(crate) fn router(flags: &ServeFlags, store: Arc<dyn Store>) -> Result<Router
         Arc::new(SystemClock),
         Arc::new(SystemEntropy),
     );
-    Ok(Router::new().fallback(answer).with_state(Arc::new(endpoint)))
+    Ok(Router::new()
+        .fallback(answer)
+        .with_state(Arc::new(endpoint)))
 }
 
 async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {

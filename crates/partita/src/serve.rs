@@ -64,7 +64,10 @@ async fn api_router(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<
 fn check_safety(flags: &ServeFlags) -> Result<()> {
     // The endpoint's clients sign with credentials, the API's bring tokens made from a secret.
     let (given, what) = match flags.endpoint_only {
-        true => (&flags.credentials_file, "credentials with --credentials-file"),
+        true => (
+            &flags.credentials_file,
+            "credentials with --credentials-file",
+        ),
         false => (&flags.secret.secret_file, "a secret with --secret-file"),
     };
     let has_secret = given.is_some();

@@ -5,7 +5,7 @@ use partita_core::key::KeyType;
 use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 
 use super::bench::{Bench, Table};
-use super::values::{With as _, attribute, bytes, global, indexed, keys, row};
+use super::values::{With as _, attribute, bytes, global, indexed, keys, row, setting};
 use super::{expect, topic};
 use crate::error::StoreResult;
 use crate::index::IndexSchema;
@@ -145,9 +145,7 @@ async fn an_item_must_have_them_all(bench: &Bench<'_>) -> StoreResult<()> {
     }
     finds(&table, "t = 'v' AND r = 'v'", "").await?;
     for name in names {
-        table
-            .update(row(name), super::values::setting(name, "v"))
-            .await?;
+        table.update(row(name), setting(name, "v")).await?;
     }
     let found = table
         .entries("matches", keys("t = 'v' AND r = 'v'"))

@@ -1,13 +1,13 @@
 //! Global indexes: which items they hold, and what of each.
 
-use partita_core::Item;
 use partita_core::key::KeyType;
 use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
+use partita_core::{Item, Value};
 
 use super::bench::{Bench, Table};
 use super::values::{
     With as _, attribute, bytes, condition, global, including, indexed, keys, keys_only, map, row,
-    update,
+    setting, update,
 };
 use super::{expect, topic};
 use crate::error::{ErrorKind, StoreResult};
@@ -109,14 +109,14 @@ async fn a_key_that_does_not_fit_refuses_the_write(bench: &Bench<'_>) -> StoreRe
     for (name, value) in [
         ("author", 1.into()),
         ("author", "".into()),
-        ("author", partita_core::Value::Null),
+        ("author", Value::Null),
         ("author", map([])),
         ("title", bytes([1])),
         ("title", "".into()),
     ] {
         let faulty = book("1", "Ann", "B").with(name, value.clone());
         expect::invalid(table.put(faulty.clone()).await);
-        let faulty_update = super::values::setting(name, value);
+        let faulty_update = setting(name, value);
         expect::invalid(table.update(row("1"), faulty_update.clone()).await);
         expect::invalid(table.update(row("new"), faulty_update).await);
         let put = TransactAction::Put(table.putting(faulty.clone()));
@@ -187,9 +187,9 @@ async fn entries_hold_what_is_projected(bench: &Bench<'_>) -> StoreResult<()> {
         ("pages", entry.with("pages", 7)),
     ] {
         let found = table.entries(name, keys("author = 'Ann'")).await?;
-        assert_eq!(found, std::slice::from_ref(&expected), "query {name}");
         let pages = table.scan_pages(table.through(name)).await?;
-        assert_eq!(pages[0].items, [expected], "scan {name}");
+        assert_eq!(found, pages[0].items, "{name}");
+        assert_eq!(found, [expected], "{name}");
     }
     Ok(())
 }

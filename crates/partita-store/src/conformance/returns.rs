@@ -1,6 +1,7 @@
 //! What single writes answer with: the parts that an update wrote to, before and after.
 
-use partita_core::Item;
+use partita_core::expression::Update;
+use partita_core::{Item, Value};
 
 use super::bench::{Bench, Table};
 use super::values::{With as _, list, map, row, strings, update};
@@ -39,7 +40,7 @@ async fn both(
     Ok((answers.pop().flatten(), new))
 }
 
-fn only(name: &str, value: impl Into<partita_core::Value>) -> Option<Item> {
+fn only(name: &str, value: impl Into<Value>) -> Option<Item> {
     Some(Item::new().with(name, value))
 }
 
@@ -53,7 +54,7 @@ async fn an_update_answers_what_it_wrote_to(bench: &Bench<'_>) -> StoreResult<()
         ("SET a = b + a", "a", 1.into(), 2.into()),
     ] {
         let found = both(&table, Some(&before), text).await?;
-        let (old, new): (partita_core::Value, partita_core::Value) = (old, new);
+        let (old, new): (Value, Value) = (old, new);
         assert_eq!(found, (only(name, old), only(name, new)), "{text}");
     }
     let found = both(&table, Some(&before), "SET a = 2, b = 3").await?;
@@ -89,7 +90,7 @@ async fn nothing_written_is_nothing_answered(bench: &Bench<'_>) -> StoreResult<(
     let found = both(&table, Some(&before), "REMOVE nothing").await?;
     assert_eq!(found, (None, None));
     for returns in [OLD, NEW] {
-        let request = table.updating(row("1"), partita_core::expression::Update::default());
+        let request = table.updating(row("1"), Update::default());
         assert_eq!(table.store.update_item(request, returns).await?, None);
     }
     Ok(())
@@ -99,7 +100,7 @@ async fn only_the_nested_parts_are_answered(bench: &Bench<'_>) -> StoreResult<()
     let table = bench.table().await?;
     let inner = map([("y", 1.into()), ("z", 1.into())]);
     let before = row("1").with("m", map([("x", 1.into()), ("inner", inner)]));
-    let m = |name: &str, value: partita_core::Value| only("m", map([(name, value)]));
+    let m = |name: &str, value: Value| only("m", map([(name, value)]));
     let found = both(&table, Some(&before), "SET m.x = 2").await?;
     assert_eq!(found, (m("x", 1.into()), m("x", 2.into())));
     let found = both(&table, Some(&before), "SET m.new = 2").await?;

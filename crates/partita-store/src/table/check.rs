@@ -145,6 +145,3 @@ fn check_names<'a>(names: impl Iterator<Item = &'a String>) -> StoreResult<()> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;

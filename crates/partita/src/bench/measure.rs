@@ -67,7 +67,10 @@ pub(super) async fn run(
     })
 }
 
-#[expect(clippy::disallowed_methods, reason = "a bench measures the machine's time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a bench measures the machine's time"
+)]
 fn now() -> Instant {
     Instant::now()
 }

@@ -23,7 +23,10 @@ impl Report {
     }
 
     pub(super) fn add(&mut self, workload: Workload, target: usize, figures: Figures) {
-        self.runs.entry((workload, target)).or_default().push(figures);
+        self.runs
+            .entry((workload, target))
+            .or_default()
+            .push(figures);
     }
 
     /// Prints medians over all rounds; the first target is what the others are measured by.
@@ -53,7 +56,8 @@ impl Report {
                 figures.p99,
                 figures.p999,
                 figures.max,
-                self.ratio(*workload, *target).map_or(String::new(), |ratio| format!("{ratio:.2}x")),
+                self.ratio(*workload, *target)
+                    .map_or(String::new(), |ratio| format!("{ratio:.2}x")),
             ));
         }
         lines.join("\n") + "\n"

@@ -58,7 +58,15 @@ impl Target {
     fn own() -> Result<Self> {
         let directory = tempfile::tempdir().context("cannot create a directory for the data")?;
         let mut child = Command::new(std::env::current_exe()?)
-            .args(["serve", "--endpoint-only", "--listen", "127.0.0.1:0", "--log", "warn", "--data"])
+            .args([
+                "serve",
+                "--endpoint-only",
+                "--listen",
+                "127.0.0.1:0",
+                "--log",
+                "warn",
+                "--data",
+            ])
             .arg(directory.path())
             .stdout(Stdio::piped())
             .spawn()
@@ -102,7 +110,8 @@ impl Target {
             }
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
-        let fillers = (0..connections as u64).map(|filler| self.fill(filler, connections as u64, items));
+        let fillers =
+            (0..connections as u64).map(|filler| self.fill(filler, connections as u64, items));
         futures::future::try_join_all(fillers).await?;
         Ok(())
     }

@@ -38,9 +38,15 @@ impl Workload {
             Workload::Put => {
                 // Half of them are new, half replace an item.
                 let number = random.u64(0..items.max(1) * 2);
-                ("PutItem", json!({"TableName": table, "Item": item(number)}).to_string())
+                (
+                    "PutItem",
+                    json!({"TableName": table, "Item": item(number)}).to_string(),
+                )
             }
-            Workload::Get => ("GetItem", json!({"TableName": table, "Key": key(number)}).to_string()),
+            Workload::Get => (
+                "GetItem",
+                json!({"TableName": table, "Key": key(number)}).to_string(),
+            ),
             Workload::Query => {
                 let partition = partition(number);
                 let query = json!({
@@ -86,12 +92,8 @@ fn counter(number: u64) -> Json {
 /// The table: string keys and two indexes with everything in them.
 pub(super) fn table(name: &str) -> String {
     let attribute = |name: &str| json!({"AttributeName": name, "AttributeType": "S"});
-    let keys = |hash: &str, range: &str| {
-        json!([{"AttributeName": hash, "KeyType": "HASH"}, {"AttributeName": range, "KeyType": "RANGE"}])
-    };
-    let index = |name: &str, hash: &str, range: &str| {
-        json!({"IndexName": name, "KeySchema": keys(hash, range), "Projection": {"ProjectionType": "ALL"}})
-    };
+    let keys = |hash: &str, range: &str| json!([{"AttributeName": hash, "KeyType": "HASH"}, {"AttributeName": range, "KeyType": "RANGE"}]);
+    let index = |name: &str, hash: &str, range: &str| json!({"IndexName": name, "KeySchema": keys(hash, range), "Projection": {"ProjectionType": "ALL"}});
     let names = ["PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"];
     json!({
         "TableName": name,
@@ -105,7 +107,9 @@ pub(super) fn table(name: &str) -> String {
 
 /// A batch that writes the items of these numbers.
 pub(super) fn batch(table: &str, numbers: Range<u64>) -> String {
-    let puts: Vec<Json> = numbers.map(|number| json!({"PutRequest": {"Item": item(number)}})).collect();
+    let puts: Vec<Json> = numbers
+        .map(|number| json!({"PutRequest": {"Item": item(number)}}))
+        .collect();
     json!({"RequestItems": {table: puts}}).to_string()
 }
 

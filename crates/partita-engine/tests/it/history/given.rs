@@ -263,7 +263,9 @@ pub(super) fn projection(random: &mut Rng) -> Option<Projection> {
     let start = random.usize(..names.len() - count);
     let paths = names[start..start + count].iter();
     let paths: Vec<_> = paths.map(|name| Path::attribute(*name)).collect();
-    (!paths.is_empty()).then_some(Projection { paths })
+    Projection::new(paths)
+        .ok()
+        .filter(|parts| !parts.paths().is_empty())
 }
 
 pub(super) fn select(random: &mut Rng) -> Select {
