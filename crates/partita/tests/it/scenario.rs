@@ -265,7 +265,7 @@ impl Run<'_> {
         let mut items = Vec::new();
         let mut scan = Scan::new(self.stage.table.clone());
         loop {
-            let page = self.stage.store.scan(scan.clone()).await.unwrap();
+            let page = self.stage.store.scan(scan.clone()).await.unwrap().answer;
             items.extend(page.items);
             match page.last_key {
                 None => return items,
