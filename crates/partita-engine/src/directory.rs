@@ -76,9 +76,11 @@ fn create(directory: &Path, data: &Path) -> Result<(), EngineError> {
         fs::remove_dir_all(&new).map_err(io)?;
     }
     let write_format = || {
-        let (_views, mut commits) = fjall::open(&new, None)?;
+        let (views, mut commits) = fjall::open(&new, None)?;
         let format = FORMAT.to_be_bytes().to_vec();
-        commits.commit(vec![Edit::Put(keys::FORMAT.to_vec(), format)])
+        commits.commit(vec![Edit::Put(keys::FORMAT.to_vec(), format)])?;
+        drop((views, commits));
+        journal::trim(&new)
     };
     write_format().map_err(|error| EngineError::storage(directory, error))?;
     fs::rename(&new, data).map_err(io)?;

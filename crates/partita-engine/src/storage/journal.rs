@@ -60,6 +60,22 @@ pub(crate) fn mend(directory: &Path) -> Result<(), StorageError> {
     }
 }
 
+/// Gives back the room behind the end of the journals of a storage that was created just now and
+/// holds next to nothing, so that nobody has to search 64 MB for what is behind the end.
+pub(crate) fn trim(directory: &Path) -> Result<(), StorageError> {
+    for (_, path) in journals(directory)? {
+        let mut file = File::options().read(true).write(true).open(path)?;
+        let mut front = Vec::new();
+        (&mut file)
+            .take(CHUNK_BYTES as u64)
+            .read_to_end(&mut front)?;
+        let (_, end) = batches(&front);
+        file.set_len(end as u64)?;
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
 fn mend_last(path: &Path) -> Result<(), StorageError> {
     let content = content(path)?;
     let (last, end) = batches(&content);

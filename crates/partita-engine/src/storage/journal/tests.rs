@@ -5,7 +5,10 @@ use crate::storage::fjall::open;
 use crate::storage::{Commits as _, Direction, Edit, Views as _};
 
 const BATCHES: u8 = 6;
+/// Each of two pages and a little, so that some pages lie in one of them as a whole.
+const EDITS: u8 = 4;
 const PAGE_BYTES: usize = 4_096;
+const PAGES: usize = 7;
 
 /// A storage with as many batches as there are numbers, each of some pages, and its journal.
 fn storage() -> (tempfile::TempDir, PathBuf) {
@@ -20,7 +23,8 @@ fn storage() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn edits(number: u8) -> Vec<Edit> {
-    let edits = (0..20).map(|edit| Edit::Put(vec![number, edit], vec![number + 1; 1_000]));
+    let value = vec![number + 1; 9_000];
+    let edits = (0..EDITS).map(|edit| Edit::Put(vec![number, edit], value.clone()));
     edits.collect()
 }
 
@@ -35,7 +39,7 @@ fn opened(directory: &Path) -> Option<Vec<u8>> {
     let rows = view.range((Unbounded, Unbounded), Direction::Ascending);
     let keys: Vec<_> = rows.map(|row| row.unwrap().0.to_vec()).collect();
     for batch in keys.chunk_by(|a, b| a[0] == b[0]) {
-        assert_eq!(batch.len(), 20, "no batch is there by half");
+        assert_eq!(batch.len(), usize::from(EDITS), "no batch is there by half");
     }
     let mut numbers: Vec<u8> = keys.iter().map(|key| key[0]).collect();
     numbers.dedup();
@@ -44,7 +48,7 @@ fn opened(directory: &Path) -> Option<Vec<u8>> {
     drop((view, views, commits));
     mend(directory).unwrap();
     let (views, _commits) = open(directory, None).unwrap();
-    assert!(views.view().get(&[100, 19]).unwrap().is_some());
+    assert!(views.view().get(&[100, EDITS - 1]).unwrap().is_some());
     Some(numbers)
 }
 
@@ -67,10 +71,10 @@ fn check(change: impl FnOnce(&mut Vec<u8>), wanted: Option<Range<u8>>) {
     assert_eq!(opened(directory.path()), wanted.map(Iterator::collect));
 }
 
-/// A page of a batch becomes zeros, the first one that lies in it as a whole.
-fn lose_page(bytes: &mut [u8], number: u8) {
+/// One of the pages that lie in a batch as a whole becomes zeros.
+fn lose_page(bytes: &mut [u8], number: u8, page: usize) {
     let place = place(bytes, number);
-    let start = place.start.next_multiple_of(PAGE_BYTES);
+    let start = place.start.next_multiple_of(PAGE_BYTES) + page * PAGE_BYTES;
     assert!(start + PAGE_BYTES < place.end);
     bytes[start..start + PAGE_BYTES].fill(0);
 }
@@ -94,7 +98,9 @@ fn a_good_journal_stays_as_it_is() {
 
 #[test]
 fn a_torn_end_is_cut() {
-    check(|bytes| lose_page(bytes, LAST), Some(0..LAST));
+    for page in 0..PAGES {
+        check(|bytes| lose_page(bytes, LAST, page), Some(0..LAST));
+    }
     // The first page is missing, and the others are there.
     check(
         |bytes| {
@@ -120,7 +126,9 @@ fn a_torn_end_is_cut() {
 #[test]
 fn damage_before_the_end_is_told() {
     for number in 0..LAST {
-        check(|bytes| lose_page(bytes, number), None);
+        for page in [0, 2] {
+            check(|bytes| lose_page(bytes, number, page), None);
+        }
         let first = |bytes: &[u8]| place(bytes, number).start;
         let last = |bytes: &[u8]| place(bytes, number).end - 1;
         check(|bytes| flip(bytes, first), None);
@@ -154,7 +162,7 @@ fn a_journal_that_is_not_the_last_is_whole() {
     fs::write(&next, &bytes[..place(&bytes, 0).end]).unwrap();
     mend(directory.path()).unwrap();
     let mut torn = bytes.clone();
-    lose_page(&mut torn, LAST);
+    lose_page(&mut torn, LAST, 0);
     fs::write(&path, torn).unwrap();
     assert!(mend(directory.path()).is_err());
 }
