@@ -68,7 +68,7 @@ const VALUES: &str = "ExpressionAttributeValues";
 /// let cache = ExpressionCache::default();
 /// let values = AttributeValues::from([(":one".to_owned(), Value::from(1).into())]);
 /// let mut expressions = RequestExpressions::new(&cache, None, Some(&values))?;
-/// let update = expressions.update("SET reads = reads + :one")?;
+/// let update = expressions.update("SET pages = pages + :one")?;
 /// let error = expressions.condition("status = :one").unwrap_err();
 /// assert_eq!(
 ///     error.message,
