@@ -39,6 +39,8 @@ impl Connection {
             .header("x-amz-date", "20260101T000000Z")
             .header("authorization", AUTHORIZATION)
             .body(Full::new(Bytes::from(body)))?;
+        // The last answer may have been read before the connection noticed that it is free.
+        self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let status = response.status();
         let bytes = response.into_body().collect().await?.to_bytes();

@@ -282,3 +282,30 @@ fn without_the_feature_dynamodb_says_how_to_get_it() {
         stderr(&output)
     );
 }
+
+#[test]
+fn bench_measures_every_workload_on_a_server_of_its_own() {
+    let flags = [
+        "--seconds",
+        "1",
+        "--rounds",
+        "1",
+        "--connections",
+        "2",
+        "--items",
+        "100",
+        "--json",
+    ];
+    let output = run(&[&["bench", "--log", "warn"][..], &flags[..]].concat(), "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let rows = report.as_array().unwrap();
+    let names: Vec<_> = rows
+        .iter()
+        .map(|row| row["workload"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["put", "get", "query", "update", "transact"]);
+    for row in rows {
+        assert!(row["median"]["per_second"].as_f64().unwrap() > 1.0, "{row}");
+    }
+}
