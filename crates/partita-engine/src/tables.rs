@@ -46,11 +46,8 @@ impl Table {
     }
 
     pub(crate) fn describe(&self) -> TableDescription {
-        TableDescription {
-            table: self.name.clone(),
-            schema: (*self.schema).clone(),
-            created_millis: self.created_millis,
-        }
+        let schema = (*self.schema).clone();
+        TableDescription::new(self.name.clone(), schema, self.created_millis)
     }
 }
 
@@ -112,6 +109,7 @@ impl Tables {
         let CreateTable {
             table: name,
             schema,
+            ..
         } = request;
         if self.by_name.contains_key(&name) {
             return Err(StoreError::TableExists { table: name });

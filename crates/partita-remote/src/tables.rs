@@ -20,7 +20,7 @@ pub(crate) async fn create_table(
     patience: Duration,
     request: CreateTable,
 ) -> StoreResult<TableDescription> {
-    let CreateTable { table, schema } = request;
+    let CreateTable { table, schema, .. } = request;
     let definition =
         Definition::of(&schema).map_err(|error| StoreError::validation(error.to_string()))?;
     let call = Call::write(&table);
@@ -48,11 +48,8 @@ pub(crate) async fn create_table(
         None => until(patience, &table, active(clients, &table)).await?,
     };
     // As it was asked for: the service tells indexes in any order.
-    Ok(TableDescription {
-        created_millis: created_millis(&described),
-        table,
-        schema,
-    })
+    let created_millis = created_millis(&described);
+    Ok(TableDescription::new(table, schema, created_millis))
 }
 
 /// Removes a table with everything in it, and waits until it is gone.
@@ -124,11 +121,8 @@ pub(crate) async fn describe_table(
     let schema = schema_of(&described).map_err(|reason| StoreError::Unavailable {
         message: format!("the table `{table}` cannot be used by this release: {reason}"),
     })?;
-    Ok(TableDescription {
-        table: table.clone(),
-        schema,
-        created_millis: created_millis(&described),
-    })
+    let created_millis = created_millis(&described);
+    Ok(TableDescription::new(table.clone(), schema, created_millis))
 }
 
 fn created_millis(described: &types::TableDescription) -> i64 {

@@ -30,6 +30,30 @@ pub enum StoreError {
         /// Its name.
         table: TableName,
     },
+    /// The stream, or a shard of it, does not exist.
+    #[error("{message}")]
+    StreamNotFound {
+        /// Which one, in DynamoDB's words.
+        message: String,
+    },
+    /// The iterator was made more than 15 minutes ago.
+    #[error("the shard iterator has expired")]
+    IteratorExpired,
+    /// The records that the iterator points to were too old and are gone.
+    #[error("the records after the iterator are no longer kept")]
+    RecordsTrimmed,
+    /// The table is being changed, or does not let itself be changed so; nothing was changed.
+    #[error("{message}")]
+    ResourceInUse {
+        /// What is under way, in DynamoDB's words.
+        message: String,
+    },
+    /// There would be more of something than there may be; nothing was changed.
+    #[error("{message}")]
+    LimitExceeded {
+        /// What of, in DynamoDB's words.
+        message: String,
+    },
     /// The condition of a write does not hold; nothing was written.
     #[error("the condition on an item of `{table}` was not met")]
     ConditionFailed {
@@ -106,11 +130,15 @@ impl StoreError {
             StoreError::Validation { .. }
             | StoreError::TableNotFound { .. }
             | StoreError::TableExists { .. }
+            | StoreError::StreamNotFound { .. }
+            | StoreError::IteratorExpired
+            | StoreError::RecordsTrimmed
+            | StoreError::LimitExceeded { .. }
             | StoreError::IdempotentParameterMismatch => ErrorKind::FixRequest,
             StoreError::ConditionFailed { .. } => ErrorKind::ConditionFailed,
             StoreError::TransactionCanceled { reasons } => cancelled_kind(reasons),
             StoreError::TransactionConflict => ErrorKind::Conflict,
-            StoreError::Throttled => ErrorKind::Retry,
+            StoreError::Throttled | StoreError::ResourceInUse { .. } => ErrorKind::Retry,
             StoreError::OutcomeUnknown { .. } => ErrorKind::OutcomeUnknown,
             StoreError::Unavailable { .. } => ErrorKind::Unavailable,
             StoreError::Corrupt { .. } => ErrorKind::Corrupt,

@@ -6,6 +6,8 @@
 //! | [`request`] | what the operations take and answer |
 //! | [`table`] | names, key schemas and keys |
 //! | [`index`] | secondary indexes: their keys, and what they hold |
+//! | [`settings`] | what may be changed of a table besides its indexes |
+//! | [`stream`] | the changes of a table's items |
 //! | [`capacity`] | the units that operations consume |
 //! | [`error`] | [`StoreError`], in DynamoDB's vocabulary |
 //! | [`mod@write`] | what one write makes of one item: shared by every store that is not Amazon's |
@@ -45,7 +47,9 @@ mod item;
 pub mod model;
 pub mod read;
 pub mod request;
+pub mod settings;
 pub mod store;
+pub mod stream;
 pub mod surroundings;
 pub mod table;
 pub mod write;

@@ -18,6 +18,7 @@ use crate::request::{
     ItemAddress, ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription,
     TableNames, TransactAction, TransactGetItems, TransactWriteItems, UpdateItem,
 };
+use crate::settings::TableSettings;
 use crate::store::Store;
 use crate::surroundings::{Clock, SystemClock};
 use crate::table::{Key, TableName, TableSchema};
@@ -38,6 +39,7 @@ struct State {
 
 struct Table {
     schema: Arc<TableSchema>,
+    settings: TableSettings,
     created_millis: i64,
     items: BTreeMap<Key, Item>,
 }
@@ -107,10 +109,10 @@ impl State {
 
 impl Table {
     fn describe(&self, table: &TableName) -> TableDescription {
+        let schema = (*self.schema).clone();
         TableDescription {
-            table: table.clone(),
-            schema: (*self.schema).clone(),
-            created_millis: self.created_millis,
+            settings: self.settings.clone(),
+            ..TableDescription::new(table.clone(), schema, self.created_millis)
         }
     }
 
@@ -166,7 +168,12 @@ impl Items for State {
 #[async_trait]
 impl Store for ModelStore {
     async fn create_table(&self, request: CreateTable) -> StoreResult<TableDescription> {
-        let CreateTable { table, schema } = request;
+        let CreateTable {
+            table,
+            schema,
+            settings,
+            ..
+        } = request;
         schema.check()?;
         let mut state = self.state();
         if state.tables.contains_key(&table) {
@@ -174,6 +181,7 @@ impl Store for ModelStore {
         }
         let created = Table {
             schema: Arc::new(schema),
+            settings,
             created_millis: self.clock.now_millis(),
             items: BTreeMap::new(),
         };

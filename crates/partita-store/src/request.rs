@@ -6,7 +6,10 @@ use partita_core::Item;
 use partita_core::expression::{Condition, KeyCondition, Projection, Update};
 
 use crate::error::{StoreError, StoreResult};
-use crate::table::{KeySchema, TableName, TableSchema};
+use crate::index::IndexSchema;
+use crate::settings::{Billing, TableSettings};
+use crate::stream::{StreamName, StreamView};
+use crate::table::{TableName, TableSchema};
 
 /// A new table.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,25 +18,106 @@ pub struct CreateTable {
     pub table: TableName,
     /// Its keys and indexes.
     pub schema: TableSchema,
+    /// Everything else about it.
+    pub settings: TableSettings,
+    /// Its tags.
+    pub tags: Tags,
 }
 
 impl CreateTable {
-    /// A table without indexes.
-    pub fn new(table: TableName, key: KeySchema) -> Self {
-        let schema = key.into();
-        CreateTable { table, schema }
+    /// A table with indexes, or with a mere key.
+    pub fn new(table: TableName, schema: impl Into<TableSchema>) -> Self {
+        CreateTable {
+            table,
+            schema: schema.into(),
+            settings: TableSettings::default(),
+            tags: Tags::new(),
+        }
     }
 }
+
+/// The tags of a table, by their keys.
+pub type Tags = BTreeMap<String, String>;
 
 /// What a store knows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDescription {
     /// Its name.
     pub table: TableName,
-    /// Its keys and indexes.
+    /// Its keys and indexes, also those that are being built.
     pub schema: TableSchema,
+    /// Everything else about it.
+    pub settings: TableSettings,
     /// When it was created.
     pub created_millis: i64,
+    /// The names of the indexes that are being built and cannot be read yet.
+    pub building: Vec<String>,
+    /// The stream that it has, or the last that it had.
+    pub latest_stream: Option<StreamName>,
+    /// How many items there are, and how large. Amazon counts every six hours or so.
+    pub totals: Totals,
+    /// The same for each index, by its name.
+    pub index_totals: BTreeMap<String, Totals>,
+}
+
+impl TableDescription {
+    /// An empty table with the settings that nobody has chosen.
+    pub fn new(table: TableName, schema: TableSchema, created_millis: i64) -> Self {
+        TableDescription {
+            table,
+            schema,
+            settings: TableSettings::default(),
+            created_millis,
+            building: Vec::new(),
+            latest_stream: None,
+            totals: Totals::default(),
+            index_totals: BTreeMap::new(),
+        }
+    }
+}
+
+/// How much a table or an index holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// How many items.
+    pub items: u64,
+    /// Their bytes, as DynamoDB counts them.
+    pub bytes: u64,
+}
+
+/// Changes a table; what is not named stays as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateTable {
+    /// The table.
+    pub table: TableName,
+    /// What changes, all of it or nothing: at most one index is created or deleted.
+    pub changes: Vec<TableChange>,
+}
+
+/// A change of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableChange {
+    /// Adds a global index. It is filled while the table is used, and can be read thereafter.
+    CreateIndex(IndexSchema),
+    /// Removes a global index.
+    DeleteIndex(String),
+    /// Begins or ends a stream.
+    Stream(Option<StreamView>),
+    /// Changes how Amazon charges for it.
+    Billing(Billing),
+    /// Protects the table from being deleted, or no longer.
+    Protection(bool),
+}
+
+/// Says which attribute tells when items expire, or that none does any more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UpdateTimeToLive {
+    /// The table.
+    pub table: TableName,
+    /// The attribute.
+    pub attribute: String,
+    /// Whether items expire.
+    pub is_enabled: bool,
 }
 
 /// Reads the names of tables, in their order.

@@ -7,8 +7,12 @@ use crate::capacity::Metered;
 use crate::error::StoreResult;
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
-    ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames,
-    TransactGetItems, TransactWriteItems, UpdateItem,
+    ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
+    TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
+};
+use crate::stream::{
+    DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
+    StreamDescription, StreamNames,
 };
 use crate::table::TableName;
 
@@ -35,6 +39,76 @@ pub trait Store: Send + Sync {
 
     /// Reads one page of the names of tables.
     async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames>;
+
+    /// Changes a table. An index that it adds is built afterwards, while the table is used.
+    async fn update_table(&self, _request: UpdateTable) -> StoreResult<TableDescription> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
+
+    /// Says which attribute of a table's items tells when they expire.
+    async fn update_time_to_live(&self, _request: UpdateTimeToLive) -> StoreResult<()> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
+
+    /// The attribute that tells when a table's items expire, if one does.
+    async fn describe_time_to_live(&self, _table: &TableName) -> StoreResult<Option<String>> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
+
+    /// Adds tags to a table, or replaces the values of those that it has.
+    async fn tag_resource(&self, _table: &TableName, _tags: Tags) -> StoreResult<()> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
+
+    /// Takes the tags of these keys off a table, as far as it has them.
+    async fn untag_resource(&self, _table: &TableName, _keys: Vec<String>) -> StoreResult<()> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
+
+    /// The tags of a table.
+    async fn list_tags_of_resource(&self, _table: &TableName) -> StoreResult<Tags> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
+
+    /// Reads one page of the names of streams.
+    async fn list_streams(&self, _request: ListStreams) -> StoreResult<StreamNames> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
+
+    /// Describes a stream.
+    async fn describe_stream(&self, _request: DescribeStream) -> StoreResult<StreamDescription> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
+
+    /// Finds a place in a shard of a stream.
+    async fn get_shard_iterator(&self, _request: GetShardIterator) -> StoreResult<ShardIterator> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
+
+    /// Reads the changes of a table's items.
+    async fn get_records(&self, _request: GetRecords) -> StoreResult<Records> {
+        Err(crate::StoreError::Unavailable {
+            message: "not there yet".to_owned(),
+        })
+    }
 
     /// Reads one item.
     async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>>;

@@ -21,24 +21,22 @@ fn index(name: &str, kind: IndexKind, projection: IndexProjection) -> IndexSchem
 
 fn request(name: &str) -> CreateTable {
     let included = vec!["a".to_owned(), "b".to_owned()];
-    CreateTable {
-        table: name.parse().unwrap(),
-        schema: TableSchema {
-            key: KeySchema {
-                partition: attribute("P", KeyType::S),
-                sort: Some(attribute("N", KeyType::N)),
-            },
-            indexes: vec![
-                index("all", IndexKind::Global, IndexProjection::All),
-                index("keys", IndexKind::Local, IndexProjection::KeysOnly),
-                index(
-                    "some",
-                    IndexKind::Global,
-                    IndexProjection::Include(included),
-                ),
-            ],
+    let schema = TableSchema {
+        key: KeySchema {
+            partition: attribute("P", KeyType::S),
+            sort: Some(attribute("N", KeyType::N)),
         },
-    }
+        indexes: vec![
+            index("all", IndexKind::Global, IndexProjection::All),
+            index("keys", IndexKind::Local, IndexProjection::KeysOnly),
+            index(
+                "some",
+                IndexKind::Global,
+                IndexProjection::Include(included),
+            ),
+        ],
+    };
+    CreateTable::new(name.parse().unwrap(), schema)
 }
 
 #[test]

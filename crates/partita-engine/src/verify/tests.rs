@@ -43,7 +43,7 @@ async fn filled(directory: &Path) {
     let store = open(directory);
     let (table, schema) = (name(), schema());
     store
-        .create_table(CreateTable { table, schema })
+        .create_table(CreateTable::new(table, schema))
         .await
         .unwrap();
     for (sort, length) in [("small", 10), ("large", 10_000)] {

@@ -25,10 +25,7 @@ pub(crate) fn table() -> TableName {
 /// Creates the table, unless an earlier run has.
 pub(crate) async fn create_table(store: &EngineStore) {
     if store.describe_table(&table()).await.is_err() {
-        let request = CreateTable {
-            table: table(),
-            schema: schema(),
-        };
+        let request = CreateTable::new(table(), schema());
         store.create_table(request).await.unwrap();
     }
 }

@@ -138,10 +138,7 @@ async fn come_and_go(store: Arc<EngineStore>) {
     loop {
         // An earlier round may have left it.
         let _ = store.delete_table(&table).await;
-        let request = CreateTable {
-            table: table.clone(),
-            schema: schema(),
-        };
+        let request = CreateTable::new(table.clone(), schema());
         store.create_table(request).await.unwrap();
         for batch in 0..40 {
             let writes = (0..25).map(|number| BatchWrite::Put {

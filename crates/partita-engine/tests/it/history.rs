@@ -107,7 +107,7 @@ impl<'a> History<'a> {
 
     async fn create(&mut self, table: usize) {
         let (table, schema) = self.tables[table].clone();
-        let request = CreateTable { table, schema };
+        let request = CreateTable::new(table, schema);
         let wanted = self.model.create_table(request.clone()).await;
         assert_eq!(self.engine().create_table(request).await, wanted);
     }

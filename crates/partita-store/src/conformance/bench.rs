@@ -57,10 +57,7 @@ impl<'a> Bench<'a> {
         schema: impl Into<TableSchema>,
     ) -> StoreResult<Table<'a>> {
         let name = self.fresh_name();
-        let request = CreateTable {
-            table: name.clone(),
-            schema: schema.into(),
-        };
+        let request = CreateTable::new(name.clone(), schema);
         self.store.create_table(request).await?;
         Ok(Table {
             store: self.store,

@@ -100,10 +100,7 @@ async fn a_name_is_free_again(bench: &Bench<'_>) -> StoreResult<()> {
     bench.store.delete_table(&table.name).await?;
     expect::table_not_found(table.get(row("1")).await);
     let schema = indexed([keys_only(local("by_a", "a"))]);
-    let request = CreateTable {
-        table: table.name.clone(),
-        schema: schema.clone(),
-    };
+    let request = CreateTable::new(table.name.clone(), schema.clone());
     assert_eq!(bench.store.create_table(request).await?.schema, schema);
     assert_eq!(table.get(row("1")).await?, None);
     Ok(())

@@ -108,7 +108,7 @@ fn decode(body: &[u8]) -> Result<CreateTable, Refusal> {
     }
     let schema = TableSchema { key, indexes };
     keys::check_used(&definitions, &schema)?;
-    Ok(CreateTable { table, schema })
+    Ok(CreateTable::new(table, schema))
 }
 
 impl Input {

@@ -124,6 +124,7 @@ impl From<TableDescription> for Described {
             table,
             schema,
             created_millis,
+            ..
         } = description;
         let arn = parameters::arn(&table);
         let of_kind = |kind| {

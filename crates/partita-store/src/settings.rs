@@ -1,0 +1,45 @@
+//! What may be changed of a table after it was created, besides its indexes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::stream::StreamView;
+
+/// The settings of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableSettings {
+    /// How Amazon charges for the table.
+    pub billing: Billing,
+    /// Whether the table can only be deleted after this is taken back.
+    pub is_protected: bool,
+    /// What the table's stream tells of a change; no stream without.
+    pub stream: Option<StreamView>,
+}
+
+/// How Amazon charges for a table.
+///
+/// The stores on one machine charge nothing and limit nothing. They remember it, because tools
+/// that set tables up compare what they find with what they asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Billing {
+    /// By request.
+    #[default]
+    OnDemand,
+    /// By what was provisioned.
+    Provisioned {
+        /// Of the table.
+        table: Throughput,
+        /// Of each global index.
+        indexes: BTreeMap<String, Throughput>,
+    },
+}
+
+/// Units in a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Read units.
+    pub read: u64,
+    /// Write units.
+    pub write: u64,
+}
