@@ -151,6 +151,24 @@ impl Number {
         i64::try_from(if self.negative { -absolute } else { absolute }).ok()
     }
 
+    /// The smallest integer that is not below it, if an `i64` holds that.
+    pub fn ceil_i64(&self) -> Option<i64> {
+        if self.is_integer() {
+            return self.to_i64();
+        }
+        let places = usize::from(self.exponent.unsigned_abs());
+        // A coefficient has fewer digits than a power that is not in the table.
+        let whole = POWERS
+            .get(places)
+            .map_or(0, |power| self.coefficient / power);
+        let whole = i64::try_from(whole).ok()?;
+        // There is a fraction, because no coefficient ends in a zero.
+        match self.negative {
+            true => Some(-whole),
+            false => whole.checked_add(1),
+        }
+    }
+
     /// Appends bytes that compare as the numbers do, and that end where they say.
     ///
     /// No encoding is a prefix of another, so other bytes may follow in a composite key without

@@ -9,7 +9,6 @@ use std::ops::AddAssign;
 use partita_core::Item;
 use partita_core::size::item_bytes;
 
-use crate::error::StoreResult;
 use crate::index::IndexSchema;
 use crate::table::{KeySchema, TableName};
 
@@ -135,18 +134,17 @@ pub fn written(
     old: Option<&Item>,
     new: Option<&Item>,
     rate: Rate,
-) -> StoreResult<Consumed> {
+) -> Consumed {
     let mut consumed = Consumed {
         write: write_units(old.map(item_bytes), new.map(item_bytes), rate),
         ..Consumed::default()
     };
     for index in indexes {
-        let entry = |item: Option<&Item>| -> StoreResult<_> {
-            let Some(item) = item else { return Ok(None) };
-            let key = index.key_of(schema, item)?;
-            Ok(key.map(|key| (key, index.projected(schema, item))))
+        let entry = |item: &Item| {
+            let key = index.place_of(schema, item)?;
+            Some((key, index.projected(schema, item)))
         };
-        let units = match (entry(old)?, entry(new)?) {
+        let units = match (old.and_then(entry), new.and_then(entry)) {
             (None, None) => continue,
             // An entry that stays as it is costs nothing.
             (Some(old), Some(new)) if old == new => continue,
@@ -164,7 +162,7 @@ pub fn written(
         };
         consumed.index_write.insert(index.name.clone(), units);
     }
-    Ok(consumed)
+    consumed
 }
 
 #[cfg(test)]

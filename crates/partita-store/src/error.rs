@@ -3,6 +3,7 @@
 use partita_core::Item;
 use partita_core::expression::{ExpressionError, UpdateError};
 
+use crate::stream::StreamName;
 use crate::table::TableName;
 
 /// The result of a store operation.
@@ -30,11 +31,27 @@ pub enum StoreError {
         /// Its name.
         table: TableName,
     },
-    /// The stream, or a shard of it, does not exist.
-    #[error("{message}")]
+    /// The table has no such index that could be changed or deleted.
+    #[error("the table `{table}` has no index `{index}`")]
+    IndexNotFound {
+        /// The table.
+        table: TableName,
+        /// The index.
+        index: String,
+    },
+    /// The stream does not exist, or not any more.
+    #[error("the stream `{stream}` does not exist")]
     StreamNotFound {
-        /// Which one, in DynamoDB's words.
-        message: String,
+        /// Its name.
+        stream: StreamName,
+    },
+    /// The stream has no such shard.
+    #[error("the stream `{stream}` has no shard `{shard}`")]
+    ShardNotFound {
+        /// The stream.
+        stream: StreamName,
+        /// The shard.
+        shard: String,
     },
     /// The iterator was made more than 15 minutes ago.
     #[error("the shard iterator has expired")]
@@ -130,7 +147,9 @@ impl StoreError {
             StoreError::Validation { .. }
             | StoreError::TableNotFound { .. }
             | StoreError::TableExists { .. }
+            | StoreError::IndexNotFound { .. }
             | StoreError::StreamNotFound { .. }
+            | StoreError::ShardNotFound { .. }
             | StoreError::IteratorExpired
             | StoreError::RecordsTrimmed
             | StoreError::LimitExceeded { .. }

@@ -62,7 +62,8 @@ impl IndexSchema {
         self.attributes().any(|attribute| attribute.name == name)
     }
 
-    /// Where an item stands in the index; nowhere if it lacks one of the key's attributes.
+    /// Where an item that is written stands in the index; nowhere if it lacks one of the key's
+    /// attributes.
     ///
     /// Whatever it has of them must fit, even in an item that the index leaves out.
     pub fn key_of(&self, table: &KeySchema, item: &Item) -> StoreResult<Option<IndexKey>> {
@@ -75,6 +76,14 @@ impl IndexSchema {
             values: partition.into_iter().chain(sort).collect(),
             item: table.key_of(item)?,
         }))
+    }
+
+    /// Where an item that is stored stands in the index.
+    ///
+    /// It may have been there before the index was, and its attributes need not fit; then it
+    /// stands nowhere, as at Amazon.
+    pub fn place_of(&self, table: &KeySchema, stored: &Item) -> Option<IndexKey> {
+        self.key_of(table, stored).ok().flatten()
     }
 
     /// The values of one side of the key, which share its bytes; none if one is missing.

@@ -6,6 +6,8 @@
 //! | [`request`] | what the operations take and answer |
 //! | [`table`] | names, key schemas and keys |
 //! | [`index`] | secondary indexes: their keys, and what they hold |
+//! | [`update`] | what changing a table makes of it: shared by every store that is not Amazon's |
+//! | [`expiry`], [`tags`] | time to live and tags: shared likewise |
 //! | [`settings`] | what may be changed of a table besides its indexes |
 //! | [`stream`] | the changes of a table's items |
 //! | [`capacity`] | the units that operations consume |
@@ -41,6 +43,7 @@ pub mod conformance;
 #[cfg(feature = "testing")]
 pub mod dynamodb_local;
 pub mod error;
+pub mod expiry;
 pub mod faulty;
 pub mod index;
 mod item;
@@ -52,6 +55,8 @@ pub mod store;
 pub mod stream;
 pub mod surroundings;
 pub mod table;
+pub mod tags;
+pub mod update;
 pub mod write;
 
 pub use error::{ErrorKind, StoreError, StoreResult};

@@ -31,6 +31,16 @@ pub use source::Source;
 /// Where a row stands. A table's rows stand under their own keys.
 pub type Place = IndexKey;
 
+/// Refuses to read an index that is still being built.
+pub fn check_is_built(index: Option<&str>, building: &[String]) -> StoreResult<()> {
+    match index.filter(|name| building.iter().any(|building| building == name)) {
+        Some(name) => Err(StoreError::validation(format!(
+            "Cannot read from backfilling global secondary index: {name}"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// A query or scan that fits its table.
 #[derive(Clone, Debug)]
 pub struct Reading<'s> {

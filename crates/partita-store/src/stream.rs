@@ -2,7 +2,28 @@
 //!
 //! A stream has one shard in the stores on one machine, and any number at Amazon. A table that
 //! loses its stream and gets one again has a new stream under a new label; the old one can be
-//! read until its records are too old.
+//! read until its records are too old, even if the table is deleted.
+//!
+//! Here is what the operations take and answer. What the stores on one machine share is below:
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`change`] | [`ItemChange`]: what a record tells of a change |
+//! | [`kept`] | [`KeptStream`]: what a store remembers of a stream, and its one shard |
+//! | [`position`] | [`Position`]: what a shard iterator stands for |
+//! | [`page`] | pages of records, of shards and of names |
+//! | `label` | when a stream began, as text |
+
+pub mod change;
+pub mod kept;
+mod label;
+pub mod page;
+pub mod position;
+
+pub use change::ItemChange;
+pub use kept::KeptStream;
+pub use page::RecordPage;
+pub use position::Position;
 
 use std::fmt;
 

@@ -17,6 +17,7 @@ use partita_core::size::item_bytes;
 
 use crate::capacity::{self, Consumed, Metered, Rate};
 use crate::error::{CancellationReason, StoreError, StoreResult};
+use crate::index::IndexSchema;
 use crate::item::{check_item, check_value};
 use crate::request::{
     BatchWrite, BatchWriteItem, DeleteItem, ItemAddress, PutItem, ReturnValues, TransactAction,
@@ -58,7 +59,7 @@ impl PlacedChange {
         }
     }
 
-    fn consumed(&self, schema: &TableSchema, rate: Rate) -> StoreResult<Consumed> {
+    fn consumed(&self, schema: &TableSchema, rate: Rate) -> Consumed {
         let (old, new) = (self.old.as_ref(), self.new_item());
         capacity::written(&schema.key, &schema.indexes, old, new, rate)
     }
@@ -119,7 +120,7 @@ impl TransactAction {
         match self {
             TransactAction::Put(put) => {
                 check_item(&put.item)?;
-                check_index_keys(schema, &put.item)
+                check_index_keys(schema, None, &put.item)
             }
             TransactAction::Update(update) => check_update(&update.update, &schema.key),
             TransactAction::Delete(_) | TransactAction::Check(_) => Ok(()),
@@ -134,7 +135,7 @@ impl TransactAction {
                 let mut item = old.unwrap_or(&update.key).clone();
                 update.update.apply(&mut item)?;
                 check_item(&item)?;
-                check_index_keys(schema, &item)?;
+                check_index_keys(schema, old, &item)?;
                 Change::Put(item)
             }
             TransactAction::Delete(_) => Change::Delete,
@@ -170,7 +171,7 @@ pub fn single(
         old,
         change,
     };
-    let consumed = placed.consumed(&schema, Rate::Standard)?;
+    let consumed = placed.consumed(&schema, Rate::Standard);
     let metered = Metered {
         answer: returned(action, returns, &placed),
         consumed: BTreeMap::from([(table, consumed)]),
@@ -227,7 +228,7 @@ pub fn transaction(
                 if let Change::Put(item) = &placed.change {
                     bytes += item_bytes(item);
                 }
-                let consumed = placed.consumed(&schema, Rate::Transaction)?;
+                let consumed = placed.consumed(&schema, Rate::Transaction);
                 let table = placed.table.clone();
                 metered.consumed.entry(table).or_default().add(&consumed);
                 metered.answer.push(placed);
@@ -310,10 +311,15 @@ fn check_returns(action: &TransactAction, returns: ReturnValues) -> StoreResult<
     }
 }
 
-/// Refuses an item whose attributes do not fit an index that they are keys of.
-fn check_index_keys(schema: &TableSchema, item: &Item) -> StoreResult<()> {
-    let mut indexes = schema.indexes.iter();
-    indexes.try_for_each(|index| index.key_of(&schema.key, item).map(drop))
+/// Refuses an item whose attributes do not fit an index that they are keys of. What an update
+/// leaves as it was may have been there before the index was, and need not fit.
+fn check_index_keys(schema: &TableSchema, old: Option<&Item>, new: &Item) -> StoreResult<()> {
+    let is_untouched = |index: &IndexSchema| {
+        let mut names = index.attributes().map(|attribute| &attribute.name);
+        old.is_some_and(|old| names.all(|name| old.get(name) == new.get(name)))
+    };
+    let mut touched = schema.indexes.iter().filter(|index| !is_untouched(index));
+    touched.try_for_each(|index| index.key_of(&schema.key, new).map(drop))
 }
 
 fn check_update(update: &Update, schema: &KeySchema) -> StoreResult<()> {

@@ -643,3 +643,24 @@ proptest! {
         prop_assert_eq!(n.size_bytes(), 1 + count + usize::from(text.starts_with('-')));
     }
 }
+
+#[test]
+fn the_next_integer_is_not_below() {
+    for (text, expected) in [
+        ("0", Some(0)),
+        ("10", Some(10)),
+        ("-10", Some(-10)),
+        ("1.5", Some(2)),
+        ("-1.5", Some(-1)),
+        ("0.0001", Some(1)),
+        ("-1E-130", Some(0)),
+        ("1E-130", Some(1)),
+        ("9223372036854775806.5", Some(i64::MAX)),
+        ("9223372036854775807.5", None),
+        ("-9223372036854775807.5", Some(i64::MIN + 1)),
+        ("9E125", None),
+    ] {
+        let number: Number = text.parse().unwrap();
+        assert_eq!(number.ceil_i64(), expected, "{text}");
+    }
+}

@@ -60,7 +60,7 @@ fn check(old: Option<Item>, new: Option<Item>, expected: (f64, Option<f64>, Opti
         index("keys", IndexProjection::KeysOnly),
     ];
     for (rate, factor) in [(Rate::Standard, 1.0), (Rate::Transaction, 2.0)] {
-        let consumed = written(&key, &indexes, old.as_ref(), new.as_ref(), rate).unwrap();
+        let consumed = written(&key, &indexes, old.as_ref(), new.as_ref(), rate);
         let of = |name: &str| {
             consumed
                 .index_write

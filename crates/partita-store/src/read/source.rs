@@ -58,10 +58,10 @@ impl<'s> Source<'s> {
             .is_none_or(|index| index.projects(&self.schema.key, name))
     }
 
-    /// Where an item stands; an index may leave it out.
+    /// Where a stored item stands; an index may leave it out.
     pub fn place(&self, item: &Item) -> StoreResult<Option<Place>> {
         match self.index {
-            Some(index) => index.key_of(&self.schema.key, item),
+            Some(index) => Ok(index.place_of(&self.schema.key, item)),
             None => {
                 let item = self.schema.key.key_of(item)?;
                 let values = item.values().cloned().collect();
