@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Outcome};
 use crate::keys;
-use crate::queue::{Message, Request, Settle, Waiting};
+use crate::queue::{Message, Request, Settle, Turn, Waiting};
 use crate::storage::{Commits, Edit, StorageError, Views};
 use crate::tables::Catalog;
 use crate::tokens::Tokens;
@@ -35,6 +35,10 @@ pub(crate) struct Committer {
     pub(crate) count: Arc<AtomicU64>,
     /// Where the ids of deleted tables go, for their rows to be cleared away.
     pub(crate) dropped: std_mpsc::Sender<u32>,
+    /// Hears of the first commit after a sync, unless each is synced.
+    pub(crate) committed: Option<std_mpsc::Sender<()>>,
+    /// Whether something was committed since the last sync.
+    pub(crate) is_dirty: bool,
     /// Why no further commit is made.
     pub(crate) failure: Option<String>,
 }
@@ -50,8 +54,11 @@ impl Committer {
         thread::Builder::new()
             .name("partita-committer".to_owned())
             .spawn(move || {
-                while let Some(first) = waiting.next() {
-                    committer.turn(first, &mut waiting);
+                while let Some(turn) = waiting.next() {
+                    match turn {
+                        Turn::Write(first) => committer.turn(first, &mut waiting),
+                        Turn::Sync => committer.sync(),
+                    }
                 }
                 committer.seal();
             })
@@ -93,6 +100,11 @@ impl Committer {
             return Err(Failure::Now(self.fail(&error)));
         }
         self.count.fetch_add(1, Ordering::Relaxed);
+        if !self.is_dirty {
+            self.is_dirty = true;
+            // Without anybody to hear it, each commit is synced.
+            let _ = self.committed.as_ref().map(|committed| committed.send(()));
+        }
         if let Some(tables) = outcome.tables {
             self.catalog.replace(tables);
         }
@@ -109,6 +121,16 @@ impl Committer {
             self.tokens.add(token, remembered);
         }
         Ok(())
+    }
+
+    /// Puts on disk what is not there yet.
+    fn sync(&mut self) {
+        self.is_dirty = false;
+        if self.failure.is_none()
+            && let Err(error) = self.commits.sync()
+        {
+            self.fail(&error);
+        }
     }
 
     /// Remembers the failure for good. A sync that is tried again may well succeed without
@@ -130,7 +152,8 @@ impl Committer {
         }
         let now = self.clock.now_millis().to_be_bytes().to_vec();
         let edit = Edit::Put(keys::CLOSED.to_vec(), now);
-        if let Err(error) = self.commits.commit(vec![edit]) {
+        let sealed = self.commits.commit(vec![edit]);
+        if let Err(error) = sealed.and_then(|()| self.commits.sync()) {
             tracing::warn!("the store was not sealed: {error}");
         }
     }

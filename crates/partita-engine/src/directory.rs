@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::error::EngineError;
 use crate::keys;
+use crate::options::Durability;
 use crate::storage::fjall::{self, FjallCommits, FjallViews};
 use crate::storage::{Commits, Edit, Views, journal};
 
@@ -24,7 +25,10 @@ const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Opens the storage of a directory, or creates it.
-pub(crate) fn open(directory: &Path) -> Result<(FjallViews, FjallCommits), EngineError> {
+pub(crate) fn open(
+    directory: &Path,
+    durability: Durability,
+) -> Result<(FjallViews, FjallCommits), EngineError> {
     let lock = prepare(directory).map_err(|error| EngineError::io(directory, error))?;
     if !acquire(&lock).map_err(|error| EngineError::io(directory, error))? {
         let directory = directory.to_owned();
@@ -37,7 +41,7 @@ pub(crate) fn open(directory: &Path) -> Result<(FjallViews, FjallCommits), Engin
     }
     let storage = |error| EngineError::storage(directory, error);
     journal::mend(&data).map_err(storage)?;
-    let (views, commits) = fjall::open(&data, Some(lock)).map_err(storage)?;
+    let (views, commits) = fjall::open(&data, Some(lock), durability).map_err(storage)?;
     check_format(directory, &views)?;
     Ok((views, commits))
 }
@@ -76,7 +80,7 @@ fn create(directory: &Path, data: &Path) -> Result<(), EngineError> {
         fs::remove_dir_all(&new).map_err(io)?;
     }
     let write_format = || {
-        let (views, mut commits) = fjall::open(&new, None)?;
+        let (views, mut commits) = fjall::open(&new, None, Durability::Sync)?;
         let format = FORMAT.to_be_bytes().to_vec();
         commits.commit(vec![Edit::Put(keys::FORMAT.to_vec(), format)])?;
         drop((views, commits));

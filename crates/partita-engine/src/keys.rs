@@ -6,6 +6,7 @@
 //! | `d`, id | nothing: the rows under this id belong to a deleted table and are on their way out |
 //! | `f` | the format, a number of four bytes |
 //! | `k`, client request token | the transaction's fingerprint, and until when it counts |
+//! | `m` | the number of the last commit, and of the last that was known to be on disk; only written when commits are not synced each |
 //! | `n` | the last id that was handed out, a number of four bytes |
 //! | `r`, id of a table, partition key, sort key | an item |
 //! | `r`, id of an index, values of the index's key, key of the item | an index entry |
@@ -28,6 +29,7 @@ use crate::storage::{Bounds, Direction};
 pub(crate) const CLOSED: &[u8] = b"c";
 pub(crate) const FORMAT: &[u8] = b"f";
 pub(crate) const LAST_ID: &[u8] = b"n";
+pub(crate) const MARK: &[u8] = b"m";
 const DROPPED: u8 = b'd';
 const TOKEN: u8 = b'k';
 const ROW: u8 = b'r';

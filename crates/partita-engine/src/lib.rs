@@ -6,6 +6,8 @@
 //! | `committer` | the one thread that writes, many requests to a sync |
 //! | `queue`, `weight` | the way there, bounded by requests and bytes |
 //! | `batch` | the writes of one commit, each on top of those before it |
+//! | `options` | [`Options`]: how a store is opened; [`Durability`] |
+//! | `syncing` | the thread that has buffered commits put on disk |
 //! | `clearing` | the thread that clears the rows of deleted tables away |
 //! | `read` | gets, queries and scans of one moment |
 //! | `verify` | all that is stored, held against itself |
@@ -23,27 +25,28 @@
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! use std::sync::Arc;
 //! use partita_core::{Item, Value};
-//! use partita_engine::EngineStore;
+//! use partita_engine::{EngineStore, Options};
 //! use partita_store::{Store, request::*, surroundings::SystemClock, table::*};
 //!
 //! let directory = tempfile::tempdir()?;
 //! let table: TableName = "notes".parse()?;
 //! let item = Item::from([("PK".into(), Value::from("a")), ("SK".into(), Value::from("b"))]);
 //!
-//! let store = EngineStore::open(directory.path(), Arc::new(SystemClock))?;
+//! let store = EngineStore::open(directory.path(), Options::new(Arc::new(SystemClock)))?;
 //! store.create_table(CreateTable::new(table.clone(), KeySchema::strings("PK", "SK"))).await?;
 //! store.put_item(PutItem::new(table.clone(), item.clone()), ReturnValues::None).await?;
 //! drop(store);
 //!
-//! let store = EngineStore::open(directory.path(), Arc::new(SystemClock))?;
+//! let store = EngineStore::open(directory.path(), Options::new(Arc::new(SystemClock)))?;
 //! let found = store.get_item(GetItem::new(table, item.clone())).await?;
 //! assert_eq!(found.answer, Some(item));
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The engine never answers a write before it is on disk, never shows a write that is not, and
-//! never writes again after a commit has failed, until the store is reopened.
+//! Unless it is opened as [`Durability::Buffered`], the engine never answers a write before it is
+//! on disk, and never shows a write that is not. It never writes again after a commit or a sync
+//! has failed, until the store is reopened.
 
 mod batch;
 mod clearing;
@@ -53,14 +56,17 @@ mod entry;
 pub mod error;
 mod item;
 mod keys;
+mod options;
 mod queue;
 mod read;
 mod storage;
 mod store;
+mod syncing;
 mod tables;
 mod tokens;
 mod verify;
 mod weight;
 
 pub use error::EngineError;
+pub use options::{Durability, Options};
 pub use store::EngineStore;

@@ -16,6 +16,8 @@ const WAITING_BYTES_MAX: u32 = 64 * 1_048_576;
 pub(crate) enum Message {
     /// A write.
     Write(Request),
+    /// Put on disk what is not there yet.
+    Sync,
     /// Take no more. The sender is dropped when everything before is done.
     Close(oneshot::Sender<()>),
 }
@@ -93,6 +95,12 @@ impl Queue {
         })
     }
 
+    /// Has everything put on disk that is in front of this in the queue.
+    pub(crate) fn ask_for_sync(&self) {
+        // A committer that has ended has synced.
+        let _ = self.messages.blocking_send(Message::Sync);
+    }
+
     /// Takes no more writes, and returns when those that were accepted are on disk.
     pub(crate) async fn close(&self) {
         let (done, closed) = oneshot::channel();
@@ -126,23 +134,39 @@ fn closed() -> StoreError {
     }
 }
 
+/// What the committer does next.
+pub(crate) enum Turn {
+    /// Commits this write, and others with it.
+    Write(Request),
+    /// Puts on disk what is not there yet.
+    Sync,
+}
+
 /// The end of the queue that the committer has.
 pub(crate) struct Waiting {
     messages: mpsc::Receiver<Message>,
     closing: Vec<oneshot::Sender<()>>,
+    is_sync_due: bool,
 }
 
 impl Waiting {
     pub(crate) fn new(messages: mpsc::Receiver<Message>) -> Self {
-        let closing = Vec::new();
-        Waiting { messages, closing }
+        Waiting {
+            messages,
+            closing: Vec::new(),
+            is_sync_due: false,
+        }
     }
 
-    /// The next request, as soon as there is one; none when there will be no more.
-    pub(crate) fn next(&mut self) -> Option<Request> {
+    /// The next turn, as soon as there is one; none when there will be no more.
+    pub(crate) fn next(&mut self) -> Option<Turn> {
         loop {
+            if std::mem::take(&mut self.is_sync_due) {
+                return Some(Turn::Sync);
+            }
             match self.messages.blocking_recv()? {
-                Message::Write(request) => return Some(request),
+                Message::Write(request) => return Some(Turn::Write(request)),
+                Message::Sync => self.is_sync_due = true,
                 Message::Close(done) => self.close(done),
             }
         }
@@ -153,6 +177,7 @@ impl Waiting {
         loop {
             match self.messages.try_recv().ok()? {
                 Message::Write(request) => return Some(request),
+                Message::Sync => self.is_sync_due = true,
                 Message::Close(done) => self.close(done),
             }
         }

@@ -45,10 +45,16 @@ pub(crate) trait View {
 /// The writing half of a storage. There is one of it, and it cannot be cloned: that one thread
 /// does all the writing is not a custom but a matter of types.
 pub(crate) trait Commits: Send {
-    /// Writes all of the edits or none, and returns when they are on disk.
+    /// Writes all of the edits or none, and returns when they are as safe as the storage was
+    /// opened to make them: on disk, or with the operating system until the next [`sync`].
     ///
     /// After an error nobody knows whether they are, and the storage takes no further ones.
+    ///
+    /// [`sync`]: Commits::sync
     fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError>;
+
+    /// Returns when all that was committed is on disk. An error is as final as a commit's.
+    fn sync(&mut self) -> Result<(), StorageError>;
 }
 
 /// What happens to one key; no commit names a key twice.

@@ -16,20 +16,21 @@ use partita_store::request::{
     TableNames, TransactAction, TransactGetItems, TransactWriteItems, UpdateItem,
 };
 use partita_store::table::TableName;
-use partita_store::{Clock, Store, StoreError, StoreResult};
+use partita_store::{Store, StoreError, StoreResult};
 use tokio::task::spawn_blocking;
 
 use crate::batch::Batch;
 use crate::clearing::{self, Clearing};
 use crate::committer::Committer;
 use crate::error::EngineError;
+use crate::options::{Durability, Options};
 use crate::queue::Queue;
 use crate::read::Moment;
 use crate::storage::{Commits, Views};
 use crate::tables::{Catalog, Tables};
 use crate::tokens::Tokens;
 use crate::verify;
-use crate::{directory, weight};
+use crate::{directory, syncing, weight};
 
 /// A durable store in a directory.
 ///
@@ -43,24 +44,22 @@ pub struct EngineStore {
     count: Arc<AtomicU64>,
     /// There until the store is dropped.
     queue: Option<Queue>,
-    /// The committer first: the other one ends after it.
+    /// The committer first: the others end after it.
     threads: Vec<JoinHandle<()>>,
 }
 
 impl EngineStore {
     /// Opens the store in a directory, or creates it there.
-    ///
-    /// The clock decides how long client request tokens are remembered.
-    pub fn open(directory: &Path, clock: Arc<dyn Clock>) -> Result<EngineStore, EngineError> {
-        let (views, commits) = directory::open(directory)?;
-        EngineStore::on(directory, Arc::new(views), Box::new(commits), clock)
+    pub fn open(directory: &Path, options: Options) -> Result<EngineStore, EngineError> {
+        let (views, commits) = directory::open(directory, options.durability)?;
+        EngineStore::on(directory, Arc::new(views), Box::new(commits), options)
     }
 
     pub(crate) fn on(
         directory: &Path,
         views: Arc<dyn Views>,
         commits: Box<dyn Commits>,
-        clock: Arc<dyn Clock>,
+        options: Options,
     ) -> Result<EngineStore, EngineError> {
         let storage = |error| EngineError::storage(directory, error);
         let io = |error| EngineError::io(directory, error);
@@ -78,20 +77,31 @@ impl EngineStore {
             views: views.clone(),
             queue: queue.downgrade(),
         };
+        let (committed, syncing) = match options.durability {
+            Durability::Sync => (None, None),
+            Durability::Buffered => {
+                let (committed, commits) = mpsc::channel();
+                let thread = syncing::start(commits, queue.downgrade()).map_err(io)?;
+                (Some(committed), Some(thread))
+            }
+        };
         let committer = Committer {
             views: views.clone(),
             commits,
             catalog: catalog.clone(),
             tokens,
-            clock,
+            clock: options.clock,
             count: count.clone(),
             dropped,
+            committed,
+            is_dirty: false,
             failure: None,
         };
-        let threads = vec![
+        let mut threads = vec![
             committer.start(waiting).map_err(io)?,
             clearing.start(ids).map_err(io)?,
         ];
+        threads.extend(syncing);
         Ok(EngineStore {
             views,
             catalog,
@@ -101,7 +111,7 @@ impl EngineStore {
         })
     }
 
-    /// How many commits, each with one sync to disk, were made since the store was opened.
+    /// How many commits, mostly each with one sync to disk, were made since the store was opened.
     pub fn commits(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

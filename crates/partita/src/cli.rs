@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use partita_design::template::part_text;
+use partita_engine::Durability;
 use tracing_subscriber::EnvFilter;
 
 use crate::bench::Workload;
@@ -84,6 +85,10 @@ pub(crate) struct ServeFlags {
     #[arg(long)]
     pub(crate) memory: bool,
 
+    /// When the embedded store answers a write
+    #[arg(long, env = "PARTITA_DURABILITY", default_value = "sync")]
+    pub(crate) durability: DurabilityKind,
+
     /// The endpoint of DynamoDB, if it is not Amazon's
     #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
     pub(crate) endpoint: Option<String>,
@@ -102,6 +107,24 @@ pub(crate) enum StoreKind {
     Embedded,
     /// In Amazon DynamoDB, or at an endpoint that speaks its API
     Dynamodb,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DurabilityKind {
+    /// When it is on disk: nothing that was answered is ever lost
+    Sync,
+    /// When the operating system has it: a power cut may lose the last moments, about a tenth
+    /// of a second, and leaves a state that the store once had
+    Buffered,
+}
+
+impl From<DurabilityKind> for Durability {
+    fn from(kind: DurabilityKind) -> Self {
+        match kind {
+            DurabilityKind::Sync => Durability::Sync,
+            DurabilityKind::Buffered => Durability::Buffered,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -9,14 +9,14 @@ use anyhow::{Context as _, Result, bail};
 use axum::Router;
 use partita_api::{App, Limits, Secret, Tokens};
 use partita_design::{Design, shipped};
-use partita_engine::EngineStore;
+use partita_engine::{EngineStore, Options};
 use partita_plan::{Partita, Patience, Surroundings};
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{ModelStore, Store};
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::cli::{DATA_DEFAULT, ServeFlags, StoreKind};
+use crate::cli::{DATA_DEFAULT, DurabilityKind, ServeFlags, StoreKind};
 use crate::endpoint;
 use crate::secret_file;
 use crate::source::Source;
@@ -87,6 +87,10 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
     if !is_remote && (flags.endpoint.is_some() || flags.region.is_some()) {
         bail!("--endpoint and --region are for --store dynamodb");
     }
+    let is_embedded = !is_remote && !flags.memory;
+    if !is_embedded && flags.durability != DurabilityKind::Sync {
+        bail!("--durability is for the embedded store");
+    }
     if is_remote && !has_secret && !flags.endpoint_only {
         bail!(
             "several servers may share a DynamoDB table, so they must share a secret: give one with --secret-file"
@@ -102,7 +106,8 @@ async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
     match flags.store {
         StoreKind::Embedded => {
             let directory = flags.secret.data.join("store");
-            let store = EngineStore::open(&directory, Arc::new(SystemClock))
+            let options = Options::new(Arc::new(SystemClock)).durability(flags.durability.into());
+            let store = EngineStore::open(&directory, options)
                 .with_context(|| format!("cannot open the store in {}", directory.display()))?;
             Ok(Arc::new(store))
         }

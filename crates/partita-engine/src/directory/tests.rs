@@ -8,21 +8,21 @@ fn message(result: Result<(FjallViews, FjallCommits), EngineError>) -> String {
 }
 
 fn set_format(directory: &Path, edit: Edit) {
-    let (_views, mut commits) = open(directory).unwrap();
+    let (_views, mut commits) = open(directory, Durability::Sync).unwrap();
     commits.commit(vec![edit]).unwrap();
 }
 
 #[test]
 fn a_second_opener_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let first = open(directory.path()).unwrap();
-    let refused = message(open(directory.path()));
+    let first = open(directory.path(), Durability::Sync).unwrap();
+    let refused = message(open(directory.path(), Durability::Sync));
     assert!(
         refused.contains("is in use; stop the other process"),
         "{refused}"
     );
     drop(first);
-    open(directory.path()).unwrap();
+    open(directory.path(), Durability::Sync).unwrap();
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_newer_format_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let newer = Edit::Put(keys::FORMAT.to_vec(), 7_u32.to_be_bytes().to_vec());
     set_format(directory.path(), newer);
-    let refused = message(open(directory.path()));
+    let refused = message(open(directory.path(), Durability::Sync));
     assert!(refused.contains("has format 7"), "{refused}");
     assert!(
         refused.contains("open it with the release that wrote it"),
@@ -43,7 +43,7 @@ fn an_older_format_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let older = Edit::Put(keys::FORMAT.to_vec(), 1_u32.to_be_bytes().to_vec());
     set_format(directory.path(), older);
-    let refused = message(open(directory.path()));
+    let refused = message(open(directory.path(), Durability::Sync));
     assert!(refused.contains("has format 1"), "{refused}");
     assert!(refused.contains("reads format 2 only"), "{refused}");
 }
@@ -56,7 +56,7 @@ fn a_missing_or_mangled_format_is_damage() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         set_format(directory.path(), edit);
-        let refused = message(open(directory.path()));
+        let refused = message(open(directory.path(), Durability::Sync));
         assert!(refused.contains("does not tell its format"), "{refused}");
     }
 }
@@ -67,7 +67,7 @@ fn a_creation_that_was_cut_short_begins_again() {
     let new = directory.path().join("data.new");
     fs::create_dir_all(new.join("keyspaces")).unwrap();
     fs::write(new.join("0.jnl"), b"half a journal").unwrap();
-    open(directory.path()).unwrap();
+    open(directory.path(), Durability::Sync).unwrap();
     assert!(!new.exists());
 }
 
@@ -76,7 +76,7 @@ fn a_directory_that_cannot_be_made_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, b"").unwrap();
-    let refused = message(open(&file.join("store")));
+    let refused = message(open(&file.join("store"), Durability::Sync));
     assert!(
         refused.contains("check that it can be written"),
         "{refused}"

@@ -19,7 +19,10 @@ use ::fjall::{
     PersistMode, Readable, Snapshot,
 };
 
+use super::journal::Mark;
 use super::{Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, View, Views};
+use crate::keys;
+use crate::options::Durability;
 
 /// All keys live in one keyspace. A keyspace that is seldom written keeps its part of every
 /// journal unflushed, and so keeps the journals, and a long replay when the store is reopened.
@@ -44,6 +47,7 @@ const BLOCK_BYTES: u32 = 4_096;
 pub(crate) fn open(
     directory: &Path,
     lock: Option<File>,
+    durability: Durability,
 ) -> Result<(FjallViews, FjallCommits), StorageError> {
     let database = Database::builder(directory)
         .cache_size(CACHE_BYTES)
@@ -59,7 +63,23 @@ pub(crate) fn open(
         pinned: RwLock::new(None),
         _lock: lock,
     });
-    Ok((FjallViews(shared.clone()), FjallCommits(shared)))
+    let commits = FjallCommits {
+        marks: match durability {
+            Durability::Sync => None,
+            Durability::Buffered => Some(begin(&shared)?),
+        },
+        shared: shared.clone(),
+    };
+    Ok((FjallViews(shared), commits))
+}
+
+/// Begins a time in which commits are not synced each, with one that is.
+fn begin(shared: &Shared) -> Result<Mark, StorageError> {
+    let stored = shared.keyspace.get(keys::MARK)?;
+    let last = stored.and_then(|bytes| Mark::read(&bytes));
+    let first = Mark::first_after(last);
+    shared.write(Some(first), Vec::new(), PersistMode::SyncData)?;
+    Ok(first)
 }
 
 // fjall stores these when it creates the keyspace; a later change meets new stores only.
@@ -82,7 +102,11 @@ fn options() -> KeyspaceCreateOptions {
 pub(crate) struct FjallViews(Arc<Shared>);
 
 /// The writing half.
-pub(crate) struct FjallCommits(Arc<Shared>);
+pub(crate) struct FjallCommits {
+    shared: Arc<Shared>,
+    /// The last commit and the last that is known to be on disk, if not each is synced.
+    marks: Option<Mark>,
+}
 
 struct Shared {
     database: Database,
@@ -115,6 +139,30 @@ impl Shared {
     fn unpin(&self) {
         *self.pinned.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
+
+    /// Writes one batch. A mark is its first entry, where `journal` looks for it.
+    fn write(
+        &self,
+        mark: Option<Mark>,
+        edits: Vec<Edit>,
+        mode: PersistMode,
+    ) -> Result<(), StorageError> {
+        let mut batch = OwnedWriteBatch::with_capacity(self.database.clone(), edits.len() + 1)
+            .durability(Some(mode));
+        if let Some(mark) = mark {
+            batch.insert(&self.keyspace, keys::MARK, mark.bytes());
+        }
+        for edit in edits {
+            match edit {
+                Edit::Put(key, value) => batch.insert(&self.keyspace, key, value),
+                Edit::Remove(key) => batch.remove(&self.keyspace, key),
+            }
+        }
+        self.pin();
+        batch.commit()?;
+        self.unpin();
+        Ok(())
+    }
 }
 
 impl Views for FjallViews {
@@ -128,19 +176,22 @@ impl Views for FjallViews {
 
 impl Commits for FjallCommits {
     fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
-        // `SyncData` is fdatasync, which also writes the file's length and extents, whatever is
-        // needed to read the data back. `SyncAll` would add the time of the last change.
-        let mut batch = OwnedWriteBatch::with_capacity(self.0.database.clone(), edits.len())
-            .durability(Some(PersistMode::SyncData));
-        for edit in edits {
-            match edit {
-                Edit::Put(key, value) => batch.insert(&self.0.keyspace, key, value),
-                Edit::Remove(key) => batch.remove(&self.0.keyspace, key),
-            }
+        let Some(last) = self.marks else {
+            // `SyncData` is fdatasync, which also writes the file's length and extents, whatever
+            // is needed to read the data back. `SyncAll` would add the time of the last change.
+            return self.shared.write(None, edits, PersistMode::SyncData);
+        };
+        let mark = last.next();
+        self.shared.write(Some(mark), edits, PersistMode::Buffer)?;
+        self.marks = Some(mark);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        if let Some(mark) = &mut self.marks {
+            self.shared.database.persist(PersistMode::SyncData)?;
+            mark.synced = mark.number;
         }
-        self.0.pin();
-        batch.commit()?;
-        self.0.unpin();
         Ok(())
     }
 }
@@ -190,7 +241,7 @@ impl From<::fjall::Error> for StorageError {
 impl FjallCommits {
     /// Moves everything from the memtable to table files, where a test can damage it.
     pub(crate) fn flush(&self) {
-        self.0
+        self.shared
             .keyspace
             .rotate_memtable_and_wait()
             .expect("a healthy storage flushes");

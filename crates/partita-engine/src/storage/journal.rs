@@ -17,6 +17,9 @@
 //! is a torn batch and an acknowledged last one that has lost a whole sector since; a store that
 //! is closed therefore ends its journal with a batch that says nothing.
 //!
+//! When batches are not synced each, those since the last sync take the place of the last one.
+//! Each then carries a [`Mark`] that tells where that was.
+//!
 //! The layout is that of fjall 3.1, with uncompressed values:
 //!
 //! ```text
@@ -26,16 +29,26 @@
 //! end    3, xxh3 of the entries (8), "FJL\x03"
 //! ```
 
+mod mark;
+
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::iter;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
+pub(crate) use mark::Mark;
+
 use super::StorageError;
+use crate::keys;
 
 const TRAILER: &[u8] = b"FJL\x03";
+
+/// What comes before the first entry of a batch, and before the key of an entry.
+const START_BYTES: usize = 13;
+const ENTRY_BYTES: usize = 21;
 
 /// The least that a disk writes at once.
 const SECTOR_BYTES: usize = 512;
@@ -49,7 +62,7 @@ pub(crate) fn mend(directory: &Path) -> Result<(), StorageError> {
     let last = journals.pop();
     for (_, path) in &journals {
         let content = content(path)?;
-        let (_, end) = batches(&content);
+        let end = batches(&content).last().map_or(0, |batch| batch.end);
         if end < content.len() {
             return Err(damaged(path, end));
         }
@@ -69,7 +82,7 @@ pub(crate) fn trim(directory: &Path) -> Result<(), StorageError> {
         (&mut file)
             .take(CHUNK_BYTES as u64)
             .read_to_end(&mut front)?;
-        let (_, end) = batches(&front);
+        let end = batches(&front).last().map_or(0, |batch| batch.end);
         file.set_len(end as u64)?;
         file.sync_all()?;
     }
@@ -78,9 +91,11 @@ pub(crate) fn trim(directory: &Path) -> Result<(), StorageError> {
 
 fn mend_last(path: &Path) -> Result<(), StorageError> {
     let content = content(path)?;
-    let (last, end) = batches(&content);
+    let whole: Vec<Range<usize>> = batches(&content).collect();
+    let end = whole.last().map_or(0, |batch| batch.end);
+    let last = whole.last().and_then(|last| mark(&content[last.clone()]));
     let is_cut = end < content.len();
-    if is_cut && !is_torn(&content[end..], end) {
+    if is_cut && !is_torn(&content[end..], end, last) {
         return Err(damaged(path, end));
     }
     let mut file = File::options().write(true).open(path)?;
@@ -91,11 +106,24 @@ fn mend_last(path: &Path) -> Result<(), StorageError> {
         );
         file.set_len(end as u64)?;
     }
-    if let Some(last) = last {
-        file.seek(SeekFrom::Start(last.start as u64))?;
-        file.write_all(&content[last])?;
-    }
+    let start = first_unsynced(&content, &whole, last);
+    file.seek(SeekFrom::Start(start as u64))?;
+    file.write_all(&content[start..end])?;
     Ok(file.sync_all()?)
+}
+
+/// Where the batches begin of which it is not known that they are on disk: the last one, unless
+/// its mark tells of more.
+fn first_unsynced(content: &[u8], whole: &[Range<usize>], last: Option<Mark>) -> usize {
+    let mut start = whole.last().map_or(0, |batch| batch.start);
+    let Some(last) = last else { return start };
+    for batch in whole.iter().rev() {
+        match mark(&content[batch.clone()]) {
+            Some(mark) if mark.number > last.synced => start = batch.start,
+            _ => break,
+        }
+    }
+    start
 }
 
 /// A journal without the zeros at its end: it is created with room for 64 MB. A batch ends in
@@ -138,14 +166,14 @@ fn journals(directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(journals)
 }
 
-/// The last of the whole batches at the front, and where they end.
-fn batches(bytes: &[u8]) -> (Option<Range<usize>>, usize) {
-    let (mut last, mut end) = (None, 0);
-    while let Some(length) = batch(&bytes[end..]) {
-        last = Some(end..end + length);
-        end += length;
-    }
-    (last, end)
+/// The whole batches at the front.
+fn batches(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut end = 0;
+    iter::from_fn(move || {
+        let start = end;
+        end += batch(&bytes[start..])?;
+        Some(start..end)
+    })
 }
 
 /// The length of the whole batch that these bytes begin with.
@@ -174,19 +202,53 @@ fn entry(bytes: &[u8]) -> Option<usize> {
             let (key, rest) = rest.split_first_chunk()?;
             let (value, _) = rest.get(4..)?.split_first_chunk()?;
             let key = usize::from(u16::from_le_bytes(*key));
-            Some(21 + key + usize::try_from(u32::from_le_bytes(*value)).ok()?)
+            Some(ENTRY_BYTES + key + usize::try_from(u32::from_le_bytes(*value)).ok()?)
         }
         _ => None,
     }
 }
 
-/// Whether what follows the last whole batch, from this offset of its file, is one batch that
-/// did not reach the disk as a whole.
-fn is_torn(rest: &[u8], offset: usize) -> bool {
-    // A whole batch behind it was written later, so this one had been acknowledged.
-    let is_last = (1..rest.len()).all(|at| batch(&rest[at..]).is_none());
-    let has_end = rest.ends_with(TRAILER);
-    is_last && (!has_end || has_blank_sector(rest, offset))
+/// The mark of a whole batch, which is the first of its entries.
+fn mark(batch: &[u8]) -> Option<Mark> {
+    let first = batch.get(START_BYTES..)?;
+    let entry = first.get(..entry(first)?)?;
+    let content = entry.get(ENTRY_BYTES..)?;
+    Mark::read(content.strip_prefix(keys::MARK)?)
+}
+
+/// Whether what follows the last whole batch, from this offset of its file, are batches that
+/// did not reach the disk as a whole, and were never said to have.
+fn is_torn(rest: &[u8], offset: usize, last: Option<Mark>) -> bool {
+    let mut behind = whole_behind(rest).peekable();
+    let Some(next) = behind.peek().cloned() else {
+        return !rest.ends_with(TRAILER) || has_blank_sector(rest, offset);
+    };
+    // A whole batch behind it was written later. Without a mark it says that this one had been
+    // synced, and acknowledged.
+    let marks: Option<Vec<Mark>> = behind.map(|at| mark(&rest[at])).collect();
+    let Some(marks) = marks else { return false };
+    // The last whole batch has no mark where a journal begins with what is missing.
+    let missing = last.map_or(marks[0].number.saturating_sub(1), |last| last.number + 1);
+    let was_synced = marks.iter().any(|mark| mark.synced >= missing);
+    !was_synced && has_blank_sector(&rest[..next.start], offset)
+}
+
+/// The whole batches in these bytes, wherever they begin behind the first.
+fn whole_behind(rest: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 1;
+    iter::from_fn(move || {
+        while at < rest.len() {
+            let start = at;
+            match batch(&rest[start..]) {
+                Some(length) => {
+                    at += length;
+                    return Some(start..at);
+                }
+                None => at += 1,
+            }
+        }
+        None
+    })
 }
 
 /// Whether one of the file's sectors in these bytes was never written. What begins or ends in

@@ -2,6 +2,7 @@ use std::sync::atomic::AtomicBool;
 
 use partita_core::Value;
 use partita_core::expression::{Bindings, Condition, KeyCondition, Update};
+use partita_store::Clock;
 use partita_store::surroundings::ManualClock;
 use partita_store::table::KeySchema;
 
@@ -19,6 +20,13 @@ impl Commits for Failing {
         match self.is_broken.load(Ordering::SeqCst) {
             true => Err(StorageError::Failed("the disk is on fire".into())),
             false => self.inner.commit(edits),
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        match self.is_broken.load(Ordering::SeqCst) {
+            true => Err(StorageError::Failed("the disk is on fire".into())),
+            false => self.inner.sync(),
         }
     }
 }
@@ -54,13 +62,18 @@ async fn get(store: &EngineStore, sort: &str) -> StoreResult<Option<Item>> {
 }
 
 fn breakable(directory: &Path) -> (EngineStore, Arc<AtomicBool>) {
-    let (views, commits) = directory::open(directory).unwrap();
+    let (views, commits) = directory::open(directory, Durability::Sync).unwrap();
     let is_broken = Arc::new(AtomicBool::new(false));
     let commits = Failing {
         inner: Box::new(commits),
         is_broken: is_broken.clone(),
     };
-    let store = EngineStore::on(directory, Arc::new(views), Box::new(commits), clock());
+    let store = EngineStore::on(
+        directory,
+        Arc::new(views),
+        Box::new(commits),
+        Options::new(clock()),
+    );
     (store.unwrap(), is_broken)
 }
 
@@ -92,7 +105,7 @@ async fn after_a_failed_commit_only_reads_go_on() {
     assert_eq!(get(&store, "during").await, Ok(None));
     assert_eq!(get(&store, "after").await, Ok(None));
     drop(store);
-    let store = EngineStore::open(directory.path(), clock()).unwrap();
+    let store = EngineStore::open(directory.path(), Options::new(clock())).unwrap();
     put(&store, "after").await.unwrap();
     assert_eq!(get(&store, "before").await, Ok(Some(key("before"))));
 }
@@ -133,14 +146,14 @@ async fn a_refusal_in_a_failed_batch_changed_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_bytes_are_an_error_wherever_they_are_met() {
     let directory = tempfile::tempdir().unwrap();
-    let store = EngineStore::open(directory.path(), clock()).unwrap();
+    let store = EngineStore::open(directory.path(), Options::new(clock())).unwrap();
     create_table(&store).await;
     put(&store, "bad").await.unwrap();
     put(&store, "good").await.unwrap();
     let table = store.catalog.tables().find(&name()).unwrap().clone();
     drop(store);
 
-    let (views, mut commits) = directory::open(directory.path()).unwrap();
+    let (views, mut commits) = directory::open(directory.path(), Durability::Sync).unwrap();
     let bad = crate::keys::item(table.id, &table.schema.key.key_of(&key("bad")).unwrap());
     let edit = Edit::Put(bad, b"\x00garbage".to_vec());
     commits.commit(vec![edit]).unwrap();
@@ -148,7 +161,7 @@ async fn damaged_bytes_are_an_error_wherever_they_are_met() {
         directory.path(),
         Arc::new(views),
         Box::new(commits),
-        clock(),
+        Options::new(clock()),
     );
     let store = store.unwrap();
 
@@ -188,11 +201,11 @@ async fn a_damaged_table_or_token_refuses_to_open() {
         (crate::keys::token("t"), "token"),
     ] {
         let directory = tempfile::tempdir().unwrap();
-        let (_, mut commits) = directory::open(directory.path()).unwrap();
+        let (_, mut commits) = directory::open(directory.path(), Durability::Sync).unwrap();
         let edit = Edit::Put(key, b"garbage".to_vec());
         commits.commit(vec![edit]).unwrap();
         drop(commits);
-        let refused = EngineStore::open(directory.path(), clock()).map(|_| ());
+        let refused = EngineStore::open(directory.path(), Options::new(clock())).map(|_| ());
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("is damaged"), "{refused}");
         assert!(refused.contains(word), "{refused}");
@@ -202,7 +215,7 @@ async fn a_damaged_table_or_token_refuses_to_open() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_store_reads_and_does_not_write() {
     let directory = tempfile::tempdir().unwrap();
-    let store = Arc::new(EngineStore::open(directory.path(), clock()).unwrap());
+    let store = Arc::new(EngineStore::open(directory.path(), Options::new(clock())).unwrap());
     create_table(&store).await;
     let writes: Vec<_> = (0..50)
         .map(|number| {
@@ -223,4 +236,100 @@ async fn a_closed_store_reads_and_does_not_write() {
     let late = put(&store, "late").await;
     assert!(matches!(late, Err(StoreError::Unavailable { .. })));
     store.close().await;
+}
+
+/// Waits for a sync that nobody asked for.
+struct Watched {
+    inner: Box<dyn Commits>,
+    unsynced: Arc<AtomicU64>,
+}
+
+impl Commits for Watched {
+    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+        self.unsynced.fetch_add(1, Ordering::SeqCst);
+        self.inner.commit(edits)
+    }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        self.inner.sync()?;
+        self.unsynced.store(0, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buffered_writes_reach_the_disk_by_themselves() {
+    let directory = tempfile::tempdir().unwrap();
+    let (views, commits) = directory::open(directory.path(), Durability::Buffered).unwrap();
+    let unsynced = Arc::new(AtomicU64::new(0));
+    let commits = Watched {
+        inner: Box::new(commits),
+        unsynced: unsynced.clone(),
+    };
+    let options = Options::new(clock()).durability(Durability::Buffered);
+    let (views, commits) = (Arc::new(views), Box::new(commits));
+    let store = EngineStore::on(directory.path(), views, commits, options).unwrap();
+    create_table(&store).await;
+    for round in 0..3 {
+        put(&store, &format!("{round}")).await.unwrap();
+        assert!(get(&store, &format!("{round}")).await.unwrap().is_some());
+        while unsynced.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+    put(&store, "last").await.unwrap();
+    drop(store);
+    assert_eq!(
+        unsynced.load(Ordering::SeqCst),
+        0,
+        "a closed store is synced"
+    );
+    let store = EngineStore::open(directory.path(), Options::new(clock())).unwrap();
+    assert_eq!(get(&store, "last").await, Ok(Some(key("last"))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_sync_stops_buffered_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let (views, commits) = directory::open(directory.path(), Durability::Buffered).unwrap();
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let commits = FailingSync {
+        inner: Box::new(commits),
+        is_broken: is_broken.clone(),
+    };
+    let options = Options::new(clock()).durability(Durability::Buffered);
+    let (views, commits) = (Arc::new(views), Box::new(commits));
+    let store = EngineStore::on(directory.path(), views, commits, options).unwrap();
+    create_table(&store).await;
+    is_broken.store(true, Ordering::SeqCst);
+    loop {
+        match put(&store, "a").await {
+            Ok(_) => tokio::time::sleep(std::time::Duration::from_millis(1)).await,
+            Err(StoreError::Unavailable { message }) => {
+                assert!(message.contains("the disk is on fire"), "{message}");
+                break;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert_eq!(get(&store, "a").await, Ok(Some(key("a"))));
+}
+
+/// Commits always, and syncs until it is told to fail.
+struct FailingSync {
+    inner: Box<dyn Commits>,
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Commits for FailingSync {
+    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+        self.inner.commit(edits)
+    }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        match self.is_broken.load(Ordering::SeqCst) {
+            true => Err(StorageError::Failed("the disk is on fire".into())),
+            false => self.inner.sync(),
+        }
+    }
 }

@@ -11,14 +11,14 @@ use partita_store::table::{Key, KeyAttribute, KeySchema, TableName, TableSchema}
 use partita_store::{Store as _, StoreError};
 
 use crate::storage::{Commits as _, Direction, Edit, Views as _};
-use crate::{EngineStore, directory, keys};
+use crate::{Durability, EngineStore, Options, directory, keys};
 
 fn name() -> TableName {
     "notes".parse().unwrap()
 }
 
 fn open(directory: &Path) -> EngineStore {
-    EngineStore::open(directory, Arc::new(ManualClock::default())).unwrap()
+    EngineStore::open(directory, Options::new(Arc::new(ManualClock::default()))).unwrap()
 }
 
 fn schema() -> TableSchema {
@@ -60,7 +60,7 @@ async fn filled(directory: &Path) {
 
 /// The rows of the table, or of its index.
 fn rows(directory: &Path, id: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let (views, _commits) = directory::open(directory).unwrap();
+    let (views, _commits) = directory::open(directory, Durability::Sync).unwrap();
     let rows = views.view().range(keys::rows(id), Direction::Ascending);
     rows.map(|row| {
         row.map(|(key, value)| (key.to_vec(), value.to_vec()))
@@ -74,7 +74,7 @@ async fn check(change: impl Fn(&Path) -> Edit, words: &[&str], is_read: bool) {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path()).await;
     let edit = change(directory.path());
-    let (views, mut commits) = directory::open(directory.path()).unwrap();
+    let (views, mut commits) = directory::open(directory.path(), Durability::Sync).unwrap();
     commits.commit(vec![edit]).unwrap();
     drop((views, commits));
     let store = open(directory.path());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use partita_core::expression::{Bindings, Update};
 use partita_core::key::KeyType;
 use partita_core::{Item, Value};
-use partita_engine::EngineStore;
+use partita_engine::{EngineStore, Options};
 use partita_store::Store;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
 use partita_store::request::{CreateTable, GetItem, PutItem, Scan, TransactAction, UpdateItem};
@@ -15,7 +15,7 @@ use partita_store::surroundings::SystemClock;
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 
 pub(crate) fn open(directory: &Path) -> EngineStore {
-    EngineStore::open(directory, Arc::new(SystemClock)).unwrap()
+    EngineStore::open(directory, Options::new(Arc::new(SystemClock))).unwrap()
 }
 
 pub(crate) fn table() -> TableName {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use partita_engine::EngineStore;
+use partita_engine::{EngineStore, Options};
 use partita_store::request::{
     BatchGetItem, BatchWriteItem, CreateTable, GetItem, ItemAddress, ListTables, Page, Query,
     ReturnValues, Scan, Segment, TransactAction, TransactGetItems, TransactWriteItems,
@@ -91,7 +91,7 @@ impl<'a> History<'a> {
 
     fn reopen(&mut self) {
         drop(self.engine.take());
-        let engine = EngineStore::open(self.directory, self.clock.clone());
+        let engine = EngineStore::open(self.directory, Options::new(self.clock.clone()));
         self.engine = Some(engine.unwrap());
     }
 

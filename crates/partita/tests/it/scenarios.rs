@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use partita_engine::EngineStore;
+use partita_engine::{EngineStore, Options};
 use partita_store::surroundings::SystemClock;
 use partita_store::{ModelStore, Store};
 
@@ -48,7 +48,7 @@ async fn stories_on_the_model() {
 async fn stories_on_the_engine() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> =
-        Arc::new(EngineStore::open(folder.path(), Arc::new(SystemClock)).unwrap());
+        Arc::new(EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap());
     run_all("stories", "engine", async |table| {
         stage::in_library("stories", &table, store.clone()).await
     })
@@ -59,7 +59,7 @@ async fn stories_on_the_engine() {
 async fn stories_over_http_on_the_engine() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> =
-        Arc::new(EngineStore::open(folder.path(), Arc::new(SystemClock)).unwrap());
+        Arc::new(EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap());
     run_all("stories", "http", async |table| {
         stage::over_http("stories", &table, store.clone()).await
     })

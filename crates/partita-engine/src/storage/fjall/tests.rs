@@ -27,7 +27,7 @@ fn all(view: &dyn View) -> Vec<Bytes> {
 #[test]
 fn a_view_stays_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None).unwrap();
+    let (views, mut commits) = open(directory.path(), None, Durability::Sync).unwrap();
     let empty = views.view();
     commits.commit(generation(1)).unwrap();
     let first = views.view();
@@ -50,8 +50,8 @@ fn a_view_stays_as_it_is() {
 #[test]
 fn a_view_never_sees_half_a_commit() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None).unwrap();
-    let keyspace = commits.0.keyspace.clone();
+    let (views, mut commits) = open(directory.path(), None, Durability::Sync).unwrap();
+    let keyspace = commits.shared.keyspace.clone();
     let done = AtomicBool::new(false);
     let is_running = || !done.load(Ordering::Relaxed);
     std::thread::scope(|scope| {
@@ -97,7 +97,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_flipped_bit_is_never_data() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None).unwrap();
+    let (views, mut commits) = open(directory.path(), None, Durability::Sync).unwrap();
     commits.commit(generation(1)).unwrap();
     commits.flush();
     drop((views, commits));
@@ -126,7 +126,7 @@ fn a_flipped_bit_is_never_data() {
 
 /// Whether everything is there; an error is not, and a wrong value fails the test.
 fn reads_right(directory: &Path, what: &str) -> bool {
-    let Ok((views, _commits)) = open(directory, None) else {
+    let Ok((views, _commits)) = open(directory, None, Durability::Sync) else {
         return false;
     };
     let view = views.view();

@@ -1,6 +1,7 @@
 use std::ops::Bound::Unbounded;
 
 use super::*;
+use crate::options::Durability;
 use crate::storage::fjall::open;
 use crate::storage::{Commits as _, Direction, Edit, Views as _};
 
@@ -9,13 +10,18 @@ const BATCHES: u8 = 6;
 const EDITS: u8 = 4;
 const PAGE_BYTES: usize = 4_096;
 const PAGES: usize = 7;
+/// The one after which a storage that does not sync each is synced.
+const SYNCED: u8 = 2;
 
 /// A storage with as many batches as there are numbers, each of some pages, and its journal.
-fn storage() -> (tempfile::TempDir, PathBuf) {
+fn storage(durability: Durability) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None).unwrap();
+    let (views, mut commits) = open(directory.path(), None, durability).unwrap();
     for number in 0..BATCHES {
         commits.commit(edits(number)).unwrap();
+        if number == SYNCED {
+            commits.sync().unwrap();
+        }
     }
     drop((views, commits));
     let (_, path) = journals(directory.path()).unwrap().pop().unwrap();
@@ -34,10 +40,11 @@ fn opened(directory: &Path) -> Option<Vec<u8>> {
         assert!(matches!(error, StorageError::Damaged(_)), "{error}");
         return None;
     }
-    let (views, mut commits) = open(directory, None).unwrap();
+    let (views, mut commits) = open(directory, None, Durability::Sync).unwrap();
     let view = views.view();
     let rows = view.range((Unbounded, Unbounded), Direction::Ascending);
-    let keys: Vec<_> = rows.map(|row| row.unwrap().0.to_vec()).collect();
+    let keys = rows.map(|row| row.unwrap().0.to_vec());
+    let keys: Vec<_> = keys.filter(|key| *key != crate::keys::MARK).collect();
     for batch in keys.chunk_by(|a, b| a[0] == b[0]) {
         assert_eq!(batch.len(), usize::from(EDITS), "no batch is there by half");
     }
@@ -47,7 +54,7 @@ fn opened(directory: &Path) -> Option<Vec<u8>> {
     commits.commit(edits(100)).unwrap();
     drop((view, views, commits));
     mend(directory).unwrap();
-    let (views, _commits) = open(directory, None).unwrap();
+    let (views, _commits) = open(directory, None, Durability::Sync).unwrap();
     assert!(views.view().get(&[100, EDITS - 1]).unwrap().is_some());
     Some(numbers)
 }
@@ -64,7 +71,11 @@ fn place(bytes: &[u8], number: u8) -> Range<usize> {
 
 /// What opens after a change to the journal's content.
 fn check(change: impl FnOnce(&mut Vec<u8>), wanted: Option<Range<u8>>) {
-    let (directory, path) = storage();
+    check_in(Durability::Sync, change, wanted);
+}
+
+fn check_in(durability: Durability, change: impl FnOnce(&mut Vec<u8>), wanted: Option<Range<u8>>) {
+    let (directory, path) = storage(durability);
     let mut bytes = content(&path).unwrap();
     change(&mut bytes);
     fs::write(&path, bytes).unwrap();
@@ -88,7 +99,7 @@ const LAST: u8 = BATCHES - 1;
 
 #[test]
 fn a_good_journal_stays_as_it_is() {
-    let (directory, path) = storage();
+    let (directory, path) = storage(Durability::Sync);
     let before = fs::read(&path).unwrap();
     assert!(before.len() > 60_000_000, "with the room behind its end");
     mend(directory.path()).unwrap();
@@ -156,7 +167,7 @@ fn a_flipped_bit_at_the_end_is_damage_too() {
 
 #[test]
 fn a_journal_that_is_not_the_last_is_whole() {
-    let (directory, path) = storage();
+    let (directory, path) = storage(Durability::Sync);
     let bytes = content(&path).unwrap();
     let next = path.with_file_name("9.jnl");
     fs::write(&next, &bytes[..place(&bytes, 0).end]).unwrap();
@@ -165,4 +176,43 @@ fn a_journal_that_is_not_the_last_is_whole() {
     lose_page(&mut torn, LAST, 0);
     fs::write(&path, torn).unwrap();
     assert!(mend(directory.path()).is_err());
+}
+
+/// The first batch of a storage that is opened so says only that it is.
+fn lose_buffered(bytes: &mut [u8], number: u8, page: usize) {
+    lose_page(bytes, number + 1, page);
+}
+
+#[test]
+fn what_was_not_synced_goes_from_the_first_that_is_missing() {
+    for number in SYNCED + 1..BATCHES {
+        for page in [0, 3] {
+            check_in(
+                Durability::Buffered,
+                |bytes| lose_buffered(bytes, number, page),
+                Some(0..number),
+            );
+        }
+    }
+    check_in(
+        Durability::Buffered,
+        |bytes| {
+            lose_buffered(bytes, LAST, 1);
+            lose_buffered(bytes, SYNCED + 1, 1);
+        },
+        Some(0..SYNCED + 1),
+    );
+}
+
+#[test]
+fn what_was_synced_is_damage_when_it_is_missing() {
+    for number in 0..SYNCED + 1 {
+        let lose = |bytes: &mut Vec<u8>| lose_buffered(bytes, number, 0);
+        check_in(Durability::Buffered, lose, None);
+    }
+    // No power loss turns a bit, not even in what was not synced.
+    for number in 0..BATCHES {
+        let middle = |bytes: &[u8]| place(bytes, number + 1).start + 5_000;
+        check_in(Durability::Buffered, |bytes| flip(bytes, middle), None);
+    }
 }

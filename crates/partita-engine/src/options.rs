@@ -1,0 +1,53 @@
+//! How a store is opened.
+
+use std::fmt;
+use std::sync::Arc;
+
+use partita_store::Clock;
+
+/// How a store is opened.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// Tells when items expire, how long client request tokens and stream records are kept.
+    pub clock: Arc<dyn Clock>,
+    /// When a write is answered.
+    pub durability: Durability,
+}
+
+impl Options {
+    /// What nobody has chosen otherwise.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Options {
+            clock,
+            durability: Durability::default(),
+        }
+    }
+
+    /// The same, but for when a write is answered.
+    pub fn durability(self, durability: Durability) -> Self {
+        Options { durability, ..self }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut options = f.debug_struct("Options");
+        options.field("durability", &self.durability);
+        options.finish_non_exhaustive()
+    }
+}
+
+/// When a write is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is on disk.
+    #[default]
+    Sync,
+    /// When the operating system has it, which puts it on disk within a tenth of a second or so.
+    ///
+    /// What was answered survives the end of the process, however it ends. A loss of power or a
+    /// crash of the operating system may take the last moments with it: the writes since some
+    /// point in time, all of them, so that what is left is a state that the store once had.
+    Buffered,
+}
