@@ -1,4 +1,4 @@
-//! The endpoint from outside: over a socket with AWS's SDK, and case by case from a text corpus.
+//! The endpoint from outside: case by case from a text corpus, and hostile.
 
 #![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
 
@@ -6,6 +6,3 @@ mod case;
 mod corpus;
 mod hostile;
 mod local;
-mod sdk;
-mod sdk_indexes;
-mod server;

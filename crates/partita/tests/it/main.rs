@@ -2,15 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod clients;
 mod command_line;
 mod crash;
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
+mod endpoint;
 mod faults;
 mod http;
 mod layers;
 mod readme;
 mod scenario;
 mod scenarios;
+mod sdk;
 mod server;
 mod stage;

@@ -46,7 +46,8 @@ impl Server {
             let status = child.wait().unwrap();
             panic!("the server did not start: {status}")
         });
-        let base = address.rsplit_once('/').unwrap().0.to_owned();
+        // A design's address has a path, the endpoint's has none.
+        let base = address.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
         let mut token_command = String::new();
         stdout.read_line(&mut token_command).unwrap();
         Server {

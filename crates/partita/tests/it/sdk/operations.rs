@@ -1,10 +1,9 @@
-//! AWS's own SDK as the client, over a socket.
+//! Operations on a plain table, one after the other.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials as SdkCredentials, Region};
+use aws_sdk_dynamodb::client::Waiters as _;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata as _;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
@@ -13,68 +12,17 @@ use aws_sdk_dynamodb::types::{
     KeysAndAttributes, Put, ReturnValue, ReturnValuesOnConditionCheckFailure, ScalarAttributeType,
     Select, TableStatus, TransactWriteItem,
 };
-use partita_store::ModelStore;
-use partita_store::surroundings::{SeededEntropy, SystemClock};
-use partita_wire::{Credentials, Endpoint};
 
-use crate::server;
+use super::{number, text};
 
-/// An endpoint with these credentials, and a client that knows this secret.
-pub(crate) async fn client(server: Option<Credentials>, secret: &str) -> Client {
-    let endpoint = Endpoint::new(
-        Arc::new(ModelStore::default()),
-        server,
-        Arc::new(SystemClock),
-        Arc::new(SeededEntropy::new(7)),
-    );
-    let address = server::start(endpoint).await;
-    let config = aws_sdk_dynamodb::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("eu-central-1"))
-        .credentials_provider(SdkCredentials::new("AKID", secret, None, None, "test"))
-        .endpoint_url(format!("http://{address}"))
-        .retry_config(RetryConfig::disabled())
-        .http_client(aws_smithy_http_client::Builder::new().build_http());
-    Client::from_conf(config.build())
-}
-
-pub(crate) fn credentials() -> Option<Credentials> {
-    Some(Credentials::new("AKID", "the secret".into()))
-}
-
-pub(crate) fn text(text: &str) -> AttributeValue {
-    AttributeValue::S(text.to_owned())
-}
-
-pub(crate) fn number(number: i32) -> AttributeValue {
-    AttributeValue::N(number.to_string())
-}
-
-#[tokio::test]
-async fn any_credentials_do_where_none_are_configured() {
-    every_operation(&client(None, "whatever").await).await;
-}
-
-#[tokio::test]
-async fn the_configured_credentials_do() {
-    every_operation(&client(credentials(), "the secret").await).await;
-}
-
-#[tokio::test]
-async fn another_secret_is_refused() {
-    let client = client(credentials(), "a guess").await;
-    let refused = client.describe_limits().send().await.unwrap_err();
-    let refused = refused.into_service_error();
-    assert_eq!(refused.code(), Some("InvalidSignatureException"));
-}
-
-async fn every_operation(client: &Client) {
+pub(crate) async fn run(client: &Client) {
     tables(client).await;
     items(client).await;
     pages(client).await;
     batches(client).await;
     transactions(client).await;
     account(client).await;
+    gone(client).await;
 }
 
 async fn tables(client: &Client) {
@@ -99,6 +47,8 @@ async fn tables(client: &Client) {
         .key_schema(key("sk", KeyType::Range))
         .billing_mode(BillingMode::PayPerRequest);
     create.clone().send().await.unwrap();
+    let there = client.wait_until_table_exists().table_name("notes");
+    there.wait(Duration::from_secs(30)).await.unwrap();
     let exists = create.send().await.unwrap_err().into_service_error();
     assert!(exists.is_resource_in_use_exception());
     let described = client.describe_table().table_name("notes").send().await;
@@ -263,4 +213,19 @@ async fn account(client: &Client) {
         unknown.into_service_error().code(),
         Some("UnknownOperationException")
     );
+}
+
+async fn gone(client: &Client) {
+    let names = client
+        .list_tables()
+        .limit(1)
+        .into_paginator()
+        .items()
+        .send();
+    let names = names.collect::<Result<Vec<_>, _>>().await.unwrap();
+    assert_eq!(names, ["notes"]);
+    let delete = client.delete_table().table_name("notes");
+    delete.send().await.unwrap();
+    let gone = client.wait_until_table_not_exists().table_name("notes");
+    gone.wait(Duration::from_secs(30)).await.unwrap();
 }

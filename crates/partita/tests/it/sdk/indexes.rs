@@ -10,13 +10,15 @@ use aws_sdk_dynamodb::types::{
     WriteRequest,
 };
 
-use crate::sdk::{client, credentials, number, text};
+use super::{client, number, text};
+use crate::endpoint::{self, Endpoint};
 
 const TABLE: &str = "orders";
 
 #[tokio::test]
 async fn a_table_with_indexes_from_creation_to_deletion() {
-    let client = client(credentials(), "the secret").await;
+    let endpoint = Endpoint::start();
+    let client = client(&endpoint, endpoint::SECRET);
     create(&client).await;
     describe(&client).await;
     batch_write(&client).await;
