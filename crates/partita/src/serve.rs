@@ -42,8 +42,10 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         true => endpoint::router(&flags, open_store(&flags).await?)?,
         false => api_router(&flags, &designs).await?,
     };
+    // Listened for before anybody is told that there is a server to stop.
+    let stop = stop_signal()?;
     announce(&flags, listener.local_addr()?, &designs);
-    partita_api::serve(listener, router, Limits::default(), stop_signal()?).await?;
+    partita_api::serve(listener, router, Limits::default(), stop).await?;
     Ok(())
 }
 
