@@ -11,6 +11,9 @@
 //! | `values` | what items and expressions are made of |
 //! | `expect` | what a case asserts about errors |
 //! | `tables`, `schemas`, `table_lists` | creating, describing, listing and deleting tables |
+//! | `table_updates`, `expiry`, `tags` | changing tables |
+//! | `streams`, `stream_records` | the changes of items |
+//! | `expiring`, `aging` | [`items_expire`], [`streams_age`]: for a store whose clock a test sets |
 //! | `get`, `batch_get`, `transact_get`, `projections` | items by their keys, and parts of them |
 //! | `query`, `pages`, `scan`, `segments` | items in their order, and all of them |
 //! | `put`, `update`, `paths`, `delete`, `conditions`, `returns` | single writes |
@@ -36,12 +39,15 @@ mod expect;
 mod unmetered;
 mod values;
 
+mod aging;
 mod batch_get;
 mod batch_write;
 mod capacity;
 mod composite_keys;
 mod conditions;
 mod delete;
+mod expiring;
+mod expiry;
 mod get;
 mod index_capacity;
 mod index_pages;
@@ -60,8 +66,12 @@ mod scan;
 mod schemas;
 mod segments;
 mod sizes;
+mod stream_records;
+mod streams;
 mod table_lists;
+mod table_updates;
 mod tables;
+mod tags;
 mod tokens;
 mod transact_get;
 mod transactions;
@@ -78,6 +88,9 @@ use crate::error::StoreResult;
 use crate::store::Store;
 
 use bench::Bench;
+
+pub use aging::streams_age;
+pub use expiring::items_expire;
 
 /// One promise, and how it is tested.
 pub struct Case {
@@ -124,6 +137,18 @@ pub fn cases() -> Vec<Case> {
         numbers::cases,
         names::cases,
         sizes::cases,
+    ];
+    topics.into_iter().flat_map(|cases| cases()).collect()
+}
+
+/// The cases about changing tables and about streams, for the stores that can do so.
+pub fn table_cases() -> Vec<Case> {
+    let topics = [
+        table_updates::cases,
+        expiry::cases,
+        tags::cases,
+        stream_records::cases,
+        streams::cases,
     ];
     topics.into_iter().flat_map(|cases| cases()).collect()
 }

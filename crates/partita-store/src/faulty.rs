@@ -18,10 +18,14 @@ use crate::capacity::Metered;
 use crate::error::{CancellationReason, StoreError, StoreResult};
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
-    ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames,
-    TransactGetItems, TransactWriteItems, UpdateItem,
+    ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
+    TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
 };
 use crate::store::Store;
+use crate::stream::{
+    DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
+    StreamDescription, StreamNames,
+};
 use crate::table::TableName;
 
 /// How often what goes wrong, each from 0 (never) to 1 (always).
@@ -160,6 +164,48 @@ impl Store for FaultyStore {
 
     async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames> {
         self.inner.list_tables(request).await
+    }
+
+    async fn update_table(&self, request: UpdateTable) -> StoreResult<TableDescription> {
+        self.inner.update_table(request).await
+    }
+
+    async fn update_time_to_live(&self, request: UpdateTimeToLive) -> StoreResult<()> {
+        self.inner.update_time_to_live(request).await
+    }
+
+    async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>> {
+        self.inner.describe_time_to_live(table).await
+    }
+
+    async fn tag_resource(&self, table: &TableName, tags: Tags) -> StoreResult<()> {
+        self.inner.tag_resource(table, tags).await
+    }
+
+    async fn untag_resource(&self, table: &TableName, keys: Vec<String>) -> StoreResult<()> {
+        self.inner.untag_resource(table, keys).await
+    }
+
+    async fn list_tags_of_resource(&self, table: &TableName) -> StoreResult<Tags> {
+        self.inner.list_tags_of_resource(table).await
+    }
+
+    async fn list_streams(&self, request: ListStreams) -> StoreResult<StreamNames> {
+        self.inner.list_streams(request).await
+    }
+
+    async fn describe_stream(&self, request: DescribeStream) -> StoreResult<StreamDescription> {
+        self.inner.describe_stream(request).await
+    }
+
+    async fn get_shard_iterator(&self, request: GetShardIterator) -> StoreResult<ShardIterator> {
+        self.read_passes().await?;
+        self.inner.get_shard_iterator(request).await
+    }
+
+    async fn get_records(&self, request: GetRecords) -> StoreResult<Records> {
+        self.read_passes().await?;
+        self.inner.get_records(request).await
     }
 
     async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>> {

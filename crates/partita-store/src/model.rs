@@ -3,6 +3,9 @@
 //! It is the oracle of every test and the store behind `--memory`. Keys are compared as values,
 //! not as bytes, so that it can find fault with the engine's key encoding.
 
+mod streams;
+mod table;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -12,17 +15,26 @@ use partita_core::limits::CLIENT_REQUEST_TOKEN_SECONDS;
 
 use crate::capacity::Metered;
 use crate::error::{StoreError, StoreResult};
-use crate::read::{self, Items, PageBuilder, Place, Reading};
+use crate::expiry::has_expired;
+use crate::read::{self, Items, PageBuilder, Reading};
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
     ItemAddress, ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription,
-    TableNames, TransactAction, TransactGetItems, TransactWriteItems, UpdateItem,
+    TableNames, Tags, TransactAction, TransactGetItems, TransactWriteItems, UpdateItem,
+    UpdateTable, UpdateTimeToLive,
 };
-use crate::settings::TableSettings;
 use crate::store::Store;
+use crate::stream::{
+    DescribeStream, GetRecords, GetShardIterator, ItemChange, ListStreams, Records, ShardIterator,
+    StreamDescription, StreamNames,
+};
 use crate::surroundings::{Clock, SystemClock};
 use crate::table::{Key, TableName, TableSchema};
+use crate::tags;
 use crate::write::{self, Change, PlacedChange, Tables};
+
+use streams::Streams;
+use table::Table;
 
 /// A store in memory.
 pub struct ModelStore {
@@ -33,15 +45,9 @@ pub struct ModelStore {
 #[derive(Default)]
 struct State {
     tables: BTreeMap<TableName, Table>,
+    streams: Streams,
     /// By client request token: the transaction's fingerprint, and until when it counts.
     tokens: HashMap<String, (u64, i64)>,
-}
-
-struct Table {
-    schema: Arc<TableSchema>,
-    settings: TableSettings,
-    created_millis: i64,
-    items: BTreeMap<Key, Item>,
 }
 
 impl Default for ModelStore {
@@ -73,78 +79,86 @@ impl ModelStore {
     ) -> StoreResult<Metered<Option<Item>>> {
         let mut state = self.state();
         let (change, returned) = write::single(&action, returns, &*state)?;
-        state.make(change);
+        state.make(change, Cause::Request, self.clock.now_millis());
         Ok(returned)
     }
+
+    /// Removes the items that have expired, and the records of streams that are too old.
+    ///
+    /// It happens at no other time, so that a test decides when it does.
+    pub fn sweep(&self) {
+        let now = self.clock.now_millis();
+        let mut state = self.state();
+        for change in state.expired(now) {
+            state.make(change, Cause::Expiry, now);
+        }
+        state.streams.trim(now);
+    }
+}
+
+/// Why an item changes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Request,
+    Expiry,
 }
 
 impl State {
     fn table(&self, table: &TableName) -> StoreResult<&Table> {
-        self.tables
-            .get(table)
-            .ok_or_else(|| StoreError::TableNotFound {
-                table: table.clone(),
-            })
+        self.tables.get(table).ok_or_else(|| not_found(table))
     }
 
-    fn make(&mut self, change: PlacedChange) {
-        let PlacedChange {
-            table, key, change, ..
-        } = change;
+    fn table_mut(&mut self, table: &TableName) -> StoreResult<&mut Table> {
+        self.tables.get_mut(table).ok_or_else(|| not_found(table))
+    }
+
+    fn make(&mut self, placed: PlacedChange, cause: Cause, now_millis: i64) {
         let table = self
             .tables
-            .get_mut(&table)
+            .get_mut(&placed.table)
             .expect("the change was computed from this table");
-        match change {
+        if let Some(stream) = &table.stream {
+            let change = ItemChange {
+                old: placed.old.as_ref(),
+                new: placed.new_item(),
+                is_expiry: cause == Cause::Expiry,
+            };
+            self.streams.record(stream, change, now_millis);
+        }
+        match placed.change {
             Change::Keep => {}
             Change::Put(item) => {
-                table.items.insert(key, item);
+                table.items.insert(placed.key, item);
             }
             Change::Delete => {
-                table.items.remove(&key);
+                table.items.remove(&placed.key);
             }
         }
+    }
+
+    /// The deletions of all items that have expired.
+    fn expired(&self, now_millis: i64) -> Vec<PlacedChange> {
+        let mut changes = Vec::new();
+        for (name, table) in &self.tables {
+            let Some(attribute) = &table.expiry else {
+                continue;
+            };
+            let items = table.items.iter();
+            let expired = items.filter(|(_, item)| has_expired(item, attribute, now_millis));
+            changes.extend(expired.map(|(key, item)| PlacedChange {
+                table: name.clone(),
+                key: key.clone(),
+                old: Some(item.clone()),
+                change: Change::Delete,
+            }));
+        }
+        changes
     }
 }
 
-impl Table {
-    fn describe(&self, table: &TableName) -> TableDescription {
-        let schema = (*self.schema).clone();
-        TableDescription {
-            settings: self.settings.clone(),
-            ..TableDescription::new(table.clone(), schema, self.created_millis)
-        }
-    }
-
-    /// The rows of a reading in its order. An index is not kept: it is computed from the items,
-    /// every time.
-    fn rows(&self, reading: &Reading<'_>) -> StoreResult<BTreeMap<Place, &Item>> {
-        let mut rows = BTreeMap::new();
-        for item in self.items.values() {
-            if let Some(place) = reading.source.place(item)?
-                && reading.contains(&place)
-            {
-                rows.insert(place, item);
-            }
-        }
-        Ok(rows)
-    }
-
-    fn fill(&self, reading: &Reading<'_>, page: &mut PageBuilder<'_>) -> StoreResult<()> {
-        let rows = self.rows(reading)?;
-        let mut rows: Vec<_> = rows.into_iter().collect();
-        if reading.descending {
-            rows.reverse();
-        }
-        for (place, item) in rows {
-            if page.is_full() {
-                break;
-            }
-            let fetched = reading.fetches_items.then(|| item.clone());
-            page.push(place, reading.source.row(item), fetched);
-        }
-        Ok(())
-    }
+fn not_found(table: &TableName) -> StoreError {
+    let table = table.clone();
+    StoreError::TableNotFound { table }
 }
 
 impl Tables for State {
@@ -172,17 +186,26 @@ impl Store for ModelStore {
             table,
             schema,
             settings,
-            ..
+            tags,
         } = request;
         schema.check()?;
+        settings.check(&schema)?;
+        tags::check(&tags)?;
+        let now = self.clock.now_millis();
         let mut state = self.state();
         if state.tables.contains_key(&table) {
             return Err(StoreError::TableExists { table });
         }
+        let view = settings.stream;
+        let begin = |view| state.streams.begin(&table, view, &schema.key, now);
+        let stream = view.map(begin);
         let created = Table {
             schema: Arc::new(schema),
             settings,
-            created_millis: self.clock.now_millis(),
+            tags,
+            expiry: None,
+            created_millis: now,
+            stream,
             items: BTreeMap::new(),
         };
         let description = created.describe(&table);
@@ -193,6 +216,10 @@ impl Store for ModelStore {
     async fn delete_table(&self, table: &TableName) -> StoreResult<TableDescription> {
         let mut state = self.state();
         let description = state.table(table)?.describe(table);
+        description.settings.check_deletion()?;
+        if let Some(stream) = &description.latest_stream {
+            state.streams.end(stream, self.clock.now_millis());
+        }
         state.tables.remove(table);
         Ok(description)
     }
@@ -204,6 +231,74 @@ impl Store for ModelStore {
     async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames> {
         let state = self.state();
         request.page(state.tables.keys().cloned())
+    }
+
+    async fn update_table(&self, request: UpdateTable) -> StoreResult<TableDescription> {
+        let now = self.clock.now_millis();
+        let State {
+            tables, streams, ..
+        } = &mut *self.state();
+        let name = &request.table;
+        let table = tables.get_mut(name).ok_or_else(|| not_found(name))?;
+        // An index is computed from the items, so it is there as soon as it is in the schema.
+        let updated = request.apply(&table.describe(name))?;
+        match (updated.stream, &table.stream) {
+            (Some(Some(view)), _) => {
+                table.stream = Some(streams.begin(name, view, &updated.schema.key, now));
+            }
+            (Some(None), Some(stream)) => streams.end(stream, now),
+            _ => {}
+        }
+        table.schema = Arc::new(updated.schema);
+        table.settings = updated.settings;
+        Ok(table.describe(name))
+    }
+
+    async fn update_time_to_live(&self, request: UpdateTimeToLive) -> StoreResult<()> {
+        let mut state = self.state();
+        let table = state.table_mut(&request.table)?;
+        table.expiry = request.apply(table.expiry.as_deref())?;
+        Ok(())
+    }
+
+    async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>> {
+        Ok(self.state().table(table)?.expiry.clone())
+    }
+
+    async fn tag_resource(&self, table: &TableName, more: Tags) -> StoreResult<()> {
+        let mut state = self.state();
+        let table = state.table_mut(table)?;
+        table.tags = tags::added(&table.tags, more)?;
+        Ok(())
+    }
+
+    async fn untag_resource(&self, table: &TableName, keys: Vec<String>) -> StoreResult<()> {
+        let mut state = self.state();
+        let table = state.table_mut(table)?;
+        table.tags = tags::removed(&table.tags, &keys)?;
+        Ok(())
+    }
+
+    async fn list_tags_of_resource(&self, table: &TableName) -> StoreResult<Tags> {
+        Ok(self.state().table(table)?.tags.clone())
+    }
+
+    async fn list_streams(&self, request: ListStreams) -> StoreResult<StreamNames> {
+        self.state().streams.list(&request)
+    }
+
+    async fn describe_stream(&self, request: DescribeStream) -> StoreResult<StreamDescription> {
+        self.state().streams.describe(&request)
+    }
+
+    async fn get_shard_iterator(&self, request: GetShardIterator) -> StoreResult<ShardIterator> {
+        let now = self.clock.now_millis();
+        self.state().streams.shard_iterator(&request, now)
+    }
+
+    async fn get_records(&self, request: GetRecords) -> StoreResult<Records> {
+        let now = self.clock.now_millis();
+        self.state().streams.records(&request, now)
     }
 
     async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>> {
@@ -281,10 +376,11 @@ impl Store for ModelStore {
         request: BatchWriteItem,
     ) -> StoreResult<Metered<Vec<BatchWrite>>> {
         let mut state = self.state();
+        let now = self.clock.now_millis();
         let mut metered = Metered::<Vec<BatchWrite>>::default();
         for action in write::batch(request, &*state)? {
             let (change, written) = write::single(&action, ReturnValues::None, &*state)?;
-            state.make(change);
+            state.make(change, Cause::Request, now);
             metered.add(&written.consumed);
         }
         Ok(metered)
@@ -304,7 +400,7 @@ impl Store for ModelStore {
         }
         let Metered { answer, consumed } = write::transaction(&request, &*state)?;
         for change in answer {
-            state.make(change);
+            state.make(change, Cause::Request, now);
         }
         if let Some(token) = request.token {
             let until = now + CLIENT_REQUEST_TOKEN_SECONDS as i64 * 1000;

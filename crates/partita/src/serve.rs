@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use axum::Router;
@@ -103,7 +104,7 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
 
 async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
     if flags.memory {
-        return Ok(Arc::new(ModelStore::default()));
+        return Ok(in_memory());
     }
     match flags.store {
         StoreKind::Embedded => {
@@ -115,6 +116,23 @@ async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
         }
         StoreKind::Dynamodb => connect(flags).await,
     }
+}
+
+/// How often the store in memory looks for what has expired.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// A store that lives as long as the server, and is swept as long as it lives.
+fn in_memory() -> Arc<dyn Store> {
+    let store = Arc::new(ModelStore::default());
+    let swept = Arc::downgrade(&store);
+    tokio::spawn(async move {
+        while let Some(store) = swept.upgrade() {
+            store.sweep();
+            drop(store);
+            tokio::time::sleep(SWEEP_EVERY).await;
+        }
+    });
+    store
 }
 
 #[cfg(feature = "dynamodb")]

@@ -1,7 +1,10 @@
 //! What a case works with: fresh tables, and short calls for what cases do over and over.
 
+use std::future::poll_fn;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::Duration;
 
 use partita_core::Item;
 use partita_core::expression::{Condition, KeyCondition, Update};
@@ -10,10 +13,15 @@ use super::unmetered::Unmetered;
 use crate::error::StoreResult;
 use crate::request::{
     BatchGetItem, BatchGot, ConditionCheck, CreateTable, DeleteItem, GetItem, ItemAddress, Page,
-    PutItem, Query, ReturnValues, Scan, TransactAction, TransactWriteItems, UpdateItem,
+    PutItem, Query, ReturnValues, Scan, TableChange, TableDescription, TransactAction,
+    TransactWriteItems, UpdateItem, UpdateTable,
 };
 use crate::store::Store;
 use crate::table::{KeySchema, TableName, TableSchema};
+
+/// How often, and how many times, a table is asked what became of it.
+const POLL: Duration = Duration::from_millis(5);
+const POLLS_MAX: usize = 4_000;
 
 /// The surroundings of one case.
 pub(super) struct Bench<'a> {
@@ -56,8 +64,18 @@ impl<'a> Bench<'a> {
         &self,
         schema: impl Into<TableSchema>,
     ) -> StoreResult<Table<'a>> {
+        self.table_as(|_| {}, schema).await
+    }
+
+    /// A fresh table with other settings.
+    pub(super) async fn table_as(
+        &self,
+        set: impl FnOnce(&mut CreateTable),
+        schema: impl Into<TableSchema>,
+    ) -> StoreResult<Table<'a>> {
         let name = self.fresh_name();
-        let request = CreateTable::new(name.clone(), schema);
+        let mut request = CreateTable::new(name.clone(), schema);
+        set(&mut request);
         self.store.create_table(request).await?;
         Ok(Table {
             store: self.store,
@@ -165,6 +183,36 @@ impl Table<'_> {
             .await
     }
 
+    pub(super) async fn describe(&self) -> StoreResult<TableDescription> {
+        self.store.describe_table(&self.name).await
+    }
+
+    pub(super) async fn change(&self, change: TableChange) -> StoreResult<TableDescription> {
+        let request = UpdateTable {
+            table: self.name.clone(),
+            changes: vec![change],
+        };
+        self.store.update_table(request).await
+    }
+
+    /// Waits until no index of the table is being built.
+    pub(super) async fn until_built(&self) -> StoreResult<()> {
+        self.until(|described| described.building.is_empty()).await
+    }
+
+    /// Waits until the table is as it is to become.
+    pub(super) async fn until(&self, is_so: impl Fn(&TableDescription) -> bool) -> StoreResult<()> {
+        for _ in 0..POLLS_MAX {
+            if is_so(&self.describe().await?) {
+                return Ok(());
+            }
+            // The store works elsewhere: in a thread, in a task that needs its turn, far away.
+            give_way().await;
+            std::thread::sleep(POLL);
+        }
+        panic!("the table {} stays as it is", self.name);
+    }
+
     pub(super) async fn transact(&self, actions: Vec<TransactAction>) -> StoreResult<()> {
         let request = TransactWriteItems {
             actions,
@@ -211,4 +259,17 @@ impl Table<'_> {
             return_item_on_failure: false,
         }
     }
+}
+
+/// Lets other tasks run first.
+async fn give_way() {
+    let mut waited = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -42,3 +42,21 @@ pub(super) fn cancelled(result: StoreResult<()>) -> Vec<CancellationReason> {
         other => panic!("expected a cancelled transaction, got {other:?}"),
     }
 }
+
+/// There would be more of something than there may be.
+#[track_caller]
+pub(super) fn limit_exceeded<T: Debug>(result: StoreResult<T>) {
+    assert!(
+        matches!(result, Err(StoreError::LimitExceeded { .. })),
+        "expected that a limit is exceeded, got {result:?}"
+    );
+}
+
+/// The stream does not exist.
+#[track_caller]
+pub(super) fn stream_not_found<T: Debug>(result: StoreResult<T>) {
+    assert!(
+        matches!(result, Err(StoreError::StreamNotFound { .. })),
+        "expected that there is no such stream, got {result:?}"
+    );
+}

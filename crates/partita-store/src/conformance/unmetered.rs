@@ -7,7 +7,7 @@ use crate::error::StoreResult;
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames,
-    TransactGetItems, TransactWriteItems, UpdateItem,
+    TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable,
 };
 use crate::store::Store;
 use crate::table::TableName;
@@ -35,6 +35,10 @@ impl Unmetered<'_> {
 
     pub(super) async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames> {
         self.0.list_tables(request).await
+    }
+
+    pub(super) async fn update_table(&self, request: UpdateTable) -> StoreResult<TableDescription> {
+        self.0.update_table(request).await
     }
 
     pub(super) async fn get_item(&self, request: GetItem) -> StoreResult<Option<Item>> {

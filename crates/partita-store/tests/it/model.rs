@@ -16,6 +16,30 @@ async fn the_model_conforms() {
     conformance::run(&ModelStore::default(), "model").await;
 }
 
+#[tokio::test]
+async fn the_models_tables_and_streams_conform() {
+    let cases = conformance::table_cases();
+    conformance::run_cases(&ModelStore::default(), "model", &cases).await;
+}
+
+#[tokio::test]
+async fn items_expire() {
+    let clock = Arc::new(ManualClock::at(0));
+    let store = ModelStore::new(clock.clone());
+    let sweep = async || store.sweep();
+    let result = conformance::items_expire(&store, &clock, sweep).await;
+    result.unwrap();
+}
+
+#[tokio::test]
+async fn streams_age() {
+    let clock = Arc::new(ManualClock::at(0));
+    let store = ModelStore::new(clock.clone());
+    let sweep = async || store.sweep();
+    let result = conformance::streams_age(&store, &clock, sweep).await;
+    result.unwrap();
+}
+
 /// Time stands still for the suite, which runs on Amazon's clock too; so this is the model's own.
 #[tokio::test]
 async fn a_token_holds_for_ten_minutes() {

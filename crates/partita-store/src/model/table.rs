@@ -1,0 +1,93 @@
+//! A table of the model: a map of its items, from which everything else is computed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use partita_core::Item;
+use partita_core::size::item_bytes;
+
+use crate::error::StoreResult;
+use crate::index::IndexSchema;
+use crate::read::{PageBuilder, Place, Reading};
+use crate::request::{TableDescription, Tags, Totals};
+use crate::settings::TableSettings;
+use crate::stream::StreamName;
+use crate::table::{Key, TableName, TableSchema};
+
+pub(super) struct Table {
+    pub(super) schema: Arc<TableSchema>,
+    pub(super) settings: TableSettings,
+    pub(super) tags: Tags,
+    /// The attribute that tells when items expire.
+    pub(super) expiry: Option<String>,
+    pub(super) created_millis: i64,
+    /// The stream that it has, or the last that it had.
+    pub(super) stream: Option<StreamName>,
+    pub(super) items: BTreeMap<Key, Item>,
+}
+
+impl Table {
+    pub(super) fn describe(&self, table: &TableName) -> TableDescription {
+        let totals_of = |index: &IndexSchema| {
+            let of_index = |item: &&Item| index.place_of(&self.schema.key, item).is_some();
+            let indexed = self.items.values().filter(of_index);
+            let entries = indexed.map(|item| index.projected(&self.schema.key, item));
+            (
+                index.name.clone(),
+                totals(entries.map(|entry| item_bytes(&entry))),
+            )
+        };
+        TableDescription {
+            table: table.clone(),
+            schema: (*self.schema).clone(),
+            settings: self.settings.clone(),
+            created_millis: self.created_millis,
+            building: Vec::new(),
+            latest_stream: self.stream.clone(),
+            totals: totals(self.items.values().map(item_bytes)),
+            index_totals: self.schema.indexes.iter().map(totals_of).collect(),
+        }
+    }
+
+    /// Reads rows into a page until it is full.
+    pub(super) fn fill(
+        &self,
+        reading: &Reading<'_>,
+        page: &mut PageBuilder<'_>,
+    ) -> StoreResult<()> {
+        let rows = self.rows(reading)?;
+        let mut rows: Vec<_> = rows.into_iter().collect();
+        if reading.descending {
+            rows.reverse();
+        }
+        for (place, item) in rows {
+            if page.is_full() {
+                break;
+            }
+            let fetched = reading.fetches_items.then(|| item.clone());
+            page.push(place, reading.source.row(item), fetched);
+        }
+        Ok(())
+    }
+
+    /// The rows of a reading in its order. An index is not kept: it is computed from the items,
+    /// every time.
+    fn rows(&self, reading: &Reading<'_>) -> StoreResult<BTreeMap<Place, &Item>> {
+        let mut rows = BTreeMap::new();
+        for item in self.items.values() {
+            if let Some(place) = reading.source.place(item)?
+                && reading.contains(&place)
+            {
+                rows.insert(place, item);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn totals(sizes: impl Iterator<Item = usize>) -> Totals {
+    sizes.fold(Totals::default(), |totals, bytes| Totals {
+        items: totals.items + 1,
+        bytes: totals.bytes + bytes as u64,
+    })
+}
