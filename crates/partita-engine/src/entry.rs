@@ -13,9 +13,9 @@ use partita_core::size::item_bytes;
 use partita_core::{Item, Value};
 use partita_store::index::{IndexProjection, IndexSchema};
 use partita_store::read::{Place, Source};
-use partita_store::{StoreError, StoreResult};
+use partita_store::{FoundItem, StoreError, StoreResult};
 
-use crate::storage::Edit;
+use crate::storage::{Bytes, Edit};
 use crate::tables::Table;
 use crate::{item, keys};
 
@@ -71,7 +71,9 @@ pub(crate) fn value(table: &Table, index: &IndexSchema, item: &Item, bytes: &[u8
         IndexProjection::Include(_) => {
             let included = included(table, index, item);
             let owned = included.map(|(name, value)| (name.clone(), value.clone()));
-            item::encode(&owned.collect())
+            let mut json = Vec::new();
+            item::write_json(&owned.collect(), &mut json);
+            json
         }
     }
 }
@@ -109,7 +111,34 @@ fn is_key(table: &Table, index: &IndexSchema, name: &str) -> bool {
     table.schema.key.contains(name) || index.contains(name)
 }
 
-/// Reads the row of an entry that was stored under a key; none if it points to its item.
+/// Finds the row of an entry that was stored under a key; none if it points to its item. A copy
+/// is handed out as it is.
+pub(crate) fn read(
+    table: &Table,
+    index: &IndexSchema,
+    stored_key: &[u8],
+    bytes: Bytes,
+) -> StoreResult<Option<FoundItem>> {
+    if index.projection != IndexProjection::All {
+        let (_, row) = row(table, index, stored_key, &bytes)?;
+        return Ok(row.map(FoundItem::from));
+    }
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let found = item::found(bytes);
+    let damaged = || damaged(table, index, stored_key, "is not DynamoDB JSON");
+    found.map(Some).ok_or_else(damaged)
+}
+
+/// The place of an entry that was stored under a key.
+pub(crate) fn place(table: &Table, index: &IndexSchema, stored_key: &[u8]) -> StoreResult<Place> {
+    let place = keys::place(&source(table, index), stored_key);
+    place.ok_or_else(|| damaged(table, index, stored_key, "is not under a key of the index"))
+}
+
+/// Takes the row of an entry apart that was stored under a key, and checks that it belongs
+/// there; none if it points to its item.
 pub(crate) fn row(
     table: &Table,
     index: &IndexSchema,
@@ -118,23 +147,27 @@ pub(crate) fn row(
 ) -> StoreResult<(Place, Option<Item>)> {
     let damaged = |how: String| damaged(table, index, stored_key, &how);
     let source = source(table, index);
-    let place = keys::place(&source, stored_key);
-    let place = place.ok_or_else(|| damaged("is not under a key of the index".to_owned()))?;
+    let place = place(table, index, stored_key)?;
     let is_all = index.projection == IndexProjection::All;
     if is_all && bytes.is_empty() {
         return Ok((place, None));
+    }
+    if is_all {
+        let content = item::found(bytes.into());
+        let content = content.ok_or_else(|| damaged("is not DynamoDB JSON".to_owned()))?;
+        let content = content
+            .into_item()
+            .map_err(|error| damaged(error.to_string()))?;
+        return match source.place(&content) {
+            Ok(Some(found)) if found == place => Ok((place, Some(content))),
+            _ => Err(damaged("has another key".to_owned())),
+        };
     }
     let content: Item = match bytes.is_empty() {
         true => Item::new(),
         false => serde_json::from_slice(bytes)
             .map_err(|error| damaged(format!("is not DynamoDB JSON: {error}")))?,
     };
-    if is_all {
-        return match source.place(&content) {
-            Ok(Some(found)) if found == place => Ok((place, Some(content))),
-            _ => Err(damaged("has another key".to_owned())),
-        };
-    }
     let key = &table.schema.key;
     let mut row = index.attributes_of(key, &place);
     for (name, value) in content {
@@ -152,26 +185,29 @@ pub(crate) fn check(
     table: &Table,
     index: &IndexSchema,
     (place, row): (&Place, Option<&Item>),
-    item: Option<Item>,
-) -> StoreResult<Item> {
-    let damaged = |how| {
-        damaged(
-            table,
-            index,
-            &keys::entry(table.id_of(Some(index)), place),
-            how,
-        )
-    };
-    let item = item.ok_or_else(|| damaged("has no item"))?;
+    item: Option<&Item>,
+) -> StoreResult<()> {
+    let stored_key = keys::entry(table.id_of(Some(index)), place);
+    let item = item.ok_or_else(|| lost(table, index, &stored_key))?;
     let source = source(table, index);
     let is_here = source
-        .place(&item)
+        .place(item)
         .is_ok_and(|found| found.as_ref() == Some(place));
-    let agrees = row.is_none_or(|row| source.row(&item) == *row);
+    let agrees = row.is_none_or(|row| source.row(item) == *row);
     match is_here && agrees {
-        true => Ok(item),
-        false => Err(damaged("disagrees with its item")),
+        true => Ok(()),
+        false => Err(damaged(
+            table,
+            index,
+            &stored_key,
+            "disagrees with its item",
+        )),
     }
+}
+
+/// An entry whose item is not there.
+pub(crate) fn lost(table: &Table, index: &IndexSchema, stored_key: &[u8]) -> StoreError {
+    damaged(table, index, stored_key, "has no item")
 }
 
 fn source<'a>(table: &'a Table, index: &'a IndexSchema) -> Source<'a> {

@@ -8,7 +8,7 @@
 //! | `k`, client request token | the transaction's fingerprint, and until when it counts |
 //! | `m` | the number of the last commit, and of the last that was known to be on disk; only written when commits are not synced each |
 //! | `n` | the last id that was handed out, a number of four bytes |
-//! | `r`, id of a table, partition key, sort key | an item |
+//! | `r`, id of a table, partition key, sort key | an item: its size, and its DynamoDB JSON |
 //! | `r`, id of an index, values of the index's key, key of the item | an index entry |
 //! | `t`, table name | the table's description: its ids, keys and indexes |
 //!

@@ -39,7 +39,7 @@
 //!
 //! let store = EngineStore::open(directory.path(), Options::new(Arc::new(SystemClock)))?;
 //! let found = store.get_item(GetItem::new(table, item.clone())).await?;
-//! assert_eq!(found.answer, Some(item));
+//! assert_eq!(found.answer, Some(item.into()));
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

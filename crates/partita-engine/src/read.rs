@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use partita_core::Item;
-use partita_store::StoreResult;
 use partita_store::capacity::Metered;
 use partita_store::read::{Items, PageBuilder, Reading};
 use partita_store::request::{ItemAddress, Page, Query, Scan};
 use partita_store::table::Key;
+use partita_store::{FoundItem, StoreResult};
 
-use crate::storage::{Direction, View, Views};
+use crate::storage::{Bytes, Direction, View, Views};
 use crate::tables::{Catalog, Table, Tables};
 use crate::{entry, item, keys};
 
@@ -82,6 +81,7 @@ impl Moment {
         let bounds = keys::after(keys::query(id, &reading.keys), start, direction);
         let rows = bounds.map(|bounds| self.view.range(bounds, direction));
         let mut rows = rows.into_iter().flatten();
+        let mut last = None;
         while !page.is_full()
             && let Some(row) = rows.next()
         {
@@ -90,9 +90,11 @@ impl Moment {
             if !is_in_segment(reading, &stored_key) {
                 continue;
             }
-            self.push(table, reading, &mut page, (&stored_key, &bytes))?;
+            self.push(table, reading, &mut page, (&stored_key, bytes))?;
+            last = Some(stored_key);
         }
-        Ok(page.finish(&table.name))
+        let last = last.and_then(|stored_key| keys::place(&reading.source, &stored_key));
+        Ok(page.finish(&table.name, last.as_ref()))
     }
 
     fn push(
@@ -100,41 +102,37 @@ impl Moment {
         table: &Table,
         reading: &Reading<'_>,
         page: &mut PageBuilder<'_>,
-        (stored_key, bytes): (&[u8], &[u8]),
+        (stored_key, bytes): (&[u8], Bytes),
     ) -> StoreResult<()> {
         let Some(index) = reading.source.index else {
-            let (key, item) = item::decode(table, stored_key, bytes)?;
-            page.push(keys::place_of_item(key), item, None);
-            return Ok(());
+            return page.push(item::read(table, stored_key, bytes)?, None);
         };
-        let (place, row) = entry::row(table, index, stored_key, bytes)?;
-        let fetched = match row.is_none() || reading.fetches_items {
-            true => {
-                let item = self.get(table, &place.item)?;
-                Some(entry::check(table, index, (&place, row.as_ref()), item)?)
-            }
-            false => None,
+        let row = entry::read(table, index, stored_key, bytes)?;
+        let item_of_entry = || {
+            let place = entry::place(table, index, stored_key)?;
+            let item = self.get(table, &place.item)?;
+            item.ok_or_else(|| entry::lost(table, index, stored_key))
         };
-        match (row, fetched) {
-            (Some(row), fetched) => page.push(place, row, fetched),
+        match row {
+            Some(row) if reading.fetches_items => page.push(row, Some(item_of_entry()?)),
+            Some(row) => page.push(row, None),
             // An entry that points holds all of its item, so nothing was fetched besides.
-            (None, row) => page.push(place, row.unwrap_or_default(), None),
+            None => page.push(item_of_entry()?, None),
         }
-        Ok(())
     }
 
     /// The item of a key.
-    pub(crate) fn get(&self, table: &Table, key: &Key) -> StoreResult<Option<Item>> {
+    pub(crate) fn get(&self, table: &Table, key: &Key) -> StoreResult<Option<FoundItem>> {
         let stored_key = keys::item(table.id, key);
         match self.view.get(&stored_key)? {
-            Some(bytes) => Ok(Some(item::decode(table, &stored_key, &bytes)?.1)),
+            Some(bytes) => Ok(Some(item::read(table, &stored_key, bytes)?)),
             None => Ok(None),
         }
     }
 }
 
 impl Items for Moment {
-    fn item(&self, address: &ItemAddress) -> StoreResult<Option<Item>> {
+    fn item(&self, address: &ItemAddress) -> StoreResult<Option<FoundItem>> {
         let table = self.tables.find(&address.table)?;
         let key = table.schema.key.exact_key(&address.key)?;
         self.get(table, &key)

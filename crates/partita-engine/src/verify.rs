@@ -99,8 +99,12 @@ fn check_entry(
     value: &[u8],
 ) -> StoreResult<()> {
     let (place, row) = entry::row(table, index, key, value)?;
-    let item = moment.get(table, &place.item)?;
-    entry::check(table, index, (&place, row.as_ref()), item).map(drop)
+    let stored_key = keys::item(table.id, &place.item);
+    let item = match moment.view().get(&stored_key)? {
+        Some(bytes) => Some(item::decode(table, &stored_key, &bytes)?.1),
+        None => None,
+    };
+    entry::check(table, index, (&place, row.as_ref()), item.as_ref())
 }
 
 fn damaged(message: String) -> StoreError {

@@ -273,7 +273,7 @@ impl Asked<'_> {
         }
     }
 
-    async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page, PlanError> {
+    async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page<Item>, PlanError> {
         let request = Query {
             descending: self.pattern.descending && self.pattern.sort.is_empty(),
             limit: Some(limit),

@@ -99,7 +99,7 @@ impl Runner {
             let mut unprocessed = Vec::new();
             for (index, got) in open.into_iter().zip(got) {
                 match got {
-                    BatchGot::Found(item) => answers[index] = Some(item),
+                    BatchGot::Found(item) => answers[index] = Some(item.into_item()?),
                     BatchGot::Missing => {}
                     BatchGot::Unprocessed => unprocessed.push(index),
                 }
@@ -117,12 +117,12 @@ impl Runner {
     }
 
     /// Reads one page of a partition.
-    pub(crate) async fn query(&self, request: &Query) -> Result<Page, PlanError> {
+    pub(crate) async fn query(&self, request: &Query) -> Result<Page<Item>, PlanError> {
         let mut attempt = 0;
         loop {
             match self.store.query(request.clone()).await {
                 Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                answer => return Ok(answer?.answer),
+                answer => return Ok(answer?.answer.into_parts()?),
             }
         }
     }

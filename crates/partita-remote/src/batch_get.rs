@@ -51,7 +51,7 @@ pub(crate) async fn batch_get_item(
         .map(|(table, rest)| (table, rest.keys));
     let unprocessed = Answers::read(unprocessed.collect())?;
     let got = |address: &ItemAddress| match found.at(address) {
-        Some(item) => BatchGot::Found(asked_for(&request, address, item.clone())),
+        Some(item) => BatchGot::Found(asked_for(&request, address, item.clone()).into()),
         None if unprocessed.at(address).is_some() => BatchGot::Unprocessed,
         None => BatchGot::Missing,
     };

@@ -3,11 +3,10 @@
 use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::operation::scan::ScanOutput;
 use aws_sdk_dynamodb::types;
-use partita_core::Item;
 use partita_core::expression::{Projection, Renderer};
-use partita_store::StoreResult;
 use partita_store::capacity::Metered;
 use partita_store::request::{GetItem, Page, Query, Scan, Select};
+use partita_store::{FoundItem, StoreResult};
 
 use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
@@ -19,7 +18,7 @@ use crate::expressions::{self, Placeholders};
 pub(crate) async fn get_item(
     clients: &Clients,
     request: GetItem,
-) -> StoreResult<Metered<Option<Item>>> {
+) -> StoreResult<Metered<Option<FoundItem>>> {
     let mut renderer = Renderer::default();
     let projection = expressions::projection(&mut renderer, request.projection.as_ref());
     let Placeholders { names, .. } = renderer.into();
@@ -38,7 +37,7 @@ pub(crate) async fn get_item(
         .send()
         .await
         .map_err(|error| call.error(&error))?;
-    let item = convert::read_parts(answer.item)?;
+    let item = convert::read_parts(answer.item)?.map(FoundItem::from);
     Ok(metered(item, Kind::Read, answer.consumed_capacity))
 }
 
@@ -152,7 +151,8 @@ fn page(
     scanned: i32,
     last_key: Option<Attributes>,
 ) -> StoreResult<Page> {
-    let items = items.unwrap_or_default().into_iter().map(from_attributes);
+    let items = items.unwrap_or_default().into_iter();
+    let items = items.map(|item| from_attributes(item).map(FoundItem::from));
     Ok(Page {
         items: items
             .collect::<Result<_, _>>()

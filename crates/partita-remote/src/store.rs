@@ -11,7 +11,7 @@ use partita_store::request::{
     TransactGetItems, TransactWriteItems, UpdateItem,
 };
 use partita_store::table::TableName;
-use partita_store::{Store, StoreResult};
+use partita_store::{FoundItem, Store, StoreResult};
 
 use crate::connect::{Clients, RemoteConfig, Timeouts};
 use crate::{batch_get, batch_write, reads, tables, transact_get, transact_write, writes};
@@ -69,7 +69,7 @@ impl Store for RemoteStore {
         tables::list_tables(&self.clients, request).await
     }
 
-    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>> {
+    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<FoundItem>>> {
         reads::get_item(&self.clients, request).await
     }
 
@@ -80,7 +80,7 @@ impl Store for RemoteStore {
     async fn transact_get_items(
         &self,
         request: TransactGetItems,
-    ) -> StoreResult<Metered<Vec<Option<Item>>>> {
+    ) -> StoreResult<Metered<Vec<Option<FoundItem>>>> {
         transact_get::transact_get_items(&self.clients, request).await
     }
 

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{Get, TransactGetItem};
-use partita_core::Item;
 use partita_core::expression::{Projection, Renderer};
 use partita_store::capacity::Metered;
 use partita_store::read::check_transaction;
 use partita_store::request::{ItemAddress, TransactGetItems};
-use partita_store::{StoreError, StoreResult};
+use partita_store::{FoundItem, StoreError, StoreResult};
 
 use crate::cancellation;
 use crate::capacity::{BY_INDEX, Kind, metered};
@@ -23,7 +22,7 @@ use crate::tables::first_missing;
 pub(crate) async fn transact_get_items(
     clients: &Clients,
     request: TransactGetItems,
-) -> StoreResult<Metered<Vec<Option<Item>>>> {
+) -> StoreResult<Metered<Vec<Option<FoundItem>>>> {
     check_transaction(&request)?;
     let TransactGetItems { gets } = request;
     let items = gets
@@ -56,9 +55,10 @@ pub(crate) async fn transact_get_items(
             message: format!("{} items came for {} keys", responses.len(), gets.len()),
         });
     }
-    let found = responses
-        .into_iter()
-        .map(|response| convert::read_parts(response.item));
+    let found = responses.into_iter().map(|response| {
+        let item = convert::read_parts(response.item)?;
+        Ok(item.map(FoundItem::from))
+    });
     let found = found.collect::<StoreResult<_>>()?;
     let consumed = answer.consumed_capacity.unwrap_or_default();
     Ok(metered(found, Kind::Read, consumed))

@@ -16,6 +16,7 @@ use partita_core::Item;
 
 use crate::capacity::Metered;
 use crate::error::{CancellationReason, StoreError, StoreResult};
+use crate::found::FoundItem;
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
@@ -208,7 +209,7 @@ impl Store for FaultyStore {
         self.inner.get_records(request).await
     }
 
-    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>> {
+    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<FoundItem>>> {
         self.read_passes().await?;
         self.inner.get_item(request).await
     }
@@ -221,7 +222,7 @@ impl Store for FaultyStore {
     async fn transact_get_items(
         &self,
         request: TransactGetItems,
-    ) -> StoreResult<Metered<Vec<Option<Item>>>> {
+    ) -> StoreResult<Metered<Vec<Option<FoundItem>>>> {
         self.read_passes().await?;
         self.inner.transact_get_items(request).await
     }

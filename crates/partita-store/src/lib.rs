@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`store`] | [`Store`]: one method for each operation |
 //! | [`request`] | what the operations take and answer |
+//! | [`found`] | [`FoundItem`]: an item that was read, in parts or as stored text |
 //! | [`table`] | names, key schemas and keys |
 //! | [`index`] | secondary indexes: their keys, and what they hold |
 //! | [`update`] | what changing a table makes of it: shared by every store that is not Amazon's |
@@ -32,7 +33,7 @@
 //! let item = Item::from([("PK".into(), Value::from("a")), ("SK".into(), Value::from("b"))]);
 //! store.put_item(PutItem::new(table.clone(), item.clone()), ReturnValues::None).await?;
 //! let found = store.get_item(GetItem::new(table, item.clone())).await?;
-//! assert_eq!(found.answer, Some(item));
+//! assert_eq!(found.answer, Some(item.into()));
 //! # Ok::<(), partita_store::StoreError>(()) }).unwrap();
 //! ```
 //!
@@ -45,6 +46,7 @@ pub mod dynamodb_local;
 pub mod error;
 pub mod expiry;
 pub mod faulty;
+pub mod found;
 pub mod index;
 mod item;
 pub mod model;
@@ -61,6 +63,7 @@ pub mod write;
 
 pub use error::{ErrorKind, StoreError, StoreResult};
 pub use faulty::{Faults, FaultyStore};
+pub use found::FoundItem;
 pub use model::ModelStore;
 pub use store::Store;
 pub use surroundings::{Clock, Entropy};

@@ -16,6 +16,7 @@ use partita_core::limits::CLIENT_REQUEST_TOKEN_SECONDS;
 use crate::capacity::Metered;
 use crate::error::{StoreError, StoreResult};
 use crate::expiry::has_expired;
+use crate::found::FoundItem;
 use crate::read::{self, Items, PageBuilder, Reading};
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
@@ -172,10 +173,10 @@ impl Tables for State {
 }
 
 impl Items for State {
-    fn item(&self, address: &ItemAddress) -> StoreResult<Option<Item>> {
+    fn item(&self, address: &ItemAddress) -> StoreResult<Option<FoundItem>> {
         let table = self.table(&address.table)?;
         let key = table.schema.key.exact_key(&address.key)?;
-        Ok(table.items.get(&key).cloned())
+        Ok(table.items.get(&key).cloned().map(FoundItem::from))
     }
 }
 
@@ -301,7 +302,7 @@ impl Store for ModelStore {
         self.state().streams.records(&request, now)
     }
 
-    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>> {
+    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<FoundItem>>> {
         let GetItem {
             table,
             key,
@@ -310,12 +311,7 @@ impl Store for ModelStore {
         } = request;
         let address = ItemAddress { table, key };
         let item = self.state().item(&address)?;
-        Ok(read::one(
-            &address.table,
-            item,
-            projection.as_ref(),
-            consistent,
-        ))
+        read::one(&address.table, item, projection.as_ref(), consistent)
     }
 
     async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>> {
@@ -325,7 +321,7 @@ impl Store for ModelStore {
     async fn transact_get_items(
         &self,
         request: TransactGetItems,
-    ) -> StoreResult<Metered<Vec<Option<Item>>>> {
+    ) -> StoreResult<Metered<Vec<Option<FoundItem>>>> {
         read::transaction(&request, &*self.state())
     }
 
@@ -333,18 +329,16 @@ impl Store for ModelStore {
         let state = self.state();
         let table = state.table(&request.table)?;
         let reading = Reading::of_query(&table.schema, &request)?;
-        let mut page = PageBuilder::of_query(reading.source, &request)?;
-        table.fill(&reading, &mut page)?;
-        Ok(page.finish(&request.table))
+        let page = PageBuilder::of_query(reading.source, &request)?;
+        table.fill(&request.table, &reading, page)
     }
 
     async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
         let state = self.state();
         let table = state.table(&request.table)?;
         let reading = Reading::of_scan(&table.schema, &request)?;
-        let mut page = PageBuilder::of_scan(reading.source, &request)?;
-        table.fill(&reading, &mut page)?;
-        Ok(page.finish(&request.table))
+        let page = PageBuilder::of_scan(reading.source, &request)?;
+        table.fill(&request.table, &reading, page)
     }
 
     async fn put_item(

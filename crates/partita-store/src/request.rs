@@ -6,6 +6,7 @@ use partita_core::Item;
 use partita_core::expression::{Condition, KeyCondition, Projection, Update};
 
 use crate::error::{StoreError, StoreResult};
+use crate::found::FoundItem;
 use crate::index::IndexSchema;
 use crate::settings::{Billing, TableSettings};
 use crate::stream::{StreamName, StreamView};
@@ -244,13 +245,24 @@ pub struct TransactGetItems {
 
 /// What became of one key of a [`BatchGetItem`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum BatchGot {
+pub enum BatchGot<I = FoundItem> {
     /// The item.
-    Found(Item),
+    Found(I),
     /// There is no such item.
     Missing,
     /// The answer had no room for it; ask again.
     Unprocessed,
+}
+
+impl BatchGot {
+    /// The same with its item in parts.
+    pub fn into_parts(self) -> StoreResult<BatchGot<Item>> {
+        Ok(match self {
+            BatchGot::Found(item) => BatchGot::Found(item.into_item()?),
+            BatchGot::Missing => BatchGot::Missing,
+            BatchGot::Unprocessed => BatchGot::Unprocessed,
+        })
+    }
 }
 
 /// Which attributes a query or scan answers.
@@ -354,16 +366,40 @@ impl Scan {
 }
 
 /// One page of a query or scan.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Page {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<I = FoundItem> {
     /// The items that passed the filter; none if only their number was asked for.
-    pub items: Vec<Item>,
+    pub items: Vec<I>,
     /// How many passed the filter.
     pub count: usize,
     /// How many were read.
     pub scanned: usize,
     /// Where to go on; the end is reached when there is none.
     pub last_key: Option<Item>,
+}
+
+impl<I> Default for Page<I> {
+    fn default() -> Self {
+        Page {
+            items: Vec::new(),
+            count: 0,
+            scanned: 0,
+            last_key: None,
+        }
+    }
+}
+
+impl Page {
+    /// The same with its items in parts.
+    pub fn into_parts(self) -> StoreResult<Page<Item>> {
+        let items = self.items.into_iter().map(FoundItem::into_item);
+        Ok(Page {
+            items: items.collect::<StoreResult<_>>()?,
+            count: self.count,
+            scanned: self.scanned,
+            last_key: self.last_key,
+        })
+    }
 }
 
 /// Writes a whole item, in place of the one that was there.

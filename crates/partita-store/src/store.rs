@@ -5,6 +5,7 @@ use partita_core::Item;
 
 use crate::capacity::Metered;
 use crate::error::StoreResult;
+use crate::found::FoundItem;
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
@@ -111,7 +112,7 @@ pub trait Store: Send + Sync {
     }
 
     /// Reads one item.
-    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<Item>>>;
+    async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<FoundItem>>>;
 
     /// Reads several items; the answers stand in the order of the addresses.
     async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>>;
@@ -120,7 +121,7 @@ pub trait Store: Send + Sync {
     async fn transact_get_items(
         &self,
         request: TransactGetItems,
-    ) -> StoreResult<Metered<Vec<Option<Item>>>>;
+    ) -> StoreResult<Metered<Vec<Option<FoundItem>>>>;
 
     /// Reads one page of a partition.
     async fn query(&self, request: Query) -> StoreResult<Metered<Page>>;

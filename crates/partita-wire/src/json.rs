@@ -6,6 +6,7 @@
 //! for its turn.
 
 use bytes::Bytes;
+use partita_store::FoundItem;
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
@@ -30,6 +31,76 @@ pub(crate) fn write(answer: &impl Serialize) -> Bytes {
     serde_json::to_vec(answer)
         .expect("answers hold nothing that JSON cannot")
         .into()
+}
+
+/// Writes an answer member by member, so that stored items are copied into it. It has about so
+/// many bytes.
+pub(crate) fn answer(bytes: usize, write: impl FnOnce(&mut Object<'_>)) -> Bytes {
+    let mut out = Vec::with_capacity(bytes);
+    object(&mut out, write);
+    out.into()
+}
+
+/// Writes an object.
+pub(crate) fn object(out: &mut Vec<u8>, write: impl FnOnce(&mut Object<'_>)) {
+    out.push(b'{');
+    let is_empty = true;
+    write(&mut Object { out, is_empty });
+    out.push(b'}');
+}
+
+/// An object that is being written.
+pub(crate) struct Object<'a> {
+    out: &'a mut Vec<u8>,
+    is_empty: bool,
+}
+
+impl Object<'_> {
+    /// Adds a member.
+    pub(crate) fn member(&mut self, name: &str, value: &impl Serialize) {
+        self.written(name, |out| {
+            serde_json::to_writer(out, value).expect("answers hold nothing that JSON cannot");
+        });
+    }
+
+    /// Adds a member, if it has a value.
+    pub(crate) fn optional(&mut self, name: &str, value: &Option<impl Serialize>) {
+        if let Some(value) = value {
+            self.member(name, value);
+        }
+    }
+
+    /// Adds a member whose value writes itself.
+    pub(crate) fn written(&mut self, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.is_empty {
+            self.out.push(b',');
+        }
+        self.is_empty = false;
+        serde_json::to_writer(&mut *self.out, name).expect("a string is always JSON");
+        self.out.push(b':');
+        write(self.out);
+    }
+}
+
+/// About how many bytes an answer with this item has. DynamoDB does not count punctuation.
+pub(crate) fn bytes_of(item: &FoundItem) -> usize {
+    item.size() + item.size() / 4 + 128
+}
+
+/// Writes a list whose elements write themselves.
+pub(crate) fn list<T>(
+    out: &mut Vec<u8>,
+    elements: impl IntoIterator<Item = T>,
+    write: impl Fn(&mut Vec<u8>, T),
+) {
+    out.push(b'[');
+    for (number, element) in elements.into_iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        write(out, element);
+    }
+    out.push(b']');
 }
 
 fn wrong_data(error: &serde_json::Error) -> Refusal {

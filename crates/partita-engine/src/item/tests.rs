@@ -53,8 +53,35 @@ fn damage_is_told_by_table_and_key() {
     let bytes = encode(&item);
     check_damaged(&key, b"", "JSON");
     check_damaged(&key, b"\xFF\x00garbage", "JSON");
-    check_damaged(&key, b"[1, 2]", "JSON");
+    check_damaged(&key, b"\0\0\0\x06[1, 2]", "JSON");
     check_damaged(&key, &bytes[..bytes.len() - 1], "JSON");
-    check_damaged(&key, b"{}", "no key");
+    check_damaged(&key, b"\0\0\0\0{}", "no key");
+    check_damaged(&key, &[b"\0\0\0\0", &bytes[4..]].concat(), "another size");
     check_damaged(&key, &encode(&note("c")), "another key");
+}
+
+#[test]
+fn an_item_is_found_without_being_parsed() {
+    let item = note("b");
+    let found = found(encode(&item).into()).unwrap();
+    assert_eq!(found.size(), item_bytes(&item));
+    let mut json = Vec::new();
+    found.write_json(&mut json);
+    assert_eq!(json, br#"{"PK":{"S":"a"},"SK":{"S":"b"}}"#);
+    assert_eq!(found.into_item(), Ok(item));
+}
+
+#[test]
+fn what_cannot_be_an_item_is_not_found() {
+    let table = table();
+    for bytes in [
+        &b""[..],
+        b"\0\0",
+        b"\0\0\0\0",
+        b"\0\0\0\x01garbage",
+        b"\0\0\0\x02{\"PK\"",
+    ] {
+        let read = read(&table, b"k", bytes.into());
+        assert!(matches!(read, Err(StoreError::Corrupt { .. })), "{bytes:?}");
+    }
 }

@@ -58,7 +58,8 @@ async fn put(store: &EngineStore, sort: &str) -> StoreResult<Option<Item>> {
 
 async fn get(store: &EngineStore, sort: &str) -> StoreResult<Option<Item>> {
     let request = GetItem::new(name(), key(sort));
-    Ok(store.get_item(request).await?.answer)
+    let found = store.get_item(request).await?.answer;
+    found.map(FoundItem::into_item).transpose()
 }
 
 fn breakable(directory: &Path) -> (EngineStore, Arc<AtomicBool>) {

@@ -89,7 +89,7 @@ pub(crate) fn adding(key: Item, number: i64) -> TransactAction {
 pub(crate) async fn number(store: &dyn Store, key: Item, name: &str) -> i64 {
     let request = GetItem::new(table(), key);
     let item = store.get_item(request).await.unwrap().answer;
-    item.map_or(0, |item| number_of(&item, name))
+    item.map_or(0, |item| number_of(&item.into_item().unwrap(), name))
 }
 
 pub(crate) fn number_of(item: &Item, name: &str) -> i64 {
@@ -102,7 +102,8 @@ pub(crate) async fn all(store: &dyn Store) -> Vec<Item> {
     let mut items = Vec::new();
     let mut scan = Scan::new(table());
     loop {
-        let page = store.scan(scan.clone()).await.unwrap().answer;
+        let page = store.scan(scan.clone()).await.unwrap();
+        let page = page.answer.into_parts().unwrap();
         items.extend(page.items);
         match page.last_key {
             Some(last_key) => scan.start_after = Some(last_key),

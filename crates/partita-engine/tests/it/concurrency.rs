@@ -119,6 +119,10 @@ async fn total(store: &dyn Store) -> i64 {
         scan.index = Some("by-amount".to_owned());
         scan.consistent = false;
     }
-    let items = store.scan(scan).await.unwrap().answer.items;
-    items.iter().map(|item| number_of(item, "amount")).sum()
+    let page = store.scan(scan).await.unwrap().answer.into_parts();
+    page.unwrap()
+        .items
+        .iter()
+        .map(|item| number_of(item, "amount"))
+        .sum()
 }

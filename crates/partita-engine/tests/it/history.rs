@@ -264,7 +264,8 @@ impl<'a> History<'a> {
 async fn scan_all(store: &dyn Store, mut scan: Scan) -> Vec<String> {
     let mut items = Vec::new();
     loop {
-        let page = store.scan(scan.clone()).await.unwrap().answer;
+        let page = store.scan(scan.clone()).await.unwrap();
+        let page = page.answer.into_parts().unwrap();
         assert!(scan.limit.is_none_or(|limit| page.scanned <= limit));
         items.extend(page.items.iter().map(|item| format!("{item:?}")));
         match page.last_key {

@@ -151,7 +151,7 @@ impl Table<'_> {
     }
 
     /// Follows a query to its end.
-    pub(super) async fn query_pages(&self, mut query: Query) -> StoreResult<Vec<Page>> {
+    pub(super) async fn query_pages(&self, mut query: Query) -> StoreResult<Vec<Page<Item>>> {
         let mut pages = Vec::new();
         loop {
             let page = self.store.query(query.clone()).await?;
@@ -164,7 +164,7 @@ impl Table<'_> {
     }
 
     /// Follows a scan to its end.
-    pub(super) async fn scan_pages(&self, mut scan: Scan) -> StoreResult<Vec<Page>> {
+    pub(super) async fn scan_pages(&self, mut scan: Scan) -> StoreResult<Vec<Page<Item>>> {
         let mut pages = Vec::new();
         loop {
             let page = self.store.scan(scan.clone()).await?;
@@ -176,7 +176,7 @@ impl Table<'_> {
         }
     }
 
-    pub(super) async fn batch_get(&self, keys: Vec<Item>) -> StoreResult<Vec<BatchGot>> {
+    pub(super) async fn batch_get(&self, keys: Vec<Item>) -> StoreResult<Vec<BatchGot<Item>>> {
         let addresses = keys.into_iter().map(|key| self.address(key)).collect();
         self.store
             .batch_get_item(BatchGetItem::new(addresses))

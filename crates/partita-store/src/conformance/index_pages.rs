@@ -45,7 +45,7 @@ async fn nine<'a>(bench: &Bench<'a>) -> StoreResult<Table<'a>> {
     Ok(table)
 }
 
-fn numbers(pages: &[Page]) -> Vec<i64> {
+fn numbers(pages: &[Page<Item>]) -> Vec<i64> {
     let items = pages.iter().flat_map(|page| &page.items);
     let number = |item: &Item| item["n"].as_number().and_then(|number| number.to_i64());
     items.filter_map(number).collect()

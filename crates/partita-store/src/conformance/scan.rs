@@ -37,7 +37,7 @@ fn twelve_keys() -> impl Iterator<Item = Item> {
 }
 
 /// The numbers of the items, which come in no particular order.
-fn numbers(pages: &[Page]) -> BTreeSet<i64> {
+fn numbers(pages: &[Page<Item>]) -> BTreeSet<i64> {
     let items: Vec<_> = pages.iter().flat_map(|page| &page.items).collect();
     let number = |item: &&Item| item["n"].as_number().and_then(|number| number.to_i64());
     let numbers: BTreeSet<_> = items.iter().filter_map(number).collect();

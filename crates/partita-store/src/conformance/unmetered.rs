@@ -1,9 +1,11 @@
-//! A store's answers without what they consumed, which only the cases about capacity ask for.
+//! A store's answers without what they consumed, which only the cases about capacity ask for,
+//! and with items in their parts, whatever form the store answers them in.
 
 use partita_core::Item;
 
 use crate::capacity::Metered;
 use crate::error::StoreResult;
+use crate::found::FoundItem;
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames,
@@ -42,26 +44,34 @@ impl Unmetered<'_> {
     }
 
     pub(super) async fn get_item(&self, request: GetItem) -> StoreResult<Option<Item>> {
-        self.0.get_item(request).await.map(answer)
+        let item = self.0.get_item(request).await?.answer;
+        item.map(FoundItem::into_item).transpose()
     }
 
-    pub(super) async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Vec<BatchGot>> {
-        self.0.batch_get_item(request).await.map(answer)
+    pub(super) async fn batch_get_item(
+        &self,
+        request: BatchGetItem,
+    ) -> StoreResult<Vec<BatchGot<Item>>> {
+        let got = self.0.batch_get_item(request).await?.answer;
+        got.into_iter().map(BatchGot::into_parts).collect()
     }
 
     pub(super) async fn transact_get_items(
         &self,
         request: TransactGetItems,
     ) -> StoreResult<Vec<Option<Item>>> {
-        self.0.transact_get_items(request).await.map(answer)
+        let items = self.0.transact_get_items(request).await?.answer;
+        let items = items.into_iter();
+        let in_parts = |item: Option<FoundItem>| item.map(FoundItem::into_item).transpose();
+        items.map(in_parts).collect()
     }
 
-    pub(super) async fn query(&self, request: Query) -> StoreResult<Page> {
-        self.0.query(request).await.map(answer)
+    pub(super) async fn query(&self, request: Query) -> StoreResult<Page<Item>> {
+        self.0.query(request).await?.answer.into_parts()
     }
 
-    pub(super) async fn scan(&self, request: Scan) -> StoreResult<Page> {
-        self.0.scan(request).await.map(answer)
+    pub(super) async fn scan(&self, request: Scan) -> StoreResult<Page<Item>> {
+        self.0.scan(request).await?.answer.into_parts()
     }
 
     pub(super) async fn put_item(

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use partita_core::Item;
 use partita_core::size::item_bytes;
 
+use crate::capacity::Metered;
 use crate::error::StoreResult;
 use crate::index::IndexSchema;
 use crate::read::{PageBuilder, Place, Reading};
-use crate::request::{TableDescription, Tags, Totals};
+use crate::request::{Page, TableDescription, Tags, Totals};
 use crate::settings::TableSettings;
 use crate::stream::StreamName;
 use crate::table::{Key, TableName, TableSchema};
@@ -52,22 +53,25 @@ impl Table {
     /// Reads rows into a page until it is full.
     pub(super) fn fill(
         &self,
+        name: &TableName,
         reading: &Reading<'_>,
-        page: &mut PageBuilder<'_>,
-    ) -> StoreResult<()> {
+        mut page: PageBuilder<'_>,
+    ) -> StoreResult<Metered<Page>> {
         let rows = self.rows(reading)?;
         let mut rows: Vec<_> = rows.into_iter().collect();
         if reading.descending {
             rows.reverse();
         }
+        let mut last = None;
         for (place, item) in rows {
             if page.is_full() {
                 break;
             }
-            let fetched = reading.fetches_items.then(|| item.clone());
-            page.push(place, reading.source.row(item), fetched);
+            let fetched = reading.fetches_items.then(|| item.clone().into());
+            page.push(reading.source.row(item).into(), fetched)?;
+            last = Some(place);
         }
-        Ok(())
+        Ok(page.finish(name, last.as_ref()))
     }
 
     /// The rows of a reading in its order. An index is not kept: it is computed from the items,

@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use partita_core::Item;
 use partita_core::expression::Projection;
 use partita_core::limits::{
     BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX, TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX,
 };
-use partita_core::size::item_bytes;
 
 use crate::capacity::{Consumed, Metered, Rate, read_units};
 use crate::error::{StoreError, StoreResult};
+use crate::found::FoundItem;
 use crate::request::{BatchGetItem, BatchGot, ItemAddress, TransactGetItems};
 use crate::table::TableName;
 
@@ -34,7 +33,7 @@ pub fn check_batch(request: &BatchGetItem) -> StoreResult<()> {
 /// Reads one item, as a store does it for itself.
 pub trait Items {
     /// The item with these key attributes.
-    fn item(&self, address: &ItemAddress) -> StoreResult<Option<Item>>;
+    fn item(&self, address: &ItemAddress) -> StoreResult<Option<FoundItem>>;
 }
 
 /// Answers a batch get from a store's items.
@@ -49,14 +48,14 @@ pub fn batch(request: &BatchGetItem, items: &impl Items) -> StoreResult<Metered<
             metered.answer.push(BatchGot::Unprocessed);
             continue;
         }
-        let size = item.as_ref().map_or(0, item_bytes);
+        let size = item.as_ref().map_or(0, FoundItem::size);
         bytes += size;
         metered
             .consumed
             .entry(address.table.clone())
             .or_default()
             .read += read_units(size, rate);
-        let item = shown(item, request.projections.get(&address.table));
+        let item = shown(item, request.projections.get(&address.table))?;
         metered
             .answer
             .push(item.map_or(BatchGot::Missing, BatchGot::Found));
@@ -85,17 +84,17 @@ pub fn check_transaction(request: &TransactGetItems) -> StoreResult<()> {
 pub fn transaction(
     request: &TransactGetItems,
     items: &impl Items,
-) -> StoreResult<Metered<Vec<Option<Item>>>> {
+) -> StoreResult<Metered<Vec<Option<FoundItem>>>> {
     check_transaction(request)?;
-    let mut metered = Metered::<Vec<Option<Item>>>::default();
+    let mut metered = Metered::<Vec<Option<FoundItem>>>::default();
     let mut bytes = 0;
     for (address, projection) in &request.gets {
         let item = items.item(address)?;
-        let size = item.as_ref().map_or(0, item_bytes);
+        let size = item.as_ref().map_or(0, FoundItem::size);
         bytes += size;
         let consumed = metered.consumed.entry(address.table.clone()).or_default();
         consumed.read += read_units(size, Rate::Transaction);
-        metered.answer.push(shown(item, projection.as_ref()));
+        metered.answer.push(shown(item, projection.as_ref())?);
     }
     match bytes > TRANSACTION_BYTES_MAX {
         true => Err(StoreError::validation(format!(
@@ -108,25 +107,28 @@ pub fn transaction(
 /// Answers a get from a store's item.
 pub fn one(
     table: &TableName,
-    item: Option<Item>,
+    item: Option<FoundItem>,
     projection: Option<&Projection>,
     consistent: bool,
-) -> Metered<Option<Item>> {
-    let size = item.as_ref().map_or(0, item_bytes);
+) -> StoreResult<Metered<Option<FoundItem>>> {
+    let size = item.as_ref().map_or(0, FoundItem::size);
     let consumed = Consumed {
         read: read_units(size, Rate::of_read(consistent)),
         ..Consumed::default()
     };
-    Metered {
-        answer: shown(item, projection),
+    Ok(Metered {
+        answer: shown(item, projection)?,
         consumed: BTreeMap::from([(table.clone(), consumed)]),
-    }
+    })
 }
 
 /// What is answered of an item: one of which nothing was asked for is there even so.
-fn shown(item: Option<Item>, projection: Option<&Projection>) -> Option<Item> {
-    match projection {
-        Some(projection) => item.map(|item| projection.apply(&item)),
-        None => item,
-    }
+fn shown(
+    item: Option<FoundItem>,
+    projection: Option<&Projection>,
+) -> StoreResult<Option<FoundItem>> {
+    Ok(match (item, projection) {
+        (Some(item), Some(projection)) => Some(projection.apply(&item.into_item()?).into()),
+        (item, _) => item,
+    })
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use partita_core::Item;
 use partita_core::expression::Condition;
 use partita_core::limits::PAGE_BYTES_MAX;
-use partita_core::size::item_bytes;
 
 use super::{Place, Source};
 use crate::capacity::{Consumed, HalfUnits, Metered, Rate, read_units};
 use crate::error::{StoreError, StoreResult};
+use crate::found::FoundItem;
 use crate::request::{Page, Query, Scan, Select};
 use crate::table::TableName;
 
@@ -24,7 +23,6 @@ pub struct PageBuilder<'a> {
     bytes: usize,
     fetched: HalfUnits,
     page: Page,
-    last: Option<Place>,
 }
 
 impl<'a> PageBuilder<'a> {
@@ -74,7 +72,6 @@ impl<'a> PageBuilder<'a> {
             bytes: 0,
             fetched: HalfUnits::default(),
             page: Page::default(),
-            last: None,
         })
     }
 
@@ -84,30 +81,37 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// Takes a row that was read, and its item if that was fetched too.
-    pub fn push(&mut self, place: Place, row: Item, item: Option<Item>) {
-        self.bytes += item_bytes(&row);
+    pub fn push(&mut self, row: FoundItem, item: Option<FoundItem>) -> StoreResult<()> {
+        self.bytes += row.size();
         self.page.scanned += 1;
-        self.last = Some(place);
         if let Some(item) = &item {
-            self.fetched += read_units(item_bytes(item), self.rate);
+            self.fetched += read_units(item.size(), self.rate);
         }
-        let item = item.unwrap_or(row);
-        if !self.filter.is_none_or(|filter| filter.holds(&item)) {
-            return;
+        let mut item = item.unwrap_or(row);
+        if let Some(filter) = self.filter {
+            let parts = item.into_item()?;
+            if !filter.holds(&parts) {
+                return Ok(());
+            }
+            item = parts.into();
         }
         self.page.count += 1;
         match self.select {
             Select::Count => {}
-            Select::Parts(parts) => self.page.items.push(parts.apply(&item)),
+            Select::Parts(parts) => {
+                let shown = parts.apply(&item.into_item()?);
+                self.page.items.push(shown.into());
+            }
             Select::Projected | Select::All => self.page.items.push(item),
         }
+        Ok(())
     }
 
-    /// The page. A full one says where to go on, even if nothing more will be found there, as
-    /// DynamoDB does.
-    pub fn finish(mut self, table: &TableName) -> Metered<Page> {
+    /// The page, given the place of the last row that was taken. A full one says where to go
+    /// on, even if nothing more will be found there, as DynamoDB does.
+    pub fn finish(mut self, table: &TableName, last: Option<&Place>) -> Metered<Page> {
         if self.is_full() {
-            self.page.last_key = self.last.as_ref().map(|place| self.source.end(place));
+            self.page.last_key = last.map(|place| self.source.end(place));
         }
         let rows = read_units(self.bytes, self.rate);
         let mut consumed = Consumed {

@@ -80,5 +80,6 @@ async fn a_token_holds_for_ten_minutes() {
     }
     let get = GetItem::new(table.clone(), key.clone());
     let found = store.get_item(get).await.unwrap().answer;
-    assert_eq!(found.unwrap()["n"], Value::from(3_i64));
+    let found = found.unwrap().into_item().unwrap();
+    assert_eq!(found["n"], Value::from(3_i64));
 }

@@ -7,6 +7,7 @@ use partita_core::Item;
 use partita_core::expression::{AttributeNames, ExpressionCache, ExpressionKind, Projection};
 use partita_core::json::Received;
 use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_store::FoundItem;
 use partita_store::capacity::Consumed;
 use partita_store::request::{BatchGetItem, BatchGot, ItemAddress};
 use partita_store::table::TableName;
@@ -64,15 +65,6 @@ struct Options {
     projection_expression: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expression_attribute_names: Option<AttributeNames>,
-}
-
-#[derive(Default, Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Output {
-    responses: BTreeMap<String, Vec<Item>>,
-    unprocessed_keys: BTreeMap<String, Unprocessed>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    consumed_capacity: Option<Vec<ConsumedCapacity>>,
 }
 
 #[derive(Serialize)]
@@ -192,12 +184,10 @@ fn charge_as_asked(tables: &[Table], consumed: &mut BTreeMap<TableName, Consumed
 fn encode(
     tables: Vec<Table>,
     got: Vec<BatchGot>,
-    consumed_capacity: Option<Vec<ConsumedCapacity>>,
+    consumed: Option<Vec<ConsumedCapacity>>,
 ) -> Bytes {
-    let mut output = Output {
-        consumed_capacity,
-        ..Output::default()
-    };
+    let mut responses = BTreeMap::new();
+    let mut unprocessed_keys = BTreeMap::new();
     let mut got = got.into_iter();
     for table in tables {
         let mut items = Vec::new();
@@ -215,9 +205,23 @@ fn encode(
                 options: table.options,
             };
             let called = table.called.clone();
-            output.unprocessed_keys.insert(called, unprocessed);
+            unprocessed_keys.insert(called, unprocessed);
         }
-        output.responses.insert(table.called, items);
+        responses.insert(table.called, items);
     }
-    json::write(&output)
+    let bytes = responses.values().flatten().map(json::bytes_of).sum();
+    json::answer(bytes, |answer| {
+        answer.written("Responses", |out| write_responses(out, &responses));
+        answer.member("UnprocessedKeys", &unprocessed_keys);
+        answer.optional("ConsumedCapacity", &consumed);
+    })
+}
+
+fn write_responses(out: &mut Vec<u8>, responses: &BTreeMap<String, Vec<FoundItem>>) {
+    let copy = |out: &mut Vec<u8>, item: &FoundItem| item.write_json(out);
+    json::object(out, |tables| {
+        for (table, items) in responses {
+            tables.written(table, |out| json::list(out, items, copy));
+        }
+    });
 }

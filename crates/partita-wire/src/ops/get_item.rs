@@ -4,9 +4,10 @@ use bytes::Bytes;
 use partita_core::Item;
 use partita_core::expression::{AttributeNames, ExpressionCache, ExpressionKind};
 use partita_core::json::Received;
+use partita_store::FoundItem;
 use partita_store::capacity::Metered;
 use partita_store::request::GetItem;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Context;
 use super::consumed::ConsumedCapacity;
@@ -26,15 +27,6 @@ struct Input {
     expression_attribute_names: Option<AttributeNames>,
     return_consumed_capacity: Option<String>,
     attributes_to_get: Unread,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Output {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item: Option<Item>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    consumed_capacity: Option<ConsumedCapacity>,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
@@ -71,9 +63,12 @@ fn decode(
     Ok((request, capacity))
 }
 
-fn encode(item: Option<Item>, consumed_capacity: Option<ConsumedCapacity>) -> Bytes {
-    json::write(&Output {
-        item,
-        consumed_capacity,
+fn encode(item: Option<FoundItem>, consumed: Option<ConsumedCapacity>) -> Bytes {
+    let bytes = item.as_ref().map_or(0, json::bytes_of);
+    json::answer(bytes, |answer| {
+        if let Some(item) = &item {
+            answer.written("Item", |out| item.write_json(out));
+        }
+        answer.optional("ConsumedCapacity", &consumed);
     })
 }

@@ -1,14 +1,12 @@
 //! What Query and Scan share.
 
 use bytes::Bytes;
-use partita_core::Item;
 use partita_core::expression::Projection;
+use partita_store::FoundItem;
 use partita_store::capacity::Metered;
 use partita_store::request::{Page, Select as Selected};
-use serde::Serialize;
 
 use super::Context;
-use super::consumed::ConsumedCapacity;
 use crate::constraints::{Choice, Constraints};
 use crate::json;
 use crate::messages;
@@ -92,26 +90,21 @@ pub(super) fn limit_of_query(constraints: &mut Constraints, limit: Option<i64>) 
     limit.and_then(|limit| usize::try_from(limit).ok())
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Output {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<Vec<Item>>,
-    count: usize,
-    scanned_count: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_evaluated_key: Option<Item>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    consumed_capacity: Option<ConsumedCapacity>,
-}
-
 pub(super) async fn encode(context: Context<'_>, asked: Asked, page: Metered<Page>) -> Bytes {
     let Metered { answer, consumed } = page;
-    json::write(&Output {
-        items: (!asked.counts_only).then_some(answer.items),
-        count: answer.count,
-        scanned_count: answer.scanned,
-        last_evaluated_key: answer.last_key,
-        consumed_capacity: asked.capacity.of_one(context.store, &consumed).await,
+    let consumed = asked.capacity.of_one(context.store, &consumed).await;
+    let bytes = answer.items.iter().map(json::bytes_of).sum::<usize>();
+    json::answer(bytes + PAGE_BYTES, |page| {
+        if !asked.counts_only {
+            let copy = |out: &mut Vec<u8>, item: &FoundItem| item.write_json(out);
+            page.written("Items", |out| json::list(out, &answer.items, copy));
+        }
+        page.member("Count", &answer.count);
+        page.member("ScannedCount", &answer.scanned);
+        page.optional("LastEvaluatedKey", &answer.last_key);
+        page.optional("ConsumedCapacity", &consumed);
     })
 }
+
+/// What a page has besides its items, about.
+const PAGE_BYTES: usize = 512;

@@ -5,9 +5,10 @@ use partita_core::Item;
 use partita_core::expression::{AttributeNames, ExpressionCache, ExpressionKind, Projection};
 use partita_core::json::Received;
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
+use partita_store::FoundItem;
 use partita_store::capacity::Metered;
 use partita_store::request::{ItemAddress, TransactGetItems};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Context;
 use super::consumed::ConsumedCapacity;
@@ -37,21 +38,6 @@ struct Get {
     key: Option<Received<Item>>,
     projection_expression: Option<String>,
     expression_attribute_names: Option<AttributeNames>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Output {
-    responses: Vec<Response>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    consumed_capacity: Option<Vec<ConsumedCapacity>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Response {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item: Option<Item>,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
@@ -85,11 +71,18 @@ fn decode(
     Ok((TransactGetItems { gets }, capacity))
 }
 
-fn encode(items: Vec<Option<Item>>, consumed_capacity: Option<Vec<ConsumedCapacity>>) -> Bytes {
-    let responses = items.into_iter().map(|item| Response { item }).collect();
-    json::write(&Output {
-        responses,
-        consumed_capacity,
+fn encode(items: Vec<Option<FoundItem>>, consumed: Option<Vec<ConsumedCapacity>>) -> Bytes {
+    let bytes = items.iter().flatten().map(json::bytes_of).sum();
+    let response = |out: &mut Vec<u8>, item: &Option<FoundItem>| {
+        json::object(out, |response| {
+            if let Some(item) = item {
+                response.written("Item", |out| item.write_json(out));
+            }
+        });
+    };
+    json::answer(bytes, |answer| {
+        answer.written("Responses", |out| json::list(out, &items, response));
+        answer.optional("ConsumedCapacity", &consumed);
     })
 }
 

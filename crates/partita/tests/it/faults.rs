@@ -220,7 +220,8 @@ fn operation(random: &mut fastrand::Rng, seed: u64, count: u64) -> Operation {
 }
 
 async fn all_items(store: &dyn Store, table: &TableName) -> Vec<Item> {
-    let page = store.scan(Scan::new(table.clone())).await.unwrap().answer;
+    let page = store.scan(Scan::new(table.clone())).await.unwrap();
+    let page = page.answer.into_parts().unwrap();
     assert_eq!(page.last_key, None, "the table is small");
     page.items
 }

@@ -281,7 +281,8 @@ impl Run<'_> {
         let mut items = Vec::new();
         let mut scan = Scan::new(self.stage.table.clone());
         loop {
-            let page = self.stage.store.scan(scan.clone()).await.unwrap().answer;
+            let page = self.stage.store.scan(scan.clone()).await.unwrap();
+            let page = page.answer.into_parts().unwrap();
             items.extend(page.items);
             match page.last_key {
                 None => return items,
