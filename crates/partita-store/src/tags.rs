@@ -13,14 +13,16 @@ const RESERVED_PREFIX: &str = "aws:";
 pub fn check(tags: &Tags) -> StoreResult<()> {
     for (key, value) in tags {
         check_key(key)?;
-        if value.chars().count() > VALUE_CHARS_MAX {
-            return Err(refuse(format!(
-                "The value of the tag {key} has more than {VALUE_CHARS_MAX} characters"
+        if !is_fit(value, VALUE_CHARS_MAX) {
+            return Err(StoreError::validation(format!(
+                "The Tag Value provided is invalid, Value: {value}"
             )));
         }
     }
     match tags.len() > TAGS_MAX {
-        true => Err(refuse(format!("Too many tags: at most {TAGS_MAX}"))),
+        true => Err(StoreError::validation(
+            "Number of Tags exceed the current limit for the provided ResourceArn",
+        )),
         false => Ok(()),
     }
 }
@@ -43,23 +45,24 @@ pub fn removed(tags: &Tags, keys: &[String]) -> StoreResult<Tags> {
 }
 
 fn check_key(key: &str) -> StoreResult<()> {
-    if !(1..=KEY_CHARS_MAX).contains(&key.chars().count()) {
-        return Err(refuse(format!(
-            "The key of a tag has 1 to {KEY_CHARS_MAX} characters"
+    if key.is_empty() || !is_fit(key, KEY_CHARS_MAX) {
+        return Err(StoreError::validation(format!(
+            "The Tag Key provided is invalid, Key: {key}"
         )));
     }
     match key.to_ascii_lowercase().starts_with(RESERVED_PREFIX) {
-        true => Err(refuse(format!(
-            "The prefix {RESERVED_PREFIX} of the tag {key} is reserved"
+        true => Err(StoreError::validation(format!(
+            "Tag Key cannot be prefixed with {RESERVED_PREFIX}, Key: {key}"
         ))),
         false => Ok(()),
     }
 }
 
-fn refuse(detail: String) -> StoreError {
-    StoreError::validation(format!(
-        "One or more parameter values were invalid: {detail}"
-    ))
+/// Letters, digits, white space, and what paths and addresses are written with.
+fn is_fit(text: &str, chars_max: usize) -> bool {
+    let is_allowed =
+        |char: char| char.is_alphanumeric() || char.is_whitespace() || "_.:/=+-@".contains(char);
+    text.chars().count() <= chars_max && text.chars().all(is_allowed)
 }
 
 #[cfg(test)]

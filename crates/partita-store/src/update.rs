@@ -40,7 +40,7 @@ impl UpdateTable {
             match change {
                 TableChange::CreateIndex(index) => updated.create_index(index, table)?,
                 TableChange::DeleteIndex(name) => updated.delete_index(name, table)?,
-                TableChange::Stream(view) => updated.change_stream(*view)?,
+                TableChange::Stream(view) => updated.change_stream(*view, table)?,
                 TableChange::Billing(billing) => updated.change_billing(billing, table)?,
                 TableChange::Protection(is_protected) => {
                     updated.settings.is_protected = *is_protected;
@@ -109,9 +109,9 @@ impl UpdatedTable {
             });
         };
         if self.schema.indexes[at].kind == IndexKind::Local {
-            return Err(StoreError::validation(
-                "Cannot delete an index that is not a GlobalSecondaryIndex",
-            ));
+            return Err(StoreError::validation(format!(
+                "Cannot delete an index that is not a GlobalSecondaryIndex: {name}"
+            )));
         }
         self.deleted = Some(self.schema.indexes.remove(at));
         if let Billing::Provisioned { indexes, .. } = &mut self.settings.billing {
@@ -120,12 +120,18 @@ impl UpdatedTable {
         Ok(())
     }
 
-    fn change_stream(&mut self, view: Option<StreamView>) -> StoreResult<()> {
+    fn change_stream(
+        &mut self,
+        view: Option<StreamView>,
+        table: &TableDescription,
+    ) -> StoreResult<()> {
+        let refuse = |what: &str| {
+            let message = format!("{what}: TableName: {}", table.table);
+            Err(StoreError::validation(message))
+        };
         match (self.settings.stream, view) {
-            (Some(_), Some(_)) => Err(StoreError::validation(
-                "Table already has an enabled stream",
-            )),
-            (None, None) => Err(StoreError::validation("Table has no stream to disable")),
+            (Some(_), Some(_)) => refuse("Table already has an enabled stream"),
+            (None, None) => refuse("Table has no stream to disable"),
             (_, view) => {
                 self.settings.stream = view;
                 self.stream = Some(view);

@@ -5,6 +5,7 @@
 
 use partita_store::error::CancellationReason;
 use partita_store::index::IndexKind;
+use partita_store::settings::Throughput;
 use partita_store::table::TableName;
 
 pub(crate) const RESOURCE_NOT_FOUND: &str = "Requested resource not found";
@@ -301,4 +302,142 @@ pub(crate) fn no_index_throughput(index: &str) -> String {
     format!(
         "One or more parameter values were invalid: ProvisionedThroughput is not specified for index: {index}"
     )
+}
+
+pub(crate) fn units_out_of_bounds(value: i64, name: &str) -> String {
+    format!("Given value {value} for {name} is out of bounds")
+}
+
+pub(crate) const CREATED_WITHOUT_VIEW: &str = "One or more parameter values were invalid: Table is being created with a stream enabled, UpdateViewType is required";
+pub(crate) const CREATED_WITH_VIEW: &str = "One or more parameter values were invalid: Table is being created with a stream disabled, UpdateViewType should not be specified";
+pub(crate) const ENABLED_WITHOUT_VIEW: &str = "One or more parameter values were invalid: If stream is being enabled then UpdateViewType is required";
+pub(crate) const DISABLED_WITH_VIEW: &str = "One or more parameter values were invalid: If stream is being disabled, then UpdateViewType must not be specified";
+
+pub(crate) const NOTHING_TO_UPDATE: &str = "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required";
+pub(crate) const PROTECTION_ALONE: &str = "One or more parameter values were invalid: DeletionProtection modification must be the only operation in the request";
+pub(crate) const STREAM_BESIDE_THROUGHPUT: &str = "One or more parameter values were invalid: You cannot modify stream status while updating table IOPS";
+pub(crate) const INDEX_BESIDE_THROUGHPUT: &str = "One or more parameter values were invalid: You cannot create or delete index while updating table IOPS";
+pub(crate) const INDEX_BESIDE_STREAM: &str = "One or more parameter values were invalid: You cannot create or delete index while changing stream status";
+pub(crate) const ONE_INDEX_AT_A_TIME: &str = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table";
+pub(crate) const NO_THROUGHPUT: &str = "One or more parameter values were invalid: ProvisionedThroughput must be specified when BillingMode is PROVISIONED";
+pub(crate) const NO_INDEX_ACTION: &str = "One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null";
+pub(crate) const SEVERAL_INDEX_ACTIONS: &str = "One or more parameter values were invalid: Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object";
+pub(crate) const INDEX_EXISTS: &str = "Attempting to create an index which already exists";
+
+pub(crate) fn index_twice(index: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: Only one global secondary index update per index is allowed simultaneously. Index: {index}"
+    )
+}
+
+pub(crate) fn not_global(verb: &str, index: &str) -> String {
+    format!("Cannot {verb} an index that is not a GlobalSecondaryIndex: {index}")
+}
+
+pub(crate) fn no_definitions(index: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: AttributeDefinitions is not specified for index: {index}"
+    )
+}
+
+/// Ours: what the service says here is not known.
+pub(crate) fn redefined(attribute: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: the attribute {attribute} is already defined with another type"
+    )
+}
+
+pub(crate) fn index_throughput_missing(index: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: ProvisionedThroughput must be specified for index: {index}"
+    )
+}
+
+pub(crate) fn index_units_missing(index: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {index}"
+    )
+}
+
+pub(crate) fn no_index_units(index: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: {index} when BillingMode is PAY_PER_REQUEST"
+    )
+}
+
+pub(crate) fn index_is_on_demand(index: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: The only Updates for index: {index} when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput"
+    )
+}
+
+pub(crate) fn same_throughput(throughput: Throughput) -> String {
+    unchanged_throughput("table", "table", throughput)
+}
+
+pub(crate) fn same_index_throughput(index: &str, throughput: Throughput) -> String {
+    unchanged_throughput(&format!("index {index}"), "index", throughput)
+}
+
+fn unchanged_throughput(what: &str, kind: &str, Throughput { read, write }: Throughput) -> String {
+    format!(
+        "The provisioned throughput for the {what} will not change. The requested value equals the current value. Current ReadCapacityUnits provisioned for the {kind}: {read}. Requested ReadCapacityUnits: {read}. Current WriteCapacityUnits provisioned for the {kind}: {write}. Requested WriteCapacityUnits: {write}. Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+    )
+}
+
+pub(crate) const NO_TAGS: &str = "Atleast one Tag needs to be provided as Input.";
+pub(crate) const NO_TAG_KEYS: &str = "Atleast one Tag Key needs to be provided as Input.";
+pub(crate) const NO_TAG_KEY: &str = "The Tag Key provided is invalid, Key: null";
+pub(crate) const NO_TAG_VALUE: &str = "The Tag Value provided is invalid, Value: null";
+/// Ours: the service seals its tokens, and says of others that they are invalid.
+pub(crate) const INVALID_NEXT_TOKEN: &str = "Invalid NextToken";
+
+pub(crate) fn duplicate_tag(key: &str) -> String {
+    format!("Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}")
+}
+
+pub(crate) fn no_arn(arn: &str) -> String {
+    format!("One or more parameter values were invalid: ARNs must start with 'arn:': {arn}")
+}
+
+pub(crate) fn no_dynamodb_arn(arn: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: Provided Arn is not a DynamoDB resource arn: {arn}"
+    )
+}
+
+pub(crate) fn no_table_arn(arn: &str) -> String {
+    format!(
+        "One or more parameter values were invalid: Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
+    )
+}
+
+pub(crate) fn invalid_table_arn(arn: &str) -> String {
+    format!("Invalid TableArn: Invalid ResourceArn provided as input {arn}")
+}
+
+/// The missing letter is the service's.
+pub(crate) fn resource_not_found(arn: &str) -> String {
+    format!("Requested resource not found: ResourcArn: {arn} not found")
+}
+
+pub(crate) const INVALID_STREAM_ARN: &str = "Invalid StreamArn";
+pub(crate) const TOO_MANY_STREAMS: &str = "One or more parameter values were invalid: Limit cannot be greater than the maximum allowed size: 100";
+pub(crate) const TOO_MANY_SHARDS: &str =
+    "One or more parameter values were invalid: Limit cannot be greater than the maximum: 100";
+pub(crate) const TOO_MANY_RECORDS: &str =
+    "One or more parameter values were invalid: Limit should be less than or equal to 1000";
+pub(crate) const INVALID_SEQUENCE_NUMBER: &str =
+    "One or more parameter values were invalid: Invalid SequenceNumber";
+pub(crate) const UNEXPECTED_SEQUENCE_NUMBER: &str = "One or more parameter values were invalid: SequenceNumber should not be passed for this iterator type";
+pub(crate) const ITERATOR_EXPIRED: &str =
+    "The shard iterator has expired and can no longer be used to retrieve stream records.";
+pub(crate) const RECORDS_TRIMMED: &str =
+    "The operation attempted to read past the oldest stream record in a shard.";
+
+pub(crate) const STREAM_NOT_FOUND: &str = "Stream does not exist";
+pub(crate) const SHARD_NOT_FOUND: &str = "Shard does not exist";
+
+pub(crate) fn stream_not_found(arn: &str) -> String {
+    format!("Requested resource not found: Stream: {arn} not found")
 }

@@ -2,8 +2,8 @@
 //! which are pure, and `run`, which puts a store between them.
 //!
 //! To add one, add its file and its line in [`run`]. What has no line is an
-//! UnknownOperationException: today UpdateTable, streams, TTL and tags, which stores do not have
-//! yet, PartiQL, backups, import and export, and what exists only in Amazon's cloud.
+//! UnknownOperationException: PartiQL, backups, import and export, and what exists only in
+//! Amazon's cloud.
 
 mod batch_get_item;
 mod batch_write_item;
@@ -13,17 +13,30 @@ mod delete_item;
 mod delete_table;
 mod describe_endpoints;
 mod describe_limits;
+mod describe_stream;
 mod describe_table;
+mod describe_time_to_live;
 mod get_item;
+mod get_records;
+mod get_shard_iterator;
+mod list_streams;
 mod list_tables;
+mod list_tags_of_resource;
 mod page;
 mod put_item;
 mod query;
 mod scan;
+mod schema;
+mod stream;
 mod table;
+mod tag_resource;
+mod tags;
 mod transact_get_items;
 mod transact_write_items;
+mod untag_resource;
 mod update_item;
+mod update_table;
+mod update_time_to_live;
 mod written;
 
 use bytes::Bytes;
@@ -43,8 +56,10 @@ pub(crate) struct Context<'a> {
     pub(crate) host: Option<&'a str>,
 }
 
-/// The version of the API that a target begins with. That of streams has another.
+/// The version of the API that a target begins with.
 const DYNAMODB: &str = "DynamoDB_20120810";
+/// That of streams, which is an API of its own.
+const STREAMS: &str = "DynamoDBStreams_20120810";
 
 /// Runs the operation of a request that may be carried out.
 pub(crate) async fn run(
@@ -62,14 +77,24 @@ pub(crate) async fn run(
         (DYNAMODB, "DescribeEndpoints") => describe_endpoints::run(context.host, body),
         (DYNAMODB, "DescribeLimits") => describe_limits::run(body),
         (DYNAMODB, "DescribeTable") => describe_table::run(context, body).await,
+        (DYNAMODB, "DescribeTimeToLive") => describe_time_to_live::run(context, body).await,
         (DYNAMODB, "GetItem") => get_item::run(context, body).await,
         (DYNAMODB, "ListTables") => list_tables::run(context, body).await,
+        (DYNAMODB, "ListTagsOfResource") => list_tags_of_resource::run(context, body).await,
         (DYNAMODB, "PutItem") => put_item::run(context, body).await,
         (DYNAMODB, "Query") => query::run(context, body).await,
         (DYNAMODB, "Scan") => scan::run(context, body).await,
+        (DYNAMODB, "TagResource") => tag_resource::run(context, body).await,
         (DYNAMODB, "TransactGetItems") => transact_get_items::run(context, body).await,
         (DYNAMODB, "TransactWriteItems") => transact_write_items::run(context, body).await,
+        (DYNAMODB, "UntagResource") => untag_resource::run(context, body).await,
         (DYNAMODB, "UpdateItem") => update_item::run(context, body).await,
+        (DYNAMODB, "UpdateTable") => update_table::run(context, body).await,
+        (DYNAMODB, "UpdateTimeToLive") => update_time_to_live::run(context, body).await,
+        (STREAMS, "DescribeStream") => describe_stream::run(context, body).await,
+        (STREAMS, "GetRecords") => get_records::run(context, body).await,
+        (STREAMS, "GetShardIterator") => get_shard_iterator::run(context, body).await,
+        (STREAMS, "ListStreams") => list_streams::run(context, body).await,
         _ => Err(Refusal::silent(Fault::UnknownOperation)),
     }
 }

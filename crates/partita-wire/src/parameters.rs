@@ -90,7 +90,7 @@ pub(crate) fn check_index(constraints: &mut Constraints, name: &Option<String>) 
 
 /// The name in `arn:aws:dynamodb:us-east-1:000000000000:table/name`. Region and account are
 /// not looked at: there is one of each here.
-fn name_of_arn(text: &str) -> Option<&str> {
+pub(crate) fn name_of_arn(text: &str) -> Option<&str> {
     let mut parts = text.splitn(6, ':');
     let is_arn = parts.next() == Some("arn");
     let _partition = parts.next()?;
@@ -100,9 +100,12 @@ fn name_of_arn(text: &str) -> Option<&str> {
     (is_arn && is_dynamodb).then_some(name)
 }
 
+/// The region of everything here. Clients may sign for any; ARNs and records need one name.
+pub(crate) const REGION: &str = "us-east-1";
+
 /// The ARN that this server gives a table.
 pub(crate) fn arn(table: &TableName) -> String {
-    format!("arn:aws:dynamodb:us-east-1:000000000000:table/{table}")
+    format!("arn:aws:dynamodb:{REGION}:000000000000:table/{table}")
 }
 
 /// Whether an answer says what it consumed.

@@ -43,6 +43,9 @@ pub(crate) enum Fault {
     UnrecognizedClient,
     ResourceNotFound,
     ResourceInUse,
+    LimitExceeded,
+    ExpiredIterator,
+    TrimmedDataAccess,
     ConditionalCheckFailed,
     TransactionCanceled,
     TransactionConflict,
@@ -70,6 +73,9 @@ impl Fault {
             Fault::RequestTooLarge => (CORAL, "RequestEntityTooLargeException"),
             Fault::ResourceNotFound => (DYNAMODB, "ResourceNotFoundException"),
             Fault::ResourceInUse => (DYNAMODB, "ResourceInUseException"),
+            Fault::LimitExceeded => (DYNAMODB, "LimitExceededException"),
+            Fault::ExpiredIterator => (DYNAMODB, "ExpiredIteratorException"),
+            Fault::TrimmedDataAccess => (DYNAMODB, "TrimmedDataAccessException"),
             Fault::ConditionalCheckFailed => (DYNAMODB, "ConditionalCheckFailedException"),
             Fault::TransactionCanceled => (DYNAMODB, "TransactionCanceledException"),
             Fault::TransactionConflict => (DYNAMODB, "TransactionConflictException"),
@@ -231,6 +237,23 @@ impl From<StoreError> for Refusal {
             StoreError::TableExists { table } => {
                 Refusal::new(Fault::ResourceInUse, messages::table_exists(&table))
             }
+            StoreError::IndexNotFound { .. } => {
+                Refusal::new(Fault::ResourceNotFound, messages::RESOURCE_NOT_FOUND)
+            }
+            StoreError::StreamNotFound { .. } => {
+                Refusal::new(Fault::ResourceNotFound, messages::STREAM_NOT_FOUND)
+            }
+            StoreError::ShardNotFound { .. } => {
+                Refusal::new(Fault::ResourceNotFound, messages::SHARD_NOT_FOUND)
+            }
+            StoreError::IteratorExpired => {
+                Refusal::new(Fault::ExpiredIterator, messages::ITERATOR_EXPIRED)
+            }
+            StoreError::RecordsTrimmed => {
+                Refusal::new(Fault::TrimmedDataAccess, messages::RECORDS_TRIMMED)
+            }
+            StoreError::ResourceInUse { message } => Refusal::new(Fault::ResourceInUse, message),
+            StoreError::LimitExceeded { message } => Refusal::new(Fault::LimitExceeded, message),
             StoreError::ConditionFailed { item, .. } => {
                 let refusal =
                     Refusal::new(Fault::ConditionalCheckFailed, messages::CONDITION_FAILED);

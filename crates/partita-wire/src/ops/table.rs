@@ -6,9 +6,14 @@ use partita_core::key::KeyType;
 use partita_store::StoreError;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
 use partita_store::request::TableDescription;
-use partita_store::table::{KeyAttribute, TableName, TableSchema};
+use partita_store::settings::{self, Throughput};
+use partita_store::stream::StreamView;
+use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
+use super::schema::stream::view_name;
+use super::stream;
 use crate::json;
 use crate::messages;
 use crate::parameters;
@@ -48,16 +53,24 @@ pub(super) struct Described {
     table_status: &'static str,
     /// Seconds, as everywhere in this protocol.
     creation_date_time: f64,
-    provisioned_throughput: Throughput,
+    provisioned_throughput: Provisioned,
     table_size_bytes: u64,
     item_count: u64,
     table_arn: String,
-    billing_mode_summary: Billing,
-    deletion_protection_enabled: bool,
+    table_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    billing_mode_summary: Option<Billing>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     local_secondary_indexes: Vec<Index>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     global_secondary_indexes: Vec<Index>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_specification: Option<Stream>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latest_stream_label: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latest_stream_arn: Option<String>,
+    deletion_protection_enabled: bool,
 }
 
 /// An index. Status and throughput are a global one's; a local one has those of its table.
@@ -70,7 +83,9 @@ struct Index {
     #[serde(skip_serializing_if = "Option::is_none")]
     index_status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    provisioned_throughput: Option<Throughput>,
+    backfilling: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provisioned_throughput: Option<Provisioned>,
     index_size_bytes: u64,
     item_count: u64,
     index_arn: String,
@@ -93,69 +108,89 @@ struct Definition {
 
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct KeyElement {
+pub(super) struct KeyElement {
     attribute_name: String,
     key_type: &'static str,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Throughput {
+struct Provisioned {
     number_of_decreases_today: u32,
-    read_capacity_units: u32,
-    write_capacity_units: u32,
+    read_capacity_units: u64,
+    write_capacity_units: u64,
 }
 
-const NOTHING_PROVISIONED: Throughput = Throughput {
-    number_of_decreases_today: 0,
-    read_capacity_units: 0,
-    write_capacity_units: 0,
-};
-
+/// Only a table on demand says so; the service is as silent of one that was always provisioned.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Billing {
     billing_mode: &'static str,
 }
 
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Stream {
+    stream_enabled: bool,
+    stream_view_type: &'static str,
+}
+
 impl From<TableDescription> for Described {
     fn from(description: TableDescription) -> Self {
+        let of_kind = |kind| {
+            let indexes = description.schema.indexes.iter();
+            let indexes = indexes.filter(move |index| index.kind == kind);
+            let indexes = indexes.map(|index| Index::new(index, &description));
+            indexes.collect()
+        };
+        let (local_secondary_indexes, global_secondary_indexes) =
+            (of_kind(IndexKind::Local), of_kind(IndexKind::Global));
         let TableDescription {
             table,
             schema,
-            created_millis,
+            settings,
+            latest_stream,
             ..
         } = description;
-        let arn = parameters::arn(&table);
-        let of_kind = |kind| {
-            let indexes = schema.indexes.iter();
-            let indexes = indexes.filter(move |index| index.kind == kind);
-            indexes.map(|index| Index::new(index, &arn)).collect()
-        };
         Described {
             attribute_definitions: definitions(&schema),
-            table_name: table.into(),
-            key_schema: key_schema(
-                slice::from_ref(&schema.key.partition),
-                schema.key.sort.as_slice(),
-            ),
+            key_schema: table_key(&schema.key),
             // A store answers once a table can be used.
             table_status: "ACTIVE",
-            creation_date_time: created_millis as f64 / 1000.0,
-            provisioned_throughput: NOTHING_PROVISIONED,
-            // The service counts every six hours or so; zero is what it says until then.
-            table_size_bytes: 0,
-            item_count: 0,
-            local_secondary_indexes: of_kind(IndexKind::Local),
-            global_secondary_indexes: of_kind(IndexKind::Global),
-            table_arn: arn,
-            // Nothing is provisioned here, whatever the table was created with.
-            billing_mode_summary: Billing {
-                billing_mode: "PAY_PER_REQUEST",
-            },
-            deletion_protection_enabled: false,
+            creation_date_time: description.created_millis as f64 / 1000.0,
+            provisioned_throughput: Provisioned::of_table(&settings.billing),
+            table_size_bytes: description.totals.bytes,
+            item_count: description.totals.items,
+            table_arn: parameters::arn(&table),
+            table_id: table_id(&table, description.created_millis),
+            billing_mode_summary: Billing::new(&settings.billing),
+            local_secondary_indexes,
+            global_secondary_indexes,
+            stream_specification: settings.stream.map(Stream::new),
+            latest_stream_arn: latest_stream.as_ref().map(stream::arn),
+            latest_stream_label: latest_stream.map(|stream| stream.label),
+            deletion_protection_enabled: settings.is_protected,
+            table_name: table.into(),
         }
     }
+}
+
+/// A UUID that tells a table from one that had its name before.
+fn table_id(table: &TableName, created_millis: i64) -> String {
+    let mut hash = Sha256::new();
+    hash.update(table.as_str());
+    hash.update(created_millis.to_be_bytes());
+    let mut hex: String = hash.finalize()[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    // Version and variant of a UUID whose bits are nobody's business.
+    hex.replace_range(12..13, "8");
+    hex.replace_range(16..17, "8");
+    for at in [20, 16, 12, 8] {
+        hex.insert(at, '-');
+    }
+    hex
 }
 
 impl Described {
@@ -166,18 +201,67 @@ impl Described {
     }
 }
 
+impl Provisioned {
+    fn new(throughput: Option<Throughput>) -> Self {
+        let (read, write) = throughput.map_or((0, 0), |it| (it.read, it.write));
+        Provisioned {
+            number_of_decreases_today: 0,
+            read_capacity_units: read,
+            write_capacity_units: write,
+        }
+    }
+
+    fn of_table(billing: &settings::Billing) -> Self {
+        Provisioned::new(match billing {
+            settings::Billing::OnDemand => None,
+            settings::Billing::Provisioned { table, .. } => Some(*table),
+        })
+    }
+
+    fn of_index(billing: &settings::Billing, name: &str) -> Self {
+        Provisioned::new(match billing {
+            settings::Billing::OnDemand => None,
+            settings::Billing::Provisioned { indexes, .. } => indexes.get(name).copied(),
+        })
+    }
+}
+
+impl Billing {
+    fn new(billing: &settings::Billing) -> Option<Self> {
+        let billing_mode = "PAY_PER_REQUEST";
+        (*billing == settings::Billing::OnDemand).then_some(Billing { billing_mode })
+    }
+}
+
+impl Stream {
+    fn new(view: StreamView) -> Self {
+        Stream {
+            stream_enabled: true,
+            stream_view_type: view_name(view),
+        }
+    }
+}
+
 impl Index {
-    fn new(index: &IndexSchema, table_arn: &str) -> Self {
+    fn new(index: &IndexSchema, table: &TableDescription) -> Self {
         let is_global = index.kind == IndexKind::Global;
+        let is_building = table.building.contains(&index.name);
+        let totals = table.index_totals.get(&index.name).copied();
+        let totals = totals.unwrap_or_default();
+        let throughput = || Provisioned::of_index(&table.settings.billing, &index.name);
         Index {
             index_name: index.name.clone(),
             key_schema: key_schema(&index.partition, &index.sort),
             projection: Projection::new(&index.projection),
-            index_status: is_global.then_some("ACTIVE"),
-            provisioned_throughput: is_global.then_some(NOTHING_PROVISIONED),
-            index_size_bytes: 0,
-            item_count: 0,
-            index_arn: format!("{table_arn}/index/{}", index.name),
+            index_status: is_global.then_some(match is_building {
+                true => "CREATING",
+                false => "ACTIVE",
+            }),
+            backfilling: is_building.then_some(true),
+            provisioned_throughput: is_global.then(throughput),
+            index_size_bytes: totals.bytes,
+            item_count: totals.items,
+            index_arn: format!("{}/index/{}", parameters::arn(&table.table), index.name),
         }
     }
 }
@@ -215,6 +299,11 @@ fn definitions(schema: &TableSchema) -> Vec<Definition> {
         });
     }
     definitions
+}
+
+/// The key schema of a table.
+pub(super) fn table_key(key: &KeySchema) -> Vec<KeyElement> {
+    key_schema(slice::from_ref(&key.partition), key.sort.as_slice())
 }
 
 fn key_schema(partition: &[KeyAttribute], sort: &[KeyAttribute]) -> Vec<KeyElement> {

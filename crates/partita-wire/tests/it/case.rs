@@ -4,13 +4,18 @@
 //! -- what the case shows
 //! ~ text: why DynamoDB Local words it otherwise
 //! GetItem {"TableName": "tab"}
+//! = name /Pointer/Into/The/Answer
 //! 400 {"__type": "…", "message": "…"}
 //! ```
+//!
+//! A line that begins with `=` keeps a part of the answer, which later requests of the file name
+//! as `<name>`: ARNs and iterators, say, which differ from server to server.
 //!
 //! A file runs from top to bottom on one store. The second line is there only where DynamoDB
 //! Local, asked the same, says something else, and tells why we keep the difference: `text` if
 //! only the error's message differs, `answer` if more does. `UPDATE=1` rewrites the last line.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -23,7 +28,32 @@ pub(crate) struct Case {
     pub(crate) difference: Option<(Difference, String)>,
     pub(crate) operation: String,
     pub(crate) body: String,
+    pub(crate) kept: Vec<(String, String)>,
     pub(crate) answer: Answer,
+}
+
+/// What a file has kept of its answers so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept(HashMap<String, String>);
+
+impl Kept {
+    /// The case with what its body names.
+    pub(crate) fn fill(&self, case: &Case) -> Case {
+        let mut case = case.clone();
+        for (name, value) in &self.0 {
+            case.body = case.body.replace(&format!("<{name}>"), value);
+        }
+        case
+    }
+
+    pub(crate) fn keep(&mut self, case: &Case, answer: &Answer) {
+        let json = answer.json();
+        for (name, pointer) in &case.kept {
+            let value = json.pointer(pointer).and_then(Json::as_str);
+            let value = value.unwrap_or_else(|| panic!("{}: no {pointer} in {json}", case.title));
+            self.0.insert(name.clone(), value.to_owned());
+        }
+    }
 }
 
 /// How much of DynamoDB Local's answer is another.
@@ -72,17 +102,21 @@ fn block(text: &str) -> Case {
         .next_if(|line| line.starts_with("~ "))
         .map(|line| difference(&line[2..]));
     let (operation, body) = lines.next().unwrap().split_once(' ').unwrap();
-    // A new case has no answer yet; `UPDATE=1` writes it.
-    let (status, answer) = lines
-        .next()
-        .and_then(|it| it.split_once(' '))
-        .unwrap_or(("0", ""));
+    let mut kept = Vec::new();
+    while let Some(line) = lines.next_if(|line| line.starts_with("= ")) {
+        let (name, pointer) = line[2..].split_once(' ').unwrap();
+        kept.push((name.to_owned(), pointer.to_owned()));
+    }
+    // A new case has no answer yet; `UPDATE=1` writes it. An answer may be empty.
+    let line = lines.next().unwrap_or("0");
+    let (status, answer) = line.split_once(' ').unwrap_or((line, ""));
     assert_eq!(lines.next(), None, "in {text}");
     Case {
         title: title.to_owned(),
         difference,
         operation: operation.to_owned(),
         body: body.to_owned(),
+        kept,
         answer: Answer {
             status: status.parse().unwrap(),
             body: answer.to_owned(),
@@ -115,7 +149,11 @@ pub(crate) fn print(cases: &[Case]) -> String {
             writeln!(text, "~ {kind}: {reason}").unwrap();
         }
         writeln!(text, "{} {}", case.operation, case.body).unwrap();
-        writeln!(text, "{} {}", case.answer.status, case.answer.body).unwrap();
+        for (name, pointer) in &case.kept {
+            writeln!(text, "= {name} {pointer}").unwrap();
+        }
+        let answer = format!("{} {}", case.answer.status, case.answer.body);
+        writeln!(text, "{}", answer.trim_end()).unwrap();
     }
     text
 }

@@ -7,22 +7,30 @@ use partita_store::ModelStore;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
 use partita_wire::Endpoint;
 
-use crate::case::{self, Answer, Case};
+use crate::case::{self, Answer, Case, Kept};
 
 const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=any";
 
 /// A request with any signature.
 pub(crate) fn request(case: &Case) -> http::Request<Bytes> {
     http::Request::post("/")
-        .header(
-            "x-amz-target",
-            format!("DynamoDB_20120810.{}", case.operation),
-        )
+        .header("x-amz-target", target(&case.operation))
         .header("x-amz-date", "20260101T000000Z")
         .header("content-type", "application/x-amz-json-1.0")
         .header("authorization", AUTHORIZATION)
         .body(case.body.clone().into())
         .unwrap()
+}
+
+/// The operation with its API, of which streams have their own.
+fn target(operation: &str) -> String {
+    let api = match operation {
+        "ListStreams" | "DescribeStream" | "GetShardIterator" | "GetRecords" => {
+            "DynamoDBStreams_20120810"
+        }
+        _ => "DynamoDB_20120810",
+    };
+    format!("{api}.{operation}")
 }
 
 async fn ask(endpoint: &Endpoint, case: &Case) -> Answer {
@@ -46,8 +54,10 @@ async fn the_model_answers_as_written() {
         let store = Arc::new(ModelStore::new(clock.clone()));
         let endpoint = Endpoint::new(store, None, clock, Arc::new(SeededEntropy::new(1)));
         let mut cases = case::parse(&std::fs::read_to_string(&file).unwrap());
+        let mut kept = Kept::default();
         for case in &mut cases {
-            let answer = ask(&endpoint, case).await;
+            let answer = ask(&endpoint, &kept.fill(case)).await;
+            kept.keep(case, &answer);
             if (answer.status, answer.json()) != (case.answer.status, case.answer.json()) {
                 wrong.push(format!(
                     "{}: {}\n{} {}\n   is {} {}\nnot  {} {}",

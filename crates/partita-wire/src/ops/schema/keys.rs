@@ -11,20 +11,20 @@ use crate::refusal::Refusal;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Definition {
+pub(in crate::ops) struct Definition {
     attribute_name: Option<String>,
     attribute_type: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct KeyElement {
+pub(in crate::ops) struct KeyElement {
     attribute_name: Option<String>,
     key_type: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeyRole {
+pub(in crate::ops) enum KeyRole {
     Hash,
     Range,
 }
@@ -47,12 +47,12 @@ impl Choice for Kind {
 }
 
 /// The types of attributes, by name.
-pub(super) type Definitions<'a> = [(&'a str, KeyType)];
+pub(in crate::ops) type Definitions<'a> = [(&'a str, KeyType)];
 /// A key schema whose parts are there.
-pub(super) type Elements<'a> = [(&'a str, KeyRole)];
+pub(in crate::ops) type Elements<'a> = [(&'a str, KeyRole)];
 
 /// The defined attributes; `None` if one of them is not whole.
-pub(super) fn definitions<'a>(
+pub(in crate::ops) fn definitions<'a>(
     constraints: &mut Constraints,
     list: &'a Option<Vec<Definition>>,
 ) -> Option<Vec<(&'a str, KeyType)>> {
@@ -70,7 +70,7 @@ pub(super) fn definitions<'a>(
 }
 
 /// The elements of a key schema; `None` if one of them is not whole.
-pub(super) fn elements<'a>(
+pub(in crate::ops) fn elements<'a>(
     constraints: &mut Constraints,
     at: &str,
     list: &'a Option<Vec<KeyElement>>,
@@ -102,7 +102,7 @@ fn shown(list: &[KeyElement]) -> String {
 }
 
 /// The key of a table.
-pub(super) fn table_key(
+pub(in crate::ops) fn table_key(
     definitions: &Definitions<'_>,
     keys: &Elements<'_>,
 ) -> Result<KeySchema, Refusal> {
@@ -130,7 +130,7 @@ pub(super) fn table_key(
 }
 
 /// Both sides of an index's key, of several attributes each perhaps.
-pub(super) fn index_key(
+pub(in crate::ops) fn index_key(
     definitions: &Definitions<'_>,
     keys: &Elements<'_>,
 ) -> Result<(Vec<KeyAttribute>, Vec<KeyAttribute>), Refusal> {
@@ -157,7 +157,7 @@ pub(super) fn index_key(
 }
 
 /// Refuses a definition that no key uses. Of a table without indexes the service only counts.
-pub(super) fn check_used(
+pub(in crate::ops) fn check_used(
     definitions: &Definitions<'_>,
     schema: &TableSchema,
 ) -> Result<(), Refusal> {

@@ -1,11 +1,12 @@
-//! Secondary indexes of a new table.
+//! Secondary indexes: those of a new table, and one that a table gets later.
 
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
+use partita_store::settings::Throughput;
 use partita_store::table::KeySchema;
 use serde::Deserialize;
 
+use super::billing::{BillingMode, Units};
 use super::keys::{self, Definitions, KeyElement, KeyRole};
-use super::{BillingMode, Throughput, check_throughput};
 use crate::constraints::{Choice, Constraints};
 use crate::messages;
 use crate::parameters;
@@ -14,11 +15,11 @@ use crate::refusal::Refusal;
 /// An index. Only a global one has throughput of its own.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Index {
+pub(in crate::ops) struct Index {
     index_name: Option<String>,
     key_schema: Option<Vec<KeyElement>>,
     projection: Option<Projection>,
-    provisioned_throughput: Option<Throughput>,
+    provisioned_throughput: Option<Units>,
 }
 
 #[derive(Deserialize)]
@@ -52,21 +53,22 @@ const LOCAL_INDEXES_MAX: usize = 5;
 const INCLUDED_MAX: usize = 20;
 
 /// The indexes of one kind, each with all that it needs.
-pub(super) struct Named<'a> {
+pub(in crate::ops) struct Named<'a> {
     kind: IndexKind,
     indexes: Vec<Whole<'a>>,
 }
 
-struct Whole<'a> {
+/// An index that lacks nothing.
+pub(in crate::ops) struct Whole<'a> {
     name: &'a str,
     keys: Vec<(&'a str, KeyRole)>,
     projects: Option<ProjectionType>,
     included: Option<&'a [String]>,
-    has_throughput: bool,
+    throughput: Option<Throughput>,
 }
 
 /// What is there of one kind. One that lacks something has failed a constraint.
-pub(super) fn named<'a>(
+pub(in crate::ops) fn named<'a>(
     constraints: &mut Constraints,
     kind: IndexKind,
     list: &'a Option<Vec<Index>>,
@@ -84,7 +86,12 @@ pub(super) fn named<'a>(
 }
 
 impl Index {
-    fn whole(&self, constraints: &mut Constraints, kind: IndexKind, at: &str) -> Option<Whole<'_>> {
+    pub(in crate::ops) fn whole(
+        &self,
+        constraints: &mut Constraints,
+        kind: IndexKind,
+        at: &str,
+    ) -> Option<Whole<'_>> {
         let name_at = format!("{at}.indexName");
         constraints.required(&name_at, &self.index_name);
         if let Some(name) = &self.index_name {
@@ -100,19 +107,16 @@ impl Index {
         constraints.required(&projection_at, &self.projection);
         let projection = self.projection.as_ref();
         let projects = projection.and_then(|it| it.check(constraints, &projection_at));
-        let throughput = self.provisioned_throughput.as_ref();
-        let throughput = throughput.filter(|_| kind == IndexKind::Global);
-        check_throughput(
-            constraints,
-            &format!("{at}.provisionedThroughput"),
-            throughput,
-        );
+        let units = self.provisioned_throughput.as_ref();
+        let units = units.filter(|_| kind == IndexKind::Global);
+        let throughput_at = format!("{at}.provisionedThroughput");
+        let throughput = Units::check(constraints, &throughput_at, units);
         Some(Whole {
             name: self.index_name.as_deref()?,
             keys: keys?,
             projects,
             included: projection?.non_key_attributes.as_deref(),
-            has_throughput: throughput.is_some(),
+            throughput,
         })
     }
 }
@@ -129,8 +133,8 @@ impl Projection {
 }
 
 /// The schemas of the indexes of one kind.
-pub(super) fn schemas(
-    named: Named<'_>,
+pub(in crate::ops) fn schemas(
+    named: &Named<'_>,
     definitions: &Definitions<'_>,
     table: &KeySchema,
     billing: BillingMode,
@@ -157,8 +161,24 @@ pub(super) fn schemas(
     schemas.collect()
 }
 
+impl Named<'_> {
+    /// What was provisioned for each, by name.
+    pub(in crate::ops) fn throughputs(&self) -> impl Iterator<Item = (String, Throughput)> {
+        let indexes = self.indexes.iter();
+        indexes.filter_map(|index| Some((index.name.to_owned(), index.throughput?)))
+    }
+}
+
 impl Whole<'_> {
-    fn schema(
+    pub(in crate::ops) fn name(&self) -> &str {
+        self.name
+    }
+
+    pub(in crate::ops) fn throughput(&self) -> Option<Throughput> {
+        self.throughput
+    }
+
+    pub(in crate::ops) fn schema(
         &self,
         kind: IndexKind,
         definitions: &Definitions<'_>,
@@ -189,11 +209,13 @@ impl Whole<'_> {
     }
 
     fn check_billing(&self, billing: BillingMode) -> Result<(), Refusal> {
-        Err(Refusal::validation(match (billing, self.has_throughput) {
-            (BillingMode::PayPerRequest, true) => messages::index_throughput(self.name),
-            (BillingMode::Provisioned, false) => messages::no_index_throughput(self.name),
-            _ => return Ok(()),
-        }))
+        Err(Refusal::validation(
+            match (billing, self.throughput.is_some()) {
+                (BillingMode::PayPerRequest, true) => messages::index_throughput(self.name),
+                (BillingMode::Provisioned, false) => messages::no_index_throughput(self.name),
+                _ => return Ok(()),
+            },
+        ))
     }
 }
 
