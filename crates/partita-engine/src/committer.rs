@@ -13,6 +13,7 @@ use partita_store::{Clock, StoreError, StoreResult};
 use tokio::sync::mpsc;
 
 use crate::batch::{Batch, Outcome};
+use crate::expiry::Earliest;
 use crate::keys;
 use crate::queue::{Message, Request, Settle, Turn, Waiting};
 use crate::storage::{Commits, Edit, StorageError, Views};
@@ -33,8 +34,9 @@ pub(crate) struct Committer {
     pub(crate) clock: Arc<dyn Clock>,
     /// How many commits there were.
     pub(crate) count: Arc<AtomicU64>,
-    /// Where the ids of deleted tables go, for their rows to be cleared away.
-    pub(crate) dropped: std_mpsc::Sender<u32>,
+    /// Hears when there may be something to tend.
+    pub(crate) news: std_mpsc::Sender<()>,
+    pub(crate) earliest: Arc<Earliest>,
     /// Hears of the first commit after a sync, unless each is synced.
     pub(crate) committed: Option<std_mpsc::Sender<()>>,
     /// Whether something was committed since the last sync.
@@ -105,14 +107,19 @@ impl Committer {
             // Without anybody to hear it, each commit is synced.
             let _ = self.committed.as_ref().map(|committed| committed.send(()));
         }
+        let has_news = outcome.has_dropped || outcome.tables.is_some();
         if let Some(tables) = outcome.tables {
             self.catalog.replace(tables);
         }
+        for (id, seconds) in outcome.expiring {
+            self.earliest.put(id, seconds);
+        }
         // INVARIANT: the rows of a deleted table are touched only after the catalog has lost
-        // it. Whoever finds the table there reads a view in which all of its rows are.
-        for id in outcome.dropped {
-            // Nobody clears away in a store that is being closed; the next one will.
-            let _ = self.dropped.send(id);
+        // it: by a later commit. Whoever finds the table there reads a view in which all of its
+        // rows are.
+        if has_news {
+            // Nobody tends a store that is being closed; the next one will.
+            let _ = self.news.send(());
         }
         for token in &outcome.expired_tokens {
             self.tokens.remove(token);

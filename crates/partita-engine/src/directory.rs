@@ -19,7 +19,7 @@ use crate::storage::fjall::{self, FjallCommits, FjallViews};
 use crate::storage::{Commits, Edit, Views, journal};
 
 /// The format of what is stored; it grows when an older release could no longer read it.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 
 const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);

@@ -9,14 +9,16 @@
 //! INVARIANT: an item and its entries are written in one commit, so every view has all of them
 //! or none. An entry that says something else than its item is damage.
 
-use partita_core::size::item_bytes;
+use partita_core::size::{item_bytes, value_bytes};
 use partita_core::{Item, Value};
 use partita_store::index::{IndexProjection, IndexSchema};
 use partita_store::read::{Place, Source};
 use partita_store::{FoundItem, StoreError, StoreResult};
 
+use crate::row_change::RowChange;
 use crate::storage::{Bytes, Edit};
 use crate::tables::Table;
+use crate::totals::TableTotals;
 use crate::{item, keys};
 
 /// The largest item that an index with the projection ALL has a copy of.
@@ -34,20 +36,19 @@ use crate::{item, keys};
 /// item, the less is gained and the more is paid.
 const COPY_BYTES_MAX: usize = 4_096;
 
-/// What an item's change makes of the entries: only those that change are written.
-pub(crate) fn edits(
-    table: &Table,
-    before: Option<&Item>,
-    after: Option<&Item>,
-    after_bytes: &[u8],
-) -> StoreResult<Vec<Edit>> {
+/// What an item's change makes of the entries: only those that change are written. Also counts
+/// them.
+pub(crate) fn edits(change: &RowChange<'_>, totals: &mut TableTotals) -> Vec<Edit> {
     let mut edits = Vec::new();
+    let table = change.now;
     for (id, index) in table.indexes() {
-        let place = |item: Option<&Item>| -> StoreResult<_> {
-            let place = item.map(|item| index.key_of(&table.schema.key, item));
-            Ok(place.transpose()?.flatten())
-        };
-        let (old, new) = (place(before)?, place(after)?);
+        let place = |item: &Item| index.place_of(&table.schema.key, item);
+        let (before, after) = (change.before_in(id), change.after_in(id));
+        let (old, new) = (before.and_then(place), after.and_then(place));
+        let bytes = |item: Option<&Item>| item.map_or(0, |item| row_bytes(table, index, item));
+        let old_bytes = old.as_ref().map(|_| bytes(before));
+        let new_bytes = new.as_ref().map(|_| bytes(after));
+        totals.change(id, old_bytes, new_bytes);
         let has_moved = old != new;
         if let Some(old) = old.filter(|_| has_moved) {
             edits.push(Edit::Remove(keys::entry(id, &old)));
@@ -55,11 +56,19 @@ pub(crate) fn edits(
         if let (Some(new), Some(after)) = (new, after)
             && (has_moved || !is_same(table, index, before, after))
         {
-            let value = value(table, index, after, after_bytes);
+            let value = value(table, index, after, change.after_bytes);
             edits.push(Edit::Put(keys::entry(id, &new), value));
         }
     }
-    Ok(edits)
+    edits
+}
+
+/// The bytes of an item's row in an index, as DynamoDB counts them.
+pub(crate) fn row_bytes(table: &Table, index: &IndexSchema, item: &Item) -> usize {
+    let is_kept = |name: &str| index.projects(&table.schema.key, name);
+    let kept = item.iter().filter(|(name, _)| is_kept(name));
+    kept.map(|(name, value)| name.len() + value_bytes(value))
+        .sum()
 }
 
 /// The value of an item's entry.

@@ -3,19 +3,25 @@
 //! | key | value |
 //! |---|---|
 //! | `c` | nothing that matters: written when the store is closed |
-//! | `d`, id | nothing: the rows under this id belong to a deleted table and are on their way out |
+//! | `d`, id | nothing: the rows under this id belong to something that was deleted and are on their way out |
 //! | `f` | the format, a number of four bytes |
+//! | `h`, id of a stream | the two ends of its records |
 //! | `k`, client request token | the transaction's fingerprint, and until when it counts |
 //! | `m` | the number of the last commit, and of the last that was known to be on disk; only written when commits are not synced each |
 //! | `n` | the last id that was handed out, a number of four bytes |
+//! | `o`, id of a table | how much it and its indexes hold |
+//! | `q` | the last number that a record of a stream got, of eight bytes |
 //! | `r`, id of a table, partition key, sort key | an item: its size, and its DynamoDB JSON |
 //! | `r`, id of an index, values of the index's key, key of the item | an index entry |
-//! | `t`, table name | the table's description: its ids, keys and indexes |
+//! | `r`, id of an expiry, second, key of the item | nothing: the item expires at that second |
+//! | `r`, id of a stream, number | a record |
+//! | `s`, id of a stream | the stream's description |
+//! | `t`, table name | the table's description: its ids, keys, indexes and settings |
 //!
 //! Key values sort in bytes as they do in DynamoDB and end by themselves (see
 //! [`partita_core::key`]), so a query is a range of bytes, of a table and of an index alike.
 //!
-//! Tables and indexes draw their ids from one sequence, and none is ever used again. So the rows
+//! Everything with rows draws its id from one sequence, and none is ever used again. So the rows
 //! of a deleted table can be cleared away at leisure, whatever has been created since.
 
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
@@ -30,7 +36,11 @@ pub(crate) const CLOSED: &[u8] = b"c";
 pub(crate) const FORMAT: &[u8] = b"f";
 pub(crate) const LAST_ID: &[u8] = b"n";
 pub(crate) const MARK: &[u8] = b"m";
+pub(crate) const LAST_RECORD: &[u8] = b"q";
 const DROPPED: u8 = b'd';
+const HEAD: u8 = b'h';
+const STREAM: u8 = b's';
+const TOTALS: u8 = b'o';
 const TOKEN: u8 = b'k';
 const ROW: u8 = b'r';
 const TABLE: u8 = b't';
@@ -44,6 +54,87 @@ pub(crate) fn table(name: &TableName) -> Vec<u8> {
 pub(crate) fn tables() -> Bounds {
     prefix(vec![TABLE])
 }
+
+/// The key of the numbers of a table and its indexes.
+pub(crate) fn totals(table_id: u32) -> Vec<u8> {
+    numbered(TOTALS, table_id)
+}
+
+/// The key of a stream's description.
+pub(crate) fn stream(id: u32) -> Vec<u8> {
+    numbered(STREAM, id)
+}
+
+/// Every stream's description.
+pub(crate) fn streams() -> Bounds {
+    prefix(vec![STREAM])
+}
+
+/// The id of a key that [`streams`] found.
+pub(crate) fn stream_id(key: &[u8]) -> Option<u32> {
+    let id = key.strip_prefix(&[STREAM])?;
+    Some(u32::from_be_bytes(id.try_into().ok()?))
+}
+
+/// The key of a stream's two ends.
+pub(crate) fn head(id: u32) -> Vec<u8> {
+    numbered(HEAD, id)
+}
+
+/// The key of a record.
+pub(crate) fn record(stream_id: u32, number: u64) -> Vec<u8> {
+    let mut bytes = row_prefix(stream_id);
+    bytes.extend(number.to_be_bytes());
+    bytes
+}
+
+/// The records from a number on.
+pub(crate) fn records(stream_id: u32, number: u64) -> Bounds {
+    let (_, end) = rows(stream_id);
+    (Included(record(stream_id, number)), end)
+}
+
+/// The records before a number; none if there can be none.
+pub(crate) fn records_before(stream_id: u32, number: u64) -> Option<Bounds> {
+    let (first, _) = rows(stream_id);
+    let bounds = (first, Excluded(record(stream_id, number)));
+    (number > 0).then_some(bounds)
+}
+
+/// The number of a record's key.
+pub(crate) fn record_number(key: &[u8]) -> Option<u64> {
+    let number = key.get(ROW_PREFIX_BYTES..)?;
+    Some(u64::from_be_bytes(number.try_into().ok()?))
+}
+
+/// The key that says when the item of a stored key expires.
+pub(crate) fn expiry(id: u32, seconds: i64, stored_key: &[u8]) -> Vec<u8> {
+    let mut bytes = row_prefix(id);
+    bytes.extend(second(seconds));
+    bytes.extend(&stored_key[ROW_PREFIX_BYTES..]);
+    bytes
+}
+
+/// The rows of an expiry from one second to another, both among them.
+pub(crate) fn expiries(id: u32, first: i64, last: i64) -> Option<Bounds> {
+    let at = |seconds: i64| prefix([row_prefix(id), second(seconds).to_vec()].concat());
+    (first <= last).then(|| (at(first).0, at(last).1))
+}
+
+/// The second of an expiry's row, and the stored key of the item, which is in this table.
+pub(crate) fn expiring(table_id: u32, key: &[u8]) -> Option<(i64, Vec<u8>)> {
+    let (seconds, item) = key.get(ROW_PREFIX_BYTES..)?.split_first_chunk()?;
+    let seconds = u64::from_be_bytes(*seconds) ^ SIGN;
+    let stored_key = [row_prefix(table_id).as_slice(), item].concat();
+    Some((seconds.cast_signed(), stored_key))
+}
+
+/// A second so that bytes sort as numbers do, those before 1970 too.
+fn second(seconds: i64) -> [u8; 8] {
+    (seconds.cast_unsigned() ^ SIGN).to_be_bytes()
+}
+
+const SIGN: u64 = 1 << 63;
 
 /// The key of a client request token.
 pub(crate) fn token(token: &str) -> Vec<u8> {
@@ -62,7 +153,7 @@ pub(crate) fn token_of(key: &[u8]) -> Option<&str> {
 
 /// The key that says that the rows under an id are to be removed.
 pub(crate) fn dropped(id: u32) -> Vec<u8> {
-    [&[DROPPED], id.to_be_bytes().as_slice()].concat()
+    numbered(DROPPED, id)
 }
 
 /// Every id whose rows are to be removed.
@@ -112,7 +203,7 @@ pub(crate) fn row_id(key: &[u8]) -> Option<u32> {
 
 /// The place of a row that [`rows`] found; none if it cannot be one of this source.
 pub(crate) fn place(source: &Source<'_>, key: &[u8]) -> Option<Place> {
-    let mut rest = key.get(row_prefix(0).len()..)?;
+    let mut rest = key.get(ROW_PREFIX_BYTES..)?;
     let mut next = |attribute: &KeyAttribute| {
         let (value, used) = KeyValue::read(attribute.kind, rest)?;
         rest = &rest[used..];
@@ -193,8 +284,15 @@ pub(crate) fn after(
     (!is_empty(&bounds)).then_some(bounds)
 }
 
+/// What every row begins with: its kind, and the id of what it belongs to.
+const ROW_PREFIX_BYTES: usize = 5;
+
 fn row_prefix(id: u32) -> Vec<u8> {
-    [&[ROW], id.to_be_bytes().as_slice()].concat()
+    numbered(ROW, id)
+}
+
+fn numbered(kind: u8, id: u32) -> Vec<u8> {
+    [&[kind], id.to_be_bytes().as_slice()].concat()
 }
 
 /// Every key that begins with these bytes.

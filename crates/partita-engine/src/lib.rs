@@ -8,11 +8,12 @@
 //! | `batch` | the writes of one commit, each on top of those before it |
 //! | `options` | [`Options`]: how a store is opened; [`Durability`] |
 //! | `syncing` | the thread that has buffered commits put on disk |
-//! | `clearing` | the thread that clears the rows of deleted tables away |
+//! | `tending` | what the store does by itself: clearing away, building, sweeping, trimming |
 //! | `read` | gets, queries and scans of one moment |
 //! | `verify` | all that is stored, held against itself |
-//! | `tables`, `tokens` | what is stored of tables and of client request tokens |
-//! | `item`, `entry` | what is stored of an item, and in an index |
+//! | `tables`, `totals`, `tokens` | what is stored of tables, of how much they hold, and of client request tokens |
+//! | `item`, `entry`, `expiry`, `row_change` | what is stored of an item, in an index, of when it expires, and how that follows the item |
+//! | `streams` | what is stored of streams, and how they are read |
 //! | `keys` | the bytes under which it is stored |
 //! | `directory` | who may open a directory, and how a store comes to be in it |
 //! | `storage` | ordered bytes, views and commits; `storage::fjall` has them on disk, `storage::journal` sees that a crash leaves them whole |
@@ -49,24 +50,28 @@
 //! has failed, until the store is reopened.
 
 mod batch;
-mod clearing;
 mod committer;
 mod directory;
 mod entry;
 pub mod error;
+mod expiry;
 mod item;
 mod keys;
 mod options;
 mod queue;
 mod read;
+mod row_change;
 mod storage;
 mod store;
+mod streams;
 mod syncing;
 mod tables;
+mod tending;
 mod tokens;
+mod totals;
 mod verify;
 mod weight;
 
 pub use error::EngineError;
-pub use options::{Durability, Options};
+pub use options::{Durability, Options, Upkeep};
 pub use store::EngineStore;

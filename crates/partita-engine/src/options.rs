@@ -13,6 +13,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// When a write is answered.
     pub durability: Durability,
+    /// When the store does what it does by itself.
+    pub upkeep: Upkeep,
 }
 
 impl Options {
@@ -21,6 +23,7 @@ impl Options {
         Options {
             clock,
             durability: Durability::default(),
+            upkeep: Upkeep::default(),
         }
     }
 
@@ -28,12 +31,18 @@ impl Options {
     pub fn durability(self, durability: Durability) -> Self {
         Options { durability, ..self }
     }
+
+    /// The same, but for when the store does what it does by itself.
+    pub fn upkeep(self, upkeep: Upkeep) -> Self {
+        Options { upkeep, ..self }
+    }
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut options = f.debug_struct("Options");
         options.field("durability", &self.durability);
+        options.field("upkeep", &self.upkeep);
         options.finish_non_exhaustive()
     }
 }
@@ -50,4 +59,16 @@ pub enum Durability {
     /// crash of the operating system may take the last moments with it: the writes since some
     /// point in time, all of them, so that what is left is a state that the store once had.
     Buffered,
+}
+
+/// When the store does what it does by itself: sweep expired items, build indexes, remove old
+/// records of streams, clear away what was deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Upkeep {
+    /// All the time, a little at a time.
+    #[default]
+    Background,
+    /// Only when [`EngineStore::upkeep`](crate::EngineStore::upkeep) is called, so that a test
+    /// decides when.
+    OnRequest,
 }

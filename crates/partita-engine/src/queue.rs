@@ -119,6 +119,13 @@ impl Queue {
 }
 
 impl WeakQueue {
+    /// Whether there is nobody left to do what is asked for.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.messages
+            .upgrade()
+            .is_none_or(|messages| messages.is_closed())
+    }
+
     /// The queue, unless everybody else has left it.
     pub(crate) fn upgrade(&self) -> Option<Queue> {
         Some(Queue {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use partita_store::capacity::Metered;
-use partita_store::read::{Items, PageBuilder, Reading};
+use partita_store::read::{Items, PageBuilder, Reading, check_is_built};
 use partita_store::request::{ItemAddress, Page, Query, Scan};
 use partita_store::table::Key;
 use partita_store::{FoundItem, StoreResult};
@@ -47,6 +47,7 @@ impl Moment {
     /// One page of a partition.
     pub(crate) fn query(&self, request: &Query) -> StoreResult<Metered<Page>> {
         let table = self.tables.find(&request.table)?;
+        check_is_built(request.index.as_deref(), &table.building_names())?;
         let reading = Reading::of_query(&table.schema, request)?;
         let page = PageBuilder::of_query(reading.source, request)?;
         self.fill(table, &reading, page)
@@ -55,6 +56,7 @@ impl Moment {
     /// One page of a table or index.
     pub(crate) fn scan(&self, request: &Scan) -> StoreResult<Metered<Page>> {
         let table = self.tables.find(&request.table)?;
+        check_is_built(request.index.as_deref(), &table.building_names())?;
         let reading = Reading::of_scan(&table.schema, request)?;
         let page = PageBuilder::of_scan(reading.source, request)?;
         self.fill(table, &reading, page)

@@ -1,9 +1,9 @@
 //! [`EngineStore`]: the store that the rest of Partita sees.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
@@ -13,22 +13,29 @@ use partita_store::read::{self as reads, Items as _};
 use partita_store::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
     ItemAddress, ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription,
-    TableNames, TransactAction, TransactGetItems, TransactWriteItems, UpdateItem,
+    TableNames, Tags, TransactAction, TransactGetItems, TransactWriteItems, UpdateItem,
+    UpdateTable, UpdateTimeToLive,
+};
+use partita_store::stream::{
+    DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
+    StreamDescription, StreamNames,
 };
 use partita_store::table::TableName;
-use partita_store::{FoundItem, Store, StoreError, StoreResult};
-use tokio::task::spawn_blocking;
+use partita_store::{Clock, FoundItem, Store, StoreError, StoreResult};
+use tokio::task::{JoinError, spawn_blocking};
 
 use crate::batch::Batch;
-use crate::clearing::{self, Clearing};
 use crate::committer::Committer;
 use crate::error::EngineError;
-use crate::options::{Durability, Options};
+use crate::expiry::Earliest;
+use crate::options::{Durability, Options, Upkeep};
 use crate::queue::Queue;
 use crate::read::Moment;
 use crate::storage::{Commits, Views};
 use crate::tables::{Catalog, Tables};
+use crate::tending::Tending;
 use crate::tokens::Tokens;
+use crate::totals::TableTotals;
 use crate::verify;
 use crate::{directory, syncing, weight};
 
@@ -41,7 +48,9 @@ use crate::{directory, syncing, weight};
 pub struct EngineStore {
     views: Arc<dyn Views>,
     catalog: Arc<Catalog>,
+    clock: Arc<dyn Clock>,
     count: Arc<AtomicU64>,
+    tending: Arc<Mutex<Tending>>,
     /// There until the store is dropped.
     queue: Option<Queue>,
     /// The committer first: the others end after it.
@@ -66,17 +75,21 @@ impl EngineStore {
         let view = views.view();
         let catalog = Arc::new(Catalog::new(Tables::load(&*view).map_err(storage)?));
         let tokens = Tokens::load(&*view).map_err(storage)?;
-        let (dropped, ids) = mpsc::channel();
-        for id in clearing::load(&*view).map_err(storage)? {
-            dropped.send(id).expect("the receiver is still here");
-        }
         drop(view);
         let count = Arc::new(AtomicU64::new(0));
+        let earliest = Arc::new(Earliest::default());
         let (queue, waiting) = Queue::new();
-        let clearing = Clearing {
+        let (news, heard) = mpsc::channel();
+        let tending = Arc::new(Mutex::new(Tending {
             views: views.clone(),
+            catalog: catalog.clone(),
             queue: queue.downgrade(),
-        };
+            clock: options.clock.clone(),
+            earliest: earliest.clone(),
+            cleared: HashMap::new(),
+            swept_millis: None,
+            trimmed_millis: None,
+        }));
         let (committed, syncing) = match options.durability {
             Durability::Sync => (None, None),
             Durability::Buffered => {
@@ -90,22 +103,25 @@ impl EngineStore {
             commits,
             catalog: catalog.clone(),
             tokens,
-            clock: options.clock,
+            clock: options.clock.clone(),
             count: count.clone(),
-            dropped,
+            news,
+            earliest,
             committed,
             is_dirty: false,
             failure: None,
         };
-        let mut threads = vec![
-            committer.start(waiting).map_err(io)?,
-            clearing.start(ids).map_err(io)?,
-        ];
+        let mut threads = vec![committer.start(waiting).map_err(io)?];
         threads.extend(syncing);
+        if options.upkeep == Upkeep::Background {
+            threads.push(Tending::start(tending.clone(), heard).map_err(io)?);
+        }
         Ok(EngineStore {
             views,
             catalog,
+            clock: options.clock,
             count,
+            tending,
             queue: Some(queue),
             threads,
         })
@@ -123,8 +139,21 @@ impl EngineStore {
         }
     }
 
-    /// Reads all that is stored and holds it against itself: every index entry against its item
-    /// and the other way round. Tells what is wrong, or at least the first hundred things.
+    /// Does at once, and to the end, what the store otherwise does by itself in a while: sweeps
+    /// expired items, builds indexes, removes old records of streams, and clears away what was
+    /// deleted.
+    pub async fn upkeep(&self) -> StoreResult<()> {
+        let tending = self.tending.clone();
+        let finish = move || {
+            let mut tending = tending.lock().unwrap_or_else(PoisonError::into_inner);
+            tending.finish()
+        };
+        spawn_blocking(finish).await.unwrap_or_else(stopped_short)
+    }
+
+    /// Reads all that is stored and holds it against itself: every item against its index entries
+    /// and the other way round, streams against gaps, and how much there is against what is
+    /// counted. Tells what is wrong, or at least the first hundred things.
     pub async fn verify(&self) -> StoreResult<Vec<String>> {
         self.read(verify::verify).await
     }
@@ -155,15 +184,23 @@ impl EngineStore {
     ) -> StoreResult<T> {
         let (catalog, views) = (self.catalog.clone(), self.views.clone());
         let done = spawn_blocking(move || work(&Moment::now(&catalog, &*views))).await;
-        done.unwrap_or_else(|error| match error.is_panic() {
-            // Our own code has no reason to, but a decoder may stumble over damaged blocks.
-            true => Err(StoreError::Corrupt {
-                message: format!("a read stopped short: {error}"),
-            }),
-            false => Err(StoreError::Unavailable {
-                message: "the runtime is shutting down".to_owned(),
-            }),
-        })
+        done.unwrap_or_else(stopped_short)
+    }
+
+    fn now(&self) -> Moment {
+        Moment::now(&self.catalog, &*self.views)
+    }
+}
+
+fn stopped_short<T>(error: JoinError) -> StoreResult<T> {
+    match error.is_panic() {
+        // Our own code has no reason to, but a decoder may stumble over damaged blocks.
+        true => Err(StoreError::Corrupt {
+            message: format!("a read stopped short: {error}"),
+        }),
+        false => Err(StoreError::Unavailable {
+            message: "the runtime is shutting down".to_owned(),
+        }),
     }
 }
 
@@ -196,12 +233,71 @@ impl Store for EngineStore {
     }
 
     async fn describe_table(&self, table: &TableName) -> StoreResult<TableDescription> {
-        Ok(self.catalog.tables().find(table)?.describe())
+        let moment = self.now();
+        let table = moment.tables().find(table)?;
+        Ok(table.describe(&TableTotals::load(moment.view(), table.id)?))
     }
 
     async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames> {
         let tables = self.catalog.tables();
         request.page(tables.all().map(|table| table.name.clone()))
+    }
+
+    async fn update_table(&self, request: UpdateTable) -> StoreResult<TableDescription> {
+        self.write(TABLE_REQUEST_BYTES, |batch| batch.update_table(request))
+            .await
+    }
+
+    async fn update_time_to_live(&self, request: UpdateTimeToLive) -> StoreResult<()> {
+        self.write(TABLE_REQUEST_BYTES, |batch| {
+            batch.update_time_to_live(request)
+        })
+        .await
+    }
+
+    async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>> {
+        let tables = self.catalog.tables();
+        let expiry = tables.find(table)?.expiry.as_ref();
+        Ok(expiry.map(|expiry| expiry.attribute.clone()))
+    }
+
+    async fn tag_resource(&self, table: &TableName, tags: Tags) -> StoreResult<()> {
+        let table = table.clone();
+        self.write(TABLE_REQUEST_BYTES, move |batch| {
+            batch.tag_resource(&table, tags)
+        })
+        .await
+    }
+
+    async fn untag_resource(&self, table: &TableName, keys: Vec<String>) -> StoreResult<()> {
+        let table = table.clone();
+        self.write(TABLE_REQUEST_BYTES, move |batch| {
+            batch.untag_resource(&table, &keys)
+        })
+        .await
+    }
+
+    async fn list_tags_of_resource(&self, table: &TableName) -> StoreResult<Tags> {
+        Ok(self.catalog.tables().find(table)?.tags.clone())
+    }
+
+    async fn list_streams(&self, request: ListStreams) -> StoreResult<StreamNames> {
+        self.now().list_streams(&request)
+    }
+
+    async fn describe_stream(&self, request: DescribeStream) -> StoreResult<StreamDescription> {
+        self.now().describe_stream(&request)
+    }
+
+    async fn get_shard_iterator(&self, request: GetShardIterator) -> StoreResult<ShardIterator> {
+        let now_millis = self.clock.now_millis();
+        self.now().shard_iterator(&request, now_millis)
+    }
+
+    async fn get_records(&self, request: GetRecords) -> StoreResult<Records> {
+        let now_millis = self.clock.now_millis();
+        self.read(move |moment| moment.records(&request, now_millis))
+            .await
     }
 
     async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<FoundItem>>> {

@@ -9,7 +9,7 @@ use crate::error::{StoreError, StoreResult};
 use crate::request::UpdateTimeToLive;
 
 /// An attribute that tells of a time longer ago than this means something else.
-const PAST_SECONDS_MAX: i64 = 5 * 365 * 24 * 60 * 60;
+pub const PAST_SECONDS_MAX: i64 = 5 * 365 * 24 * 60 * 60;
 /// Bytes of the attribute's name.
 const NAME_BYTES_MAX: usize = 255;
 

@@ -1,7 +1,6 @@
-use std::sync::Arc;
-
 use partita_core::key::KeyType;
 use partita_store::index::IndexKind;
+use partita_store::request::{CreateTable, Totals};
 use partita_store::table::{KeyAttribute, KeySchema, TableSchema};
 
 use super::*;
@@ -18,20 +17,32 @@ fn table() -> Table {
         sort: Vec::new(),
         projection,
     };
-    Table {
-        name: "notes".parse().unwrap(),
-        id: 1,
-        schema: Arc::new(TableSchema {
-            key: KeySchema::strings("PK", "SK"),
-            indexes: vec![
-                index("all", IndexProjection::All),
-                index("some", IndexProjection::Include(vec!["x".to_owned()])),
-                index("keys", IndexProjection::KeysOnly),
-            ],
-        }),
-        index_ids: vec![2, 3, 4],
-        created_millis: 0,
-    }
+    let schema = TableSchema {
+        key: KeySchema::strings("PK", "SK"),
+        indexes: vec![
+            index("all", IndexProjection::All),
+            index("some", IndexProjection::Include(vec!["x".to_owned()])),
+            index("keys", IndexProjection::KeysOnly),
+        ],
+    };
+    let request = CreateTable::new("notes".parse().unwrap(), schema);
+    Table::new(request, 1, vec![2, 3, 4], 0)
+}
+
+/// What becomes of the entries, and their numbers.
+fn changed(before: Option<&Item>, after: Option<&Item>) -> (Vec<Edit>, TableTotals) {
+    let table = table();
+    let bytes = after.map(item::encode).unwrap_or_default();
+    let change = RowChange {
+        then: Some(&table),
+        now: &table,
+        stored_key: b"k",
+        before,
+        after,
+        after_bytes: &bytes,
+    };
+    let mut totals = TableTotals::default();
+    (edits(&change, &mut totals), totals)
 }
 
 /// An item from pairs such as `g=a x=1`.
@@ -47,8 +58,7 @@ fn item(text: &str) -> Item {
 fn check(before: Option<&str>, after: Option<&str>, wanted: &str) {
     let table = table();
     let (before_item, after_item) = (before.map(item), after.map(item));
-    let bytes = after_item.as_ref().map(item::encode).unwrap_or_default();
-    let edits = edits(&table, before_item.as_ref(), after_item.as_ref(), &bytes).unwrap();
+    let (edits, _) = changed(before_item.as_ref(), after_item.as_ref());
     let told: Vec<String> = edits
         .iter()
         .map(|edit| match edit {
@@ -129,17 +139,26 @@ fn damage_is_told_by_index_and_key() {
 fn a_large_item_is_pointed_to() {
     let text = "z".repeat(COPY_BYTES_MAX);
     let (small, large) = ("g=a x=1".to_owned(), format!("g=a x=1 y={text}"));
-    let changed = format!("{large}z");
+    let larger = format!("{large}z");
     check(None, Some(&large), "+2 +3 +4");
     check(Some(&small), Some(&large), "+2");
     check(Some(&large), Some(&small), "+2");
-    check(Some(&large), Some(&changed), "");
-    let table = table();
-    let bytes = item::encode(&item(&large));
-    for edit in edits(&table, None, Some(&item(&large)), &bytes).unwrap() {
+    check(Some(&large), Some(&larger), "");
+    for edit in changed(None, Some(&item(&large))).0 {
         let Edit::Put(_, value) = edit else {
             panic!("it was not there before")
         };
         assert!(value.len() < 100);
     }
+}
+
+#[test]
+fn entries_are_counted_as_they_are_projected() {
+    let (_, totals) = changed(None, Some(&item("g=a x=1 y=22")));
+    let counted = [2, 3, 4].map(|id| totals.of(id));
+    // `PK=p`, `SK=s` and `g=a` have 3, 3 and 2 bytes, `x=1` has 2, `y=22` has 3.
+    let wanted = [13, 10, 8].map(|bytes| Totals { items: 1, bytes });
+    assert_eq!(counted, wanted);
+    let (_, totals) = changed(None, Some(&item("x=1")));
+    assert_eq!(totals, TableTotals::default());
 }

@@ -1,18 +1,13 @@
-use std::sync::Arc;
-
 use partita_core::Value;
+use partita_store::request::CreateTable;
 use partita_store::table::KeySchema;
 
 use super::*;
 
 fn table() -> Table {
-    Table {
-        name: "notes".parse().unwrap(),
-        id: 3,
-        schema: Arc::new(KeySchema::strings("PK", "SK").into()),
-        index_ids: Vec::new(),
-        created_millis: 0,
-    }
+    let name = "notes".parse().unwrap();
+    let request = CreateTable::new(name, KeySchema::strings("PK", "SK"));
+    Table::new(request, 3, Vec::new(), 0)
 }
 
 fn note(sort: &str) -> Item {

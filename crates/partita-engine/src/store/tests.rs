@@ -2,7 +2,7 @@ use std::sync::atomic::AtomicBool;
 
 use partita_core::Value;
 use partita_core::expression::{Bindings, Condition, KeyCondition, Update};
-use partita_store::Clock;
+
 use partita_store::surroundings::ManualClock;
 use partita_store::table::KeySchema;
 

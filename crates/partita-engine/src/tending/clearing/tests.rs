@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use partita_core::key::KeyValue;
@@ -8,7 +9,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::{Key, KeySchema, TableName};
 
 use super::*;
-use crate::storage::{Commits as _, Edit};
+use crate::storage::{Commits as _, Edit, Views as _};
 use crate::{Durability, EngineStore, Options, directory};
 
 /// How often a test looks before it gives up.
