@@ -1,0 +1,97 @@
+//! Generated requests, sent to Partita and to DynamoDB Local in the same order: the answers are
+//! the same, or the request stands in `differential/known.txt` with the reason.
+//!
+//! ```text
+//! seed -> Generator -> request -> both -> normal form -> equal?
+//!                        |
+//!                        +-> mutated, so that something is wrong with it
+//! ```
+//!
+//! A few dozen requests for each operation run with the other tests. `PARTITA_LONG=1` runs at
+//! least 300 that are right and 300 that are wrong for each of them; `PARTITA_SEED` chooses
+//! others. Counts are printed for each operation and type of error.
+
+mod ask;
+mod attribute;
+mod expressions;
+mod generator;
+mod known;
+mod mutation;
+mod normal;
+mod tables;
+mod tally;
+
+use partita_store::dynamodb_local::DynamoDbLocal;
+
+use self::ask::{Local, Ours};
+use self::generator::{Generator, OPERATIONS};
+use self::known::Known;
+use self::normal::Answer;
+use self::tally::Tally;
+
+/// One request of an operation.
+#[derive(Clone, Debug)]
+struct Request {
+    operation: &'static str,
+    body: serde_json::Value,
+}
+
+/// How many requests of each kind are wanted for each operation.
+fn wanted() -> usize {
+    match std::env::var_os("PARTITA_LONG") {
+        Some(_) => 300,
+        None => 20,
+    }
+}
+
+fn seed() -> u64 {
+    let seed = std::env::var("PARTITA_SEED").ok();
+    seed.map_or(1, |seed| seed.parse().expect("a seed is a number"))
+}
+
+/// How many differences are shown before it is enough.
+const SHOWN_MAX: usize = 25;
+
+#[tokio::test]
+async fn generated_requests_are_answered_alike() {
+    let Some(server) = tokio::task::spawn_blocking(DynamoDbLocal::start)
+        .await
+        .unwrap()
+    else {
+        return;
+    };
+    let (ours, local) = (Ours::start(), Local::new(&server));
+    let mut known = Known::read();
+    let mut tally = Tally::new(wanted());
+    let mut different = Vec::new();
+    let mut generator = Generator::new(seed());
+    for request in tables::create() {
+        let answers = (ours.send(&request).await, local.send(&request).await);
+        assert_eq!((answers.0.status, answers.1.status), (200, 200));
+    }
+    'requests: while let Some((operation, is_right)) = tally.next(&OPERATIONS) {
+        let request = match is_right {
+            true => generator.right(operation),
+            false => generator.wrong(operation),
+        };
+        let one = ours.exchange(&request).await;
+        let two = local.exchange(&request).await;
+        tally.count(&request, &one);
+        if one != two && !known.explains(&request) {
+            different.push(describe(&request, &one, &two));
+            if different.len() == SHOWN_MAX {
+                break 'requests;
+            }
+        }
+    }
+    tally.print(seed());
+    assert!(different.is_empty(), "{}", different.join("\n\n"));
+    known.check(wanted(), seed());
+}
+
+fn describe(request: &Request, ours: &Answer, local: &Answer) -> String {
+    format!(
+        "{} {}\n ours {} {}\nlocal {} {}",
+        request.operation, request.body, ours.status, ours.body, local.status, local.body
+    )
+}

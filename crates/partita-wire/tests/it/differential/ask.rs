@@ -1,0 +1,98 @@
+//! Both sides: our endpoint in front of the engine, and DynamoDB Local.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use partita_engine::EngineStore;
+use partita_store::dynamodb_local::DynamoDbLocal;
+use partita_store::surroundings::{SeededEntropy, SystemClock};
+use partita_wire::Endpoint;
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+use super::Request;
+use super::normal::{Answer, Order};
+use crate::corpus::signed;
+
+/// A page that is never the last would be a fault too.
+const PAGES_MAX: usize = 200;
+
+/// Our endpoint, on a directory of its own.
+pub(super) struct Ours {
+    endpoint: Endpoint,
+    _folder: TempDir,
+}
+
+impl Ours {
+    pub(super) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(SystemClock);
+        let store = EngineStore::open(folder.path(), clock.clone()).unwrap();
+        let entropy = Arc::new(SeededEntropy::new(1));
+        Ours {
+            endpoint: Endpoint::new(Arc::new(store), None, clock, entropy),
+            _folder: folder,
+        }
+    }
+
+    pub(super) async fn send(&self, request: &Request) -> Answer {
+        let (head, body) = signed(request.operation, request.body.to_string()).into_parts();
+        let response = self.endpoint.answer(&head, body).await;
+        Answer::new(response.status().as_u16(), response.body())
+    }
+
+    pub(super) async fn exchange(&self, request: &Request) -> Answer {
+        exchange(request, async |request| self.send(&request).await).await
+    }
+}
+
+/// DynamoDB Local over HTTP.
+pub(super) struct Local {
+    http: Client<HttpConnector, Full<Bytes>>,
+    url: String,
+}
+
+impl Local {
+    pub(super) fn new(server: &DynamoDbLocal) -> Self {
+        Local {
+            http: Client::builder(TokioExecutor::new()).build_http(),
+            url: server.endpoint(),
+        }
+    }
+
+    pub(super) async fn send(&self, request: &Request) -> Answer {
+        let mut sent = signed(request.operation, request.body.to_string()).map(Full::new);
+        *sent.uri_mut() = self.url.parse().unwrap();
+        let response = self.http.request(sent).await.unwrap();
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        Answer::new(status, &body)
+    }
+
+    pub(super) async fn exchange(&self, request: &Request) -> Answer {
+        exchange(request, async |request| self.send(&request).await).await
+    }
+}
+
+/// Sends a request. Where items come in an order of the store's own, pages cannot be compared one
+/// by one, so all of them are read and put together.
+async fn exchange(request: &Request, send: impl AsyncFn(Request) -> Answer) -> Answer {
+    let mut answer = send(request.clone()).await;
+    let order = Order::of(request);
+    if order == Order::Free {
+        let mut next = request.clone();
+        for _ in 0..PAGES_MAX {
+            let Some(last) = answer.take_last_key() else {
+                break;
+            };
+            next.body["ExclusiveStartKey"] = last;
+            answer.append(send(next.clone()).await);
+        }
+        assert_eq!(answer.body.get("LastEvaluatedKey"), None::<&Json>);
+    }
+    answer.normal(order)
+}

@@ -1,0 +1,116 @@
+//! Answers in a form in which they can be compared.
+
+use serde_json::Value as Json;
+
+use super::Request;
+
+/// A status and a document.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) body: Json,
+}
+
+/// Whether the order of an answer's items is DynamoDB's to define.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Fixed,
+    Free,
+}
+
+impl Order {
+    /// Partitions come in any order, and so do items of one global index key.
+    pub(super) fn of(request: &Request) -> Order {
+        let index = request.body["IndexName"].as_str().unwrap_or_default();
+        match request.operation {
+            "Scan" => Order::Free,
+            "Query" if index.starts_with("global") => Order::Free,
+            _ => Order::Fixed,
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn new(status: u16, body: &[u8]) -> Self {
+        let mut body: Json = serde_json::from_slice(body).unwrap_or(Json::Null);
+        // DynamoDB Local spells the name of the message in another way, and the type at length.
+        if let Some(map) = body.as_object_mut() {
+            if let Some(message) = map.remove("Message") {
+                map.insert("message".into(), message);
+            }
+            if let Some(Json::String(kind)) = map.get_mut("__type") {
+                *kind = kind.rsplit('#').next().unwrap_or_default().to_owned();
+            }
+        }
+        Answer { status, body }
+    }
+
+    /// The type of the error, if it is one.
+    pub(super) fn kind(&self) -> Option<&str> {
+        self.body["__type"].as_str()
+    }
+
+    /// The place to go on from.
+    pub(super) fn take_last_key(&mut self) -> Option<Json> {
+        let body = self.body.as_object_mut()?;
+        body.remove("LastEvaluatedKey")
+    }
+
+    /// Adds the next page.
+    pub(super) fn append(&mut self, mut page: Answer) {
+        assert_eq!(page.status, 200, "a cursor must be taken back: {page:?}");
+        if let (Some(items), Some(more)) = (
+            self.body["Items"].as_array_mut(),
+            page.body["Items"].as_array_mut(),
+        ) {
+            items.append(more);
+        }
+        for name in ["Count", "ScannedCount"] {
+            let sum = self.body[name].as_u64().zip(page.body[name].as_u64());
+            self.body[name] = sum.map(|(one, two)| one + two).into();
+        }
+        if let Some(last) = page.take_last_key() {
+            self.body["LastEvaluatedKey"] = last;
+        }
+    }
+
+    /// Without the order of sets, and of items where there is none.
+    pub(super) fn normal(mut self, order: Order) -> Self {
+        sort_sets(&mut self.body);
+        if order == Order::Free {
+            sort(&mut self.body["Items"]);
+        }
+        if let Some(tables) = self.body["Responses"].as_object_mut() {
+            tables.values_mut().for_each(sort);
+        }
+        for absent in ["Items", "Responses"] {
+            if let Some(map) = self.body.as_object_mut()
+                && map.get(absent) == Some(&Json::Null)
+            {
+                map.remove(absent);
+            }
+        }
+        self
+    }
+}
+
+fn sort(list: &mut Json) {
+    if let Some(list) = list.as_array_mut() {
+        list.sort_by_cached_key(Json::to_string);
+    }
+}
+
+fn sort_sets(json: &mut Json) {
+    match json {
+        Json::Object(map) => {
+            for (name, inner) in map {
+                if matches!(name.as_str(), "SS" | "NS" | "BS") {
+                    sort(inner);
+                }
+                sort_sets(inner);
+            }
+        }
+        Json::Array(list) => list.iter_mut().for_each(sort_sets),
+        _ => {}
+    }
+}
