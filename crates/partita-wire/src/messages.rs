@@ -320,6 +320,7 @@ pub(crate) const INDEX_BESIDE_THROUGHPUT: &str = "One or more parameter values w
 pub(crate) const INDEX_BESIDE_STREAM: &str = "One or more parameter values were invalid: You cannot create or delete index while changing stream status";
 pub(crate) const ONE_INDEX_AT_A_TIME: &str = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table";
 pub(crate) const NO_THROUGHPUT: &str = "One or more parameter values were invalid: ProvisionedThroughput must be specified when BillingMode is PROVISIONED";
+pub(crate) const UNEXPECTED_THROUGHPUT: &str = "One or more parameter values were invalid: ProvisionedThroughput cannot be specified when BillingMode is PAY_PER_REQUEST";
 pub(crate) const NO_INDEX_ACTION: &str = "One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null";
 pub(crate) const SEVERAL_INDEX_ACTIONS: &str = "One or more parameter values were invalid: Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object";
 pub(crate) const INDEX_EXISTS: &str = "Attempting to create an index which already exists";

@@ -114,7 +114,10 @@ impl Asked<'_> {
             Billing::Provisioned { table, indexes } => (Some(*table), indexes.clone()),
         };
         let table = match (self.mode, self.throughput, current) {
-            (Some(BillingMode::PayPerRequest), Some(_), _) | (None, Some(_), None) => {
+            (Some(BillingMode::PayPerRequest), Some(_), _) => {
+                return Err(Refusal::validation(messages::UNEXPECTED_THROUGHPUT));
+            }
+            (None, Some(_), None) => {
                 return Err(Refusal::validation(messages::NEITHER_UNIT));
             }
             (Some(BillingMode::Provisioned), None, _) => {
