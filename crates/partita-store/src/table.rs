@@ -86,19 +86,23 @@ impl KeyAttribute {
 
     /// Refuses an empty value and one that is too large.
     pub(crate) fn check_size(&self, value: &KeyValue, bytes_max: usize) -> StoreResult<()> {
-        let name = &self.name;
         if is_empty(value) {
-            return Err(refuse(format!(
-                "The AttributeValue for a key attribute cannot contain an empty {} value. Key: {name}",
-                self.kind_name()
+            return Err(StoreError::validation(format!(
+                "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty {} value. Key: {}",
+                self.kind_name(),
+                self.name
             )));
         }
-        if value.size_bytes() > bytes_max {
-            return Err(refuse(format!(
-                "Size of the key {name} has exceeded the maximum size limit of {bytes_max} bytes"
-            )));
+        if value.size_bytes() <= bytes_max {
+            return Ok(());
         }
-        Ok(())
+        // The missing space is the service's.
+        Err(refuse(match bytes_max {
+            SORT_KEY_BYTES_MAX => format!(
+                "Aggregated size of all range keys has exceeded the size limit of {bytes_max} bytes"
+            ),
+            _ => format!("Size of hashkey has exceeded the maximum size limit of{bytes_max} bytes"),
+        }))
     }
 }
 
@@ -188,7 +192,11 @@ impl KeySchema {
 
     /// The key that consists of these attributes and nothing else.
     pub fn exact_key(&self, key: &Item) -> StoreResult<Key> {
-        if key.len() != self.attributes().count() {
+        let is_of_type = |attribute: &KeyAttribute| {
+            let value = key.get(&attribute.name);
+            value.is_some_and(|value| value.kind() == Type::from(attribute.kind))
+        };
+        if key.len() != self.attributes().count() || !self.attributes().all(is_of_type) {
             return Err(StoreError::validation(
                 "The provided key element does not match the schema",
             ));

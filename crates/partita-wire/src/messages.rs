@@ -237,6 +237,10 @@ pub(crate) const SECOND_KEY_NOT_RANGE: &str =
     "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type";
 pub(crate) const UNUSED_DEFINITIONS: &str = "One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions";
 
+pub(crate) fn defined_twice(attribute: &str) -> String {
+    format!("Attribute Name is duplicated: {attribute}")
+}
+
 pub(crate) fn keys_not_defined(keys: &[&str], definitions: &[&str]) -> String {
     format!(
         "One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [{}], AttributeDefinitions: [{}]",
@@ -253,7 +257,7 @@ pub(crate) fn unused_definitions(definitions: &[&str], used: &[&str]) -> String 
     )
 }
 
-pub(crate) const HASH_AFTER_RANGE: &str = "Invalid key order. Hash Key must be specified first in key schema, Range Key must be specifed second";
+pub(crate) const HASH_AFTER_RANGE: &str = "One or more parameter values were invalid: All HASH key attributes must precede RANGE key attributes in the KeySchema";
 pub(crate) const NO_PROJECTION_TYPE: &str =
     "One or more parameter values were invalid: Unknown ProjectionType: null";
 pub(crate) const INCLUDED_BESIDE_ALL: &str = "One or more parameter values were invalid: ProjectionType is ALL, but NonKeyAttributes is specified";

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use partita_core::key::KeyType;
 
 use super::{KeyAttribute, TableSchema, is_name, refuse};
-use crate::error::StoreResult;
+use crate::error::{StoreError, StoreResult};
 use crate::index::{IndexKind, IndexProjection, IndexSchema};
 
 const GLOBAL_INDEXES_MAX: usize = 20;
@@ -95,12 +95,15 @@ impl IndexSchema {
                 name.escape_debug()
             )));
         }
-        if !(1..=INDEX_KEY_ATTRIBUTES_MAX).contains(&self.partition.len())
-            || self.sort.len() > INDEX_KEY_ATTRIBUTES_MAX
-        {
-            return Err(refuse(format!(
-                "the key of the index {name} has 1 to {INDEX_KEY_ATTRIBUTES_MAX} partition and up to {INDEX_KEY_ATTRIBUTES_MAX} sort attributes"
-            )));
+        if self.partition.is_empty() {
+            return Err(refuse(format!("the index {name} has no partition key")));
+        }
+        for (side, role) in [(&self.partition, "HASH"), (&self.sort, "RANGE")] {
+            if side.len() > INDEX_KEY_ATTRIBUTES_MAX {
+                return Err(refuse(format!(
+                    "The KeySchema exceeds the maximum allowed number of {role} key attributes"
+                )));
+            }
         }
         check_key(self.attributes())?;
         match &self.projection {
@@ -124,14 +127,22 @@ fn check_included(index: &str, names: &[String]) -> StoreResult<()> {
             names.len()
         )));
     }
-    check_names(names.iter())
+    check_names(names.iter(), |name| {
+        refuse(format!("Duplicate element in NonKeyAttributes: {name}"))
+    })
 }
 
 fn check_key<'a>(attributes: impl Iterator<Item = &'a KeyAttribute>) -> StoreResult<()> {
-    check_names(attributes.map(|attribute| &attribute.name))
+    let names = attributes.map(|attribute| &attribute.name);
+    check_names(names, |_| {
+        StoreError::validation("The KeySchema contains multiple key attributes with the same name")
+    })
 }
 
-fn check_names<'a>(names: impl Iterator<Item = &'a String>) -> StoreResult<()> {
+fn check_names<'a>(
+    names: impl Iterator<Item = &'a String>,
+    twice: impl FnOnce(&str) -> StoreError,
+) -> StoreResult<()> {
     let mut seen = BTreeSet::new();
     for name in names {
         if !(1..=KEY_NAME_BYTES_MAX).contains(&name.len()) {
@@ -140,7 +151,7 @@ fn check_names<'a>(names: impl Iterator<Item = &'a String>) -> StoreResult<()> {
             )));
         }
         if !seen.insert(name) {
-            return Err(refuse(format!("the attribute {name} is named twice")));
+            return Err(twice(name));
         }
     }
     Ok(())

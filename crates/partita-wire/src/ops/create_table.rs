@@ -81,6 +81,7 @@ fn decode(body: &[u8]) -> Result<CreateTable, Refusal> {
     let stream = stream
         .map(|stream| stream.resolve(messages::CREATED_WITHOUT_VIEW, messages::CREATED_WITH_VIEW));
     parameters::refuse(&[("ResourcePolicy", &input.resource_policy)])?;
+    keys::check_once(definitions)?;
     let key = keys::table_key(definitions, &keys)?;
     let mut indexes = Vec::new();
     for named in [locals, globals].iter().flatten() {

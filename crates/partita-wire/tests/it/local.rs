@@ -115,7 +115,10 @@ fn forget_moments(table: &mut Map<String, Json>) {
 /// The moments of a table's indexes, their order and that of definitions, which says nothing, and the throughput that
 /// DynamoDB Local leaves out where none is provisioned.
 fn forget_moments_of_indexes(table: &mut Map<String, Json>) {
-    if let Some(list) = table.get_mut("AttributeDefinitions").and_then(Json::as_array_mut) {
+    if let Some(list) = table
+        .get_mut("AttributeDefinitions")
+        .and_then(Json::as_array_mut)
+    {
         list.sort_by_key(|definition| definition["AttributeName"].to_string());
     }
     for name in ["GlobalSecondaryIndexes", "LocalSecondaryIndexes"] {

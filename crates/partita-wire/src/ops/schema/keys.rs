@@ -101,6 +101,16 @@ fn shown(list: &[KeyElement]) -> String {
     format!("[{}]", elements.join(", "))
 }
 
+/// Refuses an attribute that is defined twice.
+pub(in crate::ops) fn check_once(definitions: &Definitions<'_>) -> Result<(), Refusal> {
+    for (at, (name, _)) in definitions.iter().enumerate() {
+        if definitions[..at].iter().any(|(before, _)| before == name) {
+            return Err(Refusal::validation(messages::defined_twice(name)));
+        }
+    }
+    Ok(())
+}
+
 /// The key of a table.
 pub(in crate::ops) fn table_key(
     definitions: &Definitions<'_>,
