@@ -1,5 +1,6 @@
 //! Where the service is, who asks, and how long to wait: the SDK's clients made from it.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
@@ -51,6 +52,9 @@ impl Default for Timeouts {
 pub(crate) struct Clients {
     pub(crate) reads: Client,
     pub(crate) writes: Client,
+    pub(crate) streams: aws_sdk_dynamodbstreams::Client,
+    /// What the ARNs of all tables begin with, once an answer has told.
+    pub(crate) arn_prefix: OnceLock<String>,
 }
 
 /// Attempts of a read, the first included. A read has no effect to repeat by mistake.
@@ -117,10 +121,18 @@ impl Clients {
                 .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
             Client::from_conf(config.build())
         };
+        let retries = RetryConfig::standard().with_max_attempts(READ_ATTEMPTS);
+        // Streams are only ever read.
+        let streams = aws_sdk_dynamodbstreams::config::Builder::from(shared)
+            .retry_config(retries.clone())
+            .timeout_config(timeouts.clone())
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
         Clients {
-            reads: client(RetryConfig::standard().with_max_attempts(READ_ATTEMPTS)),
+            reads: client(retries),
             // See the crate's introduction: after a retry nobody knows what came of the first.
             writes: client(RetryConfig::disabled()),
+            streams: aws_sdk_dynamodbstreams::Client::from_conf(streams.build()),
+            arn_prefix: OnceLock::new(),
         }
     }
 }

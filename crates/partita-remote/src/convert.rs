@@ -49,39 +49,57 @@ impl Unreadable {
     }
 }
 
-pub(crate) fn from_attributes(attributes: Attributes) -> Result<Item, Unreadable> {
-    let entry = |(name, attribute)| match from_attribute(attribute) {
+/// A value as the SDK has it. Tables and streams are two services, with a type each.
+pub(crate) trait FromService {
+    fn value(self) -> Result<Value, Unreadable>;
+}
+
+macro_rules! from_service {
+    ($($attribute:path),*) => {$(
+        impl FromService for $attribute {
+            fn value(self) -> Result<Value, Unreadable> {
+                use $attribute as Attribute;
+                Ok(match self {
+                    Attribute::S(text) => Value::S(text),
+                    Attribute::N(text) => Value::N(from_number(text)?),
+                    Attribute::B(bytes) => Value::B(bytes.into_inner()),
+                    Attribute::Bool(truth) => Value::Bool(truth),
+                    Attribute::Null(_) => Value::Null,
+                    Attribute::L(list) => {
+                        let values = list.into_iter().map(FromService::value);
+                        Value::L(values.collect::<Result<_, _>>()?)
+                    }
+                    Attribute::M(map) => Value::M(from_attributes(map)?),
+                    Attribute::Ss(set) => Value::Ss(set.into_iter().collect()),
+                    Attribute::Ns(set) => {
+                        let numbers = set.into_iter().map(from_number);
+                        Value::Ns(numbers.collect::<Result<BTreeSet<_>, _>>()?)
+                    }
+                    Attribute::Bs(set) => Value::Bs(set.into_iter().map(Blob::into_inner).collect()),
+                    other => {
+                        return Err(Unreadable(format!(
+                            "a value of a type that this release does not know: {other:?}"
+                        )));
+                    }
+                })
+            }
+        }
+    )*};
+}
+
+from_service!(
+    aws_sdk_dynamodb::types::AttributeValue,
+    aws_sdk_dynamodbstreams::types::AttributeValue
+);
+
+pub(crate) fn from_attributes(
+    attributes: HashMap<String, impl FromService>,
+) -> Result<Item, Unreadable> {
+    let entry = |(name, attribute): (String, _)| match FromService::value(attribute) {
         Ok(value) => Ok((name, value)),
         Err(Unreadable(detail)) => Err(Unreadable(format!("`{name}`: {detail}"))),
     };
     attributes.into_iter().map(entry).collect()
-}
-
-fn from_attribute(attribute: AttributeValue) -> Result<Value, Unreadable> {
-    Ok(match attribute {
-        AttributeValue::S(text) => Value::S(text),
-        AttributeValue::N(text) => Value::N(from_number(text)?),
-        AttributeValue::B(bytes) => Value::B(bytes.into_inner()),
-        AttributeValue::Bool(truth) => Value::Bool(truth),
-        AttributeValue::Null(_) => Value::Null,
-        AttributeValue::L(list) => Value::L(
-            list.into_iter()
-                .map(from_attribute)
-                .collect::<Result<_, _>>()?,
-        ),
-        AttributeValue::M(map) => Value::M(from_attributes(map)?),
-        AttributeValue::Ss(set) => Value::Ss(set.into_iter().collect()),
-        AttributeValue::Ns(set) => {
-            let numbers = set.into_iter().map(from_number);
-            Value::Ns(numbers.collect::<Result<BTreeSet<_>, _>>()?)
-        }
-        AttributeValue::Bs(set) => Value::Bs(set.into_iter().map(Blob::into_inner).collect()),
-        other => {
-            return Err(Unreadable(format!(
-                "a value of a type that this release does not know: {other:?}"
-            )));
-        }
-    })
 }
 
 fn from_number(text: String) -> Result<Number, Unreadable> {

@@ -140,6 +140,9 @@ fn refused_anywhere(code: &str, message: String) -> StoreError {
         "TransactionConflictException" | "ReplicatedWriteConflictException" => {
             StoreError::TransactionConflict
         }
+        "ResourceInUseException" => StoreError::ResourceInUse { message },
+        "ExpiredIteratorException" => StoreError::IteratorExpired,
+        "TrimmedDataAccessException" => StoreError::RecordsTrimmed,
         "IdempotentParameterMismatchException" => StoreError::IdempotentParameterMismatch,
         "ProvisionedThroughputExceededException"
         | "ThrottlingException"

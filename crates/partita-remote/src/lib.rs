@@ -5,6 +5,9 @@
 //! | [`connect`] | [`RemoteConfig`], [`Timeouts`], and the SDK's clients made from them |
 //! | [`store`] | [`RemoteStore`]: the trait, one line for each operation |
 //! | `tables` | creating, describing, listing and deleting them |
+//! | `updates`, `settings` | changing them, and what may be changed |
+//! | `expiry`, `tags` | time to live and tags |
+//! | `streams`, `arn` | the changes of items, and the names that AWS gives to streams |
 //! | `reads`, `batch_get`, `transact_get` | reading |
 //! | `writes`, `batch_write`, `transact_write` | writing |
 //! | `convert`, `schema` | our values, keys and indexes to the SDK's and back |
@@ -37,18 +40,24 @@
 pub mod connect;
 pub mod store;
 
+mod arn;
 mod batch_get;
 mod batch_write;
 mod cancellation;
 mod capacity;
 mod convert;
 mod error;
+mod expiry;
 mod expressions;
 mod reads;
 mod schema;
+mod settings;
+mod streams;
 mod tables;
+mod tags;
 mod transact_get;
 mod transact_write;
+mod updates;
 mod writes;
 
 pub use connect::{RemoteConfig, Timeouts};

@@ -1,14 +1,19 @@
 //! Keys and indexes in the SDK's words and back.
 
+use std::collections::BTreeMap;
+
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{
-    self, AttributeDefinition, GlobalSecondaryIndex, KeySchemaElement, LocalSecondaryIndex,
-    ProjectionType,
+    self, AttributeDefinition, CreateGlobalSecondaryIndexAction, GlobalSecondaryIndex, IndexStatus,
+    KeySchemaElement, LocalSecondaryIndex, ProjectionType, ProvisionedThroughput,
 };
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
 use partita_store::table::{KeyAttribute, KeySchema, TableSchema};
 
 use crate::convert::{from_scalar_type, to_scalar_type};
+
+/// What is provisioned of indexes, by their names; nothing of a table that is billed by request.
+pub(crate) type IndexThroughput = BTreeMap<String, ProvisionedThroughput>;
 
 /// What CreateTable is told of a schema.
 #[derive(Default)]
@@ -21,10 +26,13 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
-    pub(crate) fn of(schema: &TableSchema) -> Result<Self, BuildError> {
+    pub(crate) fn of(
+        schema: &TableSchema,
+        throughput: &IndexThroughput,
+    ) -> Result<Self, BuildError> {
         let TableSchema { key, indexes } = schema;
         let mut definition = Definition {
-            attributes: attributes(schema)?,
+            attributes: definitions(key.attributes().chain(of_indexes(indexes)))?,
             key: elements(std::slice::from_ref(&key.partition), key.sort.as_slice())?,
             ..Definition::default()
         };
@@ -33,8 +41,12 @@ impl Definition {
             let projection = to_projection(&index.projection);
             match index.kind {
                 IndexKind::Global => {
-                    let built = GlobalSecondaryIndex::builder().index_name(&index.name);
-                    let built = built.set_key_schema(key).projection(projection).build()?;
+                    let built = GlobalSecondaryIndex::builder()
+                        .index_name(&index.name)
+                        .set_key_schema(key)
+                        .projection(projection)
+                        .set_provisioned_throughput(throughput.get(&index.name).cloned())
+                        .build()?;
                     definition.global.get_or_insert_default().push(built);
                 }
                 IndexKind::Local => {
@@ -48,11 +60,30 @@ impl Definition {
     }
 }
 
+fn of_indexes(indexes: &[IndexSchema]) -> impl Iterator<Item = &KeyAttribute> {
+    indexes.iter().flat_map(IndexSchema::attributes)
+}
+
+/// What UpdateTable is told of a new index: its key attributes, and itself.
+pub(crate) fn creation(
+    index: &IndexSchema,
+    throughput: Option<ProvisionedThroughput>,
+) -> Result<(Vec<AttributeDefinition>, CreateGlobalSecondaryIndexAction), BuildError> {
+    let action = CreateGlobalSecondaryIndexAction::builder()
+        .index_name(&index.name)
+        .set_key_schema(Some(elements(&index.partition, &index.sort)?))
+        .projection(to_projection(&index.projection))
+        .set_provisioned_throughput(throughput)
+        .build()?;
+    Ok((definitions(index.attributes())?, action))
+}
+
 /// Every key attribute once, whatever it is a key of; if it has two types, the service refuses it.
-fn attributes(schema: &TableSchema) -> Result<Vec<AttributeDefinition>, BuildError> {
-    let of_indexes = schema.indexes.iter().flat_map(IndexSchema::attributes);
+fn definitions<'a>(
+    attributes: impl Iterator<Item = &'a KeyAttribute>,
+) -> Result<Vec<AttributeDefinition>, BuildError> {
     let mut distinct: Vec<&KeyAttribute> = Vec::new();
-    for attribute in schema.key.attributes().chain(of_indexes) {
+    for attribute in attributes {
         if !distinct.contains(&attribute) {
             distinct.push(attribute);
         }
@@ -108,7 +139,10 @@ pub(crate) fn schema_of(described: &types::TableDescription) -> Result<TableSche
         _ => return Err("its key does not consist of one or two attributes".to_owned()),
     };
     let mut indexes = Vec::new();
-    for index in described.global_secondary_indexes() {
+    // An index that is being deleted is still told of, perhaps without the types of its keys.
+    let is_there = |status: Option<&IndexStatus>| status != Some(&IndexStatus::Deleting);
+    let global = described.global_secondary_indexes().iter();
+    for index in global.filter(|index| is_there(index.index_status())) {
         let parts = (index.index_name(), index.key_schema(), index.projection());
         indexes.push(index_of(definitions, IndexKind::Global, parts)?);
     }

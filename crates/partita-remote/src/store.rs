@@ -7,14 +7,21 @@ use partita_core::Item;
 use partita_store::capacity::Metered;
 use partita_store::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
-    ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames,
-    TransactGetItems, TransactWriteItems, UpdateItem,
+    ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
+    TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
+};
+use partita_store::stream::{
+    DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
+    StreamDescription, StreamNames,
 };
 use partita_store::table::TableName;
 use partita_store::{FoundItem, Store, StoreResult};
 
 use crate::connect::{Clients, RemoteConfig, Timeouts};
-use crate::{batch_get, batch_write, reads, tables, transact_get, transact_write, writes};
+use crate::{
+    batch_get, batch_write, expiry, reads, streams, tables, tags, transact_get, transact_write,
+    updates, writes,
+};
 
 /// Amazon DynamoDB, or a service that speaks its protocol.
 pub struct RemoteStore {
@@ -67,6 +74,46 @@ impl Store for RemoteStore {
 
     async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames> {
         tables::list_tables(&self.clients, request).await
+    }
+
+    async fn update_table(&self, request: UpdateTable) -> StoreResult<TableDescription> {
+        updates::update_table(&self.clients, request).await
+    }
+
+    async fn update_time_to_live(&self, request: UpdateTimeToLive) -> StoreResult<()> {
+        expiry::update_time_to_live(&self.clients, request).await
+    }
+
+    async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>> {
+        expiry::describe_time_to_live(&self.clients, table).await
+    }
+
+    async fn tag_resource(&self, table: &TableName, tags: Tags) -> StoreResult<()> {
+        tags::tag_resource(&self.clients, table, tags).await
+    }
+
+    async fn untag_resource(&self, table: &TableName, keys: Vec<String>) -> StoreResult<()> {
+        tags::untag_resource(&self.clients, table, keys).await
+    }
+
+    async fn list_tags_of_resource(&self, table: &TableName) -> StoreResult<Tags> {
+        tags::list_tags_of_resource(&self.clients, table).await
+    }
+
+    async fn list_streams(&self, request: ListStreams) -> StoreResult<StreamNames> {
+        streams::list_streams(&self.clients, request).await
+    }
+
+    async fn describe_stream(&self, request: DescribeStream) -> StoreResult<StreamDescription> {
+        streams::describe_stream(&self.clients, request).await
+    }
+
+    async fn get_shard_iterator(&self, request: GetShardIterator) -> StoreResult<ShardIterator> {
+        streams::get_shard_iterator(&self.clients, request).await
+    }
+
+    async fn get_records(&self, request: GetRecords) -> StoreResult<Records> {
+        streams::get_records(&self.clients, request).await
     }
 
     async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<FoundItem>>> {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{self, BillingMode, TableStatus};
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::types::{self, TableStatus};
 use partita_store::request::{CreateTable, ListTables, TableDescription, TableNames};
 use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
@@ -10,29 +11,50 @@ use partita_store::{StoreError, StoreResult};
 use crate::connect::Clients;
 use crate::error::Call;
 use crate::schema::{Definition, schema_of};
+use crate::{settings, tags};
 
 /// How often a table that comes or goes is looked at.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Creates a table that is billed by request, and waits until it can be used.
+/// Creates a table, and waits until it can be used.
 pub(crate) async fn create_table(
     clients: &Clients,
     patience: Duration,
     request: CreateTable,
 ) -> StoreResult<TableDescription> {
-    let CreateTable { table, schema, .. } = request;
-    let definition =
-        Definition::of(&schema).map_err(|error| StoreError::validation(error.to_string()))?;
+    let CreateTable {
+        table,
+        schema,
+        settings,
+        tags,
+    } = request;
+    // The service checks this too, but DynamoDB Local breaks at an index of which nothing is
+    // provisioned.
+    settings.check(&schema)?;
+    let built = |error: BuildError| StoreError::validation(error.to_string());
+    let throughput = settings::throughput(&settings.billing).map_err(built)?;
+    let definition = Definition::of(&schema, &throughput.indexes).map_err(built)?;
     let call = Call::write(&table);
     let created = clients
         .writes
         .create_table()
         .table_name(table.as_str())
-        .billing_mode(BillingMode::PayPerRequest)
+        .billing_mode(settings::billing_mode(&settings.billing))
+        .set_provisioned_throughput(throughput.table)
         .set_attribute_definitions(Some(definition.attributes))
         .set_key_schema(Some(definition.key))
         .set_global_secondary_indexes(definition.global)
         .set_local_secondary_indexes(definition.local)
+        .set_stream_specification(
+            settings
+                .stream
+                .map(settings::beginning)
+                .transpose()
+                .map_err(built)?,
+        )
+        // Left out rather than false, because some services do not know it.
+        .set_deletion_protection_enabled(settings.is_protected.then_some(true))
+        .set_tags(tags::to_tags(tags).map_err(built)?)
         .customize()
         .interceptor(call.interceptor())
         .send()
@@ -48,8 +70,7 @@ pub(crate) async fn create_table(
         None => until(patience, &table, active(clients, &table)).await?,
     };
     // As it was asked for: the service tells indexes in any order.
-    let created_millis = created_millis(&described);
-    Ok(TableDescription::new(table, schema, created_millis))
+    Ok(settings::description(table, schema, &described))
 }
 
 /// Removes a table with everything in it, and waits until it is gone.
@@ -118,18 +139,18 @@ pub(crate) async fn describe_table(
     table: &TableName,
 ) -> StoreResult<TableDescription> {
     let described = describe(clients, table).await?;
-    let schema = schema_of(&described).map_err(|reason| StoreError::Unavailable {
-        message: format!("the table `{table}` cannot be used by this release: {reason}"),
-    })?;
-    let created_millis = created_millis(&described);
-    Ok(TableDescription::new(table.clone(), schema, created_millis))
+    understood(table, &described)
 }
 
-fn created_millis(described: &types::TableDescription) -> i64 {
-    let created = described.creation_date_time();
-    created
-        .and_then(|time| time.to_millis().ok())
-        .unwrap_or_default()
+/// A description in the store's words.
+pub(crate) fn understood(
+    table: &TableName,
+    described: &types::TableDescription,
+) -> StoreResult<TableDescription> {
+    let schema = schema_of(described).map_err(|reason| StoreError::Unavailable {
+        message: format!("the table `{table}` cannot be used by this release: {reason}"),
+    })?;
+    Ok(settings::description(table.clone(), schema, described))
 }
 
 /// Reads one page of the names of tables.
@@ -182,7 +203,11 @@ pub(crate) async fn first_missing<'a>(
     None
 }
 
-async fn describe(clients: &Clients, table: &TableName) -> StoreResult<types::TableDescription> {
+/// Describes a table in the service's words.
+pub(crate) async fn describe(
+    clients: &Clients,
+    table: &TableName,
+) -> StoreResult<types::TableDescription> {
     let call = Call::read(table);
     let answer = clients
         .reads

@@ -95,6 +95,24 @@ pub struct UpdateTable {
     pub changes: Vec<TableChange>,
 }
 
+impl UpdateTable {
+    /// How the table is to be billed, if that changes.
+    pub fn billing(&self) -> Option<&Billing> {
+        self.changes.iter().find_map(|change| match change {
+            TableChange::Billing(billing) => Some(billing),
+            _ => None,
+        })
+    }
+
+    /// Whether it creates the index of that name.
+    pub fn creates(&self, index: &str) -> bool {
+        self.changes.iter().any(|change| match change {
+            TableChange::CreateIndex(created) => created.name == index,
+            _ => false,
+        })
+    }
+}
+
 /// A change of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableChange {

@@ -30,7 +30,7 @@ use std::fmt;
 use partita_core::Item;
 use serde::{Deserialize, Serialize};
 
-use crate::table::{KeySchema, TableName};
+use crate::table::TableName;
 
 /// Which images of an item a record carries besides its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -102,8 +102,8 @@ pub struct StreamDescription {
     pub is_enabled: bool,
     /// When it began.
     pub created_millis: i64,
-    /// The key of the table's items.
-    pub key: KeySchema,
+    /// The names of the table's key attributes, the partition key's first.
+    pub key: Vec<String>,
     /// One page of its shards.
     pub shards: Vec<Shard>,
     /// The shard after which to go on; the end is reached when there is none.

@@ -9,8 +9,12 @@ use partita_store::Store;
 use partita_store::error::{CancellationReason, ErrorKind, StoreError, StoreResult};
 use partita_store::request::{
     BatchGetItem, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem, ItemAddress,
-    ListTables, PutItem, Query, ReturnValues, Scan, TransactAction, TransactGetItems,
-    TransactWriteItems, UpdateItem,
+    ListTables, PutItem, Query, ReturnValues, Scan, TableChange, Tags, TransactAction,
+    TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
+};
+use partita_store::stream::{
+    DescribeStream, GetRecords, GetShardIterator, ListStreams, SequenceNumber, ShardIterator,
+    ShardStart, StreamEvent, StreamName, StreamView,
 };
 use partita_store::table::{KeySchema, TableName};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -76,6 +80,34 @@ async fn every_operation(store: &dyn Store) -> (Vec<StoreError>, Vec<StoreError>
         token: None,
     };
     let none = ReturnValues::None;
+    let protect = UpdateTable {
+        table: table(),
+        changes: vec![TableChange::Protection(true)],
+    };
+    let expire = UpdateTimeToLive {
+        table: table(),
+        attribute: "a".to_owned(),
+        is_enabled: true,
+    };
+    let tags = Tags::from([("k".to_owned(), "v".to_owned())]);
+    let stream = StreamName {
+        table: table(),
+        label: "2026-01-31T10:15:00.000".to_owned(),
+    };
+    let describe_stream = DescribeStream {
+        stream: stream.clone(),
+        start_after: None,
+        limit: None,
+    };
+    let start = GetShardIterator {
+        stream,
+        shard: "shard".to_owned(),
+        start: ShardStart::Latest,
+    };
+    let records = GetRecords {
+        iterator: ShardIterator("any".to_owned()),
+        limit: None,
+    };
     let reads = vec![
         error(store.describe_table(&table()).await),
         error(store.list_tables(ListTables::default()).await),
@@ -86,6 +118,15 @@ async fn every_operation(store: &dyn Store) -> (Vec<StoreError>, Vec<StoreError>
         error(store.transact_get_items(gets).await),
         error(store.query(query).await),
         error(store.scan(Scan::new(table())).await),
+        error(store.describe_time_to_live(&table()).await),
+        error(store.list_tags_of_resource(&table()).await),
+        // These begin with the table's description too, which has its ARN.
+        error(store.tag_resource(&table(), tags).await),
+        error(store.untag_resource(&table(), vec!["k".to_owned()]).await),
+        error(store.list_streams(ListStreams::default()).await),
+        error(store.describe_stream(describe_stream).await),
+        error(store.get_shard_iterator(start).await),
+        error(store.get_records(records).await),
     ];
     let writes = vec![
         error(store.create_table(create).await),
@@ -94,6 +135,8 @@ async fn every_operation(store: &dyn Store) -> (Vec<StoreError>, Vec<StoreError>
         error(store.delete_item(delete, none).await),
         error(store.batch_write_item(batch_write).await),
         error(store.transact_write_items(transaction).await),
+        error(store.update_table(protect).await),
+        error(store.update_time_to_live(expire).await),
     ];
     (reads, writes)
 }
@@ -270,6 +313,101 @@ async fn the_condition_that_always_holds_is_left_out() {
     let store = RemoteStore::local(&endpoint, SHORT);
     let answer = store.put_item(request, ReturnValues::None).await;
     assert_eq!(answer.map(|metered| metered.answer), Ok(None));
+}
+
+#[tokio::test]
+async fn a_record_is_read_with_who_deleted_its_item() {
+    let record = |number: &str, identity: &str| {
+        format!(
+            r#"{{"eventName": "REMOVE", {identity} "dynamodb": {{
+                "ApproximateCreationDateTime": 1769854500, "SequenceNumber": "{number}",
+                "SizeBytes": 10, "StreamViewType": "OLD_IMAGE", "Keys": {{"PK": {{"S": "a"}}}},
+                "OldImage": {{"PK": {{"S": "a"}}, "b": {{"BS": ["AP8="]}}, "l": {{"L": [{{"N": "1.50"}}]}}}}}}}}"#
+        )
+    };
+    let service =
+        r#""userIdentity": {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"},"#;
+    let body = format!(
+        r#"{{"Records": [{}, {}], "NextShardIterator": "next"}}"#,
+        record("000000000000000000007", ""),
+        record("100000000000000000008", service),
+    );
+    let store = RemoteStore::local(&serve(leak(200, &body), Duration::ZERO).await, SHORT);
+    let request = GetRecords {
+        iterator: ShardIterator("any".to_owned()),
+        limit: None,
+    };
+    let page = store.get_records(request).await.unwrap();
+    assert_eq!(page.next, Some(ShardIterator("next".to_owned())));
+    let [asked, expired] = &page.records[..] else {
+        panic!("{page:?}");
+    };
+    assert_eq!((asked.is_expiry, expired.is_expiry), (false, true));
+    assert_eq!(asked.number, SequenceNumber(7));
+    assert_eq!(asked.created_seconds, 1_769_854_500);
+    assert_eq!(asked.event, StreamEvent::Remove);
+    assert_eq!((asked.view, asked.size_bytes), (StreamView::OldImage, 10));
+    assert_eq!((&asked.key, &asked.new), (&key(), &None));
+    let mut old = key();
+    old.insert("b".to_owned(), Value::Bs([vec![0, 255]].into()));
+    let number = Value::N("1.5".parse().unwrap());
+    old.insert("l".to_owned(), Value::L(vec![number]));
+    assert_eq!(asked.old, Some(old));
+}
+
+#[tokio::test]
+async fn refusals_of_streams_keep_their_meaning() {
+    let stream = StreamName {
+        table: table(),
+        label: "2026-01-31T10:15:00.000".to_owned(),
+    };
+    let iterator = format!("arn:aws:dynamodb:x:1:{}/{stream}|1|abc", "table");
+    for (code, expected) in [
+        ("ExpiredIteratorException", StoreError::IteratorExpired),
+        ("TrimmedDataAccessException", StoreError::RecordsTrimmed),
+        (
+            "ResourceNotFoundException",
+            StoreError::StreamNotFound { stream },
+        ),
+        // Too many readers, not too much of anything.
+        ("LimitExceededException", StoreError::Throttled),
+    ] {
+        let endpoint = answering(400, code).await;
+        let request = GetRecords {
+            iterator: ShardIterator(iterator.clone()),
+            limit: None,
+        };
+        let store = RemoteStore::local(&endpoint, SHORT);
+        assert_eq!(store.get_records(request).await, Err(expected));
+    }
+}
+
+#[tokio::test]
+async fn refusals_of_changes_keep_their_meaning() {
+    let message = "said so".to_owned();
+    for (code, expected) in [
+        (
+            "ResourceInUseException",
+            StoreError::ResourceInUse {
+                message: message.clone(),
+            },
+        ),
+        (
+            "LimitExceededException",
+            StoreError::LimitExceeded { message },
+        ),
+        (
+            "ResourceNotFoundException",
+            StoreError::TableNotFound { table: table() },
+        ),
+    ] {
+        let request = UpdateTable {
+            table: table(),
+            changes: vec![TableChange::Protection(false)],
+        };
+        let store = RemoteStore::local(&answering(400, code).await, SHORT);
+        assert_eq!(store.update_table(request).await, Err(expected));
+    }
 }
 
 #[test]

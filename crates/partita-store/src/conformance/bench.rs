@@ -10,7 +10,7 @@ use partita_core::Item;
 use partita_core::expression::{Condition, KeyCondition, Update};
 
 use super::unmetered::Unmetered;
-use crate::error::StoreResult;
+use crate::error::{StoreError, StoreResult};
 use crate::request::{
     BatchGetItem, BatchGot, ConditionCheck, CreateTable, DeleteItem, GetItem, ItemAddress, Page,
     PutItem, Query, ReturnValues, Scan, TableChange, TableDescription, TransactAction,
@@ -19,7 +19,7 @@ use crate::request::{
 use crate::store::Store;
 use crate::table::{KeySchema, TableName, TableSchema};
 
-/// How often, and how many times, a table is asked what became of it.
+/// How often, and how many times, a store is asked whether it is done.
 const POLL: Duration = Duration::from_millis(5);
 const POLLS_MAX: usize = 4_000;
 
@@ -195,22 +195,28 @@ impl Table<'_> {
         self.store.update_table(request).await
     }
 
-    /// Waits until no index of the table is being built.
-    pub(super) async fn until_built(&self) -> StoreResult<()> {
-        self.until(|described| described.building.is_empty()).await
+    /// Changes the table once the store is done with an earlier change of an index.
+    pub(super) async fn change_when_free(&self, change: TableChange) -> StoreResult<()> {
+        for _ in 0..POLLS_MAX {
+            match self.change(change.clone()).await {
+                Err(StoreError::LimitExceeded { .. } | StoreError::ResourceInUse { .. }) => {
+                    wait().await;
+                }
+                done => return done.map(drop),
+            }
+        }
+        panic!("an index of {} is never done", self.name);
     }
 
-    /// Waits until the table is as it is to become.
-    pub(super) async fn until(&self, is_so: impl Fn(&TableDescription) -> bool) -> StoreResult<()> {
+    /// Waits until no index of the table is being built.
+    pub(super) async fn until_built(&self) -> StoreResult<()> {
         for _ in 0..POLLS_MAX {
-            if is_so(&self.describe().await?) {
+            if self.describe().await?.building.is_empty() {
                 return Ok(());
             }
-            // The store works elsewhere: in a thread, in a task that needs its turn, far away.
-            give_way().await;
-            std::thread::sleep(POLL);
+            wait().await;
         }
-        panic!("the table {} stays as it is", self.name);
+        panic!("an index of {} is never built", self.name);
     }
 
     pub(super) async fn transact(&self, actions: Vec<TransactAction>) -> StoreResult<()> {
@@ -261,15 +267,17 @@ impl Table<'_> {
     }
 }
 
-/// Lets other tasks run first.
-async fn give_way() {
-    let mut waited = false;
+/// Waits a moment for a store that works elsewhere: in a thread, in a task that needs its turn,
+/// far away.
+async fn wait() {
+    let mut has_waited = false;
     poll_fn(|context| {
-        if std::mem::replace(&mut waited, true) {
+        if std::mem::replace(&mut has_waited, true) {
             return Poll::Ready(());
         }
         context.waker().wake_by_ref();
         Poll::Pending
     })
     .await;
+    std::thread::sleep(POLL);
 }

@@ -90,7 +90,7 @@ async fn a_stream_is_described(bench: &Bench<'_>) -> StoreResult<()> {
     assert_eq!(found.stream, stream);
     assert_eq!(found.view, StreamView::OldImage);
     assert!(found.is_enabled && found.created_millis > 0);
-    assert_eq!(found.key, table.describe().await?.schema.key);
+    assert_eq!(found.key, ["PK", "SK"]);
     let [shard] = &found.shards[..] else {
         panic!("a new stream has one shard: {found:?}");
     };

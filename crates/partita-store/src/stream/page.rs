@@ -78,7 +78,7 @@ impl KeptStream {
             view: self.view,
             is_enabled: self.is_enabled(),
             created_millis: self.created_millis,
-            key: self.key.clone(),
+            key: self.key.attributes().map(|key| key.name.clone()).collect(),
             shards: shard.into_iter().collect(),
             last: None,
         })

@@ -6,7 +6,7 @@ use partita_store::stream::{DescribeStream, Shard, StreamDescription};
 use serde::{Deserialize, Serialize};
 
 use super::schema::stream::view_name;
-use super::table::{KeyElement, table_key};
+use super::table::{KeyElement, key_of};
 use super::{Context, stream};
 use crate::constraints::Constraints;
 use crate::json;
@@ -113,7 +113,7 @@ fn encode(description: StreamDescription) -> Bytes {
             stream_view_type: view_name(description.view),
             creation_request_date_time: description.created_millis as f64 / 1000.0,
             table_name: stream.table.into(),
-            key_schema: table_key(&key),
+            key_schema: key_of(key),
             shards: shards.map(ShardDescription::from).collect(),
             last_evaluated_shard_id: description.last,
         },

@@ -302,8 +302,19 @@ fn definitions(schema: &TableSchema) -> Vec<Definition> {
 }
 
 /// The key schema of a table.
-pub(super) fn table_key(key: &KeySchema) -> Vec<KeyElement> {
+fn table_key(key: &KeySchema) -> Vec<KeyElement> {
     key_schema(slice::from_ref(&key.partition), key.sort.as_slice())
+}
+
+/// The key schema of a table of which only the names of its key attributes are known.
+pub(super) fn key_of(names: Vec<String>) -> Vec<KeyElement> {
+    let roles = ["HASH", "RANGE"].into_iter();
+    let elements = names.into_iter().zip(roles);
+    let element = |(attribute_name, key_type)| KeyElement {
+        attribute_name,
+        key_type,
+    };
+    elements.map(element).collect()
 }
 
 fn key_schema(partition: &[KeyAttribute], sort: &[KeyAttribute]) -> Vec<KeyElement> {
