@@ -216,7 +216,7 @@ pub(crate) async fn get_records(clients: &Clients, request: GetRecords) -> Store
 fn from_record(record: types::Record) -> StoreResult<StreamRecord> {
     let event = record.event_name.as_ref().and_then(from_event);
     let identity = record.user_identity.as_ref();
-    let is_expiry = identity.is_some_and(|who| who.principal_id() == Some(EXPIRY_PRINCIPAL));
+    let is_expiry = identity.is_some_and(is_the_service);
     let change = record
         .dynamodb
         .ok_or_else(|| unreadable("a record", "it"))?;
@@ -239,8 +239,14 @@ fn from_record(record: types::Record) -> StoreResult<StreamRecord> {
     })
 }
 
-/// Who deletes what has expired.
-const EXPIRY_PRINCIPAL: &str = "dynamodb.amazonaws.com";
+/// Whether it is the service itself that deleted an item, because it had expired.
+///
+/// It is said to write the names of an identity's parts in lower case, against its own
+/// description of them; the SDK then finds an identity without parts.
+fn is_the_service(identity: &types::Identity) -> bool {
+    let principal = identity.principal_id();
+    principal.is_none_or(|principal| principal == "dynamodb.amazonaws.com")
+}
 
 fn from_event(event: &OperationType) -> Option<StreamEvent> {
     match event {

@@ -109,6 +109,11 @@ pub fn cases() -> Vec<Case> {
         tables::cases,
         schemas::cases,
         table_lists::cases,
+        table_updates::cases,
+        expiry::cases,
+        tags::cases,
+        stream_records::cases,
+        streams::cases,
         get::cases,
         batch_get::cases,
         transact_get::cases,
@@ -137,18 +142,6 @@ pub fn cases() -> Vec<Case> {
         numbers::cases,
         names::cases,
         sizes::cases,
-    ];
-    topics.into_iter().flat_map(|cases| cases()).collect()
-}
-
-/// The cases about changing tables and about streams, for the stores that can do so.
-pub fn table_cases() -> Vec<Case> {
-    let topics = [
-        table_updates::cases,
-        expiry::cases,
-        tags::cases,
-        stream_records::cases,
-        streams::cases,
     ];
     topics.into_iter().flat_map(|cases| cases()).collect()
 }

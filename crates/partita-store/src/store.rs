@@ -42,74 +42,34 @@ pub trait Store: Send + Sync {
     async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames>;
 
     /// Changes a table. An index that it adds is built afterwards, while the table is used.
-    async fn update_table(&self, _request: UpdateTable) -> StoreResult<TableDescription> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn update_table(&self, request: UpdateTable) -> StoreResult<TableDescription>;
 
     /// Says which attribute of a table's items tells when they expire.
-    async fn update_time_to_live(&self, _request: UpdateTimeToLive) -> StoreResult<()> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn update_time_to_live(&self, request: UpdateTimeToLive) -> StoreResult<()>;
 
     /// The attribute that tells when a table's items expire, if one does.
-    async fn describe_time_to_live(&self, _table: &TableName) -> StoreResult<Option<String>> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>>;
 
     /// Adds tags to a table, or replaces the values of those that it has.
-    async fn tag_resource(&self, _table: &TableName, _tags: Tags) -> StoreResult<()> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn tag_resource(&self, table: &TableName, tags: Tags) -> StoreResult<()>;
 
     /// Takes the tags of these keys off a table, as far as it has them.
-    async fn untag_resource(&self, _table: &TableName, _keys: Vec<String>) -> StoreResult<()> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn untag_resource(&self, table: &TableName, keys: Vec<String>) -> StoreResult<()>;
 
     /// The tags of a table.
-    async fn list_tags_of_resource(&self, _table: &TableName) -> StoreResult<Tags> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn list_tags_of_resource(&self, table: &TableName) -> StoreResult<Tags>;
 
     /// Reads one page of the names of streams.
-    async fn list_streams(&self, _request: ListStreams) -> StoreResult<StreamNames> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn list_streams(&self, request: ListStreams) -> StoreResult<StreamNames>;
 
     /// Describes a stream.
-    async fn describe_stream(&self, _request: DescribeStream) -> StoreResult<StreamDescription> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn describe_stream(&self, request: DescribeStream) -> StoreResult<StreamDescription>;
 
     /// Finds a place in a shard of a stream.
-    async fn get_shard_iterator(&self, _request: GetShardIterator) -> StoreResult<ShardIterator> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn get_shard_iterator(&self, request: GetShardIterator) -> StoreResult<ShardIterator>;
 
     /// Reads the changes of a table's items.
-    async fn get_records(&self, _request: GetRecords) -> StoreResult<Records> {
-        Err(crate::StoreError::Unavailable {
-            message: "not there yet".to_owned(),
-        })
-    }
+    async fn get_records(&self, request: GetRecords) -> StoreResult<Records>;
 
     /// Reads one item.
     async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<FoundItem>>>;

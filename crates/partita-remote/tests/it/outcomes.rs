@@ -328,9 +328,13 @@ async fn a_record_is_read_with_who_deleted_its_item() {
     let service =
         r#""userIdentity": {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"},"#;
     let body = format!(
-        r#"{{"Records": [{}, {}], "NextShardIterator": "next"}}"#,
+        r#"{{"Records": [{}, {}, {}], "NextShardIterator": "next"}}"#,
         record("000000000000000000007", ""),
         record("100000000000000000008", service),
+        record(
+            "100000000000000000009",
+            &service.replace('T', "t").replace("Pr", "pr")
+        ),
     );
     let store = RemoteStore::local(&serve(leak(200, &body), Duration::ZERO).await, SHORT);
     let request = GetRecords {
@@ -339,10 +343,11 @@ async fn a_record_is_read_with_who_deleted_its_item() {
     };
     let page = store.get_records(request).await.unwrap();
     assert_eq!(page.next, Some(ShardIterator("next".to_owned())));
-    let [asked, expired] = &page.records[..] else {
+    let [asked, expired, too] = &page.records[..] else {
         panic!("{page:?}");
     };
-    assert_eq!((asked.is_expiry, expired.is_expiry), (false, true));
+    let expiries = [asked, expired, too].map(|record| record.is_expiry);
+    assert_eq!(expiries, [false, true, true]);
     assert_eq!(asked.number, SequenceNumber(7));
     assert_eq!(asked.created_seconds, 1_769_854_500);
     assert_eq!(asked.event, StreamEvent::Remove);

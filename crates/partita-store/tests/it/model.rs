@@ -17,12 +17,6 @@ async fn the_model_conforms() {
 }
 
 #[tokio::test]
-async fn the_models_tables_and_streams_conform() {
-    let cases = conformance::table_cases();
-    conformance::run_cases(&ModelStore::default(), "model", &cases).await;
-}
-
-#[tokio::test]
 async fn items_expire() {
     let clock = Arc::new(ManualClock::at(0));
     let store = ModelStore::new(clock.clone());
