@@ -379,6 +379,10 @@ impl EngineStore {
     pub(crate) fn views(&self) -> &dyn Views {
         &*self.views
     }
+
+    pub(crate) fn tending(&self) -> std::sync::MutexGuard<'_, Tending> {
+        self.tending.lock().unwrap()
+    }
 }
 
 #[cfg(test)]

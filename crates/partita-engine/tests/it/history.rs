@@ -1,13 +1,15 @@
 //! Random histories on few hot keys: the engine answers what the model answers, also after it
-//! was reopened, and its indexes hold what its items imply.
+//! was reopened, its streams tell what the model's tell, and its indexes hold what its items
+//! imply.
 
+mod changing;
 mod given;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use fastrand::Rng;
-use partita_engine::{EngineStore, Options};
+use partita_engine::{EngineStore, Options, Upkeep};
 use partita_store::request::{
     BatchGetItem, BatchWriteItem, CreateTable, GetItem, ItemAddress, ListTables, Page, Query,
     ReturnValues, Scan, Segment, TransactAction, TransactGetItems, TransactWriteItems,
@@ -42,7 +44,12 @@ async fn play(seed: u64) {
             0..2 => history.reopen(),
             2..4 => history.wait(),
             4..6 => history.come_and_go().await,
-            6..45 => history.write().await,
+            6..8 => history.settle().await,
+            8..11 => history.change_table().await,
+            11..13 => history.change_expiry().await,
+            13 => history.change_tags().await,
+            14..17 => history.read_streams().await,
+            17..45 => history.write().await,
             45..55 => history.transact().await,
             55..62 => history.batch_write().await,
             62..70 => history.get().await,
@@ -52,6 +59,8 @@ async fn play(seed: u64) {
     }
     for _ in 0..2 {
         history.scan().await;
+        history.settle().await;
+        history.read_streams().await;
         let findings = history.engine().verify().await;
         assert_eq!(findings, Ok(Vec::new()));
         history.reopen();
@@ -91,13 +100,19 @@ impl<'a> History<'a> {
 
     fn reopen(&mut self) {
         drop(self.engine.take());
-        let engine = EngineStore::open(self.directory, Options::new(self.clock.clone()));
+        let options = Options::new(self.clock.clone()).upkeep(Upkeep::OnRequest);
+        let engine = EngineStore::open(self.directory, options);
         self.engine = Some(engine.unwrap());
     }
 
-    /// Up to a little longer than a token counts.
+    /// Up to a little longer than a token counts; sometimes back, and sometimes for a day.
     fn wait(&mut self) {
-        self.clock.advance(self.random.i64(0..700_000));
+        let millis = match self.random.u32(..8) {
+            0 => self.random.i64(-300_000..0),
+            1 => self.random.i64(80_000_000..90_000_000),
+            _ => self.random.i64(0..700_000),
+        };
+        self.clock.advance(millis);
     }
 
     fn table(&mut self) -> (TableName, TableSchema) {
@@ -107,7 +122,10 @@ impl<'a> History<'a> {
 
     async fn create(&mut self, table: usize) {
         let (table, schema) = self.tables[table].clone();
-        let request = CreateTable::new(table, schema);
+        let mut request = CreateTable::new(table, schema);
+        if self.random.bool() {
+            request.settings.stream = Some(given::view(&mut self.random));
+        }
         let wanted = self.model.create_table(request.clone()).await;
         assert_eq!(self.engine().create_table(request).await, wanted);
     }

@@ -11,7 +11,10 @@ use partita_store::request::{
     BatchWrite, ConditionCheck, DeleteItem, ItemAddress, PutItem, ReturnValues, Select,
     TransactAction, UpdateItem,
 };
+use partita_store::stream::StreamView;
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
+
+use super::changing::{INDEXED, VIEWS};
 
 /// Tables of every kind of key, with indexes of every kind and projection.
 pub(super) fn tables() -> Vec<(TableName, TableSchema)> {
@@ -96,6 +99,28 @@ fn index(
     }
 }
 
+/// An index that a table may get, also one of a name that is taken.
+pub(super) fn new_index(random: &mut Rng) -> IndexSchema {
+    let attribute = |random: &mut Rng| INDEXED[random.usize(..INDEXED.len())];
+    let name = ["new", "newer", "newest", "by-n"][random.usize(..4)];
+    let (partition, sort) = (attribute(random), attribute(random));
+    let projection = match random.u32(..3) {
+        0 => IndexProjection::All,
+        1 => IndexProjection::KeysOnly,
+        _ => IndexProjection::Include(vec!["tags".to_owned(), "ends".to_owned()]),
+    };
+    let sort = if partition == sort {
+        vec![]
+    } else {
+        vec![sort]
+    };
+    index(name, IndexKind::Global, (&[partition], &sort), projection)
+}
+
+pub(super) fn view(random: &mut Rng) -> StreamView {
+    VIEWS[random.usize(..VIEWS.len())]
+}
+
 /// One of a few values, many of them neighbours, in bytes or in value.
 fn value(random: &mut Rng, kind: KeyType) -> Value {
     match kind {
@@ -120,6 +145,7 @@ fn value_of(random: &mut Rng, attribute: &KeyAttribute) -> Value {
     match attribute.name.as_str() {
         "n" => Value::from(random.i64(0..4)),
         "t" => Value::from(["a", "a\0", "ab"][random.usize(..3)]),
+        "title" => Value::from("new"),
         "u" => Value::B(vec![0; random.usize(1..3)]),
         _ => value(random, attribute.kind),
     }
@@ -150,6 +176,10 @@ fn item(random: &mut Rng, schema: &TableSchema) -> Item {
     if random.u32(..8) == 0 {
         // Too large for an index to copy.
         item.insert("big".to_owned(), Value::from("z".repeat(5_000).as_str()));
+    }
+    if random.bool() {
+        // Some of it is past, and some will be.
+        item.insert("ends".to_owned(), Value::from(random.i64(900..4_000)));
     }
     if random.u32(..20) == 0 {
         // What no index takes as a key.
@@ -189,6 +219,9 @@ fn update(random: &mut Rng) -> Update {
         "SET t = 'a'",
         "SET t = 'ab', n = 1",
         "SET t = 1",
+        "SET ends = 1100",
+        "REMOVE ends",
+        "SET ends = 'never'",
         "SET tags = tags",
         "REMOVE big",
         "SET P = 'no key may change'",
