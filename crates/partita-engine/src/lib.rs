@@ -51,6 +51,8 @@
 
 mod batch;
 mod committer;
+#[cfg(test)]
+mod defects;
 mod directory;
 mod entry;
 pub mod error;

@@ -5,6 +5,8 @@
 
 pub(crate) mod fjall;
 pub(crate) mod journal;
+#[cfg(test)]
+pub(crate) mod volatile;
 
 use std::error::Error;
 use std::ops::Bound;
