@@ -154,13 +154,18 @@ impl Committer {
     /// damage cannot be told from a write that a crash has cut short (see `storage::journal`),
     /// so what was acknowledged does not stay there longer than it must.
     fn seal(&mut self) {
-        if self.failure.is_some() || self.count.load(Ordering::Relaxed) == 0 {
+        if self.failure.is_some() {
             return;
         }
-        let now = self.clock.now_millis().to_be_bytes().to_vec();
-        let edit = Edit::Put(keys::CLOSED.to_vec(), now);
-        let sealed = self.commits.commit(vec![edit]);
-        if let Err(error) = sealed.and_then(|()| self.commits.sync()) {
+        let mut sealed = Ok(());
+        if self.count.load(Ordering::Relaxed) > 0 {
+            let now = self.clock.now_millis().to_be_bytes().to_vec();
+            sealed = self
+                .commits
+                .commit(vec![Edit::Put(keys::CLOSED.to_vec(), now)]);
+        }
+        let synced = sealed.and_then(|()| self.commits.sync());
+        if let Err(error) = synced.and_then(|()| self.commits.close()) {
             tracing::warn!("the store was not sealed: {error}");
         }
     }

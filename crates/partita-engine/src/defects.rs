@@ -51,7 +51,7 @@ impl Commits for Defective {
             Edit::Remove(_) => false,
         };
         // Once in a while, as defects are.
-        match self.defect.filter(|_| self.commits % 10 == 0) {
+        match self.defect.filter(|_| self.commits.is_multiple_of(10)) {
             Some(Defect::DropEntry) => edits.retain(|edit| !is_row(edit, INDEX_ID)),
             Some(Defect::DropRecord) => edits.retain(|edit| !is_row(edit, STREAM_ID)),
             Some(Defect::HalfTransaction) => edits.truncate(edits.len() / 2),

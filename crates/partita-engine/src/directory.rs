@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! lock       locked as long as the store is open
+//! closed     where the storage's journal ends; only there while the store is closed
 //! data/      the storage
 //! data.new/  a storage that is being created; left behind only by a crash
 //! ```
@@ -40,6 +41,10 @@ pub(crate) fn open(
         create(directory, &data)?;
     }
     let storage = |error| EngineError::storage(directory, error);
+    let closed = fjall::closed_file(&data);
+    if journal::closing::check(&data, &closed).map_err(storage)? {
+        sync_directory(directory).map_err(|error| EngineError::io(directory, error))?;
+    }
     journal::mend(&data).map_err(storage)?;
     let (views, commits) = fjall::open(&data, Some(lock), durability).map_err(storage)?;
     check_format(directory, &views)?;

@@ -52,6 +52,8 @@
 mod batch;
 mod committer;
 #[cfg(test)]
+mod corruption;
+#[cfg(test)]
 mod defects;
 mod directory;
 mod entry;

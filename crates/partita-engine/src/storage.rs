@@ -57,6 +57,11 @@ pub(crate) trait Commits: Send {
 
     /// Returns when all that was committed is on disk. An error is as final as a commit's.
     fn sync(&mut self) -> Result<(), StorageError>;
+
+    /// Notes down what there is, after everything is on disk and before nothing more comes.
+    fn close(&mut self) -> Result<(), StorageError> {
+        Ok(())
+    }
 }
 
 /// What happens to one key; no commit names a key twice.

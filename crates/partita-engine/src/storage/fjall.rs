@@ -10,7 +10,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use ::fjall::config::{BlockSizePolicy, CompressionPolicy, PinningPolicy};
@@ -19,7 +19,7 @@ use ::fjall::{
     PersistMode, Readable, Snapshot,
 };
 
-use super::journal::Mark;
+use super::journal::{self, Mark};
 use super::{Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, View, Views};
 use crate::keys;
 use crate::options::Durability;
@@ -68,9 +68,15 @@ pub(crate) fn open(
             Durability::Sync => None,
             Durability::Buffered => Some(begin(&shared)?),
         },
+        directory: directory.to_owned(),
         shared: shared.clone(),
     };
     Ok((FjallViews(shared), commits))
+}
+
+/// Where it is noted down that the storage of a directory was closed: beside that, not in it.
+pub(crate) fn closed_file(directory: &Path) -> PathBuf {
+    directory.with_file_name("closed")
 }
 
 /// Begins a time in which commits are not synced each, with one that is.
@@ -104,6 +110,7 @@ pub(crate) struct FjallViews(Arc<Shared>);
 /// The writing half.
 pub(crate) struct FjallCommits {
     shared: Arc<Shared>,
+    directory: PathBuf,
     /// The last commit and the last that is known to be on disk, if not each is synced.
     marks: Option<Mark>,
 }
@@ -193,6 +200,10 @@ impl Commits for FjallCommits {
             mark.synced = mark.number;
         }
         Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), StorageError> {
+        journal::closing::note(&self.directory, &closed_file(&self.directory))
     }
 }
 

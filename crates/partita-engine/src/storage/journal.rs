@@ -17,6 +17,8 @@
 //! is a torn batch and an acknowledged last one that has lost a whole sector since; a store that
 //! is closed therefore ends its journal with a batch that says nothing.
 //!
+//! What cannot be told either is an end that is missing as a whole; but see [`closing`].
+//!
 //! When batches are not synced each, those since the last sync take the place of the last one.
 //! Each then carries a [`Mark`] that tells where that was.
 //!
@@ -29,6 +31,7 @@
 //! end    3, xxh3 of the entries (8), "FJL\x03"
 //! ```
 
+pub(crate) mod closing;
 mod mark;
 
 use std::fs::{self, File};
