@@ -1,7 +1,8 @@
 //! The process is killed in the middle of its work: nothing acknowledged is lost, no transaction
-//! is there by half, and no index entry without its item or the other way round.
+//! is there by half, no index entry without its item or the other way round, and every write has
+//! its record in the stream, which has no gap.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,16 +12,21 @@ use std::time::Duration;
 use partita_core::Value;
 use partita_engine::EngineStore;
 use partita_store::Store;
+use partita_store::index::IndexSchema;
 use partita_store::request::{
-    BatchWrite, BatchWriteItem, CreateTable, ReturnValues, TransactAction, TransactWriteItems,
+    BatchWrite, BatchWriteItem, CreateTable, ReturnValues, TableChange, TransactAction,
+    TransactWriteItems, UpdateTable, UpdateTimeToLive,
+};
+use partita_store::stream::{
+    DescribeStream, GetRecords, GetShardIterator, ShardStart, StreamEvent, StreamView,
 };
 use partita_store::table::TableName;
 
-use crate::bench::{
-    CHILD_DIRECTORY, adding, all, child, create_table, key, number_of, open, put, schema,
-};
+use crate::bench::{CHILD_DIRECTORY, adding, all, child, key, number_of, open, put, schema, table};
 
-const ROUNDS: u64 = 8;
+/// Rounds, and with `PARTITA_LONG=1`.
+const ROUNDS: u64 = 10;
+const ROUNDS_LONG: u64 = 200;
 const WRITERS: u64 = 16;
 const ACCOUNTS: i64 = 4;
 
@@ -29,7 +35,11 @@ fn nothing_acknowledged_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let mut random = fastrand::Rng::with_seed(7);
     let mut acknowledged = Vec::new();
-    for round in 0..ROUNDS {
+    let rounds = match std::env::var_os("PARTITA_LONG") {
+        None => ROUNDS,
+        Some(_) => ROUNDS_LONG,
+    };
+    for round in 0..rounds {
         // The first rounds are cut while the store is being created.
         let longest_millis = if round < 3 { 30 } else { 500 };
         let life = Duration::from_millis(random.u64(5..longest_millis));
@@ -38,6 +48,10 @@ fn nothing_acknowledged_is_lost() {
         runtime.block_on(check(directory.path(), &acknowledged));
     }
     assert!(acknowledged.len() > 100, "only {}", acknowledged.len());
+    println!(
+        "{} acknowledged writes in {rounds} rounds",
+        acknowledged.len()
+    );
 }
 
 /// Lets a child write for a while, kills it, and tells what it had acknowledged.
@@ -64,9 +78,11 @@ fn kill_after(life: Duration, round: u64, directory: &Path) -> Vec<String> {
 
 async fn check(directory: &Path, acknowledged: &[String]) {
     let store = open(directory);
-    create_table(&store).await;
-    // Also no row of a table that was deleted, unless it is on its way out.
+    create_streamed(&store).await;
+    // Also no gap in the stream, no entry of an index that is not as far yet, and no row of a
+    // table that was deleted, unless it is on its way out.
     assert_eq!(store.verify().await, Ok(Vec::new()));
+    let told = told(&store).await;
     let items = all(&store).await;
     let mut found: HashMap<(&str, &str), i64> = HashMap::new();
     for item in &items {
@@ -83,7 +99,12 @@ async fn check(directory: &Path, acknowledged: &[String]) {
             found.contains_key(&(kind, id)),
             "{id} was acknowledged and is lost"
         );
+        assert!(
+            told.contains(&(kind.to_owned(), id.clone())),
+            "{id} was acknowledged and has no record"
+        );
     }
+    assert_eq!(told.len(), found.len(), "every item has a first record");
     // Each transfer has left a debit and a credit, and the balances are what they come to.
     let mut balances = [0; ACCOUNTS as usize];
     for ((kind, id), account) in &found {
@@ -103,6 +124,49 @@ async fn check(directory: &Path, acknowledged: &[String]) {
     }
 }
 
+/// Creates the table with a stream, unless an earlier round has.
+async fn create_streamed(store: &EngineStore) {
+    if store.describe_table(&table()).await.is_err() {
+        let mut request = CreateTable::new(table(), schema());
+        request.settings.stream = Some(StreamView::NewAndOldImages);
+        store.create_table(request).await.unwrap();
+    }
+}
+
+/// The keys of all items whose creation the stream tells.
+async fn told(store: &EngineStore) -> HashSet<(String, String)> {
+    let described = store.describe_table(&table()).await.unwrap();
+    let stream = described.latest_stream.unwrap();
+    let describe = DescribeStream {
+        stream: stream.clone(),
+        start_after: None,
+        limit: None,
+    };
+    let described = store.describe_stream(describe).await.unwrap();
+    let request = GetShardIterator {
+        stream,
+        shard: described.shards[0].id.clone(),
+        start: ShardStart::TrimHorizon,
+    };
+    let mut iterator = store.get_shard_iterator(request).await.unwrap();
+    let mut told = HashSet::new();
+    loop {
+        let limit = None;
+        let page = store.get_records(GetRecords { iterator, limit }).await;
+        let page = page.unwrap();
+        if page.records.is_empty() {
+            return told;
+        }
+        let created = page.records.iter();
+        let created = created.filter(|record| record.event == StreamEvent::Insert);
+        told.extend(created.map(|record| {
+            let text = |name| record.key.get(name).and_then(Value::as_str).unwrap();
+            (text("PK").to_owned(), text("SK").to_owned())
+        }));
+        iterator = page.next.expect("the stream goes on");
+    }
+}
+
 const ROUND: &str = "PARTITA_CRASH_ROUND";
 
 /// Writes until it is killed, and says what was acknowledged.
@@ -114,7 +178,7 @@ async fn writer() {
     };
     let round = std::env::var(ROUND).unwrap();
     let store = Arc::new(open(Path::new(&directory)));
-    create_table(&store).await;
+    create_streamed(&store).await;
     let scratch = tokio::spawn(come_and_go(store.clone()));
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
@@ -132,7 +196,8 @@ async fn writer() {
     scratch.await.unwrap();
 }
 
-/// Creates a table, fills it and deletes it, again and again.
+/// Creates a table, fills it, gives it an index and an expiry meanwhile, and deletes it, again
+/// and again.
 async fn come_and_go(store: Arc<EngineStore>) {
     let table: TableName = "scratch".parse().unwrap();
     loop {
@@ -141,6 +206,9 @@ async fn come_and_go(store: Arc<EngineStore>) {
         let request = CreateTable::new(table.clone(), schema());
         store.create_table(request).await.unwrap();
         for batch in 0..40 {
+            if batch == 10 {
+                change(&store, &table).await;
+            }
             let writes = (0..25).map(|number| BatchWrite::Put {
                 table: table.clone(),
                 item: put(key("scratch", batch * 25 + number), "amount", number).item,
@@ -152,6 +220,25 @@ async fn come_and_go(store: Arc<EngineStore>) {
                 .unwrap();
         }
     }
+}
+
+async fn change(store: &EngineStore, table: &TableName) {
+    let index = IndexSchema {
+        name: "late".to_owned(),
+        ..schema().indexes[0].clone()
+    };
+    let request = UpdateTable {
+        table: table.clone(),
+        changes: vec![TableChange::CreateIndex(index)],
+    };
+    store.update_table(request).await.unwrap();
+    let request = UpdateTimeToLive {
+        table: table.clone(),
+        // None of them has expired, as they would be more than five years ago.
+        attribute: "amount".to_owned(),
+        is_enabled: true,
+    };
+    store.update_time_to_live(request).await.unwrap();
 }
 
 /// One put, and one transfer that leaves a trace of each half.

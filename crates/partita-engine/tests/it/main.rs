@@ -11,4 +11,5 @@ mod concurrency;
 mod conformance;
 mod crash;
 mod history;
+mod reopen;
 mod sync;

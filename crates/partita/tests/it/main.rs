@@ -5,6 +5,7 @@
 mod clients;
 mod command_line;
 mod crash;
+mod crash_endpoint;
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
 mod endpoint;

@@ -3,6 +3,10 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use partita_engine::{EngineStore, Options, Upkeep};
+use partita_store::surroundings::SystemClock;
 
 /// The binary under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_partita");
@@ -93,6 +97,21 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Rounds of a crash test: more with `PARTITA_LONG=1`.
+pub(crate) fn rounds() -> u64 {
+    match std::env::var_os("PARTITA_LONG") {
+        None => 10,
+        Some(_) => 200,
+    }
+}
+
+/// Holds the store in a data directory against itself; no server may be running on it.
+pub(crate) async fn verify_store(data: &Path) {
+    let options = Options::new(Arc::new(SystemClock)).upkeep(Upkeep::OnRequest);
+    let store = EngineStore::open(&data.join("store"), options).unwrap();
+    assert_eq!(store.verify().await, Ok(Vec::new()));
 }
 
 /// A token under the secret of a data directory.
