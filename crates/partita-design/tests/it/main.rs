@@ -6,6 +6,7 @@ mod keys;
 mod manual;
 mod mutations;
 mod rendering;
+mod spec;
 mod stories;
 
 use partita_design::{Diagnostic, Severity};
