@@ -1,0 +1,149 @@
+//! The pages of the five designs to the letter, with their faults.
+//!
+//! Behind a line of `tests/corpus/pages/*.toml` stands the number of the fault that the page has
+//! there. The checker finds every one of them, on its line, and no other mistake. Its diagnostics
+//! follow the page as comments, each with the numbers of its line; `UPDATE=1 cargo test -p
+//! partita-design` rewrites them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use partita_design::{Severity, check};
+
+use crate::lines;
+
+/// Stands between a page and its diagnostics.
+const MARK: &str = "# ---- diagnostics\n";
+
+/// Each page with the faults that must be found in it.
+const PAGES: [(&str, &[&str]); 5] = [
+    ("stories", &["P000-01", "X-04"]),
+    ("storyhub", &["P001-01", "P001-04", "P001-07"]),
+    (
+        "mediahub",
+        &[
+            "P002-03", "P002-04", "P002-05", "P002-06", "P002-07", "P002-08", "P002-09", "P002-11",
+            "P002-16", "P002-17", "X-04",
+        ],
+    ),
+    (
+        "holdthatthought",
+        &["P003-01", "P003-04", "P003-05", "X-04"],
+    ),
+    ("figureforge", &["P004-01", "P004-02", "P004-04", "P004-05"]),
+];
+
+/// A page and what is found in it.
+struct Page {
+    path: PathBuf,
+    file: String,
+    source: String,
+    found: Vec<Found>,
+}
+
+struct Found {
+    line: usize,
+    is_error: bool,
+    text: String,
+}
+
+impl Page {
+    fn read(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/corpus/pages")
+            .join(format!("{name}.toml"));
+        let file = fs::read_to_string(&path).unwrap();
+        let source = file.split(MARK).next().unwrap().to_owned();
+        let (_, diagnostics) = check(&source, &|_| None);
+        let texts = lines(&source, &diagnostics);
+        let found = diagnostics.iter().zip(texts).map(|(diagnostic, text)| {
+            let before = &source[..diagnostic.span.start];
+            Found {
+                line: before.matches('\n').count() + 1,
+                is_error: diagnostic.severity == Severity::Error,
+                text,
+            }
+        });
+        Page {
+            found: found.collect(),
+            path,
+            file,
+            source,
+        }
+    }
+
+    /// The numbers behind a line.
+    fn faults_of(&self, line: usize) -> Vec<&str> {
+        let line = self.source.lines().nth(line - 1).unwrap();
+        let Some((before, comment)) = line.rsplit_once("# ") else {
+            return Vec::new();
+        };
+        match before.is_empty() {
+            true => Vec::new(),
+            false => comment.split(' ').filter(|word| is_number(word)).collect(),
+        }
+    }
+
+    fn expected(&self) -> String {
+        let found = self.found.iter().map(|found| {
+            let faults = self.faults_of(found.line).join(" ");
+            let text = found.text.replace('\n', "\\n");
+            match faults.is_empty() {
+                true => format!("# {text}\n"),
+                false => format!("# {faults}: {text}\n"),
+            }
+        });
+        format!("{}{MARK}{}", self.source, found.collect::<String>())
+    }
+}
+
+/// Whether a word is the number of a fault, such as `P001-04`.
+fn is_number(word: &str) -> bool {
+    let (kind, number) = word.split_once('-').unwrap_or_default();
+    let is_page = kind.len() == 4 && kind.starts_with('P');
+    (is_page || kind == "X") && number.len() == 2
+}
+
+#[test]
+fn every_fault_of_a_page_is_found_on_its_line() {
+    for (name, faults) in PAGES {
+        let page = Page::read(name);
+        let reported: BTreeSet<usize> = page.found.iter().map(|found| found.line).collect();
+        let mut found = BTreeSet::new();
+        for number in 1..=page.source.lines().count() {
+            for fault in page.faults_of(number) {
+                assert!(
+                    reported.contains(&number),
+                    "{name}, line {number}: nothing is said of {fault}"
+                );
+                found.insert(fault);
+            }
+        }
+        assert_eq!(found, faults.iter().copied().collect(), "{name}");
+    }
+}
+
+#[test]
+fn nothing_else_is_a_mistake() {
+    for (name, _) in PAGES {
+        let page = Page::read(name);
+        for found in page.found.iter().filter(|found| found.is_error) {
+            let faults = page.faults_of(found.line);
+            assert!(!faults.is_empty(), "{name}: {}", found.text);
+        }
+    }
+}
+
+#[test]
+fn the_diagnostics_are_those_that_a_page_shows() {
+    let update = std::env::var_os("UPDATE").is_some();
+    for (name, _) in PAGES {
+        let page = Page::read(name);
+        let expected = page.expected();
+        match update {
+            true => fs::write(&page.path, expected).unwrap(),
+            false => assert_eq!(page.file, expected, "{name}"),
+        }
+    }
+}
