@@ -67,7 +67,6 @@ codes! {
     NeedlessKey          "needless-key"          Error   File "The key has no effect beside the others of its section."
     WrongType            "wrong-type"            Error   Line "The value is of another type than the key takes."
     UnknownWord          "unknown-word"          Error   Line "The place takes one of a few words, and this is none of them."
-    NotSupported         "not-supported"         Error   Line "The language has this, but this version of Partita does not know it yet."
     InvalidName          "invalid-name"          Error   Line "The name has characters that names do not have, or means something else."
     DuplicateName        "duplicate-name"        Error   File "Two things have one name."
     OutOfRange           "out-of-range"          Error   Line "The number is too small or too large."
@@ -76,12 +75,18 @@ codes! {
     MissingVariable      "missing-variable"      Error   Line "A variable has neither a value nor a default."
     TableName            "table-name"            Error   Line "DynamoDB does not take this name for a table."
 
+    IndexKeyType         "index-key-type"        Error   File "A key of an index has different types in different records."
+    IncompleteIndexKey   "incomplete-index-key"  Error   File "A record has one key of an index but not the other."
+    UnknownIndex         "unknown-index"         Error   File "There is no index of this name, or several that could be meant."
+
     // Templates.
     TemplateSyntax       "template-syntax"       Error   Line "The template cannot be read."
     AdjacentPlaceholders "adjacent-placeholders" Error   Line "Nothing tells where one value in a key ends and the next begins."
     UnknownAttribute     "unknown-attribute"     Error   File "There is no attribute of this name."
     OptionalKeyPart      "optional-key-part"     Error   File "A part of a key may be missing."
     ChangingKeyPart      "changing-key-part"     Error   File "A part of an identity would change with every write."
+    FormatType           "format-type"           Error   File "A placeholder's format does not suit its value."
+    ComputedIdentity     "computed-identity"     Error   File "A part of an identity is computed, and is stored nowhere."
     KeyPartType          "key-part-type"         Error   File "A value of this type cannot stand in a key."
     UnpaddedNumber       "unpadded-number"       Warning File "A number in a sort key sorts as text: 10 before 9."
     CollidingKeys        "colliding-keys"        Error   File "Two records can have the same key."
@@ -91,6 +96,12 @@ codes! {
     // Entities.
     AttributeSyntax      "attribute-syntax"      Error   Line "The line of an attribute cannot be read."
     ValueType            "value-type"            Error   Line "A default or computed value is not of the attribute's type."
+    MissingValue         "missing-value"         Error   File "A required attribute may be left without a value."
+    MissingTiming        "missing-timing"        Error   Line "Nothing says when a value is taken."
+    PathNotHere          "path-not-here"         Error   File "A path leads where this expression cannot follow."
+    CopyPath             "copy-path"             Error   File "A copy follows one ref to an attribute."
+    ShapeCycle           "shape-cycle"           Error   File "A shape contains itself."
+    GuardWithoutValue    "guard-without-value"   Error   Line "A guard has no value in it."
     CannotGenerate       "cannot-generate"       Error   Line "Values of this type cannot be generated."
     ConflictingClauses   "conflicting-clauses"   Error   Line "Two parts of an attribute's line exclude each other."
     LostAttribute        "lost-attribute"        Error   File "The value would be stored nowhere."
@@ -99,6 +110,11 @@ codes! {
     UnknownRecord        "unknown-record"        Error   File "There is no entity or view of this name."
     UnboundPart          "unbound-part"          Error   File "A reference does not say where a part of its target's identity comes from."
     UnknownPart          "unknown-part"          Error   File "The identity of a reference's target has no part of this name."
+    UnknownRef           "unknown-ref"           Error   File "There is no ref of this name, or several that could be meant."
+    RefType              "ref-type"              Error   File "A ref's argument is of another type than the part that it stands for."
+    RefVariants          "ref-variants"          Error   File "The targets of a ref and the words that choose one differ."
+    RefuseWithoutCount   "refuse-without-count"  Error   File "Nothing counts the items that would forbid a delete."
+    OnDeleteClear        "on-delete-clear"       Error   File "A required attribute cannot be cleared."
     ConditionSyntax      "condition-syntax"      Error   Line "The condition cannot be read."
     ComparisonType       "comparison-type"       Error   File "The comparison can never hold, because the types differ."
     NoSuchOperation      "no-such-operation"     Error   File "The rule is for an operation that the entity does not have."
@@ -108,6 +124,18 @@ codes! {
     KeyOnlyKept          "key-only-kept"         Error   File "A view cannot copy what is not stored."
     IncompleteViewKey    "incomplete-view-key"   Error   File "Two items would share one record of a view."
     UnreadableView       "unreadable-view"       Error   File "The rule for reading needs an attribute that the view does not have."
+
+    EachSyntax           "each-syntax"           Error   Line "An `each` or `distinct` cannot be read."
+
+    // Effects.
+    EventSyntax          "event-syntax"          Error   Line "The event of a trigger cannot be read."
+    EffectTarget         "effect-target"         Error   File "An effect cannot be done to this."
+    NotWritable          "not-writable"          Error   File "An attribute that effects and actions cannot write."
+    MissingInput         "missing-input"         Error   File "A new item needs an attribute that nothing gives."
+    TwoWrites            "two-writes"            Error   File "Two effects write one attribute of one item."
+    IdleAction           "idle-action"           Error   File "An action does nothing."
+    UnknownPattern       "unknown-pattern"       Error   File "There is no pattern of this name that fits here."
+    LimitSyntax          "limit-syntax"          Error   Line "A limit cannot be read."
 
     // Patterns.
     PatternSyntax        "pattern-syntax"        Error   Line "The key condition of a pattern cannot be read."

@@ -64,6 +64,7 @@ pub mod codes;
 pub mod design;
 pub mod diagnostic;
 mod document;
+pub mod expression;
 pub mod keys;
 pub mod render;
 pub mod shipped;

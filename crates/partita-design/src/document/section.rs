@@ -81,6 +81,16 @@ impl<'d> Section<'d> {
         self.entries.iter().find(|(name, _)| name.text == key)
     }
 
+    /// The value of a key.
+    pub(crate) fn node(&mut self, key: &str) -> Option<&'d Node> {
+        self.entry(key).map(|(_, node)| node)
+    }
+
+    /// Counts keys as asked for that were read in another way.
+    pub(crate) fn touch(&mut self, keys: &[&str]) {
+        self.asked.extend(keys.iter().map(|key| (*key).to_owned()));
+    }
+
     /// The place of a key that is there.
     pub(crate) fn key_span(&self, key: &str) -> Option<Span> {
         let found = self.entries.iter().find(|(name, _)| name.text == key);
@@ -178,13 +188,8 @@ impl<'d> Section<'d> {
         open(place, name, node, report)
     }
 
-    /// Reports every key that was not asked for. Those in `later` belong to the language.
-    pub(crate) fn finish(
-        self,
-        later: &[&str],
-        excuse: impl Fn(&str) -> Excuse,
-        report: &mut Report,
-    ) {
+    /// Reports every key that was not asked for.
+    pub(crate) fn finish(&self, excuse: impl Fn(&str) -> Excuse, report: &mut Report) {
         let asked = || self.asked.iter().map(String::as_str);
         for (name, _) in self.entries {
             let is_excused = match excuse(&name.text) {
@@ -195,15 +200,53 @@ impl<'d> Section<'d> {
             if self.asked.contains(&name.text) || is_excused {
                 continue;
             }
-            if later.contains(&name.text.as_str()) {
-                report.not_supported(name.span, &format!("`{}`", name.text));
-                continue;
-            }
             let message = format!("`{}` has no key `{}`", self.place, name.text);
             report
                 .add(Code::UnknownKey, name.span, message)
                 .suggest(&name.text, asked());
         }
+    }
+
+    /// The strings of a list, without a look at what else is in it.
+    pub(crate) fn peek_texts(&self, key: &str) -> Vec<&'d str> {
+        let found = self.entries.iter().find(|(name, _)| name.text == key);
+        let Some((
+            _,
+            Node {
+                content: Content::List(list),
+                ..
+            },
+        )) = found
+        else {
+            return Vec::new();
+        };
+        let texts = list.iter().filter_map(|node| match &node.content {
+            Content::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// The names inside a table, without a look at what they are.
+    pub(crate) fn peek_names(&self, key: &str) -> Vec<&'d str> {
+        let found = self.entries.iter().find(|(name, _)| name.text == key);
+        let Some((
+            _,
+            Node {
+                content: Content::Table(inner),
+                ..
+            },
+        )) = found
+        else {
+            return Vec::new();
+        };
+        inner.iter().map(|(name, _)| name.text.as_str()).collect()
+    }
+
+    /// Whether the key is there and is a string.
+    pub(crate) fn is_text(&self, key: &str) -> bool {
+        let found = self.entries.iter().find(|(name, _)| name.text == key);
+        found.is_some_and(|(_, node)| matches!(node.content, Content::Text(_)))
     }
 
     /// Reports that a key is missing.
