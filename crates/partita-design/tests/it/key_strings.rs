@@ -72,7 +72,7 @@ fn value(written: toml::Value) -> Value {
         toml::Value::Float(number) => Value::N(number.to_string().parse().unwrap()),
         toml::Value::Boolean(flag) => Value::from(flag),
         toml::Value::Array(elements) => Value::L(elements.into_iter().map(value).collect()),
-        other => panic!("{other} cannot stand in a table of keys"),
+        other => panic!("{other:?} cannot stand in a table of keys"),
     }
 }
 
