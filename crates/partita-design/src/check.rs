@@ -16,6 +16,8 @@
 //! | [`trigger`], [`action`], [`effect`] | `[trigger.X]`, `[action.X]` |
 //! | [`names`], [`condition`], [`value`] | what names mean, in conditions and values |
 //! | [`collisions`] | keys and discriminators of all records against each other |
+//! | [`keyspace`], [`usage`] | keys and indexes that are legal, but not good |
+//! | [`followers`] | what follows other items: whether it can, and whether it ends |
 //! | [`accept`] | `[[accept]]` |
 //!
 //! Every step works on what the steps before it could read. What was broken there is known to be
@@ -34,8 +36,10 @@ mod each;
 mod effect;
 mod entity;
 mod finder;
+mod followers;
 mod index;
 mod key;
+mod keyspace;
 mod limits;
 mod names;
 mod parameter;
@@ -48,6 +52,7 @@ mod shapes;
 mod table;
 mod trigger;
 mod unique;
+mod usage;
 mod value;
 mod variables;
 mod view;
@@ -112,13 +117,14 @@ pub fn check(
 }
 
 fn located(source: &str, uses: Uses) -> Vec<Use> {
+    let newlines: Vec<usize> = source.match_indices('\n').map(|(at, _)| at).collect();
     let mut found: Vec<Use> = uses
         .found
         .into_iter()
         .map(|(construct, words, span)| Use {
             construct,
             words,
-            line: document::line_of(source, span.start) + 1,
+            line: newlines.partition_point(|at| *at < span.start) + 1,
         })
         .collect();
     found.sort_by_key(|used| used.line);
@@ -140,6 +146,7 @@ fn compile(
 
     let buckets = named(&mut root, "bucket", report);
     let actions = named(&mut root, "action", report);
+    let triggers = named(&mut root, "trigger", report);
     let patterns = named(&mut root, "pattern", report);
     let constants = named(&mut root, "constants", report);
     let mut world = World {
@@ -152,6 +159,7 @@ fn compile(
         callers: caller::read(&mut root, report),
         actions: words(&actions),
         patterns: words(&patterns),
+        triggers: words(&triggers),
         prefixes: bucket::prefix_names(&buckets),
         ..World::default()
     };
@@ -159,7 +167,8 @@ fn compile(
     caller::check(&mut root, &world, report);
     collisions::check(&world, report);
 
-    let (entities, mut refs) = compile_entities(records.entities, &world, uses, report);
+    let (mut entities, mut refs) = compile_entities(records.entities, &world, uses, report);
+    keyspace::check(&world, &entities, report);
     let views: Vec<_> = records
         .views
         .into_iter()
@@ -174,7 +183,7 @@ fn compile(
         let names = Names::of(&world, record);
         reference::bind_patterns(record, refs, &names, &patterns, report);
     }
-    let triggers: Vec<_> = named(&mut root, "trigger", report)
+    let triggers: Vec<_> = triggers
         .into_iter()
         .map(|(name, section)| trigger::check(name, section, &world, &patterns, uses, report))
         .collect();
@@ -182,6 +191,9 @@ fn compile(
         .into_iter()
         .map(|(name, section)| action::check(name, section, &world, &patterns, uses, report))
         .collect();
+    usage::check(&world, &entities, &patterns, report);
+    followers::check(&world, &entities, &refs, &triggers, report);
+    followers::action_rules(&world, &mut entities, &actions, report);
     let limits: Vec<_> = named(&mut root, "limit", report)
         .into_iter()
         .map(|(name, section)| limits::check(name, section, &world, uses, report))

@@ -77,6 +77,9 @@ codes! {
 
     IndexKeyType         "index-key-type"        Error   File "A key of an index has different types in different records."
     IncompleteIndexKey   "incomplete-index-key"  Error   File "A record has one key of an index but not the other."
+    EmptyIndex           "empty-index"           Error   File "No record has the keys of an index."
+    UnusedIndex          "unused-index"          Warning File "No pattern reads an index."
+    PollutedIndex        "polluted-index"        Warning File "An index holds records that no pattern over it returns."
     UnknownIndex         "unknown-index"         Error   File "There is no index of this name, or several that could be meant."
 
     // Templates.
@@ -89,6 +92,13 @@ codes! {
     ComputedIdentity     "computed-identity"     Error   File "A part of an identity is computed, and is stored nowhere."
     KeyPartType          "key-part-type"         Error   File "A value of this type cannot stand in a key."
     UnpaddedNumber       "unpadded-number"       Warning File "A number in a sort key sorts as text: 10 before 9."
+    AmbiguousKey         "ambiguous-key"         Warning File "A key has several free texts, in which `#` must be refused."
+    HotPartition         "hot-partition"         Warning File "All items are in one partition."
+    LowCardinality       "low-cardinality"       Warning File "All items are in a few partitions."
+    SparseKey            "sparse-key"            Warning File "Items without an optional part are not in an index."
+    ConstantSortKey      "constant-sort-key"     Warning File "All items of an index have the same sort key."
+    NoTieBreak           "no-tie-break"          Warning File "Two items can have the same keys in an index, in no order."
+    SecretInKey          "secret-in-key"         Warning File "A secret stands in a key."
     CollidingKeys        "colliding-keys"        Error   File "Two records can have the same key."
     PrefixOverlap        "prefix-overlap"        Warning File "One partition key can be the beginning of another."
     SameDiscriminator    "same-discriminator"    Warning File "Two records have one discriminator."
@@ -115,6 +125,9 @@ codes! {
     RefVariants          "ref-variants"          Error   File "The targets of a ref and the words that choose one differ."
     RefuseWithoutCount   "refuse-without-count"  Error   File "Nothing counts the items that would forbid a delete."
     OnDeleteClear        "on-delete-clear"       Error   File "A required attribute cannot be cleared."
+    NoWayBack            "no-way-back"           Error   File "No key finds the items that refer to a target."
+    ExpiringCount        "expiring-count"        Error   File "Items that expire unseen cannot be counted."
+    AggregateCycle       "aggregate-cycle"       Error   File "A value follows from itself."
     ConditionSyntax      "condition-syntax"      Error   Line "The condition cannot be read."
     ComparisonType       "comparison-type"       Error   File "The comparison can never hold, because the types differ."
     NoSuchOperation      "no-such-operation"     Error   File "The rule is for an operation that the entity does not have."
@@ -125,6 +138,8 @@ codes! {
     IncompleteViewKey    "incomplete-view-key"   Error   File "Two items would share one record of a view."
     UnreadableView       "unreadable-view"       Error   File "The rule for reading needs an attribute that the view does not have."
 
+    UnboundedEach        "unbounded-each"        Error   File "Nothing bounds the records of a view."
+    TransactionSize      "transaction-size"      Error   File "A write takes more actions than a transaction has."
     EachSyntax           "each-syntax"           Error   Line "An `each` or `distinct` cannot be read."
 
     // Effects.
@@ -133,6 +148,8 @@ codes! {
     NotWritable          "not-writable"          Error   File "An attribute that effects and actions cannot write."
     MissingInput         "missing-input"         Error   File "A new item needs an attribute that nothing gives."
     TwoWrites            "two-writes"            Error   File "Two effects write one attribute of one item."
+    TriggerCycle         "trigger-cycle"         Error   File "Triggers cause each other without end."
+    ClosedAction         "closed-action"         Warning File "No rule allows an action, so nobody may use it."
     IdleAction           "idle-action"           Error   File "An action does nothing."
     UnknownPattern       "unknown-pattern"       Error   File "There is no pattern of this name that fits here."
     LimitSyntax          "limit-syntax"          Error   Line "A limit cannot be read."
@@ -147,6 +164,8 @@ codes! {
     ParameterType        "parameter-type"        Error   File "A parameter stands for values of different types."
     SortType             "sort-type"             Error   File "Values of this type have no order."
     SortWithoutWhole     "sort-without-whole"    Error   File "The result can be ordered only when all of it is read."
+
+    NotUnique            "not-unique"            Warning File "A pattern of one can find several items."
 
     // Accepted warnings.
     UnknownWarning       "unknown-warning"       Error   Line "There is no warning of this name."

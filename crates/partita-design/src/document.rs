@@ -116,7 +116,7 @@ impl Damage {
 }
 
 /// The number of the line, from 0.
-pub(crate) fn line_of(source: &str, offset: usize) -> usize {
+fn line_of(source: &str, offset: usize) -> usize {
     let before = source.as_bytes().iter().take(offset);
     before.filter(|byte| **byte == b'\n').count()
 }

@@ -334,12 +334,3 @@ fn application(
 fn section_span(text: &Text) -> partita_core::expression::Span {
     text.span()
 }
-
-/// What actions are done to which records, for rules.
-pub(crate) fn records_of(action: &Action) -> Vec<&RecordName> {
-    match &action.on {
-        ActionOn::Items(records) => records.iter().collect(),
-        ActionOn::Found { record, .. } => vec![record],
-        ActionOn::Every(application) => vec![&application.record],
-    }
-}

@@ -11,7 +11,7 @@ use super::table;
 use super::value::{self, Values};
 use super::world::{Declared, Record, Uses, World};
 use crate::codes::Code;
-use crate::design::{Attribute, Computed, Construct, Period, Source, Timing};
+use crate::design::{Attribute, Computed, Construct, Source, Timing};
 use crate::diagnostic::Report;
 use crate::document::{Content, Name, Node, Section, section};
 use crate::expression::{Expr, Formula, Origin};
@@ -544,13 +544,5 @@ fn note(declared: &Declared, source: &Source, record: &Record, uses: &mut Uses) 
         if span.is_some() {
             note(construct, words);
         }
-    }
-}
-
-/// The period in words.
-pub(crate) fn period_word(period: Period) -> &'static str {
-    match period {
-        Period::Day => "day",
-        Period::Month => "month",
     }
 }

@@ -13,13 +13,18 @@ use super::rules;
 use super::value::{Sort, Values};
 use super::world::{Declared, Record, Uses, ViewOf, World};
 use crate::codes::Code;
-use crate::design::{Construct, Each, RecordName, SoftDelete, View, ViewAttribute};
+use crate::design::{Construct, Each, EachOver, RecordName, SoftDelete, View, ViewAttribute};
 use crate::diagnostic::Report;
 use crate::document::{Field, Name, Node, Section, Text};
 use crate::expression::{Expr, Formula, Origin, Predicate, Reading};
 use crate::spelling;
 use crate::syntax::attribute::{Head, Line, LineValue};
 use crate::types::AttributeType;
+
+/// Actions in a transaction at most.
+const ACTIONS_MAX: usize = partita_core::limits::TRANSACTION_ACTIONS_MAX;
+/// Elements of a view at most: each may be replaced by another.
+const EACH_MAX: usize = (ACTIONS_MAX - 1) / 2;
 
 /// A view's section while it is being read.
 pub(crate) struct Pending<'d> {
@@ -146,6 +151,9 @@ impl Pending<'_> {
             Field::Given((each, kind)) => Some((each.name.clone(), kind.clone())),
             _ => None,
         };
+        if let Field::Given((each, _)) = &each {
+            unbounded(each, &self.section, report);
+        }
         let names = with_element(outer, element.as_ref());
         self.derive(&names, report);
         let inner = self.inner_names(names);
@@ -372,6 +380,34 @@ impl Pending<'_> {
             }
         }
         is_good.then_some(attributes)
+    }
+}
+
+/// The records of a view change in one transaction with their source.
+fn unbounded(each: &Each, section: &Section<'_>, report: &mut Report) {
+    let EachOver::List { reading, max } = &each.over else {
+        return;
+    };
+    let span = section.key_span("each").unwrap_or(section.span);
+    let name = &reading.attribute;
+    match max {
+        None => {
+            let message =
+                format!("nothing bounds `{name}`, and its records change in one transaction");
+            report.add(Code::UnboundedEach, span, message).help(format!(
+                "write a bound, such as `{name} = \"list of string ..{EACH_MAX}\"`"
+            ));
+        }
+        Some(max) if *max > EACH_MAX => {
+            let message = format!(
+                "replacing {max} elements takes {} actions, and a transaction has {ACTIONS_MAX}",
+                2 * max + 1
+            );
+            report
+                .add(Code::TransactionSize, span, message)
+                .help(format!("write `..{EACH_MAX}` at most"));
+        }
+        Some(_) => {}
     }
 }
 

@@ -24,12 +24,12 @@ pub(crate) struct World {
     pub(crate) tables: Vec<table::Draft>,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) constants: Vec<Constants>,
-    /// Whether something is wrong with the constants, so that any name may be one.
     pub(crate) callers: Callers,
     /// Entities first, then views.
     pub(crate) records: Vec<Record>,
     pub(crate) actions: Vec<Word>,
     pub(crate) patterns: Vec<Word>,
+    pub(crate) triggers: Vec<Word>,
     /// The names of the prefixes of buckets.
     pub(crate) prefixes: Vec<String>,
     /// Whether `[every]` has a mistake, so that any entity may have more attributes.
@@ -129,12 +129,6 @@ impl World {
         }
         found
     }
-
-    /// The source of a view; the record itself otherwise.
-    pub(crate) fn source<'w>(&'w self, record: &'w Record) -> &'w Record {
-        let source = record.view.as_ref().and_then(|view| view.source);
-        source.map_or(record, |source| &self.records[source])
-    }
 }
 
 impl Record {
@@ -218,15 +212,6 @@ impl Declared {
             self.line.value,
             Some((LineValue::Computed(_, RawTiming::Write), _))
         ) || self.kind == Some(AttributeType::Version)
-    }
-
-    /// Whether its value stays once the item is there.
-    pub(crate) fn stays(&self) -> bool {
-        let computed_once = matches!(
-            self.line.value,
-            Some((LineValue::Computed(_, RawTiming::Create), _))
-        );
-        self.line.fixed.is_some() || self.line.generated.is_some() || computed_once
     }
 
     /// Whether its value follows from others.

@@ -47,8 +47,6 @@ pub(crate) enum Excuse {
     None,
     /// Yes, unless it looks like a key that was asked for.
     UnlessMisspelt,
-    /// Yes, because of a mistake that was reported elsewhere.
-    Full,
 }
 
 /// A table of the file, and which of its keys were asked for.
@@ -195,7 +193,6 @@ impl<'d> Section<'d> {
             let is_excused = match excuse(&name.text) {
                 Excuse::None => false,
                 Excuse::UnlessMisspelt => spelling::nearest(&name.text, asked()).is_none(),
-                Excuse::Full => true,
             };
             if self.asked.contains(&name.text) || is_excused {
                 continue;
