@@ -7,6 +7,7 @@ mod keys;
 mod manual;
 mod mutations;
 mod pages;
+mod properties;
 mod rendering;
 mod shipped;
 mod spec;

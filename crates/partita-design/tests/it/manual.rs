@@ -68,7 +68,10 @@ fn examples_do_what_the_page_says() {
             .map(|diagnostic| diagnostic.code)
             .collect();
         if codes != [code] {
-            wrong.push(format!("{code} fails with {:#?}", lines(&failing, &diagnostics)));
+            wrong.push(format!(
+                "{code} fails with {:#?}",
+                lines(&failing, &diagnostics)
+            ));
         }
         let left = reported(&whole(&common, mended));
         if !left.is_empty() {
