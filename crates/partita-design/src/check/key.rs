@@ -189,6 +189,9 @@ pub(crate) fn check(
     Keys { partition, sort }
 }
 
+/// An attribute that can be a native key: its type, whether it may be missing, and its place.
+pub(crate) type Native = (AttributeType, bool, Span);
+
 /// The keys of a record in the indexes of its table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Indexed {
@@ -202,7 +205,7 @@ pub(crate) fn check_indexes(
     section: &mut Section<'_>,
     table: &table::Draft,
     names: Option<&Names<'_>>,
-    attribute: &dyn Fn(&str) -> Option<(AttributeType, bool, Span)>,
+    attribute: &dyn Fn(&str) -> Option<Native>,
     report: &mut Report,
 ) -> Indexed {
     let mut found: Vec<(String, Option<Key>)> = Vec::new();

@@ -420,12 +420,7 @@ fn unbounded(each: &Each, section: &Section<'_>, report: &mut Report) {
 }
 
 /// An attribute that the record stores under this name.
-fn stored(
-    name: &str,
-    own: &[Declared],
-    kept: &[&str],
-    source: &Record,
-) -> Option<(AttributeType, bool, Span)> {
+fn stored(name: &str, own: &[Declared], kept: &[&str], source: &Record) -> Option<key::Native> {
     let own = own.iter().find(|one| one.name == name);
     let kept = || {
         let kept = kept.contains(&name);

@@ -109,6 +109,7 @@ fn filled(template: &Template, text: &str) -> String {
 
 /// Debug builds are an order of magnitude slower; the bound is for users, who have none.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "this measures the machine")]
 fn the_largest_design_is_checked_while_nobody_waits() {
     let largest = shipped::all()
         .iter()

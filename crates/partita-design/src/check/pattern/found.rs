@@ -418,11 +418,9 @@ fn agree<'w>(
     if matches!(asked.read, Read::Get(_)) && matching.len() > 1 {
         return None;
     }
-    if matching.is_empty() {
-        if named.is_none() {
-            unserved(asked, &[], world, report);
-            return None;
-        }
+    if matching.is_empty() && named.is_none() {
+        unserved(asked, &[], world, report);
+        return None;
     }
     let titles: Vec<_> = matching.iter().map(|record| record.title()).collect();
     let found = spelling::list(&titles);
