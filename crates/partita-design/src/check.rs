@@ -1,46 +1,94 @@
 //! From a file to a [`Design`], or to everything that is wrong with it.
 //!
+//! Declarations first, in [`world`]; then whatever reads names, in this order:
+//!
 //! | module | what it checks |
 //! |---|---|
-//! | [`table`] | `[table]`: name, variables, keys |
-//! | [`entity`] | `[entity.X]`: attributes, keys, soft delete |
-//! | [`key`] | the key templates of entities and views |
-//! | [`mod@reference`] | `[entity.X.refs]` |
+//! | [`table`], [`index`], [`variables`] | `[table]`, `[index]` |
+//! | [`shapes`], [`constants`], [`caller`], [`bucket`], [`limits`] | the sections of those names |
+//! | [`entity`], [`attribute`], [`unique`] | `[entity.X]` and `[every]` |
+//! | [`view`], [`each`], [`readable`] | `[view.X]` |
+//! | [`key`], [`shape`] | key templates, and which keys they can give |
+//! | [`mod@reference`], [`finder`] | refs, and the way back over them |
+//! | [`aggregate`] | `count`, `sum` and `copy` |
 //! | [`rules`] | `[entity.X.allow]` |
-//! | [`condition`] | the conditions of rules and views |
-//! | [`view`] | `[view.X]` |
+//! | [`pattern`], [`parameter`] | `[pattern.X]` |
+//! | [`trigger`], [`action`], [`effect`] | `[trigger.X]`, `[action.X]` |
+//! | [`names`], [`condition`], [`value`] | what names mean, in conditions and values |
 //! | [`collisions`] | keys and discriminators of all records against each other |
-//! | [`pattern`] | `[pattern.X]` |
+//! | [`keyspace`], [`usage`] | keys and indexes that are legal, but not good |
+//! | [`followers`] | what follows other items: whether it can, and whether it ends |
 //! | [`accept`] | `[[accept]]` |
-//! | [`shape`] | which keys a template can give |
-//! | [`elsewhere`] | names from sections that this version does not know |
 //!
 //! Every step works on what the steps before it could read. What was broken there is known to be
 //! broken here, so that one mistake has one diagnostic.
 
 mod accept;
+mod action;
+mod aggregate;
+mod attribute;
+mod bucket;
+mod caller;
 mod collisions;
 mod condition;
-mod elsewhere;
+mod constants;
+mod each;
+mod effect;
 mod entity;
+mod finder;
+mod followers;
+mod index;
 mod key;
+mod keyspace;
+mod limits;
+mod names;
+mod parameter;
 mod pattern;
+mod readable;
 mod reference;
 mod rules;
 mod shape;
+mod shapes;
 mod table;
+mod trigger;
+mod unique;
+mod usage;
+mod value;
+mod variables;
 mod view;
+mod world;
 
-use elsewhere::Elsewhere;
 use partita_core::expression::Span;
 
 use crate::codes::Code;
-use crate::design::Design;
+use crate::design::{Design, Entity, Pattern, Use};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::document::{self, Damage, Name, Node, Section, Table, Text, section};
-use crate::syntax::later;
 use crate::syntax::template::is_name;
-use crate::types::AttributeType;
+use names::Names;
+use variables::Variables;
+use world::{Uses, World};
+
+/// The sections and keys of a design.
+const SECTIONS: [&str; 17] = [
+    "design",
+    "about",
+    "table",
+    "index",
+    "caller",
+    "every",
+    "shape",
+    "constants",
+    "entity",
+    "view",
+    "action",
+    "trigger",
+    "pattern",
+    "limit",
+    "limits",
+    "bucket",
+    "accept",
+];
 
 /// Reads, checks and compiles a design.
 ///
@@ -54,61 +102,278 @@ pub fn check(
     let mut report = Report::default();
     let file = document::read(source, &mut report);
     let not_toml = report.findings().len();
-    let design = compile(&file, variables, &mut report);
+    let mut uses = Uses::default();
+    let design = compile(&file, variables, &mut uses, &mut report);
     forget_illusions(source, not_toml, &mut report);
     let design = match report.has_errors() {
         true => None,
         false => design,
     };
+    let design = design.map(|design| Design {
+        uses: located(source, uses),
+        ..design
+    });
     (design, report.into_diagnostics())
+}
+
+fn located(source: &str, uses: Uses) -> Vec<Use> {
+    let newlines: Vec<usize> = source.match_indices('\n').map(|(at, _)| at).collect();
+    let mut found: Vec<Use> = uses
+        .found
+        .into_iter()
+        .map(|(construct, words, span)| Use {
+            construct,
+            words,
+            line: newlines.partition_point(|at| *at < span.start) + 1,
+        })
+        .collect();
+    found.sort_by_key(|used| used.line);
+    found
 }
 
 fn compile(
     file: &Table,
-    variables: &dyn Fn(&str) -> Option<String>,
+    variables: Variables<'_>,
+    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Design> {
     let mut root = Section::new("", Span::new(0, 0), file);
     let name = design_name(&mut root, report);
     let about = about(&mut root, report);
-    let elsewhere = Elsewhere::read(file);
-    let table = table::check(&mut root, elsewhere, variables, report);
+    let mut tables = table::check(&mut root, variables, report);
+    index::check(&mut root, &mut tables, report);
+    note_tables(&tables, uses);
 
-    let entities: Vec<_> = named(&mut root, "entity", report)
-        .map(|(name, section)| entity::check(name, section, &table, report))
+    let buckets = named(&mut root, "bucket", report);
+    let actions = named(&mut root, "action", report);
+    let triggers = named(&mut root, "trigger", report);
+    let patterns = named(&mut root, "pattern", report);
+    let constants = named(&mut root, "constants", report);
+    let mut world = World {
+        tables,
+        shapes: shapes::check(named(&mut root, "shape", report), report),
+        constants: constants
+            .into_iter()
+            .map(|(name, section)| constants::check(name, section, report))
+            .collect(),
+        callers: caller::read(&mut root, report),
+        actions: words(&actions),
+        patterns: words(&patterns),
+        triggers: words(&triggers),
+        prefixes: bucket::prefix_names(&buckets),
+        ..World::default()
+    };
+    let records = declare(&mut root, &mut world, uses, report);
+    caller::check(&mut root, &world, report);
+    collisions::check(&world, report);
+
+    let (mut entities, mut refs) = compile_entities(records.entities, &world, uses, report);
+    keyspace::check(&world, &entities, report);
+    let views: Vec<_> = records
+        .views
+        .into_iter()
+        .map(|(index, pending)| pending.compile(index, &world, uses, report))
         .collect();
-    let refs: Vec<_> = entities
-        .iter()
-        .map(|entity| reference::check(entity, &entities, &table, report))
+    let patterns: Vec<Option<Pattern>> = patterns
+        .into_iter()
+        .map(|(name, section)| pattern::check(name, section, &world, uses, report))
         .collect();
-    let views: Vec<_> = named(&mut root, "view", report)
-        .map(|(name, section)| view::check(name, section, &table, &entities, report))
+    readable::check(&world, &entities, &views, &patterns, report);
+    for (record, refs) in world.records.iter().zip(&mut refs) {
+        let names = Names::of(&world, record);
+        reference::bind_patterns(record, refs, &names, &patterns, report);
+    }
+    let triggers: Vec<_> = triggers
+        .into_iter()
+        .map(|(name, section)| trigger::check(name, section, &world, &patterns, uses, report))
         .collect();
-    let records = key::records(&entities, &views);
-    collisions::check(&records, &table, report);
-    let patterns: Vec<_> = named(&mut root, "pattern", report)
-        .map(|(name, section)| pattern::check(name, section, &table, &records, report))
+    let actions: Vec<_> = actions
+        .into_iter()
+        .map(|(name, section)| action::check(name, section, &world, &patterns, uses, report))
         .collect();
+    usage::check(&world, &entities, &patterns, report);
+    followers::check(&world, &entities, &refs, &triggers, report);
+    followers::action_rules(&world, &mut entities, &actions, report);
+    let limits: Vec<_> = named(&mut root, "limit", report)
+        .into_iter()
+        .map(|(name, section)| limits::check(name, section, &world, uses, report))
+        .collect();
+    let limit_record = limits::record(&mut root, !limits.is_empty(), &world, report);
+    let buckets: Vec<_> = buckets
+        .into_iter()
+        .map(|(name, section)| bucket::check(name, section, &world, variables, uses, report))
+        .collect();
+    let mut tables = Vec::new();
+    for (position, table) in world.tables.iter().enumerate() {
+        let indexes = index::compile(position, &world, report);
+        tables.push(table.compile(indexes));
+    }
+
+    let mut tables = tables.into_iter();
+    let design = assemble(Pieces {
+        name,
+        about,
+        table: tables.next().flatten(),
+        other_tables: tables.collect(),
+        entities: with_refs(entities, refs),
+        views,
+        actions,
+        triggers,
+        patterns,
+        limits,
+        buckets,
+    });
+    let design = design.map(|design| Design {
+        callers: world.callers.clone(),
+        constants: world.constants.clone(),
+        limit_record,
+        ..design
+    });
     let accepts = root.entry("accept");
     unknown_sections(&mut root, report);
     accept::check(accepts, report);
+    design
+}
 
-    let entities: Option<Vec<_>> = entities
+/// The sections of the records, while they are being read.
+struct Records<'d> {
+    entities: Vec<entity::Pending<'d>>,
+    views: Vec<(usize, view::Pending<'d>)>,
+}
+
+/// Declares all records: attributes, then refs, then keys.
+fn declare<'d>(
+    root: &mut Section<'d>,
+    world: &mut World,
+    uses: &mut Uses,
+    report: &mut Report,
+) -> Records<'d> {
+    let shape_names: Vec<String> = world
+        .shapes
         .iter()
-        .zip(refs)
-        .map(|(entity, refs)| entity.compile(refs?))
+        .map(|shape| shape.name.clone())
         .collect();
+    let every = entity::every(root, &world.tables[0], &shape_names, report);
+    world.is_broken = every.is_broken;
+    let mut entities = Vec::new();
+    for (name, section) in named(root, "entity", report) {
+        let (record, pending) = entity::declare(name, section, &every, world, report);
+        world.records.push(record);
+        entities.push(pending);
+    }
+    let mut views = Vec::new();
+    for (name, section) in named(root, "view", report) {
+        let (record, pending) = view::declare(name, section, world, report);
+        world.records.push(record);
+        views.push((world.records.len() - 1, pending));
+    }
+    let known = world.shapes.clone();
+    let attributes = world
+        .records
+        .iter_mut()
+        .flat_map(|record| &mut record.attributes);
+    for kind in attributes.filter_map(|declared| declared.kind.as_mut()) {
+        shapes::fill(kind, &known);
+    }
+    for (index, pending) in entities.iter_mut().enumerate() {
+        let section = pending.section.section("refs", report);
+        world.records[index].refs = reference::declare(section, world, report);
+    }
+    entity::type_copies(world);
+    for (index, pending) in entities.iter_mut().enumerate() {
+        pending.keys(index, world, report);
+    }
+    for (index, pending) in &mut views {
+        pending.keys(*index, world, uses, report);
+    }
+    for record in &world.records {
+        if let Some([_, sort]) = &world.table(record).keys {
+            key::warn_of_numbers(record, sort, report);
+        }
+    }
+    Records { entities, views }
+}
+
+type Refs = Vec<crate::design::Ref>;
+
+fn compile_entities(
+    pending: Vec<entity::Pending<'_>>,
+    world: &World,
+    uses: &mut Uses,
+    report: &mut Report,
+) -> (Vec<Option<Entity>>, Vec<Refs>) {
+    let compiled = pending.into_iter().enumerate().map(|(index, pending)| {
+        match pending.compile(index, world, uses, report) {
+            Some((entity, refs)) => (Some(entity), refs),
+            None => (None, Vec::new()),
+        }
+    });
+    compiled.unzip()
+}
+
+fn with_refs(entities: Vec<Option<Entity>>, refs: Vec<Refs>) -> Vec<Option<Entity>> {
+    let joined = entities.into_iter().zip(refs).map(|(entity, refs)| {
+        let entity = entity?;
+        Some(Entity { refs, ..entity })
+    });
+    joined.collect()
+}
+
+/// What a design is made of; each is `None` after a report.
+struct Pieces {
+    name: Option<String>,
+    about: Option<String>,
+    table: Option<crate::design::Table>,
+    other_tables: Vec<Option<crate::design::Table>>,
+    entities: Vec<Option<Entity>>,
+    views: Vec<Option<crate::design::View>>,
+    actions: Vec<Option<crate::design::Action>>,
+    triggers: Vec<Option<crate::design::Trigger>>,
+    patterns: Vec<Option<Pattern>>,
+    limits: Vec<Option<crate::design::Limit>>,
+    buckets: Vec<Option<crate::design::Bucket>>,
+}
+
+fn assemble(pieces: Pieces) -> Option<Design> {
+    fn all<T>(list: Vec<Option<T>>) -> Option<Vec<T>> {
+        list.into_iter().collect()
+    }
     Some(Design {
-        name: name?,
-        about,
-        table: table.compile()?,
-        entities: entities?,
-        views: views
-            .iter()
-            .map(view::Draft::compile)
-            .collect::<Option<_>>()?,
-        patterns: patterns.into_iter().collect::<Option<_>>()?,
+        name: pieces.name?,
+        about: pieces.about,
+        table: pieces.table?,
+        other_tables: all(pieces.other_tables)?,
+        callers: Default::default(),
+        constants: Vec::new(),
+        entities: all(pieces.entities)?,
+        views: all(pieces.views)?,
+        actions: all(pieces.actions)?,
+        triggers: all(pieces.triggers)?,
+        patterns: all(pieces.patterns)?,
+        limits: all(pieces.limits)?,
+        limit_record: None,
+        buckets: all(pieces.buckets)?,
+        uses: Vec::new(),
     })
+}
+
+fn note_tables(tables: &[table::Draft], uses: &mut Uses) {
+    use crate::design::Construct;
+    for table in tables {
+        if tables.len() > 1 {
+            uses.note(Construct::SeveralTables, "several tables", table.span);
+        }
+        if let Some((_, span)) = &table.ttl {
+            uses.note(Construct::Expiry, "`ttl`", *span);
+        }
+        for index in &table.indexes {
+            uses.note(
+                Construct::Index,
+                format!("the index `{}`", index.name),
+                index.span,
+            );
+        }
+    }
 }
 
 /// Where lines are not TOML, only such mistakes count as are visible in a line of their own.
@@ -166,7 +431,7 @@ fn named<'d>(
     root: &mut Section<'d>,
     kind: &str,
     report: &mut Report,
-) -> std::vec::IntoIter<(&'d Name, Section<'d>)> {
+) -> Vec<(&'d Name, Section<'d>)> {
     let entries: &[(Name, Node)] = match root.entry(kind) {
         None => &[],
         Some((name, node)) => match section::open(kind.to_owned(), name, node, report) {
@@ -186,7 +451,14 @@ fn named<'d>(
         let opened = section::open(format!("{kind}.{}", name.text), name, node, report);
         sections.extend(opened.map(|section| (name, section)));
     }
-    sections.into_iter()
+    sections
+}
+
+fn words(sections: &[(&Name, Section<'_>)]) -> Vec<crate::syntax::Word> {
+    let words = sections
+        .iter()
+        .map(|(name, _)| (name.text.clone(), name.span));
+    words.collect()
 }
 
 /// Names of entities, attributes and the like are words of the condition language.
@@ -194,6 +466,10 @@ fn check_name(name: &str, span: Span, report: &mut Report) -> bool {
     let (problem, help) = match name {
         "caller" => (
             "`caller` means the one who calls, in rules".to_owned(),
+            "choose another name",
+        ),
+        "now" | "old" => (
+            format!("`{name}` means something else in expressions"),
             "choose another name",
         ),
         _ if is_name(name) => return true,
@@ -207,16 +483,9 @@ fn check_name(name: &str, span: Span, report: &mut Report) -> bool {
 }
 
 fn unknown_sections(root: &mut Section<'_>, report: &mut Report) {
-    const KNOWN: [&str; 7] = [
-        "design", "about", "table", "entity", "view", "pattern", "accept",
-    ];
     for (name, _) in root.all() {
         let text = name.text.as_str();
-        if KNOWN.contains(&text) {
-            continue;
-        }
-        if later::SECTIONS.contains(&text) {
-            report.not_supported(name.span, &format!("`[{text}]`"));
+        if SECTIONS.contains(&text) {
             continue;
         }
         report
@@ -225,20 +494,7 @@ fn unknown_sections(root: &mut Section<'_>, report: &mut Report) {
                 name.span,
                 format!("a design has no section or key `{text}`"),
             )
-            .suggest(text, KNOWN);
-    }
-}
-
-/// A type in a few words, with its article.
-fn noun(kind: &AttributeType) -> &'static str {
-    match kind {
-        AttributeType::String { .. } => "a string",
-        AttributeType::Ulid => "a ulid",
-        AttributeType::Timestamp => "a timestamp",
-        AttributeType::Bool => "a boolean",
-        AttributeType::Number => "a number",
-        AttributeType::List(_) => "a list",
-        AttributeType::Any => "a value of any type",
+            .suggest(text, SECTIONS);
     }
 }
 

@@ -11,6 +11,16 @@ pub enum Severity {
     Warning,
 }
 
+impl Severity {
+    /// The word that users see.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
 /// How far one mistake reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
@@ -67,7 +77,6 @@ codes! {
     NeedlessKey          "needless-key"          Error   File "The key has no effect beside the others of its section."
     WrongType            "wrong-type"            Error   Line "The value is of another type than the key takes."
     UnknownWord          "unknown-word"          Error   Line "The place takes one of a few words, and this is none of them."
-    NotSupported         "not-supported"         Error   Line "The language has this, but this version of Partita does not know it yet."
     InvalidName          "invalid-name"          Error   Line "The name has characters that names do not have, or means something else."
     DuplicateName        "duplicate-name"        Error   File "Two things have one name."
     OutOfRange           "out-of-range"          Error   Line "The number is too small or too large."
@@ -76,14 +85,30 @@ codes! {
     MissingVariable      "missing-variable"      Error   Line "A variable has neither a value nor a default."
     TableName            "table-name"            Error   Line "DynamoDB does not take this name for a table."
 
+    IndexKeyType         "index-key-type"        Error   File "A key of an index has different types in different records."
+    IncompleteIndexKey   "incomplete-index-key"  Error   File "A record has one key of an index but not the other."
+    EmptyIndex           "empty-index"           Error   File "No record has the keys of an index."
+    UnusedIndex          "unused-index"          Warning File "No pattern reads an index."
+    PollutedIndex        "polluted-index"        Warning File "An index holds records that no pattern over it returns."
+    UnknownIndex         "unknown-index"         Error   File "There is no index of this name, or several that could be meant."
+
     // Templates.
     TemplateSyntax       "template-syntax"       Error   Line "The template cannot be read."
     AdjacentPlaceholders "adjacent-placeholders" Error   Line "Nothing tells where one value in a key ends and the next begins."
     UnknownAttribute     "unknown-attribute"     Error   File "There is no attribute of this name."
     OptionalKeyPart      "optional-key-part"     Error   File "A part of a key may be missing."
     ChangingKeyPart      "changing-key-part"     Error   File "A part of an identity would change with every write."
+    FormatType           "format-type"           Error   File "A placeholder's format does not suit its value."
+    ComputedIdentity     "computed-identity"     Error   File "A part of an identity is computed, and is stored nowhere."
     KeyPartType          "key-part-type"         Error   File "A value of this type cannot stand in a key."
     UnpaddedNumber       "unpadded-number"       Warning File "A number in a sort key sorts as text: 10 before 9."
+    AmbiguousKey         "ambiguous-key"         Warning File "A key has several free texts, in which `#` must be refused."
+    HotPartition         "hot-partition"         Warning File "All items are in one partition."
+    LowCardinality       "low-cardinality"       Warning File "All items are in a few partitions."
+    SparseKey            "sparse-key"            Warning File "Items without an optional part are not in an index."
+    ConstantSortKey      "constant-sort-key"     Warning File "All items of an index have the same sort key."
+    NoTieBreak           "no-tie-break"          Warning File "Two items can have the same keys in an index, in no order."
+    SecretInKey          "secret-in-key"         Warning File "A secret stands in a key."
     CollidingKeys        "colliding-keys"        Error   File "Two records can have the same key."
     PrefixOverlap        "prefix-overlap"        Warning File "One partition key can be the beginning of another."
     SameDiscriminator    "same-discriminator"    Warning File "Two records have one discriminator."
@@ -91,6 +116,12 @@ codes! {
     // Entities.
     AttributeSyntax      "attribute-syntax"      Error   Line "The line of an attribute cannot be read."
     ValueType            "value-type"            Error   Line "A default or computed value is not of the attribute's type."
+    MissingValue         "missing-value"         Error   File "A required attribute may be left without a value."
+    MissingTiming        "missing-timing"        Error   Line "Nothing says when a value is taken."
+    PathNotHere          "path-not-here"         Error   File "A path leads where this expression cannot follow."
+    CopyPath             "copy-path"             Error   File "A copy follows one ref to an attribute."
+    ShapeCycle           "shape-cycle"           Error   File "A shape contains itself."
+    GuardWithoutValue    "guard-without-value"   Error   Line "A guard has no value in it."
     CannotGenerate       "cannot-generate"       Error   Line "Values of this type cannot be generated."
     ConflictingClauses   "conflicting-clauses"   Error   Line "Two parts of an attribute's line exclude each other."
     LostAttribute        "lost-attribute"        Error   File "The value would be stored nowhere."
@@ -99,6 +130,14 @@ codes! {
     UnknownRecord        "unknown-record"        Error   File "There is no entity or view of this name."
     UnboundPart          "unbound-part"          Error   File "A reference does not say where a part of its target's identity comes from."
     UnknownPart          "unknown-part"          Error   File "The identity of a reference's target has no part of this name."
+    UnknownRef           "unknown-ref"           Error   File "There is no ref of this name, or several that could be meant."
+    RefType              "ref-type"              Error   File "A ref's argument is of another type than the part that it stands for."
+    RefVariants          "ref-variants"          Error   File "The targets of a ref and the words that choose one differ."
+    RefuseWithoutCount   "refuse-without-count"  Error   File "Nothing counts the items that would forbid a delete."
+    OnDeleteClear        "on-delete-clear"       Error   File "A required attribute cannot be cleared."
+    NoWayBack            "no-way-back"           Error   File "No key finds the items that refer to a target."
+    ExpiringCount        "expiring-count"        Error   File "Items that expire unseen cannot be counted."
+    AggregateCycle       "aggregate-cycle"       Error   File "A value follows from itself."
     ConditionSyntax      "condition-syntax"      Error   Line "The condition cannot be read."
     ComparisonType       "comparison-type"       Error   File "The comparison can never hold, because the types differ."
     NoSuchOperation      "no-such-operation"     Error   File "The rule is for an operation that the entity does not have."
@@ -108,6 +147,22 @@ codes! {
     KeyOnlyKept          "key-only-kept"         Error   File "A view cannot copy what is not stored."
     IncompleteViewKey    "incomplete-view-key"   Error   File "Two items would share one record of a view."
     UnreadableView       "unreadable-view"       Error   File "The rule for reading needs an attribute that the view does not have."
+
+    UnboundedEach        "unbounded-each"        Error   File "Nothing bounds the records of a view."
+    TransactionSize      "transaction-size"      Error   File "A write takes more actions than a transaction has."
+    EachSyntax           "each-syntax"           Error   Line "An `each` or `distinct` cannot be read."
+
+    // Effects.
+    EventSyntax          "event-syntax"          Error   Line "The event of a trigger cannot be read."
+    EffectTarget         "effect-target"         Error   File "An effect cannot be done to this."
+    NotWritable          "not-writable"          Error   File "An attribute that effects and actions cannot write."
+    MissingInput         "missing-input"         Error   File "A new item needs an attribute that nothing gives."
+    TwoWrites            "two-writes"            Error   File "Two effects write one attribute of one item."
+    TriggerCycle         "trigger-cycle"         Error   File "Triggers cause each other without end."
+    ClosedAction         "closed-action"         Warning File "No rule allows an action, so nobody may use it."
+    IdleAction           "idle-action"           Error   File "An action does nothing."
+    UnknownPattern       "unknown-pattern"       Error   File "There is no pattern of this name that fits here."
+    LimitSyntax          "limit-syntax"          Error   Line "A limit cannot be read."
 
     // Patterns.
     PatternSyntax        "pattern-syntax"        Error   Line "The key condition of a pattern cannot be read."
@@ -119,6 +174,8 @@ codes! {
     ParameterType        "parameter-type"        Error   File "A parameter stands for values of different types."
     SortType             "sort-type"             Error   File "Values of this type have no order."
     SortWithoutWhole     "sort-without-whole"    Error   File "The result can be ordered only when all of it is read."
+
+    NotUnique            "not-unique"            Warning File "A pattern of one can find several items."
 
     // Accepted warnings.
     UnknownWarning       "unknown-warning"       Error   Line "There is no warning of this name."

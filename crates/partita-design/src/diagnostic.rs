@@ -69,17 +69,6 @@ impl Report {
         &mut self.findings[last]
     }
 
-    /// Adds the diagnostic of a construct that the language has and this version has not.
-    pub(crate) fn not_supported(&mut self, span: Span, what: &str) {
-        self.add(
-            Code::NotSupported,
-            span,
-            format!(
-                "{what} is part of the language, but this version of Partita does not know it yet"
-            ),
-        );
-    }
-
     /// Whether the design cannot be used.
     pub(crate) fn has_errors(&self) -> bool {
         self.findings

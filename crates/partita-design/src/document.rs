@@ -42,7 +42,9 @@ pub(crate) enum Content {
     Bool(bool),
     List(Vec<Node>),
     Table(Table),
-    /// A float or a time, which no key of a design takes.
+    /// A number with a fraction, as it is written.
+    Float(String),
+    /// A time, which no key of a design takes.
     Other(&'static str),
     /// Something that is not TOML, which was reported.
     Broken,
@@ -57,6 +59,7 @@ impl Content {
         match self {
             Content::Text(_) => "a string",
             Content::Integer(_) => "an integer",
+            Content::Float(_) => "a float",
             Content::Bool(_) => "a boolean",
             Content::List(_) => "a list",
             Content::Table(_) => "a table",
@@ -175,7 +178,7 @@ fn node(source: &str, value: &Spanned<DeValue<'_>>, report: &mut Report) -> Node
             Content::Integer(i64::from_str_radix(number.as_str(), number.radix()).ok())
         }
         DeValue::Boolean(truth) => Content::Bool(*truth),
-        DeValue::Float(_) => Content::Other("a float"),
+        DeValue::Float(number) => Content::Float(number.as_str().replace('_', "")),
         DeValue::Datetime(_) => Content::Other("a time"),
         DeValue::Array(list) => {
             let elements = list.iter().map(|element| node(source, element, report));

@@ -1,21 +1,26 @@
-//! The keys of an item: of its own record and of its views.
+//! The keys of an item: of its own record, of its views and of its guards.
 
-use std::borrow::Cow;
+use partita_core::expression::Scope;
+use partita_core::{Map, Number, Value};
 
-use partita_core::expression::Condition;
-use partita_core::{Map, Value};
-
-use crate::design::{Design, Entity, KeyTemplates, RecordName, Source};
+use crate::design::entity::UNIQUE_SORT;
+use crate::design::{
+    Computed, Design, EachOver, Entity, KeyTemplates, KeyValue, RecordIndex, RecordName, Source,
+    Table, Timing, View,
+};
+use crate::expression::With;
 use crate::spelling;
-use crate::template::{PartError, Template};
+use crate::template::{PartError, Template, dotted};
+use crate::types::AttributeType;
 
 /// The keys of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordKeys {
     /// The entity, or one of its views.
     pub record: RecordName,
-    /// The table's key attributes with their values, the partition key first.
-    pub keys: Vec<(String, String)>,
+    /// The key attributes with their values: those of the table, the partition key first, then
+    /// those of the indexes that the record is in.
+    pub keys: Vec<(String, Value)>,
 }
 
 /// Why the keys of an item cannot be told.
@@ -66,10 +71,12 @@ pub enum KeyFault {
 }
 
 /// The keys of the item of `entity` that has these attributes, under their names or aliases,
-/// key-only ones too: first those of its own record, then those of each view that exists.
+/// key-only ones too: first those of its own record, then those of each view that exists, then
+/// those of its guards.
 ///
-/// Defaults are filled in. A view exists when its `when` holds and no part of its key is missing.
-/// All faults are reported at once.
+/// Defaults are filled in, and values that follow from other attributes are computed. A view
+/// exists when its `when` holds and no part of its key is missing; a key of an index is left out
+/// while a part of it is missing. All faults are reported at once.
 pub fn keys(
     design: &Design,
     entity: &str,
@@ -82,36 +89,44 @@ pub fn keys(
             nearest: spelling::nearest(entity, names).map(str::to_owned),
         }]);
     };
-    let (item, mut faults) = item(entity, attributes);
-    let mut records = Vec::new();
-    let own = RecordName::Entity(entity.name.clone());
+    let (given, mut faults) = given(entity, attributes);
     for part in &entity.identity {
-        if !item.contains_key(&part.attribute) {
+        if dotted(&part.attribute).find(&given).is_none() {
             let name = part.name.clone();
             faults.push(KeyFault::Missing { name });
         }
     }
-    records.extend(record(design, own, &entity.key, &item, &mut faults));
-    let exists = |when: &Option<Condition>| when.as_ref().is_none_or(|when| when.holds(&item));
-    for view in design.views_of(&entity.name) {
-        if exists(&view.when) {
-            let name = RecordName::View(view.name.clone());
-            records.extend(record(design, name, &view.key, &item, &mut faults));
-        }
+    let mut maker = Maker {
+        table: design.table_of(entity),
+        item: completed(entity, given),
+        faults,
+    };
+    let mut records = Vec::new();
+    let own = RecordName::Entity(entity.name.clone());
+    records.extend(maker.record(own, &entity.key, &entity.indexes, None));
+    for view in design.views_of(&entity.name).filter(|view| !view.history) {
+        maker.view(view, &mut records);
     }
-    if faults.is_empty() {
-        return Ok(records);
+    for guard in &entity.unique {
+        records.extend(maker.guard(&guard.name, &guard.partition));
     }
-    Err(faults)
+    match maker.faults.is_empty() {
+        true => Ok(records),
+        false => Err(maker.faults),
+    }
 }
 
 /// The attributes under their stored names, with defaults.
-fn item(entity: &Entity, attributes: &Map) -> (Map, Vec<KeyFault>) {
+fn given(entity: &Entity, attributes: &Map) -> (Map, Vec<KeyFault>) {
     let mut item = Map::new();
     let mut faults = Vec::new();
     for (name, value) in attributes {
         let Some(attribute) = entity.attribute(name) else {
-            if !entity.open {
+            let is_container = entity.attributes.iter().any(|one| {
+                let rest = one.name.strip_prefix(name.as_str());
+                rest.is_some_and(|rest| rest.starts_with('.'))
+            });
+            if !entity.open && !is_container {
                 faults.push(unknown_attribute(entity, name));
             }
             item.insert(name.clone(), value.clone());
@@ -128,16 +143,65 @@ fn item(entity: &Entity, attributes: &Map) -> (Map, Vec<KeyFault>) {
             });
         }
     }
+    (item, faults)
+}
+
+/// The item with what follows from its attributes. A number that is counted reads as 0.
+fn completed(entity: &Entity, mut item: Map) -> Map {
     for attribute in &entity.attributes {
-        if let Source::Given {
-            default: Some(value),
-        } = &attribute.source
-        {
-            item.entry(attribute.name.clone())
-                .or_insert_with(|| value.clone());
+        if attribute.path().find(&item).is_some() {
+            continue;
+        }
+        let value = match &attribute.source {
+            Source::Given {
+                default: Some(default),
+            } => default.value(&item),
+            Source::Aggregate(_) => Some(Value::N(Number::from(0_i64))),
+            _ if attribute.kind == AttributeType::Counter => Some(Value::N(Number::from(0_i64))),
+            _ => None,
+        };
+        if let Some(value) = value {
+            insert(&mut item, &attribute.name, attribute.kind.adopt(value));
         }
     }
-    (item, faults)
+    // One round for each value that rests on another.
+    for _ in 0..entity.attributes.len() {
+        let mut is_done = true;
+        for attribute in &entity.attributes {
+            let Source::Computed(Computed {
+                value,
+                timing: Timing::Always | Timing::Create,
+            }) = &attribute.source
+            else {
+                continue;
+            };
+            if attribute.path().find(&item).is_none()
+                && let Some(value) = value.value(&item)
+            {
+                insert(&mut item, &attribute.name, attribute.kind.adopt(value));
+                is_done = false;
+            }
+        }
+        if is_done {
+            break;
+        }
+    }
+    item
+}
+
+/// Puts a value under a name with dots.
+fn insert(item: &mut Map, name: &str, value: Value) {
+    match name.split_once('.') {
+        None => {
+            item.insert(name.to_owned(), value);
+        }
+        Some((outer, inner)) => {
+            let entry = item.entry(outer.to_owned());
+            if let Value::M(map) = entry.or_insert_with(|| Value::M(Map::new())) {
+                insert(map, inner, value);
+            }
+        }
+    }
 }
 
 fn unknown_attribute(entity: &Entity, name: &str) -> KeyFault {
@@ -151,39 +215,146 @@ fn unknown_attribute(entity: &Entity, name: &str) -> KeyFault {
     }
 }
 
-/// The keys of a record; `None` when a part is missing or faulty.
-fn record(
-    design: &Design,
-    record: RecordName,
-    key: &KeyTemplates,
-    item: &Map,
-    faults: &mut Vec<KeyFault>,
-) -> Option<RecordKeys> {
-    let table = &design.table;
-    let partition = render(&key.partition, item, faults);
-    let sort = render(&key.sort, item, faults);
-    Some(RecordKeys {
-        record,
-        keys: vec![
-            (table.partition.clone(), partition?),
-            (table.sort.clone(), sort?),
-        ],
-    })
+/// Makes keys of one item.
+struct Maker<'d> {
+    table: &'d Table,
+    item: Map,
+    faults: Vec<KeyFault>,
 }
 
-fn render(template: &Template, item: &Map, faults: &mut Vec<KeyFault>) -> Option<String> {
-    let value_of = |name: &str| -> Option<Cow<'_, Value>> { item.get(name).map(Cow::Borrowed) };
-    match template.render(value_of) {
-        Ok(key) => key,
-        Err(error) => {
-            // The same value stands in the keys of several records, and is at fault once.
-            let fault = KeyFault::Part(error);
-            if !faults.contains(&fault) {
-                faults.push(fault);
+impl Maker<'_> {
+    /// The keys of a record, of which some attributes are other than the item's; `None` when a
+    /// part of the primary key is missing or faulty.
+    fn record(
+        &mut self,
+        record: RecordName,
+        key: &KeyTemplates,
+        indexes: &[RecordIndex],
+        own: Option<&Map>,
+    ) -> Option<RecordKeys> {
+        let item = own.unwrap_or(&self.item).clone();
+        let partition = self.render(&key.partition, &item);
+        let sort = self.render(&key.sort, &item);
+        let mut keys = vec![
+            (self.table.partition.clone(), Value::S(partition?)),
+            (self.table.sort.clone(), Value::S(sort?)),
+        ];
+        for index in indexes {
+            for (name, value) in self.index(index, &item).unwrap_or_default() {
+                if keys.iter().all(|(known, _)| *known != name) {
+                    keys.push((name, value));
+                }
             }
-            None
+        }
+        Some(RecordKeys { record, keys })
+    }
+
+    /// The keys of an index; `None` while a part of them is missing.
+    fn index(&mut self, keys: &RecordIndex, item: &Map) -> Option<Vec<(String, Value)>> {
+        let indexes = &self.table.indexes;
+        let index = indexes.iter().find(|index| index.name == keys.index)?;
+        let names = std::iter::once(&index.partition).chain(&index.sort);
+        let names: Vec<String> = names.map(|key| key.name.clone()).collect();
+        let values = std::iter::once(&keys.partition).chain(&keys.sort);
+        let values: Vec<Option<Value>> = values.map(|value| self.key_value(value, item)).collect();
+        let values: Option<Vec<Value>> = values.into_iter().collect();
+        Some(names.into_iter().zip(values?).collect())
+    }
+
+    fn key_value(&mut self, value: &KeyValue, item: &Map) -> Option<Value> {
+        match value {
+            KeyValue::Native(name) => item.get(name).cloned(),
+            KeyValue::Cases(cases) => {
+                let case = cases.iter().find(|case| {
+                    let when = case.when.as_ref();
+                    when.is_none_or(|when| when.holds(item))
+                });
+                self.render(&case?.is, item).map(Value::S)
+            }
         }
     }
+
+    /// The keys of a view: of its record, or of one record for every element.
+    fn view(&mut self, view: &View, records: &mut Vec<RecordKeys>) {
+        let name = RecordName::View(view.name.clone());
+        let elements = match &view.each {
+            None => vec![None],
+            Some(each) => match &each.over {
+                EachOver::List { reading, .. } => match reading.path.find(&self.item) {
+                    Some(Value::L(list)) => list.iter().cloned().map(Some).collect(),
+                    _ => Vec::new(),
+                },
+                EachOver::Pattern { .. } => Vec::new(),
+            },
+        };
+        let mut seen: Vec<Value> = Vec::new();
+        for element in elements {
+            let outer = self.item.clone();
+            let inner = match (&view.each, &element) {
+                (Some(each), Some(value)) => {
+                    let scope = With {
+                        name: &each.name,
+                        value,
+                        rest: &outer,
+                    };
+                    let mut inner = derived(view, &outer, &scope);
+                    inner
+                        .entry(each.name.clone())
+                        .or_insert_with(|| value.clone());
+                    inner
+                }
+                _ => derived(view, &outer, &outer),
+            };
+            if view.when.as_ref().is_some_and(|when| !when.holds(&outer)) {
+                continue;
+            }
+            if let Some(value) = view.distinct.as_ref().and_then(|one| one.value(&inner)) {
+                if seen.contains(&value) {
+                    continue;
+                }
+                seen.push(value);
+            }
+            records.extend(self.record(name.clone(), &view.key, &view.indexes, Some(&inner)));
+        }
+    }
+
+    fn guard(&mut self, name: &str, partition: &Template) -> Option<RecordKeys> {
+        let item = self.item.clone();
+        let partition = self.render(partition, &item)?;
+        Some(RecordKeys {
+            record: RecordName::View(format!("unique {name}")),
+            keys: vec![
+                (self.table.partition.clone(), Value::S(partition)),
+                (self.table.sort.clone(), Value::from(UNIQUE_SORT)),
+            ],
+        })
+    }
+
+    fn render(&mut self, template: &Template, item: &impl Scope) -> Option<String> {
+        match template.key(item) {
+            Ok(key) => key,
+            Err(error) => {
+                // The same value stands in the keys of several records, and is at fault once.
+                let fault = KeyFault::Part(error);
+                if !self.faults.contains(&fault) {
+                    self.faults.push(fault);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// The attributes of a view's record, in front of those of its source.
+fn derived(view: &View, source: &Map, scope: &impl Scope) -> Map {
+    let mut inner = source.clone();
+    for (name, formula) in view.derived() {
+        match formula.value(scope) {
+            Some(value) => inner.insert(name.to_owned(), value),
+            None => inner.remove(name),
+        };
+    }
+    inner
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {

@@ -9,10 +9,17 @@ pub struct Shipped {
     pub source: &'static str,
 }
 
-const SHIPPED: &[Shipped] = &[Shipped {
-    name: "stories",
-    source: include_str!("../../../designs/stories/stories.toml"),
-}];
+macro_rules! shipped {
+    ($($name:literal)*) => {
+        &[$(Shipped {
+            name: $name,
+            source: include_str!(concat!("../../../designs/", $name, "/", $name, ".toml")),
+        }),*]
+    };
+}
+
+const SHIPPED: &[Shipped] =
+    shipped! { "stories" "storyhub" "mediahub" "holdthatthought" "figureforge" };
 
 /// All shipped designs.
 pub fn all() -> &'static [Shipped] {

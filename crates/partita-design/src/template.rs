@@ -1,30 +1,69 @@
-//! Key templates such as `USER#{userId}#STORY#{storyId}`.
+//! Templates such as `USER#{userId}#STORY#{storyId}`.
 //!
 //! A template is rendered from an item's values, and a key is read back into them: what is
 //! stored only inside a key is not lost.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use partita_core::Value;
+use partita_core::expression::{Path, Scope};
+use partita_core::{Number, Value};
+
+use crate::expression::Expr;
+use crate::time::{self, TimeForm};
 
 /// What separates the parts of a key.
 pub const DELIMITER: char = '#';
 
-/// A key template.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+/// A text with placeholders.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Template {
-    /// Texts and placeholders in turn; no two placeholders stand side by side.
+    /// Texts and placeholders in turn. In a key a delimiter stands between two placeholders.
     pub parts: Vec<Part>,
 }
 
 /// One part of a template.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// Text that stands in every key.
+    /// Text that stands for itself.
     Text(String),
-    /// The value of an attribute or parameter.
-    Value(String),
+    /// A value.
+    Value(Hole),
+}
+
+/// A placeholder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hole {
+    /// The value.
+    pub value: Expr,
+    /// How it is written.
+    pub format: Format,
+}
+
+/// How a value is written into a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// As it is.
+    #[default]
+    Plain,
+    /// `:010`, a whole number from zero on with zeros in front.
+    Padded {
+        /// How many characters it has.
+        width: usize,
+    },
+    /// `:023.2`, a number from zero on with zeros in front and so many decimals.
+    Decimal {
+        /// How many characters it has, the dot included.
+        width: usize,
+        /// How many of them stand behind the dot.
+        decimals: usize,
+    },
+    /// `:%Y/%m/%d`, a time.
+    Time {
+        /// The form that is written.
+        written: String,
+        /// The form that the value has.
+        stored: TimeForm,
+    },
 }
 
 /// Why a value cannot be part of a key.
@@ -49,31 +88,152 @@ pub enum PartProblem {
     /// It is `.` or `..`, which clients take out of paths.
     #[error("is part of a key and may not be `.` or `..`")]
     Dots,
-    /// It is neither text nor a number.
-    #[error("is part of a key and must be a string or a number")]
+    /// It is neither text nor a number nor a boolean.
+    #[error("is part of a key and must be a string, a number or a boolean")]
     Type,
+    /// It does not fit the number of digits that the template gives it.
+    #[error("is part of a key, and does not fit the digits that it has there")]
+    Digits,
+}
+
+impl Hole {
+    /// A placeholder that is one attribute or parameter, written as it is.
+    pub fn attribute(name: &str) -> Hole {
+        Hole {
+            value: Expr::Path(dotted(name)),
+            format: Format::Plain,
+        }
+    }
+
+    /// The attribute or parameter, with dots, if the value is one as it is stored.
+    pub fn name(&self) -> Option<String> {
+        self.value.as_path().map(ToString::to_string)
+    }
+
+    /// What to call it in a message.
+    fn title(&self) -> String {
+        let mut title = None;
+        self.value.visit_paths(&mut |path| {
+            title.get_or_insert_with(|| path.to_string());
+        });
+        title.unwrap_or_else(|| "a placeholder".to_owned())
+    }
+
+    /// The text of its value in a key; `None` when it is missing.
+    fn key_text(&self, scope: &impl Scope) -> Result<Option<String>, PartError> {
+        let Some(value) = self.value.value(scope) else {
+            return Ok(None);
+        };
+        let text = match self.format.text(&value) {
+            Ok(text) => text,
+            Err(problem) => {
+                let name = self.title();
+                return Err(PartError { name, problem });
+            }
+        };
+        check_part(&self.title(), text).map(Some)
+    }
+
+    /// The value that stands in a key as this text, as the text of the bare value.
+    fn bare<'k>(&self, text: &'k str) -> Option<&'k str> {
+        match &self.format {
+            Format::Plain => Some(text),
+            Format::Padded { width } | Format::Decimal { width, .. } => {
+                let bare = text.trim_start_matches('0');
+                let is_whole = text.len() == *width;
+                let bare = match bare.starts_with(|letter: char| letter.is_ascii_digit()) {
+                    true => bare,
+                    // `000.50` and `000` keep the zero before the dot.
+                    false => text.get(text.len() - bare.len() - 1..)?,
+                };
+                is_whole.then_some(bare)
+            }
+            Format::Time { .. } => None,
+        }
+    }
+}
+
+impl Format {
+    /// A value as it is written.
+    pub fn text(&self, value: &Value) -> Result<String, PartProblem> {
+        match (self, value) {
+            (Format::Plain, Value::S(text)) => Ok(text.clone()),
+            (Format::Plain, Value::N(number)) => Ok(number.to_string()),
+            (Format::Plain, Value::Bool(truth)) => Ok(truth.to_string()),
+            (Format::Padded { width }, Value::N(number)) => digits(number, *width, 0),
+            (Format::Decimal { width, decimals }, Value::N(number)) => {
+                digits(number, *width, *decimals)
+            }
+            (Format::Time { written, stored }, value) => {
+                let millis = stored.read(value).ok_or(PartProblem::Type)?;
+                Ok(time::format_as(millis, written))
+            }
+            _ => Err(PartProblem::Type),
+        }
+    }
+}
+
+/// A number with zeros in front and exactly so many decimals.
+///
+/// INVARIANT: of two such texts of one width the smaller number's is the smaller. A number that
+/// would break this (negative, too large, with more decimals) is refused.
+fn digits(number: &Number, width: usize, decimals: usize) -> Result<String, PartProblem> {
+    let text = number.to_string();
+    let is_plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    if !is_plain || fraction.len() > decimals {
+        return Err(PartProblem::Digits);
+    }
+    let mut written = whole.to_owned();
+    if decimals > 0 {
+        written.push('.');
+        written.push_str(fraction);
+        written.extend(std::iter::repeat_n('0', decimals - fraction.len()));
+    }
+    match width.checked_sub(written.len()) {
+        Some(zeros) => Ok("0".repeat(zeros) + &written),
+        None => Err(PartProblem::Digits),
+    }
 }
 
 impl Template {
-    /// The names of the placeholders, in order, each as often as it stands there.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    /// The placeholders, in order.
+    pub fn holes(&self) -> impl Iterator<Item = &Hole> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Value(name) => Some(name.as_str()),
+            Part::Value(hole) => Some(hole),
             Part::Text(_) => None,
         })
     }
 
+    /// What the placeholders read, in order, with dots, each as often as it stands there.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let mut names = Vec::new();
+        for hole in self.holes() {
+            hole.value
+                .visit_paths(&mut |path| names.push(path.to_string()));
+        }
+        names.into_iter()
+    }
+
+    /// The text that it always gives, if it has no placeholders.
+    pub fn constant(&self) -> Option<String> {
+        let texts = self.parts.iter().map(|part| match part {
+            Part::Text(text) => Some(text.as_str()),
+            Part::Value(_) => None,
+        });
+        texts.collect()
+    }
+
     /// The key of these values; `None` when one is missing.
-    pub fn render<'v>(
-        &self,
-        value_of: impl Fn(&str) -> Option<Cow<'v, Value>>,
-    ) -> Result<Option<String>, PartError> {
+    pub fn key(&self, scope: &impl Scope) -> Result<Option<String>, PartError> {
         let mut key = String::new();
         for part in &self.parts {
             match part {
                 Part::Text(text) => key.push_str(text),
-                Part::Value(name) => match value_of(name) {
-                    Some(value) => key.push_str(&part_text(name, &value)?),
+                Part::Value(hole) => match hole.key_text(scope)? {
+                    Some(text) => key.push_str(&text),
                     None => return Ok(None),
                 },
             }
@@ -81,29 +241,52 @@ impl Template {
         Ok(Some(key))
     }
 
-    /// The values that a key was rendered from, as text; `None` when the key is not of this
-    /// template.
-    pub fn read<'t, 'k>(&'t self, key: &'k str) -> Option<Vec<(&'t str, &'k str)>> {
+    /// The text of these values, outside of keys; `None` when one is missing.
+    pub fn text(&self, scope: &impl Scope) -> Option<String> {
+        let mut whole = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => whole.push_str(text),
+                Part::Value(hole) => {
+                    let value = hole.value.value(scope)?;
+                    whole.push_str(&hole.format.text(&value).ok()?);
+                }
+            }
+        }
+        Some(whole)
+    }
+
+    /// The attributes that a key was rendered from, as text; `None` when the key is not of this
+    /// template. What a function or a fallback made of an attribute is left out.
+    pub fn read<'k>(&self, key: &'k str) -> Option<Vec<(String, &'k str)>> {
         let mut rest = key;
-        let mut found: Vec<(&str, &str)> = Vec::new();
+        let mut found: Vec<(String, &str)> = Vec::new();
         let mut parts = self.parts.iter().peekable();
         while let Some(part) = parts.next() {
             match part {
                 Part::Text(text) => rest = rest.strip_prefix(text.as_str())?,
-                Part::Value(name) => {
+                Part::Value(hole) => {
                     let length = match parts.peek() {
                         Some(Part::Text(next)) => rest.find(next.as_str())?,
                         _ => rest.len(),
                     };
                     let (value, after) = rest.split_at(length);
-                    let agrees = found
-                        .iter()
-                        .all(|(other, text)| other != name || *text == value);
-                    if value.is_empty() || value.contains(DELIMITER) || !agrees {
+                    if value.is_empty() || value.contains(DELIMITER) {
+                        return None;
+                    }
+                    rest = after;
+                    let value = match &hole.format {
+                        Format::Time { .. } => continue,
+                        _ => hole.bare(value)?,
+                    };
+                    let Some(name) = hole.name() else {
+                        continue;
+                    };
+                    let agrees = |(other, text): &(String, &str)| *other != name || *text == value;
+                    if !found.iter().all(agrees) {
                         return None;
                     }
                     found.push((name, value));
-                    rest = after;
                 }
             }
         }
@@ -113,33 +296,55 @@ impl Template {
 
 /// A value as it stands in a key.
 pub fn part_text(name: &str, value: &Value) -> Result<String, PartError> {
-    let refuse = |problem| PartError {
-        name: name.to_owned(),
-        problem,
+    match Format::Plain.text(value) {
+        Ok(text) => check_part(name, text),
+        Err(problem) => Err(PartError {
+            name: name.to_owned(),
+            problem,
+        }),
+    }
+}
+
+/// INVARIANT: a part of a key is never empty and never has the delimiter, so that keys of
+/// different parts differ, and nobody can forge one.
+fn check_part(name: &str, text: String) -> Result<String, PartError> {
+    let problem = match text.as_str() {
+        "" => PartProblem::Empty,
+        "." | ".." => PartProblem::Dots,
+        _ if text.contains(DELIMITER) => PartProblem::Delimiter,
+        _ => return Ok(text),
     };
-    let text = match value {
-        Value::S(text) => text.clone(),
-        Value::N(number) => number.to_string(),
-        _ => return Err(refuse(PartProblem::Type)),
-    };
-    if text.is_empty() {
-        return Err(refuse(PartProblem::Empty));
-    }
-    if text.contains(DELIMITER) {
-        return Err(refuse(PartProblem::Delimiter));
-    }
-    if text == "." || text == ".." {
-        return Err(refuse(PartProblem::Dots));
-    }
-    Ok(text)
+    let name = name.to_owned();
+    Err(PartError { name, problem })
+}
+
+/// The path of an attribute whose name may have dots.
+pub(crate) fn dotted(name: &str) -> Path {
+    let mut steps = name.split('.');
+    let mut path = Path::attribute(steps.next().unwrap_or_default());
+    let fields = steps.map(|step| partita_core::expression::Step::Field(step.to_owned()));
+    path.steps.extend(fields);
+    path
 }
 
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
             Part::Text(text) => f.write_str(text),
-            Part::Value(name) => write!(f, "{{{name}}}"),
+            Part::Value(hole) => write!(f, "{{{hole}}}"),
         })
+    }
+}
+
+impl fmt::Display for Hole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value)?;
+        match &self.format {
+            Format::Plain => Ok(()),
+            Format::Padded { width } => write!(f, ":0{width}"),
+            Format::Decimal { width, decimals } => write!(f, ":0{width}.{decimals}"),
+            Format::Time { written, .. } => write!(f, ":{written}"),
+        }
     }
 }
 

@@ -1,18 +1,103 @@
-//! The one form of a timestamp: `2026-01-02T03:04:05.678Z`.
+//! The forms of times.
 //!
-//! Every timestamp has the same width and the same zone, so that timestamps inside keys sort as
-//! the times that they stand for.
+//! Every timestamp has the same width and the same zone, `2026-01-02T03:04:05.678Z`, so that
+//! timestamps inside keys sort as the times that they stand for. So do days, `2026-01-02`. Times
+//! that are numbers count seconds or milliseconds since 1970.
 
 use jiff::Timestamp;
+use partita_core::{Number, Type, Value};
+
+/// How a time is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TimeForm {
+    /// `2026-01-02T03:04:05.678Z`
+    Timestamp,
+    /// `2026-01-02`
+    Date,
+    /// Seconds since 1970.
+    Epoch,
+    /// Milliseconds since 1970.
+    EpochMillis,
+}
+
+impl TimeForm {
+    /// The milliseconds since 1970 of a value in this form.
+    pub fn read(self, value: &Value) -> Option<i64> {
+        match (self, value) {
+            (TimeForm::Timestamp, Value::S(text)) => parse_millis(text),
+            (TimeForm::Date, Value::S(text)) => parse_date(text),
+            (TimeForm::Epoch, Value::N(number)) => number.to_i64()?.checked_mul(1000),
+            (TimeForm::EpochMillis, Value::N(number)) => number.to_i64(),
+            _ => None,
+        }
+    }
+
+    /// The time in this form; what the form does not hold is rounded down.
+    pub fn write(self, millis: i64) -> Value {
+        match self {
+            TimeForm::Timestamp => Value::S(format_millis(millis)),
+            TimeForm::Date => Value::S(format_millis(millis)[..10].to_owned()),
+            TimeForm::Epoch => Value::N(Number::from(millis.div_euclid(1000))),
+            TimeForm::EpochMillis => Value::N(Number::from(millis)),
+        }
+    }
+
+    /// The DynamoDB type of its values.
+    pub fn stored_as(self) -> Type {
+        match self {
+            TimeForm::Timestamp | TimeForm::Date => Type::S,
+            TimeForm::Epoch | TimeForm::EpochMillis => Type::N,
+        }
+    }
+
+    /// What is expected.
+    pub fn describe(self) -> &'static str {
+        match self {
+            TimeForm::Timestamp => "a time such as 2026-01-02T03:04:05.678Z",
+            TimeForm::Date => "a day such as 2026-01-02",
+            TimeForm::Epoch => "a time in seconds since 1970",
+            TimeForm::EpochMillis => "a time in milliseconds since 1970",
+        }
+    }
+
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            TimeForm::Timestamp => "a timestamp",
+            TimeForm::Date => "a date",
+            TimeForm::Epoch => "an epoch",
+            TimeForm::EpochMillis => "an epoch-ms",
+        }
+    }
+}
+
+/// The milliseconds of a timestamp or a day.
+pub(crate) fn read_any(value: &Value) -> Option<i64> {
+    let forms = [TimeForm::Timestamp, TimeForm::Date];
+    forms.iter().find_map(|form| form.read(value))
+}
 
 /// The text of a time given in milliseconds since 1970.
 pub fn format_millis(millis: i64) -> String {
-    let clamped = millis.clamp(
-        Timestamp::MIN.as_millisecond(),
-        Timestamp::MAX.as_millisecond(),
-    );
+    format_as(millis, "%Y-%m-%dT%H:%M:%S.%3fZ")
+}
+
+/// The text of a time in a form such as `%Y/%m/%d`, in UTC.
+pub fn format_as(millis: i64, form: &str) -> String {
+    // The four digits of a year keep the width, and so the order.
+    let least = Timestamp::MIN.as_millisecond().max(YEAR_0_MILLIS);
+    let clamped = millis.clamp(least, Timestamp::MAX.as_millisecond());
     let time = Timestamp::from_millisecond(clamped).expect("the range was just enforced");
-    time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+    let zoned = time.to_zoned(jiff::tz::TimeZone::UTC);
+    // A form that cannot be written gives nothing; designs are checked for such forms.
+    jiff::fmt::strtime::format(form, &zoned).unwrap_or_default()
+}
+
+/// The start of the year 0.
+const YEAR_0_MILLIS: i64 = -62_167_219_200_000;
+
+/// Whether times can be written in this form.
+pub fn is_form(form: &str) -> bool {
+    !form.is_empty() && form.contains('%') && !format_as(0, form).is_empty()
 }
 
 /// The milliseconds of a text in exactly this form.
@@ -20,6 +105,12 @@ pub fn parse_millis(text: &str) -> Option<i64> {
     let time: Timestamp = text.parse().ok()?;
     let millis = time.as_millisecond();
     (format_millis(millis) == text).then_some(millis)
+}
+
+fn parse_date(text: &str) -> Option<i64> {
+    (text.len() == 10)
+        .then(|| parse_millis(&format!("{text}T00:00:00.000Z")))
+        .flatten()
 }
 
 #[cfg(test)]
@@ -44,5 +135,25 @@ mod tests {
         ] {
             assert_eq!(parse_millis(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn every_form_reads_what_it_writes() {
+        let day = 1_767_312_000_000;
+        for form in [
+            TimeForm::Timestamp,
+            TimeForm::Date,
+            TimeForm::Epoch,
+            TimeForm::EpochMillis,
+        ] {
+            assert_eq!(form.read(&form.write(day)), Some(day), "{form:?}");
+        }
+        assert_eq!(TimeForm::Date.read(&Value::from("2026-1-2")), None);
+    }
+
+    #[test]
+    fn forms_of_the_author() {
+        assert_eq!(format_as(1_767_323_045_678, "%Y/%m/%d"), "2026/01/02");
+        assert!(is_form("%Y") && !is_form("") && !is_form("%") && !is_form("day"));
     }
 }

@@ -64,7 +64,7 @@ impl Subject<'_> {
             Rule::Public => Verdict::Allowed,
             Rule::SignedIn if signed_in => Verdict::Allowed,
             Rule::SignedIn | Rule::Never => Verdict::Denied,
-            Rule::When { condition, .. } => match condition.decide(self) {
+            Rule::When(rule) => match rule.tree.decide(self) {
                 Some(true) => Verdict::Allowed,
                 Some(false) => Verdict::Denied,
                 None if self.complete || (!signed_in && self.needs_caller(entity, access)) => {
@@ -78,11 +78,11 @@ impl Subject<'_> {
     /// Whether nothing but the missing caller keeps the rule open: every attribute that it reads
     /// is known.
     fn needs_caller(&self, entity: &Entity, access: Access) -> bool {
-        let Rule::When { condition, .. } = entity.rules.get(access) else {
+        let Rule::When(rule) = entity.rules.get(access) else {
             return false;
         };
         let mut all_known = true;
-        condition.visit_paths(&mut |path| {
+        rule.tree.visit_paths(&mut |path| {
             all_known &= path.root == "caller" || self.attributes.contains_key(&path.root);
         });
         all_known
@@ -104,7 +104,7 @@ impl Subject<'_> {
             return PlanError::Unauthenticated { access, entity };
         }
         let rule = match rule {
-            Rule::When { text, .. } => text.clone(),
+            Rule::When(rule) => rule.text.clone(),
             Rule::SignedIn => "signed-in".to_owned(),
             Rule::Public | Rule::Never => "never".to_owned(),
         };
@@ -119,8 +119,8 @@ impl Subject<'_> {
 /// The attributes that a rule reads, which a write that it allowed is guarded by.
 pub(crate) fn attributes_read(entity: &Entity, access: Access) -> Vec<&str> {
     let mut names = Vec::new();
-    if let Rule::When { condition, .. } = entity.rules.get(access) {
-        condition.visit_paths(&mut |path| {
+    if let Rule::When(rule) = entity.rules.get(access) {
+        rule.tree.visit_paths(&mut |path| {
             if path.root != "caller" {
                 names.push(path.root.as_str());
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use partita_core::{Map, Value};
-use partita_design::design::{Attribute, Entity, Source, Table};
+use partita_design::design::{Attribute, Computed, Entity, SoftDelete, Source, Table, Timing};
 use partita_design::template::part_text;
 use partita_design::time;
 use partita_design::types::AttributeType;
@@ -120,7 +120,7 @@ impl Input<'_> {
     pub(crate) fn written(&self) -> Map {
         let attributes = self.entity.attributes.iter();
         attributes
-            .filter(|attribute| attribute.source == Source::NowOnWrite)
+            .filter(|attribute| is_stamped_by_writes(attribute))
             .map(|attribute| (attribute.name.clone(), self.now()))
             .collect()
     }
@@ -214,11 +214,12 @@ impl Input<'_> {
     /// Why callers cannot give an attribute at all.
     fn not_given(&self, attribute: &Attribute) -> Option<Fault> {
         let name = &attribute.name;
+        let flag = self.entity.soft_delete.as_ref().map(SoftDelete::attribute);
         let message = match attribute.source {
-            Source::NowOnCreate | Source::NowOnWrite => "is computed and cannot be given",
-            _ if self.entity.soft_delete.as_ref() == Some(name) => {
-                "is set by delete and restore and cannot be given"
+            Source::Computed(_) | Source::Aggregate(_) | Source::Copy(_) => {
+                "is computed and cannot be given"
             }
+            _ if flag == Some(name) => "is set by delete and restore and cannot be given",
             _ => return None,
         };
         Some(Fault::new(name, message))
@@ -226,15 +227,29 @@ impl Input<'_> {
 
     fn initial(&self, attribute: &Attribute, new_id: &mut impl FnMut() -> String) -> Option<Value> {
         match &attribute.source {
-            Source::Given { default } => default.clone(),
+            Source::Given { default } => default.as_ref()?.literal().cloned(),
             Source::Generated => Some(Value::S(new_id())),
-            Source::NowOnCreate | Source::NowOnWrite => Some(self.now()),
+            Source::Computed(_) => Some(self.now()),
+            // Designs with such attributes are not opened.
+            Source::Aggregate(_) | Source::Copy(_) => None,
         }
     }
 
     fn now(&self) -> Value {
         Value::S(time::format_millis(self.now_millis))
     }
+}
+
+/// Whether every write of a caller's sets the attribute. Other computed values do not come here:
+/// designs with them are not opened.
+fn is_stamped_by_writes(attribute: &Attribute) -> bool {
+    matches!(
+        attribute.source,
+        Source::Computed(Computed {
+            timing: Timing::Write,
+            ..
+        })
+    )
 }
 
 /// A null stands for a missing value, unless it is one that the type accepts.

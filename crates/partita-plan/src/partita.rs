@@ -317,9 +317,9 @@ impl<'a> Item<'a> {
 
     /// What a soft delete or its opposite writes.
     fn flag(&self, deleted: bool) -> Option<Changes> {
-        let name = self.entity.soft_delete.clone()?;
+        let soft_delete = self.entity.soft_delete.as_ref()?;
         let mut set = self.partita.input(self.entity).written();
-        set.insert(name, deleted.into());
+        set.insert(soft_delete.attribute().to_owned(), deleted.into());
         Some(Changes {
             set,
             ..Changes::default()

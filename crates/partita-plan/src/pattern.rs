@@ -1,6 +1,5 @@
 //! Access patterns: full pages, sorted results.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +7,7 @@ use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_core::{Item, Map, Value};
 use partita_design::design::{
-    Access, Entity, KeyTemplates, LIMIT_MAX, Pattern, Read, RecordName, Ref, SortTemplate,
+    Access, Entity, KeyTemplates, LIMIT_MAX, Pattern, QueryRead, Read, RecordName, Ref, SortRange,
 };
 use partita_design::template::{Part, Template};
 use partita_store::request::{ItemAddress, Page, Query};
@@ -69,7 +68,8 @@ impl Partita {
         match &pattern.read {
             Read::Get(_) if cursor.is_some() => Err(PlanError::BadCursor),
             Read::Get(templates) => asked.get(templates).await,
-            Read::Query { .. } => {
+            // Designs with a scan are not opened.
+            Read::Query(_) | Read::Scan { .. } => {
                 let position = asked.open(cursor)?;
                 match pattern.whole {
                     Some(whole) if !pattern.sort.is_empty() => asked.sorted(whole, position).await,
@@ -94,7 +94,7 @@ fn typed(
             faults.push(Fault::new(name, "is required"));
             continue;
         };
-        match key_part(name, &parameter.kind, text) {
+        match key_part(name, parameter.kind.attribute_type(), text) {
             Ok(value) => {
                 values.insert(name.clone(), value);
             }
@@ -153,12 +153,15 @@ impl Asked<'_> {
                 pairs.push((&asked.partition, &record.partition));
                 pairs.push((&asked.sort, &record.sort));
             }
-            Read::Query { partition, sort } => {
-                pairs.push((partition, &record.partition));
-                if let SortTemplate::BeginsWith(prefix) = sort {
-                    pairs.push((prefix, &record.sort));
+            Read::Query(QueryRead {
+                partition, sort, ..
+            }) => {
+                pairs.push((&partition.value, &record.partition));
+                if let SortRange::BeginsWith(prefix) = sort {
+                    pairs.push((&prefix.value, &record.sort));
                 }
             }
+            Read::Scan { .. } => {}
         }
         let parts = pairs
             .into_iter()
@@ -166,7 +169,8 @@ impl Asked<'_> {
         parts
             .filter_map(|parts| match parts {
                 (Part::Value(parameter), Part::Value(attribute)) => {
-                    Some((attribute.clone(), self.values.get(parameter)?.clone()))
+                    let value = self.values.get(&parameter.name()?)?;
+                    Some((attribute.name()?, value.clone()))
                 }
                 _ => None,
             })
@@ -284,20 +288,23 @@ impl Asked<'_> {
     }
 
     fn key_condition(&self) -> Result<KeyCondition, PlanError> {
-        let Read::Query { partition, sort } = &self.pattern.read else {
+        let Read::Query(QueryRead {
+            partition, sort, ..
+        }) = &self.pattern.read
+        else {
             unreachable!("only queries are read page by page");
         };
         let table = &self.blueprint().design.table;
-        let mut keys = KeyCondition::partition(&table.partition, self.render(partition)?);
-        if let SortTemplate::BeginsWith(prefix) = sort {
-            let prefix = KeyRange::BeginsWith(self.render(prefix)?.into());
+        let mut keys = KeyCondition::partition(&table.partition, self.render(&partition.value)?);
+        if let SortRange::BeginsWith(prefix) = sort {
+            let prefix = KeyRange::BeginsWith(self.render(&prefix.value)?.into());
             keys.range = Some((table.sort.clone(), prefix));
         }
         Ok(keys)
     }
 
     fn render(&self, template: &Template) -> Result<String, PlanError> {
-        let text = template.render(|name| self.values.get(name).map(Cow::Borrowed))?;
+        let text = template.key(&self.values)?;
         Ok(text.expect("every placeholder of a pattern is a parameter, and all were given"))
     }
 
@@ -377,7 +384,8 @@ impl Asked<'_> {
     /// What a row is ordered by: the pattern's attributes, and the sort key where they are equal.
     fn rank(&self, row: &Item) -> Vec<Option<Value>> {
         let table = &self.blueprint().design.table;
-        let names = self.pattern.sort.iter().chain([&table.sort]);
+        let sort = self.pattern.sort.iter().map(|order| &order.attribute);
+        let names = sort.chain([&table.sort]);
         names.map(|name| row.get(name).cloned()).collect()
     }
 

@@ -3,18 +3,18 @@
 //! In memory an item is the map of its attributes, with those that are stored only inside its
 //! key; in the table it has its keys and its discriminator instead.
 
-use std::borrow::Cow;
 use std::str::FromStr as _;
 
 use partita_core::{Item, Map, Value};
 use partita_design::Design;
 use partita_design::design::{Entity, KeyTemplates, RecordName, View};
+use partita_store::StoreError;
 use partita_store::request::ItemAddress;
 use partita_store::table::{KeySchema, TableName};
-use partita_store::{StoreError, StoreResult};
 
 use crate::error::{Fault, PlanError};
 use crate::operation::Record;
+use crate::support;
 
 /// A design and the table that it lives in.
 pub(crate) struct Blueprint {
@@ -23,7 +23,8 @@ pub(crate) struct Blueprint {
 }
 
 impl Blueprint {
-    pub(crate) fn new(design: Design) -> StoreResult<Self> {
+    pub(crate) fn new(design: Design) -> Result<Self, PlanError> {
+        support::check(&design)?;
         let table = TableName::from_str(&design.table.name)?;
         Ok(Blueprint { design, table })
     }
@@ -53,11 +54,11 @@ impl Blueprint {
             .into_iter()
             .zip([&templates.partition, &templates.sort])
         {
-            let rendered = template.render(|name| attributes.get(name).map(Cow::Borrowed))?;
+            let rendered = template.key(attributes)?;
             let text = rendered.ok_or_else(|| PlanError::Invalid {
                 faults: template
                     .names()
-                    .filter(|name| !attributes.contains_key(*name))
+                    .filter(|name| !attributes.contains_key(name))
                     .map(|name| Fault::new(name, "is part of the key and is missing"))
                     .collect(),
             })?;
@@ -157,9 +158,9 @@ impl Blueprint {
             templates.sort.read(sort.as_str()?)?,
         ];
         for (name, text) in parts.into_iter().flatten() {
-            if !attributes.contains_key(name) {
-                let value = source.attribute(name)?.kind.from_text(text).ok()?;
-                attributes.insert(name.to_owned(), value);
+            if !attributes.contains_key(&name) {
+                let value = source.attribute(&name)?.kind.from_text(text).ok()?;
+                attributes.insert(name, value);
             }
         }
         Some(attributes)

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use partita_core::expression::{Condition, Path, Update};
-use partita_core::{Item, Map, Value};
+use partita_core::{Item, Map};
 use partita_design::design::{Entity, View};
 use partita_store::request::{DeleteItem, ItemAddress, PutItem, TransactAction, UpdateItem};
 
@@ -18,10 +18,10 @@ use crate::record::Blueprint;
 
 /// What the views of an item need of a write to it.
 #[derive(Debug, Default)]
-pub(crate) struct Follow<'d> {
+pub(crate) struct Follow {
     pub(crate) actions: Vec<TransactAction>,
     /// The source's attributes whose old values all this rests on.
-    pub(crate) guards: BTreeSet<&'d str>,
+    pub(crate) guards: BTreeSet<String>,
 }
 
 /// The source before and after a write, and what the write itself says.
@@ -34,11 +34,11 @@ pub(crate) struct Transition<'a> {
 
 impl Blueprint {
     /// The actions that keep every view of an entity in step with a write to one of its items.
-    pub(crate) fn follow<'d>(
-        &'d self,
+    pub(crate) fn follow(
+        &self,
         entity: &Entity,
         transition: Transition<'_>,
-    ) -> Result<Follow<'d>, PlanError> {
+    ) -> Result<Follow, PlanError> {
         let mut follow = Follow::default();
         for view in self.design.views_of(&entity.name) {
             self.follow_one(view, transition, &mut follow)?;
@@ -46,11 +46,11 @@ impl Blueprint {
         Ok(follow)
     }
 
-    fn follow_one<'d>(
-        &'d self,
-        view: &'d View,
+    fn follow_one(
+        &self,
+        view: &View,
         transition: Transition<'_>,
-        follow: &mut Follow<'d>,
+        follow: &mut Follow,
     ) -> Result<(), PlanError> {
         let place = |attributes: Option<&Map>| match attributes {
             Some(attributes) if exists(view, attributes) => {
@@ -72,10 +72,9 @@ impl Blueprint {
                     let item = self.view_item(view, attributes)?;
                     follow.actions.push(self.appear(item));
                     let written = transition.changes.names();
-                    let copied = view.keep.iter().map(String::as_str);
-                    follow
-                        .guards
-                        .extend(copied.filter(|name| !written.contains(name)));
+                    let copied = view.keep.iter();
+                    let copied = copied.filter(|name| !written.contains(name.as_str()));
+                    follow.guards.extend(copied.cloned());
                 }
             }
         }
@@ -139,18 +138,15 @@ fn exists(view: &View, attributes: &Map) -> bool {
 
 /// Whether the item is soft-deleted.
 pub(crate) fn is_deleted(entity: &Entity, attributes: &Map) -> bool {
-    let flag = entity.soft_delete.as_ref();
-    flag.is_some_and(|flag| attributes.get(flag) == Some(&Value::Bool(true)))
+    let soft_delete = entity.soft_delete.as_ref();
+    soft_delete.is_some_and(|soft_delete| soft_delete.is_deleted(attributes))
 }
 
 /// The attributes that decide whether a view exists, and where.
-fn deciding_attributes(view: &View) -> BTreeSet<&str> {
-    let mut names: BTreeSet<&str> = view.key.partition.names().collect();
-    names.extend(view.key.sort.names());
+fn deciding_attributes(view: &View) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = view.key.names().into_iter().collect();
     if let Some(when) = &view.when {
-        when.visit_paths(&mut |path| {
-            names.insert(path.root.as_str());
-        });
+        names.extend(when.own_attributes().map(str::to_owned));
     }
     names
 }

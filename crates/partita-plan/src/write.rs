@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use partita_core::expression::{Condition, Path, Update};
 use partita_core::{Item, Map, Value};
-use partita_design::design::{Access, Entity, Ref};
+use partita_design::design::{Access, Entity, Ref, SoftDelete};
 use partita_store::request::{
     ConditionCheck, DeleteItem, ItemAddress, PutItem, TransactAction, UpdateItem,
 };
@@ -143,10 +143,9 @@ impl Blueprint {
         }))];
         let written = changes.names();
         for reference in &entity.refs {
-            let moves = reference
-                .arguments
-                .iter()
-                .any(|name| written.contains(name.as_str()));
+            let targets = reference.targets.iter();
+            let mut arguments = targets.flat_map(|target| &target.arguments);
+            let moves = arguments.any(|argument| written.contains(argument.path.as_str()));
             let given = if moves { Given::Now } else { Given::Before };
             if reference.live || moves {
                 steps.extend(self.check_target(reference, &new, given)?);
@@ -190,19 +189,21 @@ impl Blueprint {
     /// The condition that the item is there, and that everything is still so that was read and
     /// decided anything: what views need, whether it is deleted, what the rule looked at. What
     /// stands in the key needs no guard: another value is another item.
-    fn guard(&self, existing: &Existing<'_>, needed: BTreeSet<&str>) -> Condition {
+    fn guard(&self, existing: &Existing<'_>, needed: BTreeSet<String>) -> Condition {
         let entity = existing.entity;
         let mut names = needed;
-        names.extend(entity.soft_delete.as_deref());
-        names.extend(attributes_read(entity, existing.access));
+        let flag = entity.soft_delete.as_ref().map(SoftDelete::attribute);
+        names.extend(flag.map(str::to_owned));
+        let read = attributes_read(entity, existing.access);
+        names.extend(read.into_iter().map(str::to_owned));
         let is_fixed = |name: &str| {
             let mut identity = entity.identity.iter();
             identity.any(|part| part.attribute == name)
         };
-        let guards = names.into_iter().filter(|name| !is_fixed(name));
+        let guards = names.iter().filter(|name| !is_fixed(name));
         guards.fold(Condition::Exists(self.partition()), |guard, name| {
             let path = Path::attribute(name);
-            guard.and(match existing.attributes.get(name) {
+            guard.and(match existing.attributes.get(name.as_str()) {
                 Some(value) => Condition::equals(path, value.clone()),
                 None => Condition::NotExists(path),
             })
@@ -219,10 +220,10 @@ impl Blueprint {
         let Some(address) = self.target_address(reference, attributes)? else {
             return Ok(None);
         };
-        let target = self.entity(&reference.target)?;
+        let target = self.target(reference)?;
         let mut condition = Condition::Exists(self.partition());
-        if let (true, Some(flag)) = (reference.live, &target.soft_delete) {
-            condition = condition.and(Condition::equals(Path::attribute(flag), false));
+        if let (true, Some(soft_delete)) = (reference.live, &target.soft_delete) {
+            condition = condition.and(soft_delete.live());
         }
         let check = ConditionCheck {
             table: address.table,
@@ -230,7 +231,7 @@ impl Blueprint {
             condition,
             return_item_on_failure: false,
         };
-        let message = format!("leads to no `{}`", reference.target);
+        let message = format!("leads to no `{}`", target.name);
         let missing = PlanError::Invalid {
             faults: vec![Fault::new(&reference.name, message)],
         };
@@ -243,16 +244,29 @@ impl Blueprint {
         }))
     }
 
+    /// The entity that a reference leads to. A design whose references lead elsewhere is not
+    /// opened.
+    fn target(&self, reference: &Ref) -> Result<&Entity, PlanError> {
+        let (name, _) = reference.single().ok_or_else(|| PlanError::UnknownEntity {
+            name: reference.name.clone(),
+        })?;
+        self.entity(name.as_str())
+    }
+
     /// Where a reference leads; nowhere while one of its arguments is missing.
     pub(crate) fn target_address(
         &self,
         reference: &Ref,
         attributes: &Map,
     ) -> Result<Option<ItemAddress>, PlanError> {
-        let target = self.entity(&reference.target)?;
+        let target = self.target(reference)?;
+        let arguments = reference
+            .targets
+            .iter()
+            .flat_map(|target| &target.arguments);
         let mut identity = Map::new();
-        for (part, argument) in target.identity.iter().zip(&reference.arguments) {
-            match attributes.get(argument) {
+        for (part, argument) in target.identity.iter().zip(arguments) {
+            match attributes.get(&argument.path) {
                 Some(value) => identity.insert(part.attribute.clone(), value.clone()),
                 None => return Ok(None),
             };
@@ -263,8 +277,8 @@ impl Blueprint {
     /// Whether a live reference's target, as it was read, hides the item that refers to it.
     pub(crate) fn hides(&self, reference: &Ref, target: Option<&Item>) -> bool {
         let Some(target) = target else { return true };
-        let entity = self.design.entity(&reference.target);
-        entity.is_none_or(|entity| is_deleted(entity, target))
+        let entity = self.target(reference);
+        entity.is_ok_and(|entity| is_deleted(entity, target))
     }
 
     /// An entity's record as callers see it, with its discriminator.

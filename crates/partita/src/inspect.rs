@@ -61,10 +61,20 @@ fn record_keys(design: &Design, record: &str, attributes: &Map) -> Result<Json> 
     let named = |name: &RecordName| match name {
         RecordName::Entity(name) | RecordName::View(name) => name == record,
     };
-    let found = records.into_iter().find(|keys| named(&keys.record));
-    let keys = found.map(|found| found.keys).unwrap_or_default();
-    Ok(keys
-        .into_iter()
-        .map(|(name, text)| (name, Json::from(text)))
-        .collect())
+    let found = records.into_iter().filter(|keys| named(&keys.record));
+    let mut found: Vec<Json> = found.map(|found| as_json(found.keys)).collect();
+    // A view with `each` has a record for every element.
+    let is_each = design.view(record).is_some_and(|view| view.each.is_some());
+    Ok(match is_each {
+        true => Json::Array(found),
+        false => found
+            .pop()
+            .unwrap_or_else(|| Json::Object(Default::default())),
+    })
+}
+
+fn as_json(keys: Vec<(String, partita_core::Value)>) -> Json {
+    let keys = keys.into_iter();
+    keys.map(|(name, value)| (name, plain::to_json(&value)))
+        .collect()
 }

@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
             has_redundant_parentheses: false,
             blamed: None,
             repeated: None,
-            functions: "conditions know attribute_exists, attribute_not_exists, attribute_type, begins_with, contains and size",
+            functions: "conditions know attribute_exists, attribute_not_exists, attribute_type, begins_with, contains, size and changed",
         }
     }
 
@@ -274,7 +274,9 @@ impl<'a> Parser<'a> {
             ));
         }
         self.operator();
-        let function = Function::named(name.text).unwrap_or_else(|| {
+        let known = Function::named(name.text)
+            .filter(|known| *known != Function::Changed || self.dialect == Dialect::Literals);
+        let function = known.unwrap_or_else(|| {
             let name_text = name.text.to_owned();
             self.blame(name.span, Fault::UnknownFunction { name: name_text });
             // Any will do: the whole expression is refused.

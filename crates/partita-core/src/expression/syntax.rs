@@ -45,7 +45,8 @@ pub(super) struct Call {
     pub(super) span: Span,
 }
 
-/// The functions that DynamoDB knows. Their names are case-sensitive.
+/// The functions that DynamoDB knows, and `changed`, which only designs have. Their names are
+/// case-sensitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     AttributeExists,
@@ -56,10 +57,11 @@ pub(super) enum Function {
     Size,
     IfNotExists,
     ListAppend,
+    Changed,
 }
 
 impl Function {
-    const NAMES: [(&'static str, Function); 8] = [
+    const NAMES: [(&'static str, Function); 9] = [
         ("attribute_exists", Function::AttributeExists),
         ("attribute_not_exists", Function::AttributeNotExists),
         ("attribute_type", Function::AttributeType),
@@ -68,6 +70,7 @@ impl Function {
         ("size", Function::Size),
         ("if_not_exists", Function::IfNotExists),
         ("list_append", Function::ListAppend),
+        ("changed", Function::Changed),
     ];
 
     pub(super) fn named(name: &str) -> Option<Function> {
@@ -85,7 +88,10 @@ impl Function {
 
     pub(super) fn operands(self) -> usize {
         match self {
-            Function::AttributeExists | Function::AttributeNotExists | Function::Size => 1,
+            Function::AttributeExists
+            | Function::AttributeNotExists
+            | Function::Size
+            | Function::Changed => 1,
             _ => 2,
         }
     }

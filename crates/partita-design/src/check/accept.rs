@@ -6,7 +6,6 @@ use crate::codes::{Code, Severity};
 use crate::diagnostic::{Finding, Report};
 use crate::document::section::{self, Excuse};
 use crate::document::{Content, Name, Node, Section};
-use crate::syntax::later;
 
 /// An accepted warning.
 struct Accept {
@@ -32,38 +31,56 @@ pub(crate) fn check(entry: Option<&(Name, Node)>, report: &mut Report) {
     // What is wrong may be why a warning does not occur, so that this is judged last.
     let is_judged = !report.has_errors();
     for accept in accepts.iter().filter(|_| is_judged) {
-        if !report
-            .findings()
-            .iter()
-            .any(|finding| accept.covers(finding))
-        {
-            let at = crate::spelling::list(&accept.at);
+        let unused = accept.unused(report.findings());
+        if !unused.is_empty() {
+            let at = crate::spelling::list(&unused);
             report
                 .add(
                     Code::UnusedAccept,
                     accept.span,
                     format!("there is no warning `{}` at {at}", accept.code),
                 )
-                .help("leave this `[[accept]]` out");
+                .help(match unused.len() == accept.at.len() {
+                    true => "leave this `[[accept]]` out",
+                    false => "leave it out of `at`",
+                });
         }
     }
     report.retain(|finding| !accepts.iter().any(|accept| accept.covers(finding)));
 }
 
 impl Accept {
-    /// Whether every place is one of the warning's, and each side of the warning is named.
+    /// Whether each side of the warning is named.
     fn covers(&self, finding: &Finding) -> bool {
-        let is_one_of = |side: &Vec<String>, place: &String| side.contains(place);
+        let names = |side: &Vec<String>| {
+            let mut places = self.at.iter();
+            places.any(|place| side.iter().any(|name| is_meant(place, name)))
+        };
         finding.diagnostic.code == self.code
             && !finding.sides.is_empty()
-            && finding
-                .sides
-                .iter()
-                .all(|side| self.at.iter().any(|place| is_one_of(side, place)))
-            && self
-                .at
-                .iter()
-                .all(|place| finding.sides.iter().any(|side| is_one_of(side, place)))
+            && finding.sides.iter().all(names)
+    }
+
+    /// The places that no warning has.
+    fn unused<'a>(&'a self, findings: &[Finding]) -> Vec<&'a str> {
+        let covered: Vec<_> = findings
+            .iter()
+            .filter(|finding| self.covers(finding))
+            .collect();
+        let is_used = |place: &&String| {
+            let mut sides = covered.iter().flat_map(|finding| &finding.sides);
+            sides.any(|side| side.iter().any(|name| is_meant(place, name)))
+        };
+        let unused = self.at.iter().filter(|place| !is_used(place));
+        unused.map(String::as_str).collect()
+    }
+}
+
+/// Whether a place of `[[accept]]`, which may end with `*`, means this one.
+fn is_meant(place: &str, name: &str) -> bool {
+    match place.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => place == name,
     }
 }
 
@@ -83,10 +100,7 @@ fn read(node: &Node, report: &mut Report) -> Option<Accept> {
     let code = warning.given().and_then(|warning| {
         let code = Code::find(warning.as_str());
         let code = code.filter(|code| code.severity() == Severity::Warning);
-        if later::WARNINGS.contains(&warning.as_str()) {
-            let what = format!("the warning `{}`", warning.as_str());
-            report.not_supported(warning.span(), &what);
-        } else if code.is_none() {
+        if code.is_none() {
             let warnings = Code::ALL
                 .iter()
                 .filter(|code| code.severity() == Severity::Warning);
@@ -105,7 +119,7 @@ fn read(node: &Node, report: &mut Report) -> Option<Accept> {
         section.missing("at", "\"entity.Story\"", report);
     }
     let because = section.required_text("because", "\"…\"", report);
-    section.finish(&[], |_| Excuse::None, report);
+    section.finish(|_| Excuse::None, report);
     because.given()?;
     Some(Accept {
         code: code?,

@@ -1,27 +1,35 @@
 //! All records against each other: keys that can be equal, and what tools confuse.
 
-use super::key::{Key, Record};
-use super::table;
+use super::key::Key;
+use super::shape::Shape;
+use super::world::{Record, World};
 use crate::codes::Code;
 use crate::diagnostic::Report;
 
-pub(crate) fn check(records: &[Record<'_>], table: &table::Draft, report: &mut Report) {
-    for (index, one) in records.iter().enumerate() {
-        for two in &records[index + 1..] {
-            // Equal keys are an error, and what else the two have in common follows from it.
-            if !colliding(one, two, report) {
-                same_discriminator(one, two, report);
+pub(crate) fn check(world: &World, report: &mut Report) {
+    for (position, table) in world.tables.iter().enumerate() {
+        let records: Vec<&Record> = world
+            .records
+            .iter()
+            .filter(|record| record.table == position)
+            .collect();
+        for (index, one) in records.iter().enumerate() {
+            for two in &records[index + 1..] {
+                // Equal keys are an error, and what else the two have in common follows from it.
+                if !colliding(one, two, report) {
+                    same_discriminator(one, two, report);
+                }
             }
         }
-    }
-    // Alike templates share one warning, so that all of them must be known.
-    let is_known = records.iter().all(|record| record.keys.partition.is_some());
-    if let Some([partition, _]) = table.keys.as_ref().filter(|_| is_known) {
-        overlapping_prefixes(records, partition, report);
+        // Alike templates share one warning, so that all of them must be known.
+        let is_known = records.iter().all(|record| record.keys.partition.is_some());
+        if let Some([partition, _]) = table.keys.as_ref().filter(|_| is_known) {
+            overlapping_prefixes(&records, partition, report);
+        }
     }
 }
 
-fn colliding(one: &Record<'_>, two: &Record<'_>, report: &mut Report) -> bool {
+fn colliding(one: &Record, two: &Record, report: &mut Report) -> bool {
     let (Some((one_pk, one_sk)), Some((two_pk, two_sk))) = (one.keys.both(), two.keys.both())
     else {
         return false;
@@ -29,11 +37,14 @@ fn colliding(one: &Record<'_>, two: &Record<'_>, report: &mut Report) -> bool {
     if !(one_pk.shape.may_equal(&two_pk.shape) && one_sk.shape.may_equal(&two_sk.shape)) {
         return false;
     }
+    let (Some(one_sort), Some(two_sort)) = (&one.keys.sort, &two.keys.sort) else {
+        return false;
+    };
     // The sort key is what one would change.
     report
         .add(
             Code::CollidingKeys,
-            two_sk.span,
+            two_sort.span,
             format!(
                 "`{}` and `{}` can have the same key, so that one would overwrite the other",
                 one.place, two.place
@@ -43,12 +54,13 @@ fn colliding(one: &Record<'_>, two: &Record<'_>, report: &mut Report) -> bool {
             "begin one sort key with a text of its own, such as `{}#`",
             two.title().to_uppercase()
         ))
-        .related(one_sk.span, format!("the key of `{}`", one.place));
+        .related(one_sort.span, format!("the key of `{}`", one.place));
     true
 }
 
-fn same_discriminator(one: &Record<'_>, two: &Record<'_>, report: &mut Report) {
-    let (Some((value, one_span)), Some((other, two_span))) = (one.discriminator, two.discriminator)
+fn same_discriminator(one: &Record, two: &Record, report: &mut Report) {
+    let (Some((value, one_span)), Some((other, two_span))) =
+        (&one.discriminator, &two.discriminator)
     else {
         return;
     };
@@ -66,37 +78,39 @@ fn same_discriminator(one: &Record<'_>, two: &Record<'_>, report: &mut Report) {
             ),
         )
         .related(*one_span, format!("that of `{}`", one.place))
-        .acceptable(vec![vec![one.place.to_owned()], vec![two.place.to_owned()]]);
+        .acceptable(vec![vec![one.place.clone()], vec![two.place.clone()]]);
 }
 
 /// Partition keys of one shape, and the places where they are written.
 struct Group<'r> {
     key: &'r Key,
+    shape: &'r Shape,
     places: Vec<String>,
 }
 
 /// A query compares whole partition keys, but tools that look at the beginning of a key do not.
-fn overlapping_prefixes(records: &[Record<'_>], attribute: &str, report: &mut Report) {
+fn overlapping_prefixes(records: &[&Record], attribute: &str, report: &mut Report) {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for record in records {
         let Some(key) = &record.keys.partition else {
             continue;
         };
+        let Some(shape) = key.shapes().next() else {
+            continue;
+        };
         let place = format!("{}.{attribute}", record.place);
-        match groups
-            .iter_mut()
-            .find(|group| group.key.shape.is_like(&key.shape))
-        {
+        match groups.iter_mut().find(|group| group.shape.is_like(shape)) {
             Some(group) => group.places.push(place),
             None => groups.push(Group {
                 key,
+                shape,
                 places: vec![place],
             }),
         }
     }
     for short in &groups {
         for long in &groups {
-            if short.key.shape.may_begin(&long.key.shape) {
+            if short.shape.may_begin(long.shape) {
                 report
                     .add(
                         Code::PrefixOverlap,

@@ -1,55 +1,59 @@
-//! The conditions of rules and views: names resolved, types compared.
+//! Conditions: names resolved, types compared.
 
-use partita_core::expression::{Bindings, Comparator, Condition, Operand, Path, Span, Step};
+use partita_core::expression::{Bindings, Comparator, Condition, Operand, Path, Span};
 use partita_core::{Type, Value};
 
-use super::entity::Scope;
-use super::noun;
+use super::names::Names;
 use crate::codes::Code;
 use crate::diagnostic::Report;
 use crate::document::Text;
+use crate::expression::{Predicate, Reading};
 use crate::types::AttributeType;
 
-/// Reads a condition over the attributes of `scope`; `None` after a report. Without a scope,
-/// because the view's source is unknown, it is only parsed. `caller` is known only where
-/// `with_caller` is set.
-pub(crate) fn check(
+/// Reads a condition over names; `None` after a report.
+pub(crate) fn check(text: &Text, names: &Names<'_>, report: &mut Report) -> Option<Predicate> {
+    let tree = parse(text, report)?;
+    resolve(tree, text, names, report)
+}
+
+/// Parses a condition; `None` after a report.
+pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Condition> {
+    match Condition::parse(text.as_str(), &Bindings::Literals) {
+        Ok(condition) => Some(condition),
+        Err(error) => {
+            let span = text.locate(error.span);
+            report.add(Code::ConditionSyntax, span, error.message);
+            None
+        }
+    }
+}
+
+/// Resolves the names of a condition; `None` after a report, also one elsewhere.
+pub(crate) fn resolve(
+    tree: Condition,
     text: &Text,
-    scope: Option<&Scope>,
-    with_caller: bool,
+    names: &Names<'_>,
     report: &mut Report,
-) -> Option<Condition> {
-    let condition = parse(text, report)?;
-    let scope = scope?;
+) -> Option<Predicate> {
     let mut checker = Checker {
         text,
-        scope,
-        with_caller,
+        names,
+        reads: Vec::new(),
         report,
         is_good: true,
     };
-    let condition = checker.condition(condition);
-    checker.is_good.then_some(condition)
-}
-
-fn parse(text: &Text, report: &mut Report) -> Option<Condition> {
-    let error = match Condition::parse(text.as_str(), &Bindings::Literals) {
-        Ok(condition) => return Some(condition),
-        Err(error) => error,
-    };
-    let span = text.locate(error.span);
-    match text.as_str().get(error.span.start..error.span.end) {
-        Some("changed") => report.not_supported(span, "`changed`"),
-        _ => {
-            report.add(Code::ConditionSyntax, span, error.message);
-        }
-    }
-    None
+    let tree = checker.condition(tree);
+    let reads = checker.reads;
+    checker.is_good.then(|| Predicate {
+        tree,
+        reads,
+        text: text.as_str().trim().to_owned(),
+    })
 }
 
 /// Whether the condition can hold only while the attribute exists.
 pub(crate) fn implies_existence(condition: &Condition, attribute: &str) -> bool {
-    let is = |path: &Path| path.root == attribute;
+    let is = |path: &Path| path.to_string() == attribute;
     match condition {
         Condition::All(parts) => parts.iter().any(|part| implies_existence(part, attribute)),
         Condition::Any(parts) => {
@@ -77,15 +81,15 @@ enum Known {
     Nothing,
 }
 
-struct Checker<'c> {
+struct Checker<'c, 'w> {
     text: &'c Text,
-    scope: &'c Scope,
-    with_caller: bool,
+    names: &'c Names<'w>,
+    reads: Vec<Reading>,
     report: &'c mut Report,
     is_good: bool,
 }
 
-impl Checker<'_> {
+impl Checker<'_, '_> {
     fn condition(&mut self, condition: Condition) -> Condition {
         match condition {
             Condition::All(parts) => Condition::All(self.each(parts)),
@@ -137,103 +141,82 @@ impl Checker<'_> {
         }
     }
 
-    /// The path with the name under which its attribute is stored.
-    fn path(&mut self, mut path: Path) -> Path {
-        if path.root == "caller" && self.with_caller {
-            self.caller(&path);
-            return path;
-        }
-        let root = Span::new(path.span.start, path.span.start + path.root.len());
-        let root = self.text.locate(root);
-        if self.scope.refs.contains(&path.root) && self.scope.find(&path.root).is_none() {
-            self.report
-                .not_supported(root, "a path through a reference");
-            self.is_good = false;
-            return path;
-        }
-        match self.scope.resolve(&path.root, root, self.report) {
-            None => self.is_good = false,
-            Some(attribute) => {
-                let has_parts = matches!(
-                    attribute.kind,
-                    None | Some(AttributeType::Any | AttributeType::List(_))
-                );
-                if !path.steps.is_empty() && !has_parts {
-                    let message = format!("`{}` has no parts", path.root);
-                    let span = self.text.locate(path.span);
-                    self.report.add(Code::UnknownAttribute, span, message);
-                    self.is_good = false;
-                }
-                path.root.clone_from(&attribute.name);
-            }
-        }
-        path
-    }
-
-    fn caller(&mut self, path: &Path) {
+    /// The path with the names under which attributes are stored.
+    fn path(&mut self, path: Path) -> Path {
         let span = self.text.locate(path.span);
-        match path.steps.as_slice() {
-            [] => return,
-            [Step::Field(name)] if name == "role" => return,
-            [Step::Field(name)] if name == "groups" => {
-                self.report.not_supported(span, "`caller.groups`");
+        match self.names.resolve(&path, span, self.report) {
+            Some(reading) => {
+                let path = reading.path.clone();
+                if !self.reads.contains(&reading) {
+                    self.reads.push(reading);
+                }
+                path
             }
-            _ => {
-                self.report
-                    .add(
-                        Code::UnknownAttribute,
-                        span,
-                        format!("there is no `{path}`"),
-                    )
-                    .help("write `caller` for the caller's id, or `caller.role`");
+            None => {
+                self.is_good = false;
+                path
             }
         }
-        self.is_good = false;
     }
 
     fn known(&self, operand: &Operand) -> Known {
         match operand {
             Operand::Value(value, span) => Known::Literal(value.clone(), *span),
-            Operand::Size(path) => Known::Kind(AttributeType::Number, format!("size({path})")),
-            Operand::Path(path) if path.root == "caller" && self.with_caller => {
-                let text = AttributeType::String { min: 0, max: None };
-                Known::Kind(text, path.to_string())
+            Operand::Size(path) => Known::Kind(
+                AttributeType::Number(Default::default()),
+                format!("size({path})"),
+            ),
+            Operand::Path(path) => {
+                let found = self.reads.iter().find(|reading| reading.path == *path);
+                match found.map(|reading| reading.kind.clone()) {
+                    Some(AttributeType::Any) | None => Known::Nothing,
+                    Some(kind) => Known::Kind(kind, path.to_string()),
+                }
             }
-            Operand::Path(path) if path.steps.is_empty() => match self.scope.kind(&path.root) {
-                Some(AttributeType::Any) | None => Known::Nothing,
-                Some(kind) => Known::Kind(kind, path.to_string()),
-            },
-            Operand::Path(_) => Known::Nothing,
         }
     }
 
     /// Reports two sides that can never be equal, or never be ordered.
     fn comparable(&mut self, left: &Operand, right: &Operand, is_equality: bool) {
-        let (span, message) = match (self.known(left), self.known(right)) {
+        let (span, message, help) = match (self.known(left), self.known(right)) {
             (Known::Kind(kind, name), Known::Literal(value, span))
             | (Known::Literal(value, span), Known::Kind(kind, name)) => {
                 let fits = match is_equality {
-                    true => kind.check(&value).is_ok(),
+                    true => kind.check(&value).is_ok() || value == Value::Null,
                     // `CreatedAt > '2026'` compares with the beginning of a time.
-                    false => stored_as(&kind) == value.kind(),
+                    false => kind.stored_as() == Some(value.kind()),
                 };
                 if fits {
                     return;
                 }
-                let message = format!("`{name}` is never this: it is {}", noun(&kind));
-                (self.text.locate(span), message)
+                let message = format!("`{name}` is never this: it is {}", kind.noun());
+                (self.text.locate(span), message, self.meant(&kind, &value))
             }
             (Known::Kind(one, left_name), Known::Kind(two, right_name))
-                if stored_as(&one) != stored_as(&two) =>
+                if differ(one.stored_as(), two.stored_as()) =>
             {
-                let (one, two) = (noun(&one), noun(&two));
+                let (one, two) = (one.noun(), two.noun());
                 let message = format!("`{left_name}` is {one}, but `{right_name}` is {two}");
-                (self.operand_span(right), message)
+                (self.operand_span(right), message, None)
             }
             _ => return,
         };
-        self.report.add(Code::ComparisonType, span, message);
+        let finding = self.report.add(Code::ComparisonType, span, message);
+        if let Some(help) = help {
+            finding.help(help);
+        }
         self.is_good = false;
+    }
+
+    /// The word that was probably meant.
+    fn meant(&self, kind: &AttributeType, value: &Value) -> Option<String> {
+        let words = kind.words().filter(|_| kind.stored_as() == Some(Type::S))?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let nearest = crate::spelling::nearest(value.as_str()?, words.iter().copied());
+        Some(match nearest {
+            Some(nearest) => format!("did you mean `'{nearest}'`?"),
+            None => format!("it is one of {}", crate::spelling::list(&words)),
+        })
     }
 
     fn operand_span(&self, operand: &Operand) -> Span {
@@ -244,12 +227,9 @@ impl Checker<'_> {
     }
 }
 
-/// The DynamoDB type of an attribute's values. `Any` does not come here.
-fn stored_as(kind: &AttributeType) -> Type {
-    match kind {
-        AttributeType::Bool => Type::Bool,
-        AttributeType::Number => Type::N,
-        AttributeType::List(_) => Type::L,
-        _ => Type::S,
+fn differ(one: Option<Type>, two: Option<Type>) -> bool {
+    match (one, two) {
+        (Some(one), Some(two)) => one != two,
+        _ => false,
     }
 }

@@ -1,301 +1,389 @@
-//! `[entity.X]`: attributes, keys, soft delete.
+//! `[entity.X]` and `[every]`: declarations first, then keys, then everything that reads names.
 
-use partita_core::Value;
-use partita_core::expression::Span;
+use partita_core::expression::{Comparator, Condition, Operand, Span};
 
-use super::key::{self, Keys};
+use super::attribute::{self, Declarations};
+use super::condition;
+use super::key;
+use super::names::Names;
+use super::reference;
+use super::rules;
 use super::table;
-use super::{about, check_name, rules};
+use super::unique;
+use super::world::{Declared, Record, Uses, World};
+use super::{about, spot};
 use crate::codes::Code;
-use crate::design::{self, Attribute, Entity, IdentityPart, Ref, Rules, Source};
+use crate::design::{Construct, Entity, RecordName, Ref, Repeat, SoftDelete};
 use crate::diagnostic::Report;
-use crate::document::{Content, Field, Name, Node, Section};
-use crate::syntax::{attribute, later};
+use crate::document::section::Excuse;
+use crate::document::{Field, Name, Node, Section, Text};
+use crate::syntax::attribute::{Head, LineValue};
 use crate::types::AttributeType;
 
-/// An entity, as far as it could be read.
-#[derive(Debug)]
-pub(crate) struct Draft<'d> {
-    pub(crate) name: String,
-    /// Its name in `[[accept]]`.
-    pub(crate) place: String,
-    pub(crate) span: Span,
+/// An entity's section while it is being read.
+pub(crate) struct Pending<'d> {
+    pub(crate) section: Section<'d>,
+    /// The cases of its attributes.
+    cases: Vec<(String, &'d [Node])>,
     about: Option<String>,
-    pub(crate) scope: Scope,
-    pub(crate) keys: Keys,
-    pub(crate) discriminator: Option<(String, Span)>,
+    /// The text of `soft-delete`, its own or that of `[every]`.
+    soft_delete: Field<&'d Text>,
     open: bool,
-    pub(crate) soft_delete: Field<String>,
-    /// The section of its references, which needs all entities to be known.
-    pub(crate) refs: &'d [(Name, Node)],
-    pub(crate) rules: Option<Rules>,
+    table: Option<String>,
 }
 
-/// The names that expressions over an entity may use.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scope {
-    pub(crate) entity: String,
-    pub(crate) attributes: Vec<Declared>,
-    /// The names of its references.
-    pub(crate) refs: Vec<String>,
-    /// Whether not all attributes are known, so that any name may be one.
+/// What every entity has.
+#[derive(Default)]
+pub(crate) struct Every<'d> {
+    declared: Vec<Declared>,
+    cases: Vec<(String, &'d [Node])>,
+    soft_delete: Option<&'d Text>,
+    open: Option<bool>,
     pub(crate) is_broken: bool,
 }
 
-/// A declared attribute.
-#[derive(Clone, Debug)]
-pub(crate) struct Declared {
-    pub(crate) name: String,
-    pub(crate) span: Span,
-    pub(crate) alias: Option<(String, Span)>,
-    /// `None` after a mistake in its line.
-    pub(crate) kind: Option<AttributeType>,
-    pub(crate) optional: bool,
-    pub(crate) key_only: Option<Span>,
-    pub(crate) source: Source,
+/// Reads `[every]`.
+pub(crate) fn every<'d>(
+    root: &mut Section<'d>,
+    table: &table::Draft,
+    shapes: &[String],
+    report: &mut Report,
+) -> Every<'d> {
+    let Some((_, _)) = root.entry("every") else {
+        return Every::default();
+    };
+    let Some(mut section) = root.section("every", report) else {
+        return Every {
+            is_broken: true,
+            ..Every::default()
+        };
+    };
+    let attributes = section.section("attributes", report);
+    let Declarations { declared, cases } = match attributes {
+        Some(mut section) => attribute::declare(&mut section, table, shapes, report),
+        None => Declarations {
+            declared: Vec::new(),
+            cases: Vec::new(),
+        },
+    };
+    let every = Every {
+        declared,
+        cases,
+        soft_delete: section.text("soft-delete", report).given(),
+        open: section.bool("open", report).given(),
+        is_broken: false,
+    };
+    section.finish(|_| Excuse::None, report);
+    every
 }
 
-impl Scope {
-    /// The attribute of that name, or else of that alias.
-    pub(crate) fn find(&self, name: &str) -> Option<&Declared> {
-        let named = self.attributes.iter().find(|one| one.name == name);
-        named.or_else(|| {
-            let has_alias =
-                |one: &&Declared| one.alias.as_ref().is_some_and(|(alias, _)| alias == name);
-            self.attributes.iter().find(has_alias)
-        })
-    }
-
-    /// The type of an attribute.
-    pub(crate) fn kind(&self, name: &str) -> Option<AttributeType> {
-        self.find(name)?.kind.clone()
-    }
-
-    /// The attribute of that name or alias; a name that is none is reported.
-    pub(crate) fn resolve(&self, name: &str, span: Span, report: &mut Report) -> Option<&Declared> {
-        let found = self.find(name);
-        if found.is_none() && !self.is_broken {
-            let message = format!("`{}` has no attribute `{name}`", self.entity);
-            report
-                .add(Code::UnknownAttribute, span, message)
-                .suggest(name, self.names());
-        }
-        found
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
-        self.attributes.iter().flat_map(|one| {
-            let alias = one.alias.as_ref().map(|(alias, _)| alias.as_str());
-            std::iter::once(one.name.as_str()).chain(alias)
-        })
-    }
-}
-
-impl Draft<'_> {
-    /// The parts of the identity; `None` when a key is broken.
-    pub(crate) fn identity(&self) -> Option<Vec<IdentityPart>> {
-        self.keys.both()?;
-        let mut parts: Vec<IdentityPart> = Vec::new();
-        for (name, stored, _) in self.keys.holes() {
-            if parts.iter().all(|part| part.attribute != *stored) {
-                parts.push(IdentityPart {
-                    name: name.clone(),
-                    attribute: stored.clone(),
-                });
-            }
-        }
-        Some(parts)
-    }
-
-    pub(crate) fn compile(&self, refs: Vec<Ref>) -> Option<Entity> {
-        let attributes = self.scope.attributes.iter().map(|declared| {
-            Some(Attribute {
-                name: declared.name.clone(),
-                alias: declared.alias.as_ref().map(|(alias, _)| alias.clone()),
-                kind: declared.kind.clone()?,
-                optional: declared.optional,
-                key_only: declared.key_only.is_some(),
-                source: declared.source.clone(),
-            })
-        });
-        Some(design::Entity {
-            name: self.name.clone(),
-            about: self.about.clone(),
-            key: self.keys.compile()?,
-            discriminator: self.discriminator.as_ref().map(|(value, _)| value.clone()),
-            identity: self.identity()?,
-            attributes: attributes.collect::<Option<_>>()?,
-            open: self.open,
-            soft_delete: self.soft_delete.clone().given(),
-            refs,
-            rules: self.rules.clone()?,
-        })
-    }
-}
-
-pub(crate) fn check<'d>(
+/// Reads what an entity declares.
+pub(crate) fn declare<'d>(
     name: &Name,
     mut section: Section<'d>,
-    table: &table::Draft,
+    every: &Every<'d>,
+    world: &World,
     report: &mut Report,
-) -> Draft<'d> {
+) -> (Record, Pending<'d>) {
     let about = about(&mut section, report);
-    let attributes = section.section("attributes", report);
-    let refs = section.section("refs", report);
-    let refs = refs.map_or(&[][..], |mut section| section.all());
-    let scope = Scope {
-        is_broken: table.elsewhere.has_every
-            || (attributes.is_none() && section.key_span("attributes").is_some()),
-        entity: name.text.clone(),
-        attributes: attributes.map_or_else(Vec::new, |section| declare(section, table, report)),
-        refs: refs.iter().map(|(name, _)| name.text.clone()).collect(),
+    let table_name = section.text("table", report).given();
+    let table = match table_name {
+        Some(text) => super::index::find_table(text, &world.tables, report),
+        None => Some(0),
     };
-    unique_names(&scope, report);
-    let keys = key::check(&mut section, table, Some(&scope), report);
-    key::check_identity(&keys, &scope, report);
-    lost_attributes(&keys, &scope, report);
-    let soft_delete = soft_delete(&mut section, &scope, report);
-    let allow = section.section("allow", report);
-    let draft = Draft {
-        name: name.text.clone(),
+    let draft = &world.tables[table.unwrap_or(0)];
+    let attributes = section.section("attributes", report);
+    let is_broken = attributes.is_none() && section.key_span("attributes").is_some();
+    let shapes: Vec<String> = world
+        .shapes
+        .iter()
+        .map(|shape| shape.name.clone())
+        .collect();
+    let Declarations {
+        mut declared,
+        mut cases,
+    } = match attributes {
+        Some(mut section) => attribute::declare(&mut section, draft, &shapes, report),
+        None => Declarations {
+            declared: Vec::new(),
+            cases: Vec::new(),
+        },
+    };
+    attribute::unique_names(&declared, report);
+    for common in &every.declared {
+        if declared.iter().all(|own| own.name != common.name) {
+            declared.push(common.clone());
+            let with_cases = every.cases.iter().filter(|(name, _)| *name == common.name);
+            cases.extend(with_cases.cloned());
+        }
+    }
+    let soft_delete = match section.text("soft-delete", report) {
+        Field::Absent => every.soft_delete.map_or(Field::Absent, Field::Given),
+        own => own,
+    };
+    let open = section.bool("open", report).given();
+    let record = Record {
+        name: RecordName::Entity(name.text.clone()),
         place: section.place.clone(),
         span: name.span,
+        table: table.unwrap_or(0),
+        attributes: declared,
+        refs: Vec::new(),
+        keys: key::Keys::default(),
+        indexes: Vec::new(),
+        broken_indexes: Vec::new(),
+        discriminator: None,
+        soft_delete: Field::Absent,
+        view: None,
+        is_broken: is_broken || every.is_broken,
+    };
+    let pending = Pending {
+        section,
+        cases,
         about,
-        discriminator: key::discriminator(&mut section, table, (&name.text, name.span), report),
-        open: section.bool("open", report).given().unwrap_or(false),
-        rules: rules::check(allow, &scope, &soft_delete, table, &section, report),
         soft_delete,
-        scope,
-        keys,
-        refs,
+        open: open.or(every.open).unwrap_or(false),
+        table: table_name
+            .filter(|_| table.is_some())
+            .map(|text| spot(text).0),
     };
-    section.finish(later::ENTITY, |key| table.excuse(key), report);
-    draft
+    (record, pending)
 }
 
-fn declare(mut section: Section<'_>, table: &table::Draft, report: &mut Report) -> Vec<Declared> {
-    let entries = section.all().iter();
-    entries
-        .map(|(name, node)| {
-            if table.reserved().any(|reserved| reserved == name.text) {
-                let message = format!("`{}` belongs to the table", name.text);
-                report
-                    .add(Code::DuplicateName, name.span, message)
-                    .help("give the attribute another name");
-            } else {
-                check_name(&name.text, name.span, report);
-            }
-            declared(name, node, report)
-        })
-        .collect()
-}
-
-fn declared(name: &Name, node: &Node, report: &mut Report) -> Declared {
-    let line = match &node.content {
-        Content::Text(text) => attribute::parse(text, report),
-        Content::Table(_) => {
-            report.not_supported(name.span, "an attribute inside an attribute");
-            attribute::Line::default()
-        }
-        Content::List(_) => {
-            report.not_supported(node.span, "an attribute with cases");
-            attribute::Line::default()
-        }
-        other => {
-            crate::document::section::report_type(report, node.span, &name.text, "a string", other);
-            attribute::Line::default()
-        }
-    };
-    Declared {
-        name: name.text.clone(),
-        span: name.span,
-        source: line.source(),
-        alias: line.alias,
-        kind: line.kind,
-        optional: line.optional,
-        key_only: line.key_only,
-    }
-}
-
-/// One name means one thing: an attribute, an alias or a reference.
-fn unique_names(scope: &Scope, report: &mut Report) {
-    for (index, one) in scope.attributes.iter().enumerate() {
-        let Some((alias, span)) = &one.alias else {
-            continue;
+impl Pending<'_> {
+    /// Reads the keys and what else does not need other records.
+    pub(crate) fn keys(&mut self, index: usize, world: &mut World, report: &mut Report) {
+        let record = &world.records[index];
+        let table = world.table(record);
+        let names = Names::own(world, record);
+        let keys = key::check(&mut self.section, table, Some(&names), report);
+        let native = |name: &str| {
+            let found = record.attributes.iter().find(|one| one.name == name)?;
+            let kind = found.kind.clone().unwrap_or(AttributeType::Any);
+            Some((kind, found.optional, found.span))
         };
-        check_name(alias, *span, report);
-        let named = scope.attributes.iter().find(|other| other.name == *alias);
-        let earlier = scope.attributes[..index]
-            .iter()
-            .filter_map(|other| other.alias.as_ref())
-            .find(|(other, _)| other == alias);
-        let taken = named
-            .map(|other| other.span)
-            .or(earlier.map(|(_, span)| *span));
-        if let Some(taken) = taken {
-            report
-                .add(
-                    Code::DuplicateName,
-                    *span,
-                    format!("`{alias}` is the name of two attributes"),
-                )
-                .related(taken, "the other one");
-        }
+        let indexes = key::check_indexes(&mut self.section, table, Some(&names), &native, report);
+        let discriminator = key::discriminator(
+            &mut self.section,
+            table,
+            (record.title(), record.span),
+            report,
+        );
+        let soft_delete = self.soft_delete.clone();
+        let soft_delete = soft_delete.and_then(|text| self.read_soft_delete(text, record, report));
+        let record = &mut world.records[index];
+        record.keys = keys;
+        record.indexes = indexes.keys;
+        record.broken_indexes = indexes.broken;
+        record.discriminator = discriminator;
+        record.soft_delete = soft_delete;
+        key::check_identity(record, report);
+        attribute::lost(record, report);
     }
-}
 
-/// A key-only attribute is stored in the primary key or nowhere.
-fn lost_attributes(keys: &Keys, scope: &Scope, report: &mut Report) {
-    if keys.both().is_none() {
-        return;
-    }
-    for declared in &scope.attributes {
-        let Some(span) = declared.key_only else {
-            continue;
-        };
-        if keys.holes().all(|(_, stored, _)| *stored != declared.name) {
-            report
-                .add(
-                    Code::LostAttribute,
-                    span,
-                    format!(
-                        "`{}` stands in no key, so its value would be lost",
-                        declared.name
-                    ),
-                )
-                .help(format!(
-                    "write `{{{}}}` into a key, or leave `key-only` out",
-                    declared.name
-                ));
-        }
-    }
-}
-
-fn soft_delete(section: &mut Section<'_>, scope: &Scope, report: &mut Report) -> Field<String> {
-    let text = section.text("soft-delete", report);
-    text.and_then(|text| {
-        let name = text.as_str();
+    fn read_soft_delete(
+        &self,
+        text: &Text,
+        record: &Record,
+        report: &mut Report,
+    ) -> Option<SoftDelete> {
+        let name = text.as_str().trim();
         if name.contains([' ', '=']) {
-            report.not_supported(text.span(), "a soft delete by a condition");
-            return None;
+            return soft_delete_value(text, record, report);
         }
-        let flag = scope.resolve(name, text.span(), report)?;
+        let flag = record.resolve(name, text.span(), report)?;
         let kind = flag.kind.as_ref()?;
-        let starts_clear = flag.source
-            == Source::Given {
-                default: Some(Value::Bool(false)),
-            };
+        let starts_clear = matches!(
+            flag.line.value,
+            Some((LineValue::Default(partita_core::Value::Bool(false)), _))
+        );
         if *kind == AttributeType::Bool && starts_clear && !flag.optional {
-            return Some(flag.name.clone());
+            return Some(SoftDelete::Flag(flag.name.clone()));
         }
+        if kind.time_form().is_some() && flag.optional && flag.line.value.is_none() {
+            return Some(SoftDelete::Time(flag.name.clone()));
+        }
+        soft_delete_flag(name, text.span(), flag, kind, report);
+        None
+    }
+
+    /// Compiles everything that reads names.
+    pub(crate) fn compile(
+        mut self,
+        index: usize,
+        world: &World,
+        uses: &mut Uses,
+        report: &mut Report,
+    ) -> Option<(Entity, Vec<Ref>)> {
+        let record = &world.records[index];
+        let names = Names::of(world, record);
+        let section = &mut self.section;
+        let attributes = attribute::compile(record, &self.cases, world, uses, report);
+        let refs = reference::compile(record, &names, &record.refs, uses, report);
+        let unique = unique::check(section, &Names::own(world, record), uses, report);
+        let require = section.text("require", report);
+        if let Field::Given(text) = &require {
+            uses.note(Construct::Require, "`require`", text.span());
+        }
+        let require = require.and_then(|text| condition::check(text, &names, report));
+        let repeat = repeat(section, uses, report);
+        let rules = rules::check(section, record, world, uses, report);
+        section.touch(&["refs", "allow", "attributes"]);
+        let excuse = world.table(record).excuse();
+        self.section.finish(|_| excuse, report);
+        note(record, uses);
+        let entity = Entity {
+            name: record.title().to_owned(),
+            about: self.about,
+            table: self.table,
+            key: record.keys.compile()?,
+            indexes: record.indexes.iter().map(key::IndexKeys::compile).collect(),
+            discriminator: record
+                .discriminator
+                .as_ref()
+                .map(|(value, _)| value.clone()),
+            identity: record.identity()?,
+            attributes: attributes?,
+            open: self.open,
+            soft_delete: match &record.soft_delete {
+                Field::Absent => None,
+                Field::Broken => return None,
+                Field::Given(soft_delete) => Some(soft_delete.clone()),
+            },
+            require: match require {
+                Field::Absent => None,
+                Field::Broken => return None,
+                Field::Given(require) => Some(require),
+            },
+            repeat,
+            refs: Vec::new(),
+            unique: unique?,
+            rules: rules?,
+        };
+        Some((entity, refs?))
+    }
+}
+
+fn repeat(section: &mut Section<'_>, uses: &mut Uses, report: &mut Report) -> Repeat {
+    let Some(text) = section.text("repeat", report).given() else {
+        return Repeat::default();
+    };
+    let words = Repeat::WORDS.map(|(_, word)| word);
+    let Some(word) = table::word(text, &words, "repeat", report) else {
+        return Repeat::default();
+    };
+    let found = Repeat::WORDS.iter().find(|(_, known)| *known == word);
+    let repeat = found.map_or(Repeat::default(), |(repeat, _)| *repeat);
+    if repeat != Repeat::Refuse {
+        uses.note(Construct::Repeat, "`repeat`", text.span());
+    }
+    repeat
+}
+
+/// `status = 'deleted'`.
+fn soft_delete_value(text: &Text, record: &Record, report: &mut Report) -> Option<SoftDelete> {
+    let tree = condition::parse(text, report)?;
+    let Condition::Compare(Operand::Path(path), Comparator::Equal, Operand::Value(deleted, at)) =
+        tree
+    else {
         report
             .add(
                 Code::SoftDeleteFlag,
                 text.span(),
-                format!("`{name}` cannot be the flag of a soft delete"),
+                "a soft delete is one attribute that has one value",
             )
-            .help(format!("write `{name} = \"bool default false\"`"))
-            .related(flag.span, "declared here");
-        None
+            .help("write `soft-delete = \"status = 'deleted'\"`");
+        return None;
+    };
+    let name = path.to_string();
+    let attribute = record.resolve(&name, text.locate(path.span), report)?;
+    let kind = attribute.kind.as_ref()?;
+    if let Err(expected) = kind.check(&deleted) {
+        let message = format!("`{name}` is never this: it must be {expected}");
+        report.add(Code::ComparisonType, text.locate(at), message);
+        return None;
+    }
+    let restored = match &attribute.line.value {
+        Some((LineValue::Default(value), _)) if *value != deleted => value.clone(),
+        _ => {
+            let message = format!("nothing says what `{name}` is after the item is restored");
+            report
+                .add(Code::SoftDeleteFlag, text.span(), message)
+                .help(format!("give `{name}` a default"))
+                .related(attribute.span, "declared here");
+            return None;
+        }
+    };
+    Some(SoftDelete::Value {
+        attribute: attribute.name.clone(),
+        deleted,
+        restored,
     })
+}
+
+fn soft_delete_flag(
+    name: &str,
+    span: Span,
+    flag: &Declared,
+    kind: &AttributeType,
+    report: &mut Report,
+) {
+    let help = match kind.time_form() {
+        Some(_) => format!("write `{name} = \"timestamp?\"`, without a value"),
+        None => format!("write `{name} = \"bool default false\"`"),
+    };
+    report
+        .add(
+            Code::SoftDeleteFlag,
+            span,
+            format!("`{name}` cannot be the flag of a soft delete"),
+        )
+        .help(help)
+        .related(flag.span, "declared here");
+}
+
+/// Notes the parts of the language that the keys and the soft delete use.
+fn note(record: &Record, uses: &mut Uses) {
+    for hole in record.keys.holes() {
+        if hole.attribute.is_none() || hole.format != crate::template::Format::Plain {
+            let words = format!("the placeholder `{{{}}}`", hole.written);
+            uses.note(Construct::FormattedPlaceholder, words, hole.span);
+        }
+    }
+    if let Field::Given(SoftDelete::Time(_) | SoftDelete::Value { .. }) = &record.soft_delete {
+        let words = "a soft delete by a time or a value";
+        uses.note(Construct::SoftDeleteValue, words, record.span);
+    }
+}
+
+/// Gives attributes with `copy` the type of what they follow. Copies of copies take as many
+/// rounds as they are long.
+pub(crate) fn type_copies(world: &mut World) {
+    loop {
+        let mut found = Vec::new();
+        let mut silent = Report::default();
+        for (index, record) in world.records.iter().enumerate() {
+            for (place, declared) in record.attributes.iter().enumerate() {
+                let (None, Some(Head::Copy(path))) = (&declared.kind, &declared.line.head) else {
+                    continue;
+                };
+                let path = crate::template::dotted(&path.names.join("."));
+                let names = Names::of(world, record);
+                let Some(reading) = names.resolve(&path, declared.span, &mut silent) else {
+                    continue;
+                };
+                if reading.kind != AttributeType::Any {
+                    found.push((index, place, reading.kind, reading.optional));
+                }
+            }
+        }
+        if found.is_empty() {
+            return;
+        }
+        for (index, place, kind, optional) in found {
+            let declared = &mut world.records[index].attributes[place];
+            declared.kind = Some(kind);
+            declared.optional |= optional;
+        }
+    }
 }

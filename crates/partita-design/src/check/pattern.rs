@@ -2,54 +2,236 @@
 //!
 //! | module | question |
 //! |---|---|
-//! | [`asked`] | what does the pattern ask of the keys? |
+//! | [`asked`] | what does the pattern ask of which keys? |
 //! | [`found`] | which records can that find, and do they agree with `returns`? |
+//! | [`filter`] | which of those does the filter leave? |
 //! | [`paging`] | how is the result ordered and cut into pages? |
 
 mod asked;
+mod filter;
 mod found;
 mod paging;
 
-use super::key::Record;
+use super::parameter;
+use super::reference::DeclaredTarget;
+use super::world::{Record, Uses, World};
 use super::{about, table};
-use crate::design::Pattern;
+use crate::codes::Code;
+use crate::design::{Construct, Parameter, ParameterKind, Pattern, Read, SortRange};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
-use crate::document::{Field, Name, Section};
-use crate::syntax::later;
+use crate::document::{Field, Name, Section, Text};
 
 /// Reads a pattern; `None` after a report.
 pub(crate) fn check(
     name: &Name,
     mut section: Section<'_>,
-    table: &table::Draft,
-    records: &[Record<'_>],
+    world: &World,
+    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Pattern> {
     let about = about(&mut section, report);
-    let asked = asked::read(&mut section, table, records, report);
+    let params = parameter::check(&mut section, world, report);
+    let asked = asked::read(&mut section, world, &params, report);
+    let filter_text = section.text("filter", report);
     let returns = section.texts("returns", true, report);
     let paging = paging::read(&mut section, report);
-    let found = asked
-        .as_ref()
-        .and_then(|asked| found::find(asked, &returns, records, report));
+    let one = section.bool("one", report).given().unwrap_or(false);
+    let with_deleted = include(&mut section, "deleted", report);
+    let with_expired = include(&mut section, "expired", report);
+    let is_filter_broken = matches!(filter_text, Field::Broken);
+    let filter_text = filter_text.given();
+    let parsed = match (&asked, filter_text) {
+        (Some(asked), filter_text) => filter::parse(asked, filter_text, report),
+        (None, _) => None,
+    };
+    let found = match (&asked, &parsed) {
+        (Some(asked), Some(parsed)) if !is_filter_broken => {
+            found::find(asked, parsed, &returns, &params, world, report)
+        }
+        _ => None,
+    };
+    let compiled = match (&parsed, &found) {
+        (Some(parsed), Some(found)) => filter::check(parsed, found, &params, world, report),
+        _ => None,
+    };
     let sort = match (section.texts("sort", false, report), &found) {
-        (Field::Given(names), Some(found)) => paging::sort(&names, &found.records, report),
+        (Field::Given(names), Some(found)) => {
+            let target = &found.records;
+            paging::sort(&names, target, report)
+        }
         (Field::Given(_) | Field::Broken, _) => None,
         (Field::Absent, _) => Some(Vec::new()),
     };
-    section.finish(later::PATTERN, |_| Excuse::None, report);
-    let (found, paging) = (found?, paging?);
-    let returns = found.records.iter().map(|record| record.name.clone());
+    let follow = section.text("follow", report);
+    let follow = match &found {
+        Some(found) => follow.and_then(|text| follow_ref(text, &found.records, report)),
+        None => follow.and_then(|_| None),
+    };
+    section.finish(|_| Excuse::None, report);
+    note(
+        name,
+        &section_uses(
+            &asked,
+            filter_text.is_some(),
+            one,
+            &params,
+            with_deleted || with_expired,
+        ),
+        uses,
+    );
+    let (found, paging, compiled) = (found?, paging?, compiled?);
+    let asked = asked?;
+    if !matches!(follow, Field::Absent) {
+        uses.note(Construct::Follow, "`follow`", name.span);
+    }
+    let sort: Vec<_> = sort?;
+    if sort.iter().any(|order| order.descending) {
+        uses.note(
+            Construct::DescendingSort,
+            "a sort from the largest to the smallest",
+            name.span,
+        );
+    }
+    let mut parameters = found.parameters;
+    for parameter in compiled.parameters {
+        if parameters.iter().all(|known| known.name != parameter.name) {
+            parameters.push(parameter);
+        }
+    }
+    check_parameters(&parameters, &params, asked.span, report);
     Some(Pattern {
         name: name.text.clone(),
         about,
-        returns: returns.collect(),
-        parameters: found.parameters,
-        read: asked?.read,
-        sort: sort?,
+        returns: found
+            .records
+            .iter()
+            .map(|record| record.name.clone())
+            .collect(),
+        parameters,
+        text: asked.text.clone(),
+        filter: compiled.predicate,
+        texts: compiled.texts,
+        follow: match follow {
+            Field::Absent => None,
+            Field::Broken => return None,
+            Field::Given(name) => Some(name),
+        },
+        one,
+        read: asked.read,
+        sort,
         whole: paging.whole,
         descending: paging.descending,
         limit: paging.limit,
+        with_deleted,
+        with_expired,
     })
+}
+
+/// The API has two parameters of its own beside those of a pattern; and every declared one is
+/// used.
+fn check_parameters(
+    parameters: &[Parameter],
+    declared: &[Parameter],
+    span: partita_core::expression::Span,
+    report: &mut Report,
+) {
+    for parameter in parameters {
+        let name = &parameter.name;
+        if ["limit", "cursor"].contains(&name.as_str()) {
+            let message = format!("`{name}` is a parameter of every pattern, for its pages");
+            report
+                .add(Code::InvalidName, span, message)
+                .help("call the placeholder by another name");
+        }
+    }
+    for parameter in declared {
+        let name = &parameter.name;
+        if parameters.iter().all(|used| used.name != *name) {
+            let message = format!("the parameter `{name}` is used nowhere");
+            report
+                .add(Code::NeedlessKey, span, message)
+                .help(format!("write `{{{name}}}`, or leave it out of `params`"));
+        }
+    }
+}
+
+/// `deleted = "include"`.
+fn include(section: &mut Section<'_>, key: &str, report: &mut Report) -> bool {
+    let text = section.text(key, report).given();
+    text.and_then(|text| table::word(text, &["include"], key, report))
+        .is_some()
+}
+
+/// The ref by which each row is replaced.
+fn follow_ref(text: &Text, records: &[&Record], report: &mut Report) -> Option<String> {
+    for record in records {
+        let found = record.refs.iter().find(|one| one.name.0 == text.as_str());
+        let leads_to_items = found.is_some_and(|one| {
+            let is_item = |target: &DeclaredTarget| matches!(target, DeclaredTarget::Record { .. });
+            one.targets.iter().all(is_item)
+        });
+        if !leads_to_items {
+            let message = format!("`{}` has no ref `{}`", record.title(), text.as_str());
+            report.add(Code::UnknownRef, text.span(), message).suggest(
+                text.as_str(),
+                record.refs.iter().map(|one| one.name.0.as_str()),
+            );
+            return None;
+        }
+    }
+    Some(text.as_str().to_owned())
+}
+
+/// The parts of the language that a pattern uses.
+fn section_uses(
+    asked: &Option<asked::Asked<'_>>,
+    has_filter: bool,
+    one: bool,
+    params: &[Parameter],
+    includes_hidden: bool,
+) -> Vec<(Construct, &'static str)> {
+    let mut found = Vec::new();
+    match asked.as_ref().map(|asked| &asked.read) {
+        Some(Read::Scan { .. }) => found.push((Construct::Scan, "`scan`")),
+        Some(Read::Query(query)) => {
+            if query.index.is_some() {
+                found.push((Construct::IndexRead, "a read of an index"));
+            }
+            if matches!(
+                query.sort,
+                SortRange::Compared(..) | SortRange::Between(..) | SortRange::Equals(_)
+            ) {
+                found.push((Construct::SortRange, "a range of sort keys"));
+            }
+        }
+        Some(Read::Get(_)) | None => {}
+    }
+    if has_filter {
+        found.push((Construct::Filter, "`filter`"));
+    }
+    if one {
+        found.push((Construct::One, "`one`"));
+    }
+    if params
+        .iter()
+        .any(|param| matches!(param.kind, ParameterKind::PrefixOf(_)))
+        || !params.is_empty()
+    {
+        found.push((Construct::PatternParameter, "`params`"));
+    }
+    if includes_hidden {
+        found.push((Construct::IncludeHidden, "hidden items"));
+    }
+    found
+}
+
+fn note(name: &Name, found: &[(Construct, &'static str)], uses: &mut Uses) {
+    for (construct, words) in found {
+        uses.note(
+            *construct,
+            format!("{words} (`pattern.{}`)", name.text),
+            name.span,
+        );
+    }
 }

@@ -1,102 +1,165 @@
 //! `[entity.X.allow]`: who may do what.
 
-use super::entity::Scope;
-use super::{condition, table};
+use super::condition;
+use super::names::Names;
+use super::world::{Record, Uses, World};
 use crate::codes::Code;
-use crate::design::{Access, Rule, Rules};
+use crate::design::{Access, AttributeRule, Construct, Rule, Rules};
 use crate::diagnostic::Report;
-use crate::document::{Content, Field, Name, Node, Section, section};
+use crate::document::{Content, Name, Node, Section, section};
+use crate::expression::Origin;
 
 const EVERY: &str = "*";
 
+/// Whom a rule is for.
+enum Subject {
+    Every,
+    Access(Access),
+    Action(String),
+    Attributes {
+        writes: bool,
+        attributes: Vec<String>,
+    },
+}
+
+/// Reads the rules of a view, which are for reading and for actions; `None` after a report, and
+/// `Some(None)` when it has none of its own.
+pub(crate) fn of_view(
+    view: &mut Section<'_>,
+    record: &Record,
+    world: &World,
+    uses: &mut Uses,
+    report: &mut Report,
+) -> Option<Option<Rules>> {
+    let Some(span) = view.key_span("allow") else {
+        view.touch(&["allow"]);
+        return Some(None);
+    };
+    uses.note(Construct::ViewRules, "rules of a view", span);
+    let rules = check(view, record, world, uses, report)?;
+    let written = rules.by_access.iter().find(|(access, _)| {
+        let every = rules.by_access.len() == Access::WORDS.len();
+        *access != Access::Read && !every
+    });
+    if let Some((access, _)) = written {
+        let message = format!(
+            "a view follows its source, so there is nothing to {}",
+            access.word()
+        );
+        report
+            .add(Code::NoSuchOperation, span, message)
+            .help("write rules for `read` and for the view's actions");
+        return None;
+    }
+    Some(Some(rules))
+}
+
 /// Reads the rules of an entity; `None` after a report.
 pub(crate) fn check(
-    allow: Option<Section<'_>>,
-    scope: &Scope,
-    soft_delete: &Field<String>,
-    table: &table::Draft,
-    entity: &Section<'_>,
+    entity: &mut Section<'_>,
+    record: &Record,
+    world: &World,
+    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Rules> {
+    let allow = entity.section("allow", report);
     // Something under this name that is no section was reported.
     if allow.is_none() && entity.key_span("allow").is_some() {
         return None;
     }
     let entries = allow.map_or(&[][..], |mut allow| allow.all());
     if entries.is_empty() {
-        closed(entity, report);
+        closed(record, report);
         return Some(Rules::default());
     }
-    let mut rules: Vec<(Option<Access>, Rule)> = Vec::new();
+    let mut rules: Vec<(Subject, Rule)> = Vec::new();
     let mut is_good = true;
     for (name, node) in entries {
-        let access = access(name, soft_delete, &table.elsewhere.actions, report);
-        let rule = rule(name, node, scope, report);
-        match access.zip(rule) {
-            Some(pair) => rules.push(pair),
+        let subject = subject(name, record, world, report);
+        let rule = rule(name, node, record, world, uses, report);
+        match subject.zip(rule) {
+            Some((subject, rule)) => {
+                if let Subject::Attributes { .. } = subject {
+                    uses.note(
+                        Construct::AttributeRule,
+                        "a rule for some attributes",
+                        name.span,
+                    );
+                }
+                rules.push((subject, rule));
+            }
             None => is_good = false,
         }
     }
-    is_good.then(|| Rules {
-        by_access: expand(&rules),
-    })
+    is_good.then(|| expand(rules, world))
 }
 
-fn closed(entity: &Section<'_>, report: &mut Report) {
+fn closed(record: &Record, report: &mut Report) {
+    let place = &record.place;
     report
         .add(
             Code::ClosedEntity,
-            entity.span,
-            format!("`{}` has no rules, so nobody may use it", entity.place),
+            record.span,
+            format!("`{place}` has no rules, so nobody may use it"),
         )
-        .help(format!("write `[{}.allow]`", entity.place))
-        .acceptable(vec![vec![entity.place.clone()]]);
+        .help(format!("write `[{place}.allow]`"))
+        .acceptable(vec![vec![place.clone()]]);
 }
 
-/// The operation of a rule, `Some(None)` being every one; `None` after a report.
-fn access(
-    name: &Name,
-    soft_delete: &Field<String>,
-    actions: &[String],
-    report: &mut Report,
-) -> Option<Option<Access>> {
+fn subject(name: &Name, record: &Record, world: &World, report: &mut Report) -> Option<Subject> {
     let word = name.text.as_str();
     if word == EVERY {
-        return Some(None);
+        return Some(Subject::Every);
     }
-    let known = Access::WORDS.iter().find(|(_, known)| *known == word);
-    let Some((access, _)) = known else {
-        if actions.contains(&name.text) {
+    if let Some((access, _)) = Access::WORDS.iter().find(|(_, known)| *known == word) {
+        if *access == Access::Restore && record.soft_delete.is_absent() {
+            let message = "nothing can be restored here, because a delete removes the item";
+            report
+                .add(Code::NoSuchOperation, name.span, message)
+                .help("write `soft-delete = \"deleted\"`, or leave this rule out");
             return None;
         }
-        if word.contains(' ') {
-            report.not_supported(name.span, "a rule for one attribute");
-            return None;
-        }
-        let words = Access::WORDS.iter().map(|(_, word)| *word).chain([EVERY]);
-        report
-            .add(
-                Code::UnknownWord,
-                name.span,
-                format!("there is no operation `{word}`"),
-            )
-            .suggest(word, words);
-        return None;
+        return Some(Subject::Access(*access));
+    }
+    if world.actions.iter().any(|(action, _)| action == word) {
+        return Some(Subject::Action(word.to_owned()));
+    }
+    let mut words = word.split_whitespace();
+    let writes = match words.next() {
+        Some("read") => Some(false),
+        Some("write") => Some(true),
+        _ => None,
     };
-    if *access == Access::Restore && soft_delete.is_absent() {
-        report
-            .add(
-                Code::NoSuchOperation,
-                name.span,
-                "nothing can be restored here, because a delete removes the item",
-            )
-            .help("write `soft-delete = \"deleted\"`, or leave this rule out");
-        return None;
+    let attributes: Vec<&str> = words.collect();
+    if let Some(writes) = writes.filter(|_| !attributes.is_empty()) {
+        let resolved: Vec<_> = attributes
+            .iter()
+            .map(|attribute| record.resolve(attribute, name.span, report))
+            .collect();
+        let attributes = resolved.into_iter().map(|found| Some(found?.name.clone()));
+        let attributes = attributes.collect::<Option<_>>()?;
+        return Some(Subject::Attributes { writes, attributes });
     }
-    Some(Some(*access))
+    let known = Access::WORDS.iter().map(|(_, word)| *word).chain([EVERY]);
+    let actions = world.actions.iter().map(|(action, _)| action.as_str());
+    report
+        .add(
+            Code::UnknownWord,
+            name.span,
+            format!("there is no operation `{word}`"),
+        )
+        .suggest(word, known.chain(actions));
+    None
 }
 
-fn rule(name: &Name, node: &Node, scope: &Scope, report: &mut Report) -> Option<Rule> {
+fn rule(
+    name: &Name,
+    node: &Node,
+    record: &Record,
+    world: &World,
+    uses: &mut Uses,
+    report: &mut Report,
+) -> Option<Rule> {
     let text = match &node.content {
         Content::Text(text) => text,
         other => {
@@ -104,28 +167,97 @@ fn rule(name: &Name, node: &Node, scope: &Scope, report: &mut Report) -> Option<
             return None;
         }
     };
-    Some(match text.as_str().trim() {
-        "public" => Rule::Public,
-        "signed-in" => Rule::SignedIn,
-        "never" => Rule::Never,
-        _ => Rule::When {
-            condition: Box::new(condition::check(text, Some(scope), true, report)?),
-            text: text.as_str().to_owned(),
-        },
-    })
+    if let Some(rule) = word(text.as_str()) {
+        return Some(rule);
+    }
+    let names = Names {
+        with_old: false,
+        ..Names::of(world, record)
+    };
+    let predicate = condition::check(text, &names, report)?;
+    for reading in &predicate.reads {
+        if !reading.hops.is_empty() {
+            uses.note(
+                Construct::RefPath,
+                format!("the path `{}`", reading.path),
+                text.span(),
+            );
+        }
+        let is_groups = reading.origin == Origin::Caller && reading.attribute == "groups";
+        let is_stored = world.callers.role != Default::default();
+        let is_role = reading.origin == Origin::Caller && reading.attribute == "role";
+        if is_groups || (is_role && is_stored) {
+            let words = format!("`{}`", reading.path);
+            uses.note(Construct::CallerAttribute, words, text.span());
+        }
+    }
+    let far = predicate.reads.iter().find(|reading| {
+        let last = usize::from(reading.by_key);
+        reading.hops.len() > 1 + last
+    });
+    if let Some(reading) = far {
+        let message = format!(
+            "a rule follows one ref, and `{}` follows more",
+            reading.path
+        );
+        report
+            .add(Code::PathNotHere, text.span(), message)
+            .help("keep what the rule needs in the item between");
+        return None;
+    }
+    Some(Rule::When(Box::new(predicate)))
+}
+
+/// The rules that are one word.
+pub(crate) fn word(text: &str) -> Option<Rule> {
+    match text.trim() {
+        "public" => Some(Rule::Public),
+        "signed-in" => Some(Rule::SignedIn),
+        "never" => Some(Rule::Never),
+        _ => None,
+    }
 }
 
 /// Puts the rule for every operation in the place of those that have none of their own.
-fn expand(rules: &[(Option<Access>, Rule)]) -> Vec<(Access, Rule)> {
-    let named: Vec<_> = rules.iter().filter_map(|(access, _)| *access).collect();
-    let mut expanded = Vec::new();
-    for (access, rule) in rules {
-        match access {
-            Some(access) => expanded.push((*access, rule.clone())),
-            None => {
+fn expand(rules: Vec<(Subject, Rule)>, world: &World) -> Rules {
+    let mut expanded = Rules::default();
+    let named: Vec<Access> = rules
+        .iter()
+        .filter_map(|(subject, _)| match subject {
+            Subject::Access(access) => Some(*access),
+            _ => None,
+        })
+        .collect();
+    let named_actions: Vec<String> = rules
+        .iter()
+        .filter_map(|(subject, _)| match subject {
+            Subject::Action(action) => Some(action.clone()),
+            _ => None,
+        })
+        .collect();
+    for (subject, rule) in rules {
+        match subject {
+            Subject::Access(access) => expanded.by_access.push((access, rule)),
+            Subject::Action(action) => expanded.by_action.push((action, rule)),
+            Subject::Attributes { writes, attributes } => {
+                expanded.by_attribute.push(AttributeRule {
+                    writes,
+                    attributes,
+                    rule,
+                });
+            }
+            Subject::Every => {
                 let others = Access::WORDS.iter().map(|(access, _)| *access);
                 let others = others.filter(|access| !named.contains(access));
-                expanded.extend(others.map(|access| (access, rule.clone())));
+                expanded
+                    .by_access
+                    .extend(others.map(|access| (access, rule.clone())));
+                // Those of other entities are taken out when the actions are known.
+                let actions = world.actions.iter().map(|(action, _)| action.clone());
+                let actions = actions.filter(|action| !named_actions.contains(action));
+                expanded
+                    .by_action
+                    .extend(actions.map(|action| (action, rule.clone())));
             }
         }
     }

@@ -5,7 +5,8 @@
 //! each, and two templates are compared segment by segment. Free strings as parts of a key need
 //! no diagnostic for the same reason.
 
-use crate::template::{DELIMITER, Part, Template};
+use crate::template::{DELIMITER, Format, Part, Template};
+use crate::time::TimeForm;
 use crate::types::AttributeType;
 
 /// A template, segment by segment.
@@ -25,9 +26,12 @@ pub(crate) struct Segment {
 /// A place for a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Hole {
+    /// What it reads, as it is written.
     pub(crate) name: String,
     /// What the values may be, where it is known.
     pub(crate) kind: Option<AttributeType>,
+    /// How they are written.
+    pub(crate) format: Format,
 }
 
 /// How a segment of a pattern finds a segment of a record.
@@ -46,7 +50,7 @@ impl Shape {
     /// The shape of a template whose values are of these types.
     pub(crate) fn new(
         template: &Template,
-        kind_of: impl Fn(&str) -> Option<AttributeType>,
+        mut kind_of: impl FnMut(&str) -> Option<AttributeType>,
     ) -> Shape {
         let mut segments = vec![Segment::default()];
         for part in &template.parts {
@@ -62,11 +66,13 @@ impl Shape {
                         ..Segment::default()
                     }));
                 }
-                Part::Value(name) => {
+                Part::Value(hole) => {
                     if let Some(last) = segments.last_mut() {
+                        let name = hole.name().unwrap_or_else(|| hole.to_string());
                         last.hole = Some(Hole {
-                            name: name.clone(),
-                            kind: kind_of(name),
+                            kind: kind_of(&name),
+                            name,
+                            format: hole.format.clone(),
                         });
                     }
                 }
@@ -129,6 +135,100 @@ impl Shape {
     }
 }
 
+impl Hole {
+    /// Whether no text is a value of both: ids and times of different widths, different words.
+    fn is_apart(&self, other: &Hole) -> bool {
+        let (Some(one), Some(two)) = (&self.kind, &other.kind) else {
+            return false;
+        };
+        if let (Some(one), Some(two)) = (one.words(), two.words()) {
+            return one.iter().all(|word| !two.contains(word));
+        }
+        let accepts = |kind: &AttributeType, words: Vec<String>| {
+            words.iter().any(|word| kind.from_text(word).is_ok())
+        };
+        match (one.words(), two.words()) {
+            (Some(words), None) => return !accepts(two, words),
+            (None, Some(words)) => return !accepts(one, words),
+            _ => {}
+        }
+        match (self.width(), other.width()) {
+            (Some(one), Some(two)) => one != two,
+            _ => false,
+        }
+    }
+
+    /// How many characters every value has, where that is always the same.
+    fn width(&self) -> Option<usize> {
+        match (&self.format, self.kind.as_ref()?) {
+            (Format::Padded { width } | Format::Decimal { width, .. }, _) => Some(*width),
+            (Format::Plain, AttributeType::Ulid) => Some(26),
+            (Format::Plain, AttributeType::Uuid) => Some(36),
+            (Format::Plain, AttributeType::Time(TimeForm::Timestamp)) => Some(24),
+            (Format::Plain, AttributeType::Time(TimeForm::Date)) => Some(10),
+            _ => None,
+        }
+    }
+
+    /// The smallest and the largest beginning of its values, where that is known.
+    fn extent(&self) -> Option<(String, String)> {
+        let digits = Some(("0".to_owned(), "9".to_owned()));
+        match (&self.format, self.kind.as_ref()?) {
+            (Format::Padded { .. } | Format::Decimal { .. }, _) => digits,
+            (Format::Plain, AttributeType::Time(TimeForm::Timestamp | TimeForm::Date)) => digits,
+            (Format::Plain, AttributeType::Ulid) => Some(("0".to_owned(), "7".to_owned())),
+            (Format::Plain, AttributeType::Uuid) => Some(("0".to_owned(), "f".to_owned())),
+            (Format::Plain, kind) => {
+                let words = kind.words()?;
+                Some((words.iter().min()?.clone(), words.iter().max()?.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Shape {
+    /// Texts between which all keys of this shape are: none is smaller than the first, and none
+    /// is larger than everything that begins with the second.
+    pub(crate) fn extent(&self) -> (String, String) {
+        let (mut low, mut high) = (String::new(), String::new());
+        let last = self.segments.len().saturating_sub(1);
+        for (index, segment) in self.segments.iter().enumerate() {
+            low.push_str(&segment.before);
+            high.push_str(&segment.before);
+            if let Some(hole) = &segment.hole {
+                match hole.extent() {
+                    Some((least, most)) => {
+                        low.push_str(&least);
+                        high.push_str(&most);
+                    }
+                    // Behind such a value anything may come.
+                    None => high.push(char::MAX),
+                }
+                break;
+            }
+            if index < last {
+                low.push(DELIMITER);
+                high.push(DELIMITER);
+            }
+        }
+        (low, high)
+    }
+
+    /// Whether it has no values in it.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.segments.iter().all(|segment| segment.hole.is_none())
+    }
+
+    /// Whether some key of this shape begins with the text.
+    pub(crate) fn may_start_with(&self, text: &str) -> bool {
+        let (low, high) = self.extent();
+        let common = |one: &str| one.starts_with(text) || text.starts_with(one);
+        let is_between = low.as_str() <= text && (text <= high.as_str() || text.starts_with(&high));
+        common(&low) || common(&high) || is_between
+    }
+}
+
 impl Segment {
     /// The value in this segment.
     pub(crate) fn hole(&self) -> Option<&Hole> {
@@ -151,14 +251,10 @@ impl Segment {
                 let starts = self.before.starts_with(&other.before)
                     || other.before.starts_with(&self.before);
                 let ends = self.after.ends_with(&other.after) || other.after.ends_with(&self.after);
-                // A ULID and a timestamp have different widths; any other two types share values.
-                let kinds = [&one.kind, &two.kind];
-                let apart = [AttributeType::Ulid, AttributeType::Timestamp]
-                    .iter()
-                    .all(|kind| kinds.contains(&&Some(kind.clone())));
                 let is_bare =
                     |segment: &Segment| segment.before.is_empty() && segment.after.is_empty();
-                starts && ends && !(apart && is_bare(self) && is_bare(other))
+                let apart = is_bare(self) && is_bare(other) && one.is_apart(two);
+                starts && ends && !apart
             }
         }
     }
@@ -170,7 +266,14 @@ impl Segment {
             .and_then(|rest| rest.strip_suffix(self.after.as_str()));
         let kind = hole.kind.as_ref();
         value.is_some_and(|value| {
-            !value.is_empty() && kind.is_none_or(|kind| kind.from_text(value).is_ok())
+            let is_written_so = match &hole.format {
+                Format::Plain => true,
+                Format::Padded { width } | Format::Decimal { width, .. } => value.len() == *width,
+                Format::Time { .. } => return true,
+            };
+            is_written_so
+                && !value.is_empty()
+                && kind.is_none_or(|kind| kind.from_text(value).is_ok())
         })
     }
 

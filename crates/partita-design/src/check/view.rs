@@ -1,146 +1,491 @@
 //! `[view.X]`: records that are kept for the items of an entity.
 
-use partita_core::expression::{Condition, Path, Span};
+use partita_core::expression::{Path, Span, Step};
 
-use super::entity::{self, Scope};
-use super::key::{self, Keys};
-use super::{about, condition, table};
+use super::about;
+use super::attribute;
+use super::condition;
+use super::each;
+use super::key;
+use super::names::{Meaning, Names};
+use super::reference::DeclaredRef;
+use super::rules;
+use super::value::{Sort, Values};
+use super::world::{Declared, Record, Uses, ViewOf, World};
 use crate::codes::Code;
-use crate::design::{Access, Rule, View};
+use crate::design::{Construct, Each, EachOver, RecordName, SoftDelete, View, ViewAttribute};
 use crate::diagnostic::Report;
-use crate::document::{Field, Name, Section, Text};
-use crate::syntax::later;
+use crate::document::{Field, Name, Node, Section, Text};
+use crate::expression::{Expr, Formula, Origin, Predicate, Reading};
+use crate::spelling;
+use crate::syntax::attribute::{Head, Line, LineValue};
+use crate::types::AttributeType;
 
-/// A view, as far as it could be read.
-#[derive(Debug)]
-pub(crate) struct Draft {
-    pub(crate) name: String,
-    /// Its name in `[[accept]]`.
-    pub(crate) place: String,
+/// Actions in a transaction at most.
+const ACTIONS_MAX: usize = partita_core::limits::TRANSACTION_ACTIONS_MAX;
+/// Elements of a view at most: each may be replaced by another.
+const EACH_MAX: usize = (ACTIONS_MAX - 1) / 2;
+
+/// A view's section while it is being read.
+pub(crate) struct Pending<'d> {
+    pub(crate) section: Section<'d>,
     about: Option<String>,
-    of: Option<String>,
-    when: Field<Condition>,
-    pub(crate) keys: Keys,
-    pub(crate) discriminator: Option<(String, Span)>,
-    /// What it copies, by stored names.
-    pub(crate) keep: Vec<String>,
-    /// The attributes of its source; `None` when the source is unknown.
-    pub(crate) scope: Option<Scope>,
+    /// The attributes that its own section declares.
+    own: Vec<Declared>,
+    cases: Vec<(String, &'d [Node])>,
+    each: Field<Each>,
+    /// What it copies, by stored names; `None` after a report.
+    keep: Option<Vec<String>>,
+    /// The values of the attributes that are computed from the source.
+    derived: Vec<(String, Formula)>,
 }
 
-impl Draft {
-    pub(crate) fn compile(&self) -> Option<View> {
-        Some(View {
-            name: self.name.clone(),
-            about: self.about.clone(),
-            of: self.of.clone()?,
-            when: match &self.when {
-                Field::Absent => None,
-                Field::Broken => return None,
-                Field::Given(when) => Some(when.clone()),
-            },
-            key: self.keys.compile()?,
-            discriminator: self.discriminator.as_ref().map(|(value, _)| value.clone()),
-            keep: self.keep.clone(),
-        })
-    }
-}
-
-pub(crate) fn check(
+/// Reads which entity a view is of.
+pub(crate) fn declare<'d>(
     name: &Name,
-    mut section: Section<'_>,
-    table: &table::Draft,
-    entities: &[entity::Draft<'_>],
+    mut section: Section<'d>,
+    world: &World,
     report: &mut Report,
-) -> Draft {
-    if let Some(entity) = entities.iter().find(|entity| entity.name == name.text) {
+) -> (Record, Pending<'d>) {
+    if let Some(entity) = world.entities().find(|entity| entity.title() == name.text) {
+        let message = format!("`{}` is an entity already", name.text);
         report
-            .add(
-                Code::DuplicateName,
-                name.span,
-                format!("`{}` is an entity already", name.text),
-            )
+            .add(Code::DuplicateName, name.span, message)
             .related(entity.span, "the entity");
     }
     let about = about(&mut section, report);
-    let source = source(&mut section, entities, report);
-    let scope = source.map(|source| own_scope(&section, source));
-    let scope = scope.as_ref();
-    let when = section.text("when", report);
-    let when = when.and_then(|when| condition::check(when, scope, false, report));
-    let keys = key::check(&mut section, table, scope, report);
-    let keep = match section.texts("keep", false, report) {
-        Field::Given(names) => scope.and_then(|scope| keep(&names, scope, report)),
-        Field::Absent => Some(Vec::new()),
-        Field::Broken => None,
-    };
-    if let Some(source) = source {
-        check_parts(&keys, &when, source, report);
-        check_identity(&keys, source, &section, report);
-        if let Some(keep) = &keep {
-            check_read_rule(&keys, keep, source, &section, report);
+    let history = section.text("history-of", report);
+    let of = match &history {
+        Field::Absent => section.required_text("of", "\"Story\"", report).given(),
+        other => {
+            if let Some(span) = section.key_span("of") {
+                let message = "a view is either `of` or `history-of` an entity";
+                report
+                    .add(Code::NeedlessKey, span, message)
+                    .help("leave one of the two out");
+            }
+            section.touch(&["of"]);
+            other.clone().given()
         }
-    }
-    let draft = Draft {
-        name: name.text.clone(),
-        place: section.place.clone(),
-        about,
-        of: source.map(|source| source.name.clone()),
-        when: while_live(when, source),
-        keys,
-        discriminator: key::discriminator(&mut section, table, (&name.text, name.span), report),
-        keep: keep.unwrap_or_default(),
-        scope: scope.cloned(),
     };
-    section.finish(later::VIEW, |key| table.excuse(key), report);
-    draft
+    let source = of.and_then(|of| source(of, world, report));
+    let refs = source.map(|source| DeclaredRef::source(source, section.span));
+    let record = Record {
+        name: RecordName::View(name.text.clone()),
+        place: section.place.clone(),
+        span: name.span,
+        table: source.map_or(0, |source| world.records[source].table),
+        attributes: Vec::new(),
+        refs: refs.into_iter().collect(),
+        keys: key::Keys::default(),
+        indexes: Vec::new(),
+        broken_indexes: Vec::new(),
+        discriminator: None,
+        soft_delete: Field::Absent,
+        view: Some(ViewOf {
+            source,
+            history: !history.is_absent(),
+            element: None,
+        }),
+        is_broken: source.is_none(),
+    };
+    let pending = Pending {
+        section,
+        about,
+        own: Vec::new(),
+        cases: Vec::new(),
+        each: Field::Absent,
+        keep: None,
+        derived: Vec::new(),
+    };
+    (record, pending)
 }
 
-fn source<'e, 'd>(
-    section: &mut Section<'_>,
-    entities: &'e [entity::Draft<'d>],
-    report: &mut Report,
-) -> Option<&'e entity::Draft<'d>> {
-    // A history has no `of`; `history-of` gets its own diagnostic at the end.
-    if section.key_span("history-of").is_some() {
-        return None;
-    }
-    let of = section.required_text("of", "\"Story\"", report).given()?;
-    let found = entities.iter().find(|entity| entity.name == of.as_str());
+fn source(of: &Text, world: &World, report: &mut Report) -> Option<usize> {
+    let mut entities = world.records.iter().enumerate();
+    let found = entities.find(|(_, one)| one.view.is_none() && one.title() == of.as_str());
     if found.is_none() {
         let message = format!("there is no entity `{}`", of.as_str());
-        report.add(Code::UnknownRecord, of.span(), message).suggest(
-            of.as_str(),
-            entities.iter().map(|entity| entity.name.as_str()),
-        );
+        report
+            .add(Code::UnknownRecord, of.span(), message)
+            .suggest(of.as_str(), world.entities().map(Record::title));
     }
-    found
+    found.map(|(index, _)| index)
 }
 
-/// The names of the source. A view with elements or attributes of its own has more of them.
-fn own_scope(section: &Section<'_>, source: &entity::Draft<'_>) -> Scope {
-    let has_more = |key: &&str| section.key_span(key).is_some();
-    let mut scope = source.scope.clone();
-    scope.is_broken |= ["each", "attributes"].iter().any(has_more);
-    scope
+impl Pending<'_> {
+    /// Reads the attributes and keys of a view, whose source is known.
+    pub(crate) fn keys(
+        &mut self,
+        index: usize,
+        world: &mut World,
+        uses: &mut Uses,
+        report: &mut Report,
+    ) {
+        let shapes: Vec<String> = world
+            .shapes
+            .iter()
+            .map(|shape| shape.name.clone())
+            .collect();
+        let table = &world.tables[world.records[index].table];
+        if let Some(mut section) = self.section.section("attributes", report) {
+            uses.note(
+                Construct::ViewAttributes,
+                "attributes of a view",
+                section.span,
+            );
+            let found = attribute::declare(&mut section, table, &shapes, report);
+            (self.own, self.cases) = (found.declared, found.cases);
+        }
+        let record = &world.records[index];
+        let Some(source) = record.view.as_ref().and_then(|view| view.source) else {
+            return self.parse_only(table, report);
+        };
+        let source = &world.records[source];
+        let outer = inside(world, source);
+        let each = self.section.text("each", report);
+        if let Field::Given(text) = &each {
+            uses.note(Construct::ViewEach, "`each`", text.span());
+        }
+        let each = each.and_then(|text| each::over_list(text, &outer, report));
+        if matches!(each, Field::Broken) {
+            // Without the element, its name would be taken for a misspelt attribute.
+            self.parse_only(table, report);
+            world.records[index].is_broken = true;
+            return;
+        }
+        let element = match &each {
+            Field::Given((each, kind)) => Some((each.name.clone(), kind.clone())),
+            _ => None,
+        };
+        if let Field::Given((each, _)) = &each {
+            unbounded(each, &self.section, report);
+        }
+        let names = with_element(outer, element.as_ref());
+        self.derive(&names, report);
+        let inner = self.inner_names(names);
+        let keys = key::check(&mut self.section, world.table(record), Some(&inner), report);
+        let kept = self.section.peek_texts("keep");
+        let own = &self.own;
+        let native = |name: &str| stored(name, own, &kept, source);
+        let table = world.table(record);
+        let indexes = key::check_indexes(&mut self.section, table, Some(&inner), &native, report);
+        let title = record.title().to_owned();
+        let spot = (title.as_str(), record.span);
+        let discriminator = key::discriminator(&mut self.section, table, spot, report);
+        let keep = match self.section.texts("keep", false, report) {
+            Field::Given(names) => keep(&names, source, report),
+            Field::Absent => Some(Vec::new()),
+            Field::Broken => None,
+        };
+        let attributes = self.attributes(source, &keys, keep.as_deref(), element.as_ref());
+        let is_broken = keep.is_none() || source.is_broken;
+        self.each = each.and_then(|(each, _)| Some(each));
+        self.keep = keep;
+        let record = &mut world.records[index];
+        record.keys = keys;
+        record.indexes = indexes.keys;
+        record.broken_indexes = indexes.broken;
+        record.discriminator = discriminator;
+        record.attributes = attributes;
+        record.is_broken |= is_broken;
+        if let Some(view) = &mut record.view {
+            view.element = element;
+        }
+    }
+
+    fn parse_only(&mut self, table: &super::table::Draft, report: &mut Report) {
+        key::check(&mut self.section, table, None, report);
+        key::check_indexes(&mut self.section, table, None, &|_| None, report);
+        self.section
+            .touch(&["each", "keep", "when", "distinct", "allow"]);
+        let spot = ("", self.section.span);
+        key::discriminator(&mut self.section, table, spot, report);
+    }
+
+    /// Computes the types of the attributes that begin with `=`.
+    fn derive(&mut self, names: &Names<'_>, report: &mut Report) {
+        for declared in &mut self.own {
+            let (Some(Head::Untyped), Some((value, span))) =
+                (&declared.line.head, &declared.line.value)
+            else {
+                continue;
+            };
+            let LineValue::Computed(raw, _) = value else {
+                if !matches!(value, LineValue::Broken) {
+                    let message = "a value with cases needs a type";
+                    report.add(Code::AttributeSyntax, *span, message);
+                }
+                continue;
+            };
+            let mut values = Values::new(names);
+            let Some(typed) = values.resolve(raw, report) else {
+                continue;
+            };
+            declared.kind = match typed.sort {
+                Sort::Kind(kind) => Some(kind),
+                Sort::Span | Sort::Unknown => Some(AttributeType::Any),
+            };
+            declared.optional = typed.optional;
+            let formula = Formula::plain(typed.expr, values.reads);
+            self.derived.push((declared.name.clone(), formula));
+        }
+    }
+
+    /// The names of the keys: the view's own attributes stand in front of the source's.
+    fn inner_names<'w>(&self, names: Names<'w>) -> Names<'w> {
+        let with_own = self.own.iter().rev().fold(names, |names, declared| {
+            let meaning = Meaning::Value {
+                kind: declared.kind.clone().unwrap_or(AttributeType::Any),
+                optional: declared.optional,
+                origin: Origin::Item,
+                stored: Some(declared.name.clone()),
+            };
+            names.with(&declared.name, meaning)
+        });
+        Names {
+            with_refs: false,
+            with_old: false,
+            with_caller: false,
+            ..with_own
+        }
+    }
+
+    /// Everything that a record of the view has: what it keeps, its own, and what its key holds.
+    fn attributes(
+        &self,
+        source: &Record,
+        keys: &key::Keys,
+        keep: Option<&[String]>,
+        element: Option<&(String, AttributeType)>,
+    ) -> Vec<Declared> {
+        let mut attributes: Vec<Declared> = self.own.clone();
+        for name in keep.unwrap_or_default() {
+            if let Some(kept) = source.find(name)
+                && attributes.iter().all(|one| one.name != kept.name)
+            {
+                attributes.push(Declared {
+                    is_own: false,
+                    ..kept.clone()
+                });
+            }
+        }
+        for hole in keys.holes() {
+            let Some(name) = &hole.attribute else {
+                continue;
+            };
+            if attributes.iter().any(|one| one.name == *name) {
+                continue;
+            }
+            let in_source = source
+                .find(name)
+                .filter(|_| element.is_none_or(|(one, _)| one != name));
+            match in_source {
+                Some(found) => attributes.push(Declared {
+                    key_only: true,
+                    is_own: false,
+                    ..found.clone()
+                }),
+                None => attributes.push(Declared {
+                    kind: hole.kind.clone(),
+                    key_only: true,
+                    is_own: false,
+                    ..attribute::declared(name.clone(), hole.span, Line::default())
+                }),
+            }
+        }
+        attributes
+    }
+
+    /// Compiles everything that reads names.
+    pub(crate) fn compile(
+        mut self,
+        index: usize,
+        world: &World,
+        uses: &mut Uses,
+        report: &mut Report,
+    ) -> Option<View> {
+        let record = &world.records[index];
+        let excuse = world.table(record).excuse();
+        let view = record.view.as_ref()?;
+        let Some(source) = view.source.map(|source| &world.records[source]) else {
+            self.section.finish(|_| excuse, report);
+            return None;
+        };
+        if view.history {
+            uses.note(Construct::History, "`history-of`", record.span);
+        }
+        let names = with_element(inside(world, source), view.element.as_ref());
+        let when = self.section.text("when", report);
+        let when = when.and_then(|when| condition::check(when, &names, report));
+        let distinct = self.section.text("distinct", report);
+        let inner = self.inner_names(names.clone());
+        let distinct = distinct.and_then(|text| each::distinct(text, &inner, report));
+        let rules = rules::of_view(&mut self.section, record, world, uses, report);
+        self.section.finish(|_| excuse, report);
+        let check = Check {
+            record,
+            source,
+            derived: &self.derived,
+            report,
+        };
+        check.all(&when);
+        let hidden_by = hidden_by(&when, source, view.history);
+        let attributes = self.view_attributes(record, &names, uses, report);
+        Some(View {
+            name: record.title().to_owned(),
+            about: self.about,
+            of: source.title().to_owned(),
+            history: view.history,
+            when: while_live(when, hidden_by.as_ref(), source)?,
+            each: optional(self.each)?,
+            distinct: optional(distinct)?,
+            key: record.keys.compile()?,
+            indexes: record.indexes.iter().map(key::IndexKeys::compile).collect(),
+            discriminator: record
+                .discriminator
+                .as_ref()
+                .map(|(value, _)| value.clone()),
+            identity: record.identity()?,
+            keep: self.keep?,
+            attributes: attributes?,
+            rules: rules?,
+            hidden_by,
+        })
+    }
+
+    fn view_attributes(
+        &self,
+        record: &Record,
+        names: &Names<'_>,
+        uses: &mut Uses,
+        report: &mut Report,
+    ) -> Option<Vec<ViewAttribute>> {
+        let mut attributes = Vec::new();
+        let mut is_good = true;
+        for declared in &self.own {
+            if let Some((name, value)) =
+                self.derived.iter().find(|(name, _)| *name == declared.name)
+            {
+                attributes.push(ViewAttribute::Derived {
+                    name: name.clone(),
+                    kind: declared.kind.clone()?,
+                    optional: declared.optional,
+                    value: value.clone(),
+                });
+                continue;
+            }
+            let cases = self.cases.iter().find(|(name, _)| *name == declared.name);
+            let cases = cases.map(|(_, list)| *list);
+            // Own values are computed from the source, but belong to the record.
+            let names = Names {
+                record: Some(record),
+                ..names.clone()
+            };
+            match attribute::one(declared, cases, record, &names, uses, report) {
+                Some(attribute) => attributes.push(ViewAttribute::Own(Box::new(attribute))),
+                None => is_good = false,
+            }
+        }
+        is_good.then_some(attributes)
+    }
 }
 
-fn keep(names: &[&Text], scope: &Scope, report: &mut Report) -> Option<Vec<String>> {
+/// The records of a view change in one transaction with their source.
+fn unbounded(each: &Each, section: &Section<'_>, report: &mut Report) {
+    let EachOver::List { reading, max } = &each.over else {
+        return;
+    };
+    let span = section.key_span("each").unwrap_or(section.span);
+    let name = &reading.attribute;
+    match max {
+        None => {
+            let message =
+                format!("nothing bounds `{name}`, and its records change in one transaction");
+            report.add(Code::UnboundedEach, span, message).help(format!(
+                "write a bound, such as `{name} = \"list of string ..{EACH_MAX}\"`"
+            ));
+        }
+        Some(max) if *max > EACH_MAX => {
+            let message = format!(
+                "replacing {max} elements takes {} actions, and a transaction has {ACTIONS_MAX}",
+                2 * max + 1
+            );
+            report
+                .add(Code::TransactionSize, span, message)
+                .help(format!("write `..{EACH_MAX}` at most"));
+        }
+        Some(_) => {}
+    }
+}
+
+/// An attribute that the record stores under this name.
+fn stored(name: &str, own: &[Declared], kept: &[&str], source: &Record) -> Option<key::Native> {
+    let own = own.iter().find(|one| one.name == name);
+    let kept = || {
+        let kept = kept.contains(&name);
+        let found = source.attributes.iter().find(|one| one.name == name);
+        found.filter(|_| kept)
+    };
+    let found = own.or_else(kept)?;
+    let kind = found.kind.clone().unwrap_or(AttributeType::Any);
+    Some((kind, found.optional, found.span))
+}
+
+fn optional<T>(field: Field<T>) -> Option<Option<T>> {
+    match field {
+        Field::Absent => Some(None),
+        Field::Broken => None,
+        Field::Given(value) => Some(Some(value)),
+    }
+}
+
+/// The names of a view's source. Nobody calls when a record follows its source.
+fn inside<'w>(world: &'w World, source: &'w Record) -> Names<'w> {
+    Names {
+        with_caller: false,
+        ..Names::of(world, source)
+    }
+}
+
+fn with_element<'w>(names: Names<'w>, element: Option<&(String, AttributeType)>) -> Names<'w> {
+    match element {
+        None => names,
+        Some((name, kind)) => names.with(
+            name,
+            Meaning::Value {
+                kind: kind.clone(),
+                optional: false,
+                origin: Origin::Element(name.clone()),
+                stored: None,
+            },
+        ),
+    }
+}
+
+fn keep(names: &[&Text], source: &Record, report: &mut Report) -> Option<Vec<String>> {
     let mut kept: Vec<String> = Vec::new();
     let mut is_good = true;
     for text in names {
         let name = text.as_str();
-        let Some(attribute) = scope.resolve(name, text.span(), report) else {
+        if source.has_inside(name) {
+            let inside = source.attributes.iter();
+            let inside = inside.filter(|one| one.name.starts_with(&format!("{name}.")));
+            kept.extend(inside.map(|one| one.name.clone()));
+            continue;
+        }
+        let Some(attribute) = source.resolve(name, text.span(), report) else {
             is_good = false;
             continue;
         };
-        if attribute.key_only.is_some() {
+        if attribute.key_only || attribute.is_virtual {
+            let why = match attribute.key_only {
+                true => "key-only",
+                false => "virtual",
+            };
+            let message = format!("`{name}` is {why}: there is nothing to copy");
             report
-                .add(
-                    Code::KeyOnlyKept,
-                    text.span(),
-                    format!("`{name}` is key-only: there is nothing to copy"),
-                )
+                .add(Code::KeyOnlyKept, text.span(), message)
                 .help(format!(
                     "leave it out; `{{{name}}}` in the key keeps the value"
                 ))
@@ -155,124 +500,189 @@ fn keep(names: &[&Text], scope: &Scope, report: &mut Report) -> Option<Vec<Strin
     is_good.then_some(kept)
 }
 
-/// A view exists with all parts of its key or not at all; which of the two must be clear from
-/// `when`.
-fn check_parts(
-    keys: &Keys,
-    when: &Field<Condition>,
-    source: &entity::Draft<'_>,
-    report: &mut Report,
-) {
-    if matches!(when, Field::Broken) {
-        return;
+/// What a view must be, held against its source.
+struct Check<'c> {
+    record: &'c Record,
+    source: &'c Record,
+    derived: &'c [(String, Formula)],
+    report: &'c mut Report,
+}
+
+impl Check<'_> {
+    fn all(mut self, when: &Field<Predicate>) {
+        self.parts(when);
+        self.identity();
     }
-    for (name, stored, span) in keys.holes() {
-        let declared = source.scope.find(stored).filter(|one| one.optional);
-        let Some(declared) = declared else { continue };
-        let is_guarded = match when {
-            Field::Given(when) => condition::implies_existence(when, stored),
-            _ => false,
+
+    /// A view exists with all parts of its key or not at all; which of the two must be clear
+    /// from `when`.
+    fn parts(&mut self, when: &Field<Predicate>) {
+        if matches!(when, Field::Broken) {
+            return;
+        }
+        for hole in self.record.keys.holes().filter(|hole| hole.optional) {
+            let name = &hole.written;
+            let stored = hole.attribute.as_deref().unwrap_or(name);
+            let stored = self
+                .source_attribute(stored)
+                .unwrap_or_else(|| stored.to_owned());
+            let is_guarded = match when {
+                Field::Given(when) => condition::implies_existence(&when.tree, &stored),
+                _ => false,
+            };
+            if !is_guarded {
+                let message = format!("`{name}` may be missing, but it is part of the view's key");
+                let finding = self.report.add(Code::OptionalKeyPart, hole.span, message);
+                finding.help(format!("write `when = \"attribute_exists({stored})\"`"));
+                if let Some(declared) = self.source.find(&stored) {
+                    finding.related(declared.span, "declared here");
+                }
+            }
+        }
+    }
+
+    /// The attribute of the source that a name of the view stands for.
+    fn source_attribute(&self, name: &str) -> Option<String> {
+        match self.derived.iter().find(|(derived, _)| derived == name) {
+            Some((_, formula)) => match formula.cases.as_slice() {
+                [case] => match (&case.is, formula.reads.as_slice()) {
+                    (Expr::Path(_), [reading]) if reading.origin == Origin::Item => {
+                        Some(reading.attribute.clone())
+                    }
+                    _ => None,
+                },
+                _ => None,
+            },
+            None => Some(name.to_owned()),
+        }
+    }
+
+    /// Whether a part of the key comes from the element of the view's `each`.
+    fn has_element(&self, element: &str) -> bool {
+        self.record.keys.holes().any(|hole| {
+            let name = hole.attribute.as_deref().unwrap_or_default();
+            let is_element =
+                |reading: &Reading| reading.origin == Origin::Element(element.to_owned());
+            let derived = self.derived.iter().find(|(derived, _)| derived == name);
+            match derived {
+                Some((_, formula)) => formula.reads.iter().any(is_element),
+                None => name == element || hole.written.contains(element),
+            }
+        })
+    }
+
+    fn identity(&mut self) {
+        let (Some((_, sort)), Some(identity)) = (
+            self.record
+                .keys
+                .both()
+                .and(self.record.keys.sort.as_ref())
+                .map(|sort| ((), sort)),
+            self.source.identity(),
+        ) else {
+            return;
         };
-        if !is_guarded {
-            report
-                .add(
-                    Code::OptionalKeyPart,
-                    *span,
-                    format!("`{name}` may be missing, but it is part of the view's key"),
-                )
-                .help(format!("write `when = \"attribute_exists({name})\"`"))
-                .related(declared.span, "declared here");
+        let held: Vec<String> = self
+            .record
+            .keys
+            .holes()
+            .filter_map(|hole| self.source_attribute(hole.attribute.as_deref()?))
+            .collect();
+        // A generated part tells items apart on its own.
+        let is_enough = identity.iter().any(|part| {
+            let declared = self.source.find(&part.attribute);
+            let is_generated = declared.is_some_and(|one| one.line.generated.is_some());
+            is_generated && held.contains(&part.attribute)
+        });
+        let mut missing: Vec<&str> = identity
+            .iter()
+            .filter(|part| !is_enough && !held.contains(&part.attribute))
+            .map(|part| part.name.as_str())
+            .collect();
+        let view = self.record.view.as_ref();
+        let element = view.and_then(|view| view.element.as_ref());
+        if let Some((element, _)) = element
+            && !self.has_element(element)
+        {
+            missing.push(element);
         }
+        if missing.is_empty() {
+            return;
+        }
+        let lacking = spelling::list(&missing);
+        let message = format!(
+            "two items of `{}` would share one record of `{}`: its key lacks {lacking}",
+            self.source.title(),
+            self.record.place
+        );
+        self.report
+            .add(Code::IncompleteViewKey, sort.span, message)
+            .help(format!(
+                "end the sort key with `#{{{}}}`",
+                missing.join("}#{")
+            ));
     }
 }
 
-fn check_identity(
-    keys: &Keys,
-    source: &entity::Draft<'_>,
-    section: &Section<'_>,
-    report: &mut Report,
-) {
-    let (Some((_, sort)), Some(identity)) = (keys.both(), source.identity()) else {
-        return;
+/// The soft delete that hides a view whose `when` does not speak of it.
+fn hidden_by(when: &Field<Predicate>, source: &Record, history: bool) -> Option<SoftDelete> {
+    let Field::Given(soft_delete) = &source.soft_delete else {
+        return None;
     };
-    let missing: Vec<_> = identity
-        .iter()
-        .filter(|part| keys.holes().all(|(_, stored, _)| *stored != part.attribute))
-        .map(|part| part.name.as_str())
-        .collect();
-    if missing.is_empty() {
-        return;
-    }
-    let lacking = crate::spelling::list(&missing);
-    report
-        .add(
-            Code::IncompleteViewKey,
-            sort.span,
-            format!(
-                "two items of `{}` would share one record of `{}`: its key lacks {lacking}",
-                source.name, section.place
-            ),
-        )
-        .help(format!(
-            "end the sort key with `#{{{}}}`",
-            missing.join("}#{")
-        ));
-}
-
-/// Whoever lists a view sees its records only; the rule for reading must be decidable on them.
-fn check_read_rule(
-    keys: &Keys,
-    keep: &[String],
-    source: &entity::Draft<'_>,
-    section: &Section<'_>,
-    report: &mut Report,
-) {
-    let (Some(_), Some(identity)) = (keys.both(), source.identity()) else {
-        return;
+    let is_named = match when {
+        Field::Given(when) => when
+            .reads
+            .iter()
+            .any(|reading| reading.attribute == soft_delete.attribute()),
+        _ => false,
     };
-    let rule = source.rules.as_ref().map(|rules| rules.get(Access::Read));
-    let Some(Rule::When { condition, .. }) = rule else {
-        return;
-    };
-    let mut missing: Vec<&str> = Vec::new();
-    condition.visit_paths(&mut |path: &Path| {
-        let name = path.root.as_str();
-        let is_there = name == "caller"
-            || keep.iter().any(|kept| kept == name)
-            || keys.holes().any(|(_, stored, _)| stored == name)
-            // That the key lacks a part of the identity is reported as such.
-            || identity.iter().any(|part| part.attribute == name);
-        if !is_there && !missing.contains(&name) {
-            missing.push(name);
-        }
-    });
-    for name in missing {
-        report
-            .add(
-                Code::UnreadableView,
-                section.span,
-                format!(
-                    "who may read `{}` depends on `{name}`, which `{}` does not have",
-                    source.name, section.place
-                ),
-            )
-            .help(format!("add \"{name}\" to `keep`"));
-    }
+    (!is_named && !history).then(|| soft_delete.clone())
 }
 
 /// Without a `when` that names the flag, a view vanishes while its source is soft-deleted.
-fn while_live(when: Field<Condition>, source: Option<&entity::Draft<'_>>) -> Field<Condition> {
-    let Some(Field::Given(flag)) = source.map(|source| &source.soft_delete) else {
-        return when;
+fn while_live(
+    when: Field<Predicate>,
+    hidden_by: Option<&SoftDelete>,
+    source: &Record,
+) -> Option<Option<Predicate>> {
+    let when = optional(when)?;
+    let Some(soft_delete) = hidden_by else {
+        return Some(when);
     };
-    let live = Condition::equals(Path::attribute(flag), false);
-    match when {
-        Field::Absent => Field::Given(live),
-        Field::Broken => Field::Broken,
-        Field::Given(when) => {
-            let mut is_named = false;
-            when.visit_paths(&mut |path| is_named |= path.root == *flag);
-            Field::Given(if is_named { when } else { when.and(live) })
+    let live = soft_delete.live();
+    let name = soft_delete.attribute();
+    let declared = source.find(name);
+    let reading = Reading {
+        path: crate::template::dotted(name),
+        origin: Origin::Item,
+        hops: Vec::new(),
+        attribute: name.to_owned(),
+        kind: declared
+            .and_then(|one| one.kind.clone())
+            .unwrap_or(AttributeType::Any),
+        optional: declared.is_some_and(|one| one.optional),
+        by_key: false,
+    };
+    Some(Some(match when {
+        None => Predicate {
+            tree: live,
+            reads: vec![reading],
+            text: String::new(),
+        },
+        Some(mut when) => {
+            when.tree = when.tree.and(live);
+            when.reads.push(reading);
+            when
         }
-    }
+    }))
+}
+
+/// A path of plain names.
+pub(crate) fn path_of(names: &[String], span: Span) -> Option<Path> {
+    let (root, rest) = names.split_first()?;
+    Some(Path {
+        root: root.clone(),
+        steps: rest.iter().map(|name| Step::Field(name.clone())).collect(),
+        span,
+    })
 }

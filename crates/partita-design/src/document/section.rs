@@ -47,8 +47,6 @@ pub(crate) enum Excuse {
     None,
     /// Yes, unless it looks like a key that was asked for.
     UnlessMisspelt,
-    /// Yes, because of a mistake that was reported elsewhere.
-    Full,
 }
 
 /// A table of the file, and which of its keys were asked for.
@@ -77,8 +75,22 @@ impl<'d> Section<'d> {
 
     /// The key and its value.
     pub(crate) fn entry(&mut self, key: &str) -> Option<&'d (Name, Node)> {
-        self.asked.push(key.to_owned());
+        self.touch(&[key]);
         self.entries.iter().find(|(name, _)| name.text == key)
+    }
+
+    /// The value of a key.
+    pub(crate) fn node(&mut self, key: &str) -> Option<&'d Node> {
+        self.entry(key).map(|(_, node)| node)
+    }
+
+    /// Counts keys as asked for that were read in another way.
+    pub(crate) fn touch(&mut self, keys: &[&str]) {
+        for key in keys {
+            if !self.asked.iter().any(|asked| asked == key) {
+                self.asked.push((*key).to_owned());
+            }
+        }
     }
 
     /// The place of a key that is there.
@@ -173,30 +185,23 @@ impl<'d> Section<'d> {
 
     /// A table inside this one, as a section of its own.
     pub(crate) fn section(&mut self, key: &str, report: &mut Report) -> Option<Section<'d>> {
-        let place = format!("{}.{key}", self.place);
+        let place = match self.place.as_str() {
+            "" => key.to_owned(),
+            outer => format!("{outer}.{key}"),
+        };
         let (name, node) = self.entry(key)?;
         open(place, name, node, report)
     }
 
-    /// Reports every key that was not asked for. Those in `later` belong to the language.
-    pub(crate) fn finish(
-        self,
-        later: &[&str],
-        excuse: impl Fn(&str) -> Excuse,
-        report: &mut Report,
-    ) {
+    /// Reports every key that was not asked for.
+    pub(crate) fn finish(&self, excuse: impl Fn(&str) -> Excuse, report: &mut Report) {
         let asked = || self.asked.iter().map(String::as_str);
         for (name, _) in self.entries {
             let is_excused = match excuse(&name.text) {
                 Excuse::None => false,
                 Excuse::UnlessMisspelt => spelling::nearest(&name.text, asked()).is_none(),
-                Excuse::Full => true,
             };
             if self.asked.contains(&name.text) || is_excused {
-                continue;
-            }
-            if later.contains(&name.text.as_str()) {
-                report.not_supported(name.span, &format!("`{}`", name.text));
                 continue;
             }
             let message = format!("`{}` has no key `{}`", self.place, name.text);
@@ -204,6 +209,48 @@ impl<'d> Section<'d> {
                 .add(Code::UnknownKey, name.span, message)
                 .suggest(&name.text, asked());
         }
+    }
+
+    /// The strings of a list, without a look at what else is in it.
+    pub(crate) fn peek_texts(&self, key: &str) -> Vec<&'d str> {
+        let found = self.entries.iter().find(|(name, _)| name.text == key);
+        let Some((
+            _,
+            Node {
+                content: Content::List(list),
+                ..
+            },
+        )) = found
+        else {
+            return Vec::new();
+        };
+        let texts = list.iter().filter_map(|node| match &node.content {
+            Content::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// The names inside a table, without a look at what they are.
+    pub(crate) fn peek_names(&self, key: &str) -> Vec<&'d str> {
+        let found = self.entries.iter().find(|(name, _)| name.text == key);
+        let Some((
+            _,
+            Node {
+                content: Content::Table(inner),
+                ..
+            },
+        )) = found
+        else {
+            return Vec::new();
+        };
+        inner.iter().map(|(name, _)| name.text.as_str()).collect()
+    }
+
+    /// Whether the key is there and is a string.
+    pub(crate) fn is_text(&self, key: &str) -> bool {
+        let found = self.entries.iter().find(|(name, _)| name.text == key);
+        found.is_some_and(|(_, node)| matches!(node.content, Content::Text(_)))
     }
 
     /// Reports that a key is missing.

@@ -60,6 +60,19 @@ impl Text {
         self.at(span.start..span.end)
     }
 
+    /// A part of the value as a text of its own.
+    pub(crate) fn slice(&self, range: Range<usize>) -> Text {
+        let value = self.value.get(range.clone()).unwrap_or_default();
+        let places = self.places.get(range.clone()).unwrap_or_default();
+        let whole = self.at(range.clone());
+        Text {
+            value: value.to_owned(),
+            places: places.to_vec(),
+            whole,
+            end: whole.end,
+        }
+    }
+
     /// The text between the quotes of a literal such as `'it''s'` at `range` of the value.
     pub(crate) fn unquote(&self, range: Range<usize>) -> Text {
         let whole = self.at(range.clone());

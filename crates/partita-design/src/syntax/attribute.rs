@@ -1,64 +1,118 @@
 //! Attribute lines: `string 1..300 default 'untitled', as name`.
 //!
 //! ```text
-//! line   = type [ "default" literal | "= now on" ( "create" | "write" ) ] { "," clause }
-//! type   = word [ "?" ] [ "of" type ] [ range ]
-//! range  = [ number ] ".." [ number ]
-//! clause = "generated" | "key-only" | "as" name
+//! line    = derived | typed
+//! derived = "copy" path
+//!         | ( "count" [ "?" ] "of" Entity | "sum" [ "?" ] "of" path "of" Entity )
+//!           [ "by" ref ] [ "where" condition ]
+//! typed   = type [ "default" literal | "=" value [ timing ] ] { "," clause }
+//! timing  = "on create" | "on write" | "once" condition
+//! clause  = "generated" | "fixed" | "movable" | "key-only" | "secret" | "virtual" | "rising"
+//!         | "deprecated" | "as" name | "each" constraint | "file in" prefix
+//!         | "per" ( "day" | "month" ) "of" name
 //! ```
+//!
+//! A view may leave the type out: `= id`. Where the value has cases, the line ends with `default`
+//! or `=`.
 
+use partita_core::Value;
 use partita_core::expression::Span;
-use partita_core::{Number, Value};
 
-use super::later;
+use super::Word;
+use super::kind;
 use super::lexer::{Cursor, Token};
+use super::value::{self, Raw, RawPath};
 use crate::codes::Code;
-use crate::design::Source;
+use crate::design::Period;
 use crate::diagnostic::{Finding, Report};
 use crate::document::Text;
 use crate::types::AttributeType;
 
-const TYPES: [&str; 7] = [
-    "string",
-    "ulid",
-    "timestamp",
-    "bool",
-    "number",
-    "list",
-    "any",
+const CODE: Code = Code::AttributeSyntax;
+const CLAUSES: [&str; 12] = [
+    "generated",
+    "fixed",
+    "movable",
+    "key-only",
+    "secret",
+    "virtual",
+    "rising",
+    "deprecated",
+    "as",
+    "each",
+    "file",
+    "per",
 ];
-/// Far beyond what anybody writes, far below what the stack holds.
-const DEPTH_MAX: usize = 16;
-const CLAUSES: [&str; 3] = ["generated", "key-only", "as"];
 
 /// An attribute line, as far as it could be read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Line {
-    /// `None` after a mistake in the type.
-    pub(crate) kind: Option<AttributeType>,
+    /// `None` after a mistake in it.
+    pub(crate) head: Option<Head>,
     pub(crate) optional: bool,
     pub(crate) value: Option<(LineValue, Span)>,
     pub(crate) generated: Option<Span>,
+    pub(crate) fixed: Option<Span>,
+    pub(crate) movable: Option<Span>,
     pub(crate) key_only: Option<Span>,
-    pub(crate) alias: Option<(String, Span)>,
+    pub(crate) secret: Option<Span>,
+    pub(crate) is_virtual: Option<Span>,
+    pub(crate) rising: Option<Span>,
+    pub(crate) deprecated: Option<Span>,
+    pub(crate) alias: Option<Word>,
+    pub(crate) file_in: Option<Word>,
+    pub(crate) per: Option<(Period, Word)>,
+}
+
+/// What a line begins with.
+#[derive(Clone, Debug)]
+pub(crate) enum Head {
+    Typed(AttributeType),
+    /// Nothing: the value says it all.
+    Untyped,
+    Copy(RawPath),
+    Aggregate(RawAggregate),
+}
+
+/// `count of Vote where …`, `sum of stats.reads of ChapterNode by author`.
+#[derive(Clone, Debug)]
+pub(crate) struct RawAggregate {
+    pub(crate) sum: Option<RawPath>,
+    pub(crate) of: Word,
+    pub(crate) by: Option<Word>,
+    pub(crate) only: Option<Text>,
+    pub(crate) span: Span,
 }
 
 /// What a line says of the value.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum LineValue {
     Default(Value),
-    NowOnCreate,
-    NowOnWrite,
+    Computed(Raw, RawTiming),
+    /// `default`, and the cases stand behind the line.
+    CasesDefault,
+    /// `=`, and the cases stand behind the line.
+    CasesComputed,
     /// Something with a mistake.
     Broken,
 }
 
-/// Reads a line.
-pub(crate) fn parse(text: &Text, report: &mut Report) -> Line {
+/// When a value is computed.
+#[derive(Clone, Debug)]
+pub(crate) enum RawTiming {
+    Unsaid,
+    Create,
+    Write,
+    Once(Text),
+}
+
+/// Reads a line; `with_cases` when cases stand behind it. Shapes are known by their names.
+pub(crate) fn parse(text: &Text, with_cases: bool, shapes: &[String], report: &mut Report) -> Line {
     let mut parser = Parser {
         cursor: Cursor::new(text),
         line: Line::default(),
-        depth: 0,
+        with_cases,
+        shapes,
         report,
     };
     parser.head();
@@ -66,353 +120,252 @@ pub(crate) fn parse(text: &Text, report: &mut Report) -> Line {
         parser.clause();
         parser.end_of_clause();
     }
-    let mut line = parser.line;
-    // A value with a mistake makes the whole line unreliable for those who rely on it.
-    if !agree(&line, report) {
-        line.kind = None;
-    }
-    line
-}
-
-impl Line {
-    /// Where the value comes from.
-    pub(crate) fn source(&self) -> Source {
-        match &self.value {
-            _ if self.generated.is_some() => Source::Generated,
-            Some((LineValue::NowOnCreate, _)) => Source::NowOnCreate,
-            Some((LineValue::NowOnWrite, _)) => Source::NowOnWrite,
-            Some((LineValue::Default(value), _)) => Source::Given {
-                default: Some(value.clone()),
-            },
-            Some((LineValue::Broken, _)) | None => Source::Given { default: None },
-        }
-    }
+    parser.missing_cases(text);
+    parser.line
 }
 
 struct Parser<'t, 'r> {
     cursor: Cursor<'t>,
     line: Line,
-    /// Lists around the type that is being read.
-    depth: usize,
+    with_cases: bool,
+    shapes: &'t [String],
     report: &'r mut Report,
 }
 
 impl Parser<'_, '_> {
     fn head(&mut self) {
-        let first = self.cursor.peek().cloned();
-        if let Some(Token::Word(word @ ("copy" | "count" | "sum"))) = first {
-            let span = self.cursor.here();
-            self.report.not_supported(span, &format!("`{word}`"));
-            // Their conditions may have commas, so nothing behind them can be told apart.
-            return self.cursor.skip_all();
-        }
-        match self.kind() {
-            Some(kind) => self.line.kind = Some(kind),
-            None => return self.cursor.skip_clause(),
+        let start = self.cursor.range().start;
+        self.line.head = match self.cursor.peek() {
+            Some(Token::Word("copy")) => {
+                self.cursor.next();
+                self.path().map(Head::Copy)
+            }
+            Some(Token::Word(word @ ("count" | "sum"))) => {
+                let is_sum = *word == "sum";
+                self.cursor.next();
+                self.aggregate(is_sum, start).map(Head::Aggregate)
+            }
+            Some(Token::Symbol("=")) => Some(Head::Untyped),
+            _ => match kind::parse(&mut self.cursor, self.shapes, self.report) {
+                Some(kind) => {
+                    self.line.optional = kind.optional;
+                    Some(Head::Typed(kind.kind))
+                }
+                None => None,
+            },
+        };
+        if self.line.head.is_none() {
+            return self.cursor.skip_clause();
         }
         self.value();
         self.end_of_clause();
     }
 
-    /// A type; `None` after a report.
-    fn kind(&mut self) -> Option<AttributeType> {
-        let Some((word, span)) = self.cursor.word() else {
-            self.expected("a type such as `string`");
-            return None;
-        };
-        let kind = match word {
-            "string" => AttributeType::String { min: 0, max: None },
-            "ulid" => AttributeType::Ulid,
-            "timestamp" => AttributeType::Timestamp,
-            "bool" => AttributeType::Bool,
-            "number" => AttributeType::Number,
-            "any" => AttributeType::Any,
-            "list" => AttributeType::List(Box::new(AttributeType::Any)),
-            _ => {
-                self.unknown_type(word, span);
-                return None;
-            }
-        };
+    fn path(&mut self) -> Option<RawPath> {
+        value::path(&mut self.cursor, CODE, self.report)
+    }
+
+    fn aggregate(&mut self, is_sum: bool, start: usize) -> Option<RawAggregate> {
         self.line.optional = self.cursor.take("?");
-        match kind {
-            AttributeType::List(_) => self.elements(),
-            kind => self.constraint(kind),
-        }
-    }
-
-    fn unknown_type(&mut self, word: &str, span: Span) {
-        let is_shape = word.starts_with(|letter: char| letter.is_ascii_uppercase());
-        let what = match word {
-            _ if later::TYPES.contains(&word) => format!("the type `{word}`"),
-            _ if is_shape => format!("a shape such as `{word}`"),
-            _ => {
-                self.report
-                    .add(
-                        Code::UnknownWord,
-                        span,
-                        format!("there is no type `{word}`"),
-                    )
-                    .suggest(word, TYPES);
-                return;
+        self.expect_word("of")?;
+        let sum = match is_sum {
+            true => {
+                let path = self.path()?;
+                self.expect_word("of")?;
+                Some(path)
             }
+            false => None,
         };
-        self.report.not_supported(span, &what);
+        let of = self.word("the name of an entity")?;
+        let by = match self.cursor.take_word("by") {
+            true => Some(self.word("the name of a ref")?),
+            false => None,
+        };
+        let span = self.cursor.since(start);
+        let only = self
+            .cursor
+            .take_word("where")
+            .then(|| self.cursor.clause_text());
+        Some(RawAggregate {
+            sum,
+            of,
+            by,
+            only,
+            span,
+        })
     }
 
-    /// `of T`, behind `list`.
-    fn elements(&mut self) -> Option<AttributeType> {
-        if !self.cursor.take_word("of") {
-            self.expected("`of` and the type of the elements, such as `list of string`");
-            return None;
+    fn expect_word(&mut self, word: &str) -> Option<()> {
+        if self.cursor.take_word(word) {
+            return Some(());
         }
-        self.depth += 1;
-        if self.depth > DEPTH_MAX {
-            let message = format!("lists nest at most {DEPTH_MAX} deep");
-            let span = self.cursor.here();
-            self.report.add(Code::AttributeSyntax, span, message);
-            return None;
-        }
-        let optional = self.line.optional;
-        let start = self.cursor.range().start;
-        let element = self.kind()?;
-        let written = start..self.cursor.range().start;
-        if std::mem::replace(&mut self.line.optional, optional) && !optional {
-            let span = self.trimmed(written);
-            self.report
-                .add(
-                    Code::AttributeSyntax,
-                    span,
-                    "the elements of a list cannot be optional",
-                )
-                .help("write the `?` behind `list`");
-            return None;
-        }
-        if matches!(&element, AttributeType::String { min, max } if *min > 0 || max.is_some()) {
-            let span = self.trimmed(written);
-            self.report.not_supported(span, "a range inside a list");
-            return None;
-        }
-        Some(AttributeType::List(Box::new(element)))
+        self.expected(&format!("`{word}`"));
+        None
     }
 
-    /// The place of a range of the line without the spaces around it.
-    fn trimmed(&self, range: std::ops::Range<usize>) -> Span {
-        let written = &self.cursor.text.as_str()[range.clone()];
-        self.cursor
-            .text
-            .at(range.start..range.start + written.trim_end().len())
-    }
-
-    /// A range such as `1..300`, which only strings have.
-    fn constraint(&mut self, kind: AttributeType) -> Option<AttributeType> {
-        let start = self.cursor.range().start;
-        match self.cursor.peek() {
-            Some(Token::Digits(_) | Token::Symbol(".." | ">") | Token::Regex) => {}
-            Some(Token::Word(word)) if later::FORMATS.contains(word) => {
-                let what = format!("the format `{word}`");
-                self.report.not_supported(self.cursor.here(), &what);
-                return None;
-            }
-            _ => return Some(kind),
-        }
-        let bounds = self.range();
-        let span = self.trimmed(start..self.cursor.range().start.max(start + 1));
-        match (bounds, kind) {
-            (Some((min, max)), AttributeType::String { .. }) => {
-                if max.is_some_and(|max| max < min) {
-                    self.report.add(
-                        Code::AttributeSyntax,
-                        span,
-                        "this range is empty: it ends before it begins",
-                    );
-                    return None;
-                }
-                Some(AttributeType::String { min, max })
-            }
-            _ => {
-                self.report.not_supported(span, "this constraint");
+    fn word(&mut self, what: &str) -> Option<Word> {
+        match self.cursor.word() {
+            Some((word, span)) => Some((word.to_owned(), span)),
+            None => {
+                self.expected(what);
                 None
             }
         }
-    }
-
-    /// Two bounds, of which one may be left out; `None` for any other constraint.
-    fn range(&mut self) -> Option<(usize, Option<usize>)> {
-        let least = self.bound();
-        if !self.cursor.take("..") {
-            if least.is_none() {
-                self.cursor.next();
-            }
-            return None;
-        }
-        let most = self.bound();
-        match (least, most) {
-            (None, None) => None,
-            (least, most) => Some((least.unwrap_or(0), most)),
-        }
-    }
-
-    /// A number of characters; what is no such number is more than any text has.
-    fn bound(&mut self) -> Option<usize> {
-        let Some(Token::Digits(digits)) = self.cursor.peek() else {
-            return None;
-        };
-        let bound = digits.parse().unwrap_or(usize::MAX);
-        self.cursor.next();
-        Some(bound)
     }
 
     /// `default …` or `= …`.
     fn value(&mut self) {
         let start = self.cursor.range().start;
         let value = if self.cursor.take_word("default") {
-            self.literal().map(LineValue::Default)
+            match self.with_cases && self.cursor.is_at_end() {
+                true => Some(LineValue::CasesDefault),
+                false => self.default(),
+            }
         } else if self.cursor.take("=") {
-            self.computed()
+            match self.with_cases && self.cursor.is_at_end() {
+                true => Some(LineValue::CasesComputed),
+                false => self.computed(),
+            }
         } else {
             return;
         };
         if value.is_none() {
             self.cursor.skip_clause();
         }
-        let span = self.trimmed(start..self.cursor.range().start);
+        let span = self.cursor.since(start);
         self.line.value = Some((value.unwrap_or(LineValue::Broken), span));
     }
 
-    fn literal(&mut self) -> Option<Value> {
-        let range = self.cursor.range();
-        let value = match self.cursor.peek() {
-            Some(Token::Word("true")) => Value::Bool(true),
-            Some(Token::Word("false")) => Value::Bool(false),
-            Some(Token::Quoted(_)) => Value::from(self.cursor.text.unquote(range).as_str()),
-            Some(Token::Symbol("[")) => return self.list_literal(),
-            Some(Token::Digits(_) | Token::Symbol("-")) => return self.number_literal(),
-            next => {
-                let word = match next {
-                    Some(Token::Word(word)) => Some(*word),
-                    _ => None,
-                };
-                let finding = self.expected("a value such as `'text'`, `1`, `true` or `[]`");
-                if let Some(word) = word {
-                    finding.help(format!("write `'{word}'`"));
-                }
-                return None;
-            }
-        };
-        self.cursor.next();
-        Some(value)
+    /// The names of an enum stand bare in its line, also behind `default`; a text stands in quotes.
+    fn default(&mut self) -> Option<LineValue> {
+        let has_names = matches!(
+            self.line.head,
+            Some(Head::Typed(
+                AttributeType::Enum(_) | AttributeType::State(_)
+            ))
+        );
+        if has_names && let Some((name, _)) = self.cursor.word() {
+            return Some(LineValue::Default(Value::from(name)));
+        }
+        let value = value::literal(&mut self.cursor, CODE, self.report);
+        value.map(LineValue::Default)
     }
 
-    fn number_literal(&mut self) -> Option<Value> {
-        let sign = if self.cursor.take("-") { "-" } else { "" };
-        let Some(Token::Digits(digits)) = self.cursor.peek().cloned() else {
-            self.expected("a number");
-            return None;
+    fn computed(&mut self) -> Option<LineValue> {
+        let value = value::parse(&mut self.cursor, CODE, self.report)?;
+        let timing = if self.cursor.take_word("on") {
+            if self.cursor.take_word("create") {
+                RawTiming::Create
+            } else if self.cursor.take_word("write") {
+                RawTiming::Write
+            } else {
+                self.expected("`create` or `write`");
+                return None;
+            }
+        } else if self.cursor.take_word("once") {
+            RawTiming::Once(self.cursor.clause_text())
+        } else {
+            RawTiming::Unsaid
         };
+        Some(LineValue::Computed(value, timing))
+    }
+
+    fn clause(&mut self) {
+        let start = self.cursor.range().start;
+        let Some((word, span)) = self.cursor.word() else {
+            self.expected("a clause such as `generated`");
+            return self.cursor.skip_clause();
+        };
+        let read = match word {
+            "as" => self
+                .word("the other name")
+                .map(|name| self.line.alias.replace(name).is_some()),
+            "each" => self.each(),
+            "file" => self.file(),
+            "per" => self.per(),
+            _ => match self.flag(word) {
+                Some(flag) => Some(flag.replace(span).is_some()),
+                None => {
+                    self.unknown_clause(word, span);
+                    return self.cursor.skip_clause();
+                }
+            },
+        };
+        match read {
+            None => self.cursor.skip_clause(),
+            Some(false) => {}
+            Some(true) => {
+                let message = format!("`{word}` stands here twice");
+                let span = self.cursor.since(start);
+                self.report.add(CODE, span, message);
+            }
+        }
+        // `string, virtual =` has its cases behind the line.
+        if self.with_cases && self.line.value.is_none() {
+            self.value();
+        }
+    }
+
+    fn flag(&mut self, word: &str) -> Option<&mut Option<Span>> {
+        let line = &mut self.line;
+        Some(match word {
+            "generated" => &mut line.generated,
+            "fixed" => &mut line.fixed,
+            "movable" => &mut line.movable,
+            "key-only" => &mut line.key_only,
+            "secret" => &mut line.secret,
+            "virtual" => &mut line.is_virtual,
+            "rising" => &mut line.rising,
+            "deprecated" => &mut line.deprecated,
+            _ => return None,
+        })
+    }
+
+    /// What every element of a list must be.
+    fn each(&mut self) -> Option<bool> {
+        if self.cursor.take_word("file") {
+            return self.file();
+        }
         let span = self.cursor.here();
-        self.cursor.next();
-        match format!("{sign}{digits}").parse::<Number>() {
-            Ok(number) => Some(Value::N(number)),
-            Err(error) => {
-                let message = error.to_string();
-                self.report.add(Code::AttributeSyntax, span, message);
+        match self.line.head.take() {
+            Some(Head::Typed(AttributeType::List { element, count })) => {
+                let element = kind::constrain(&mut self.cursor, *element, self.report)?;
+                let element = Box::new(element);
+                self.line.head = Some(Head::Typed(AttributeType::List { element, count }));
+                Some(false)
+            }
+            head => {
+                self.line.head = head;
+                let message = "only a list has elements";
+                self.report
+                    .add(CODE, span, message)
+                    .help("leave `each` out");
                 None
             }
         }
     }
 
-    fn list_literal(&mut self) -> Option<Value> {
-        self.cursor.take("[");
-        let mut elements = Vec::new();
-        while !self.cursor.take("]") {
-            if self.cursor.peek() == Some(&Token::Symbol("[")) {
-                self.expected("a value that is not a list");
-                return None;
-            }
-            elements.push(self.literal()?);
-            if !self.cursor.take(",") && self.cursor.peek() != Some(&Token::Symbol("]")) {
-                self.expected("`,` or `]`");
-                return None;
-            }
-        }
-        Some(Value::L(elements))
+    fn file(&mut self) -> Option<bool> {
+        self.expect_word("in")?;
+        let prefix = self.word("the name of a bucket's prefix")?;
+        Some(self.line.file_in.replace(prefix).is_some())
     }
 
-    /// `now on create` or `now on write`, behind `=`.
-    fn computed(&mut self) -> Option<LineValue> {
-        let start = self.cursor.range().start;
-        if !self.cursor.take_word("now") {
-            let span = self.cursor.here();
-            match self.cursor.peek() {
-                Some(_) => self.report.not_supported(span, "this computed value"),
-                None => {
-                    self.expected("`now on create` or `now on write`");
-                }
-            }
+    fn per(&mut self) -> Option<bool> {
+        let period = if self.cursor.take_word("day") {
+            Period::Day
+        } else if self.cursor.take_word("month") {
+            Period::Month
+        } else {
+            self.expected("`day` or `month`");
             return None;
-        }
-        if self.cursor.take_word("on") {
-            if self.cursor.take_word("create") {
-                return Some(LineValue::NowOnCreate);
-            }
-            if self.cursor.take_word("write") {
-                return Some(LineValue::NowOnWrite);
-            }
-            self.expected("`create` or `write`");
-            return None;
-        }
-        let span = self.cursor.here();
-        match self.cursor.peek() {
-            Some(Token::Word("once")) => self.report.not_supported(span, "`once`"),
-            Some(Token::Symbol("+" | "-" | "|")) => {
-                let span = self.cursor.text.at(start..self.cursor.range().end);
-                self.report.not_supported(span, "this computed value");
-            }
-            _ => {
-                self.expected("`on create` or `on write`");
-            }
-        }
-        None
-    }
-
-    fn clause(&mut self) {
-        let Some((word, span)) = self.cursor.word() else {
-            self.expected("a clause such as `generated`");
-            return self.cursor.skip_clause();
         };
-        let repeated = match word {
-            "generated" => self.line.generated.replace(span).is_some(),
-            "key-only" => self.line.key_only.replace(span).is_some(),
-            "as" => match self.cursor.word() {
-                Some((name, span)) => {
-                    let alias = (name.to_owned(), span);
-                    self.line.alias.replace(alias).is_some()
-                }
-                None => {
-                    self.expected("the other name");
-                    return self.cursor.skip_clause();
-                }
-            },
-            _ => {
-                self.unknown_clause(word, span);
-                return self.cursor.skip_clause();
-            }
-        };
-        if repeated {
-            self.report.add(
-                Code::AttributeSyntax,
-                span,
-                format!("`{word}` stands here twice"),
-            );
-        }
+        self.expect_word("of")?;
+        let of = self.word("the attribute with the last time")?;
+        Some(self.line.per.replace((period, of)).is_some())
     }
 
     fn unknown_clause(&mut self, word: &str, span: Span) {
-        if later::CLAUSES.contains(&word) {
-            self.report
-                .not_supported(span, &format!("the clause `{word}`"));
-            return;
-        }
         self.report
             .add(
                 Code::UnknownWord,
@@ -424,67 +377,40 @@ impl Parser<'_, '_> {
 
     /// Reports what stands between a clause and the next comma.
     fn end_of_clause(&mut self) {
-        match self.cursor.peek() {
-            None | Some(Token::Symbol(",")) => {}
-            Some(Token::Symbol("[")) => {
-                self.expected("`,` or the end of the line")
-                    .help("write `list of any`, not `any[]`");
-                self.cursor.skip_clause();
-            }
-            Some(_) => {
-                self.expected("`,` or the end of the line");
-                self.cursor.skip_clause();
-            }
+        let help = match self.cursor.peek() {
+            None | Some(Token::Symbol(",")) => return,
+            Some(Token::Symbol("[")) => Some("write `list of any`, not `any[]`"),
+            Some(Token::Word("on" | "once")) => Some("a timing stands behind `= value`"),
+            _ => None,
+        };
+        let finding = self.expected("`,` or the end of the line");
+        if let Some(help) = help {
+            finding.help(help);
+        }
+        self.cursor.skip_clause();
+    }
+
+    fn missing_cases(&mut self, text: &Text) {
+        let has_cases = matches!(
+            self.line.value,
+            Some((
+                LineValue::CasesDefault | LineValue::CasesComputed | LineValue::Broken,
+                _
+            ))
+        );
+        if self.with_cases && !has_cases && self.line.head.is_some() {
+            self.report
+                .add(
+                    CODE,
+                    text.span(),
+                    "a line with cases ends with `default` or `=`",
+                )
+                .help("write `\"enum image | video default\"`, for example");
+            self.line.head = None;
         }
     }
 
     fn expected(&mut self, what: &str) -> &mut Finding {
-        let message = format!("expected {what}, {}", self.cursor.found());
-        let span = self.cursor.here();
-        self.report.add(Code::AttributeSyntax, span, message)
+        value::expected(&self.cursor, CODE, what, self.report)
     }
-}
-
-/// Holds the parts of a line against each other, and says whether its value is good.
-fn agree(line: &Line, report: &mut Report) -> bool {
-    let Some(kind) = &line.kind else { return false };
-    let mut is_good = true;
-    if let Some((value, span)) = &line.value {
-        let fits = match value {
-            LineValue::Default(value) => kind.check(value),
-            LineValue::NowOnCreate | LineValue::NowOnWrite => match kind {
-                AttributeType::Timestamp => Ok(()),
-                _ => Err("a `timestamp`, because `now` is a time".to_owned()),
-            },
-            LineValue::Broken => return false,
-        };
-        if let Err(expected) = fits {
-            is_good = false;
-            report.add(Code::ValueType, *span, format!("this must be {expected}"));
-        }
-    }
-    let Some(generated) = line.generated else {
-        return is_good;
-    };
-    if *kind != AttributeType::Ulid {
-        report
-            .add(
-                Code::CannotGenerate,
-                generated,
-                "only a `ulid` can be generated",
-            )
-            .help(match kind {
-                AttributeType::Timestamp => "write `timestamp = now on create`",
-                _ => "write `ulid, generated`, or leave `generated` out",
-            });
-    } else if let Some((_, span)) = &line.value {
-        report
-            .add(
-                Code::ConflictingClauses,
-                generated,
-                "a generated value has no default and is not computed",
-            )
-            .related(*span, "the other value");
-    }
-    is_good
 }

@@ -1,4 +1,4 @@
-//! The words and signs of attribute and reference lines.
+//! The words and signs of the lines inside a design's strings.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ pub(crate) enum Token<'t> {
     Digits(&'t str),
     /// `'text'`, with its quotes.
     Quoted(&'t str),
-    /// `/regular expression/`.
-    Regex,
+    /// What stands between the slashes of `/regular expression/`.
+    Regex(&'t str),
     /// A sign.
     Symbol(&'static str),
     /// A character that has no meaning here, or a quote that is never closed.
@@ -46,6 +46,11 @@ impl<'t> Cursor<'t> {
 
     pub(crate) fn peek(&self) -> Option<&Token<'t>> {
         self.tokens.get(self.at).map(|(token, _)| token)
+    }
+
+    /// The token behind the next.
+    pub(crate) fn peek_second(&self) -> Option<&Token<'t>> {
+        self.tokens.get(self.at + 1).map(|(token, _)| token)
     }
 
     pub(crate) fn next(&mut self) -> Option<Token<'t>> {
@@ -107,9 +112,27 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Goes to the end.
-    pub(crate) fn skip_all(&mut self) {
-        self.at = self.tokens.len();
+    /// Whether nothing is left.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.at == self.tokens.len()
+    }
+
+    /// Takes everything up to the next comma outside parentheses, as a text of its own.
+    pub(crate) fn clause_text(&mut self) -> Text {
+        let start = self.range().start;
+        self.skip_clause();
+        let written = &self.text.as_str()[start..self.range().start];
+        self.text.slice(start..start + written.trim_end().len())
+    }
+
+    /// The place from a byte of the line up to the last token that was taken.
+    pub(crate) fn since(&self, start: usize) -> Span {
+        let last = self
+            .at
+            .checked_sub(1)
+            .and_then(|last| self.tokens.get(last));
+        let end = last.map_or(start, |(_, range)| range.end);
+        self.text.at(start..end.max(start))
     }
 
     /// What comes next, for messages.
@@ -160,8 +183,8 @@ fn next(rest: &str, first: char) -> (Token<'_>, usize) {
         };
     }
     if first == '/' {
-        return match rest[1..].find('/') {
-            Some(length) => (Token::Regex, length + 2),
+        return match regex_length(rest) {
+            Some(length) => (Token::Regex(&rest[1..length - 1]), length),
             None => (Token::Stray(rest), rest.len()),
         };
     }
@@ -169,6 +192,19 @@ fn next(rest: &str, first: char) -> (Token<'_>, usize) {
         Some(symbol) => (Token::Symbol(symbol), symbol.len()),
         None => (Token::Stray(&rest[..first.len_utf8()]), first.len_utf8()),
     }
+}
+
+/// The length of `/text/` with its slashes; a slash behind a backslash does not end it.
+fn regex_length(rest: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    for (index, letter) in rest.char_indices().skip(1) {
+        match letter {
+            '/' if !is_escaped => return Some(index + 1),
+            '\\' => is_escaped = !is_escaped,
+            _ => is_escaped = false,
+        }
+    }
+    None
 }
 
 /// Letters, digits and `_`; a hyphen only before another letter, so that `a ->b` and `a->b` are

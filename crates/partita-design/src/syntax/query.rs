@@ -8,18 +8,35 @@ use crate::codes::Code;
 use crate::diagnostic::Report;
 use crate::document::Text;
 
+const CODE: Code = Code::PatternSyntax;
+
 /// One requirement of a key condition.
 #[derive(Debug)]
 pub(crate) struct Clause {
     /// The key attribute, and its place.
     pub(crate) attribute: (String, Span),
-    pub(crate) is_prefix: bool,
+    pub(crate) test: Test,
+}
+
+/// What is required of a key.
+#[derive(Debug)]
+pub(crate) enum Test {
+    Compare(Comparator, Bound),
+    BeginsWith(Bound),
+    Between(Bound, Bound),
+}
+
+/// A text that a key is compared with.
+#[derive(Debug)]
+pub(crate) struct Bound {
     /// The template; `None` after a report.
     pub(crate) pieces: Option<Vec<Piece>>,
     /// The template as it is written, without its quotes.
     pub(crate) written: String,
     /// The place of the template.
     pub(crate) span: Span,
+    /// Whether it is a number and not a text.
+    pub(crate) is_number: bool,
 }
 
 /// Reads a key condition; `None` after a report.
@@ -27,7 +44,7 @@ pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Vec<Clause>> {
     let condition = match Condition::parse(text.as_str(), &Bindings::Literals) {
         Ok(condition) => condition,
         Err(error) => {
-            report.add(Code::PatternSyntax, text.locate(error.span), error.message);
+            report.add(CODE, text.locate(error.span), error.message);
             return None;
         }
     };
@@ -44,41 +61,32 @@ pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Vec<Clause>> {
 }
 
 fn clause(text: &Text, part: Condition, report: &mut Report) -> Option<Clause> {
-    let (path, operand, is_prefix) = match part {
-        Condition::Compare(Operand::Path(path), Comparator::Equal, operand) => {
-            (path, operand, false)
-        }
-        Condition::BeginsWith(Operand::Path(path), operand) => (path, operand, true),
-        Condition::Compare(Operand::Path(path), comparator, _)
+    let (path, test) = match part {
+        Condition::Compare(Operand::Path(path), comparator, operand)
             if comparator != Comparator::NotEqual =>
         {
-            let what = format!("a range with `{}`", comparator.symbol());
-            report.not_supported(text.locate(path.span), &what);
-            return None;
+            (
+                path,
+                Test::Compare(comparator, bound(text, operand, report)?),
+            )
         }
-        Condition::Between(Operand::Path(path), ..) => {
-            report.not_supported(text.locate(path.span), "a range with `BETWEEN`");
-            return None;
+        Condition::BeginsWith(Operand::Path(path), operand) => {
+            (path, Test::BeginsWith(bound(text, operand, report)?))
+        }
+        Condition::Between(Operand::Path(path), low, high) => {
+            let (low, high) = (bound(text, low, report), bound(text, high, report));
+            (path, Test::Between(low?, high?))
         }
         _ => {
             report
-                .add(
-                    Code::PatternSyntax,
-                    text.span(),
-                    "this cannot be asked of keys",
-                )
+                .add(CODE, text.span(), "this cannot be asked of keys")
                 .help("write `PK = '…'`, perhaps with `AND begins_with(SK, '…')`");
             return None;
         }
     };
-    let attribute = key_name(text, path, report);
-    let (pieces, written, span) = template(text, operand, report)?;
     Some(Clause {
-        attribute: attribute?,
-        is_prefix,
-        pieces,
-        written,
-        span,
+        attribute: key_name(text, path, report)?,
+        test,
     })
 }
 
@@ -87,37 +95,47 @@ fn key_name(text: &Text, path: Path, report: &mut Report) -> Option<(String, Spa
     if path.steps.is_empty() {
         return Some((path.root, span));
     }
-    report.add(
-        Code::PatternSyntax,
-        span,
-        format!("`{path}` is inside an attribute; a key is a whole one"),
-    );
+    let message = format!("`{path}` is inside an attribute; a key is a whole one");
+    report.add(CODE, span, message);
     None
 }
 
-type Template = (Option<Vec<Piece>>, String, Span);
-
-fn template(text: &Text, operand: Operand, report: &mut Report) -> Option<Template> {
+fn bound(text: &Text, operand: Operand, report: &mut Report) -> Option<Bound> {
     let (span, problem) = match operand {
         Operand::Value(Value::S(_), span) => {
             let inside = text.unquote(span.start..span.end);
             let pieces = match inside.as_str() {
                 "" => {
-                    report.add(Code::PatternSyntax, inside.span(), "this key is empty");
+                    report.add(CODE, inside.span(), "this key is empty");
                     None
                 }
-                _ => template::parse(&inside, report),
+                _ => template::parse(&inside, report)
+                    .filter(|pieces| template::is_separated(pieces, report)),
             };
-            return Some((pieces, inside.as_str().to_owned(), inside.span()));
+            return Some(Bound {
+                pieces,
+                written: inside.as_str().to_owned(),
+                span: inside.span(),
+                is_number: false,
+            });
         }
-        Operand::Value(_, span) => (span, "the keys of the table are strings".to_owned()),
+        Operand::Value(Value::N(number), span) => {
+            let written = number.to_string();
+            return Some(Bound {
+                pieces: Some(vec![Piece::Text(written.clone())]),
+                written,
+                span: text.locate(span),
+                is_number: true,
+            });
+        }
+        Operand::Value(_, span) => (span, "keys are strings or numbers".to_owned()),
         Operand::Path(path) | Operand::Size(path) => (
             path.span,
             format!("`{path}` is not a text; a parameter stands inside one"),
         ),
     };
     report
-        .add(Code::PatternSyntax, text.locate(span), problem)
+        .add(CODE, text.locate(span), problem)
         .help("write a text with placeholders, such as `'USER#{userId}'`");
     None
 }

@@ -1,55 +1,61 @@
-//! Reference lines: `User(userId = authorId), live`.
+//! Reference lines: `User(userId = authorId), on delete cascade`.
 //!
 //! ```text
-//! line   = Entity [ "(" arg { "," arg } ")" ] { "," clause }
-//! arg    = part "=" attribute
-//! clause = "live"
+//! line   = ( Entity | constants ) [ "(" arg { "," arg } ")" ] [ "via" pattern ] { "," clause }
+//! arg    = part [ ( "=" | "in" ) path ]
+//! clause = "on delete" ( "keep" | "cascade" | "refuse" | "clear" name { name } )
+//!        | "live" | "unchecked"
 //! ```
 
 use partita_core::expression::Span;
 
-use super::later;
+use super::Word;
 use super::lexer::{Cursor, Token};
+use super::value::{self, RawPath};
 use crate::codes::Code;
 use crate::diagnostic::Report;
 use crate::document::Text;
 
-/// A word and its place.
-pub(crate) type Word = (String, Span);
+const CODE: Code = Code::RefSyntax;
+const CLAUSES: [&str; 3] = ["on delete", "live", "unchecked"];
 
 /// A reference line.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// The entity that it leads to.
+    /// What it leads to.
     pub(crate) target: Word,
-    /// Parts of the target's identity, each with the own attribute that holds it.
-    pub(crate) arguments: Vec<(Word, Word)>,
-    pub(crate) live: bool,
+    /// Parts of the target's identity, each with what holds it.
+    pub(crate) arguments: Vec<RawArgument>,
+    pub(crate) via: Option<Word>,
+    pub(crate) on_delete: Option<(RawOnDelete, Span)>,
+    pub(crate) live: Option<Span>,
+    pub(crate) unchecked: Option<Span>,
     /// Whether a mistake in the arguments was reported.
     pub(crate) broken: bool,
+}
+
+/// One argument.
+#[derive(Debug)]
+pub(crate) struct RawArgument {
+    pub(crate) part: Word,
+    pub(crate) path: RawPath,
+    /// Whether it is `part in list`.
+    pub(crate) many: bool,
+}
+
+/// What becomes of an item when its target is deleted.
+#[derive(Debug)]
+pub(crate) enum RawOnDelete {
+    Keep,
+    Cascade,
+    Refuse,
+    Clear(Vec<Word>),
 }
 
 /// Reads a line; `None` after a report when not even the target is known.
 pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Line> {
     let mut cursor = Cursor::new(text);
-    let Some((target, span)) = cursor.word() else {
-        expected(&cursor, "the name of an entity", report);
-        return None;
-    };
-    let mut line = Line {
-        target: (target.to_owned(), span),
-        arguments: Vec::new(),
-        live: false,
-        broken: false,
-    };
-    if cursor.take("(") {
-        line.broken = arguments(&mut cursor, &mut line.arguments, report).is_none();
-    }
-    if let Some(Token::Word("via")) = cursor.peek() {
-        report.not_supported(cursor.here(), "`via`");
-        line.broken = true;
-        cursor.skip_clause();
-    }
+    let mut line = target(&mut cursor, report)?;
     end_of_clause(&mut cursor, report);
     while cursor.take(",") {
         clause(&mut cursor, &mut line, report);
@@ -58,15 +64,55 @@ pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Line> {
     Some(line)
 }
 
+/// Reads `Entity(part = path)` alone, the target of an effect.
+pub(crate) fn parse_target(text: &Text, report: &mut Report) -> Option<Line> {
+    let mut cursor = Cursor::new(text);
+    let line = target(&mut cursor, report)?;
+    if !cursor.is_at_end() {
+        value::expected(&cursor, CODE, "the end", report);
+        return None;
+    }
+    Some(line)
+}
+
+fn target(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<Line> {
+    let Some((target, span)) = cursor.word() else {
+        value::expected(cursor, CODE, "the name of an entity", report);
+        return None;
+    };
+    let mut line = Line {
+        target: (target.to_owned(), span),
+        arguments: Vec::new(),
+        via: None,
+        on_delete: None,
+        live: None,
+        unchecked: None,
+        broken: false,
+    };
+    if cursor.take("(") {
+        line.broken = arguments(cursor, &mut line.arguments, report).is_none();
+    }
+    if cursor.take_word("via") {
+        match cursor.word() {
+            Some((pattern, span)) => line.via = Some((pattern.to_owned(), span)),
+            None => {
+                value::expected(cursor, CODE, "the name of a pattern", report);
+                line.broken = true;
+                cursor.skip_clause();
+            }
+        }
+    }
+    Some(line)
+}
+
 /// The arguments behind `(`; after a mistake everything up to the next clause is skipped.
 fn arguments(
     cursor: &mut Cursor<'_>,
-    arguments: &mut Vec<(Word, Word)>,
+    arguments: &mut Vec<RawArgument>,
     report: &mut Report,
 ) -> Option<()> {
     loop {
-        let found = argument(cursor, report);
-        let Some(argument) = found else {
+        let Some(argument) = argument(cursor, report) else {
             skip_arguments(cursor);
             return None;
         };
@@ -75,36 +121,32 @@ fn arguments(
             return Some(());
         }
         if !cursor.take(",") {
-            expected(cursor, "`,` or `)`", report);
+            value::expected(cursor, CODE, "`,` or `)`", report);
             skip_arguments(cursor);
             return None;
         }
     }
 }
 
-fn argument(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<(Word, Word)> {
-    let Some((part, part_span)) = cursor.word() else {
-        expected(cursor, "a part of the target's identity", report);
+fn argument(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<RawArgument> {
+    let Some((part, span)) = cursor.word() else {
+        value::expected(cursor, CODE, "a part of the target's identity", report);
         return None;
     };
-    let part = (part.to_owned(), part_span);
-    if let Some(Token::Word("in")) = cursor.peek() {
-        report.not_supported(cursor.here(), "a reference to many, with `in`,");
-        return None;
-    }
+    let many = cursor.take_word("in");
     // `Entity(part)` is short for `Entity(part = part)`.
-    if !cursor.take("=") {
-        return Some((part.clone(), part));
-    }
-    let Some((attribute, span)) = cursor.word() else {
-        expected(cursor, "the attribute that holds it", report);
-        return None;
+    let path = match many || cursor.take("=") {
+        true => value::path(cursor, CODE, report)?,
+        false => RawPath {
+            names: vec![part.to_owned()],
+            span,
+        },
     };
-    if let Some(Token::Symbol(".")) = cursor.peek() {
-        report.not_supported(cursor.here(), "a path through a reference");
-        return None;
-    }
-    Some((part, (attribute.to_owned(), span)))
+    Some(RawArgument {
+        part: (part.to_owned(), span),
+        path,
+        many,
+    })
 }
 
 fn skip_arguments(cursor: &mut Cursor<'_>) {
@@ -112,43 +154,87 @@ fn skip_arguments(cursor: &mut Cursor<'_>) {
 }
 
 fn clause(cursor: &mut Cursor<'_>, line: &mut Line, report: &mut Report) {
+    let start = cursor.range().start;
     let Some((word, span)) = cursor.word() else {
-        expected(cursor, "a clause such as `live`", report);
+        value::expected(cursor, CODE, "a clause such as `live`", report);
         return cursor.skip_clause();
     };
-    if word == "live" {
-        line.live = true;
-        return;
+    let is_repeated = match word {
+        "live" => line.live.replace(span).is_some(),
+        "unchecked" => line.unchecked.replace(span).is_some(),
+        "on" => match on_delete(cursor, report) {
+            Some(what) => {
+                let span = cursor.since(start);
+                line.on_delete.replace((what, span)).is_some()
+            }
+            None => {
+                line.broken = true;
+                return cursor.skip_clause();
+            }
+        },
+        _ => {
+            report
+                .add(
+                    Code::UnknownWord,
+                    span,
+                    format!("there is no clause `{word}`"),
+                )
+                .suggest(word, CLAUSES);
+            return cursor.skip_clause();
+        }
+    };
+    if is_repeated {
+        let message = format!("`{word}` stands here twice");
+        report.add(CODE, span, message);
     }
-    if later::REF_CLAUSES.contains(&word) {
-        let what = match word {
-            "on" => "the clause `on delete`".to_owned(),
-            word => format!("the clause `{word}`"),
-        };
-        report.not_supported(span, &what);
-    } else {
-        report
-            .add(
-                Code::UnknownWord,
-                span,
-                format!("there is no clause `{word}`"),
-            )
-            .suggest(word, ["live"]);
+}
+
+fn on_delete(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<RawOnDelete> {
+    const WORDS: [&str; 4] = ["keep", "cascade", "refuse", "clear"];
+    if !cursor.take_word("delete") {
+        value::expected(cursor, CODE, "`delete`", report);
+        return None;
     }
-    cursor.skip_clause();
+    let Some((word, span)) = cursor.word() else {
+        value::expected(
+            cursor,
+            CODE,
+            "`keep`, `cascade`, `refuse` or `clear`",
+            report,
+        );
+        return None;
+    };
+    Some(match word {
+        "keep" => RawOnDelete::Keep,
+        "cascade" => RawOnDelete::Cascade,
+        "refuse" => RawOnDelete::Refuse,
+        "clear" => {
+            let mut names = Vec::new();
+            while let Some((name, span)) = cursor.word() {
+                names.push((name.to_owned(), span));
+            }
+            if names.is_empty() {
+                value::expected(cursor, CODE, "the attributes that are removed", report);
+                return None;
+            }
+            RawOnDelete::Clear(names)
+        }
+        _ => {
+            let message = format!("there is no `on delete {word}`");
+            report
+                .add(Code::UnknownWord, span, message)
+                .suggest(word, WORDS);
+            return None;
+        }
+    })
 }
 
 fn end_of_clause(cursor: &mut Cursor<'_>, report: &mut Report) {
     match cursor.peek() {
         None | Some(Token::Symbol(",")) => {}
         Some(_) => {
-            expected(cursor, "`,` or the end of the line", report);
+            value::expected(cursor, CODE, "`,` or the end of the line", report);
             cursor.skip_clause();
         }
     }
-}
-
-fn expected(cursor: &Cursor<'_>, what: &str, report: &mut Report) {
-    let message = format!("expected {what}, {}", cursor.found());
-    report.add(Code::RefSyntax, cursor.here(), message);
 }

@@ -1,24 +1,53 @@
 //! Templates: text with placeholders in braces.
+//!
+//! ```text
+//! template = { text | "{" value [ ":" format ] "}" }
+//! format   = "0" width [ "." decimals ] | a form of time such as "%Y/%m/%d"
+//! ```
 
 use std::ops::Range;
 
 use partita_core::expression::Span;
 
+use super::lexer::{Cursor, Token};
+use super::value::{self, Raw};
 use crate::codes::Code;
 use crate::diagnostic::Report;
 use crate::document::Text;
 use crate::template::DELIMITER;
+use crate::time;
+
+/// Digits that a padded number has at most: DynamoDB's numbers have no more.
+const WIDTH_MAX: usize = 40;
 
 /// One piece of a template.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     /// Text that stands for itself.
     Text(String),
-    /// `{name}`, and the place of the name.
-    Hole(String, Span),
+    /// A placeholder.
+    Hole(RawHole),
 }
 
-/// Reads a key template such as `USER#{userId}`; `None` after a report.
+/// A placeholder as it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct RawHole {
+    pub(crate) value: Raw,
+    pub(crate) format: Option<(RawFormat, Span)>,
+    /// What stands between the braces.
+    pub(crate) written: String,
+    /// The place of the value.
+    pub(crate) span: Span,
+}
+
+/// How a value is written.
+#[derive(Clone, Debug)]
+pub(crate) enum RawFormat {
+    Digits { width: usize, decimals: usize },
+    Time(String),
+}
+
+/// Reads a template such as `USER#{userId}`; `None` after a report.
 pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut is_good = true;
@@ -28,24 +57,20 @@ pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Vec<Piece>> {
                 let written = &text.as_str()[range.clone()];
                 if written.ends_with('$') && text.as_str()[range.end..].starts_with('{') {
                     let span = text.at(range.end - 1..range.end);
+                    let message = "a placeholder is written without `$`";
                     report
-                        .add(
-                            Code::TemplateSyntax,
-                            span,
-                            "a placeholder is written without `$`",
-                        )
+                        .add(Code::TemplateSyntax, span, message)
                         .help("write `{name}`, not `${name}`");
                     is_good = false;
                 }
                 pieces.push(Piece::Text(written.to_owned()));
             }
             Chunk::Braced(range) => match hole(text, range, report) {
-                Some(piece) => pieces.push(piece),
+                Some(hole) => pieces.push(Piece::Hole(hole)),
                 None => is_good = false,
             },
         }
     }
-    is_good &= is_separated(&pieces, report);
     is_good.then_some(pieces)
 }
 
@@ -98,51 +123,87 @@ pub(crate) fn is_name(text: &str) -> bool {
         && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-fn hole(text: &Text, range: Range<usize>, report: &mut Report) -> Option<Piece> {
-    let written = &text.as_str()[range.clone()];
-    let name = written.trim();
-    let start = range.start + (written.len() - written.trim_start().len());
-    let span = text.at(start..start + name.len());
-    if is_name(name) {
-        return Some(Piece::Hole(name.to_owned(), span));
-    }
+fn hole(text: &Text, range: Range<usize>, report: &mut Report) -> Option<RawHole> {
     let around = text.at(range.start - 1..range.end + 1);
-    if name.contains([':', '|', '(', '.', '+']) {
-        report.not_supported(
-            around,
-            "a placeholder with a format, a fallback, a function or a path",
-        );
-    } else {
-        let message = match name {
-            "" => "this placeholder is empty".to_owned(),
-            name => format!("`{name}` is not a name"),
-        };
+    let written = text.as_str()[range.clone()].trim().to_owned();
+    let refuse = |message: String, report: &mut Report| {
         report
             .add(Code::TemplateSyntax, around, message)
             .help("write the name of an attribute, such as `{userId}`");
+        None
+    };
+    if written.is_empty() {
+        return refuse("this placeholder is empty".to_owned(), report);
     }
+    let inside = text.slice(range);
+    let mut cursor = Cursor::new(&inside);
+    let is_odd = |token: Option<&Token<'_>>| matches!(token, Some(Token::Stray(_)));
+    if is_odd(cursor.peek()) || is_odd(cursor.peek_second()) {
+        return refuse(format!("`{written}` is not a name"), report);
+    }
+    let value = value::parse(&mut cursor, Code::TemplateSyntax, report)?;
+    let span = value.span();
+    let format = match cursor.take(":") {
+        true => Some(format(&inside, &cursor, report)?),
+        false if cursor.is_at_end() => None,
+        false => return refuse(format!("`{written}` is not a name"), report),
+    };
+    Some(RawHole {
+        value,
+        format,
+        written,
+        span,
+    })
+}
+
+/// What stands behind the colon.
+fn format(inside: &Text, cursor: &Cursor<'_>, report: &mut Report) -> Option<(RawFormat, Span)> {
+    let start = cursor.range().start;
+    let written = inside.as_str()[start..].trim_end();
+    let span = inside.at(start..start + written.len());
+    if written.contains('%') {
+        if time::is_form(written) && !written.contains(DELIMITER) {
+            return Some((RawFormat::Time(written.to_owned()), span));
+        }
+        let message = format!("times cannot be written as `{written}`");
+        report
+            .add(Code::TemplateSyntax, span, message)
+            .help("write a form such as `%Y/%m/%d`");
+        return None;
+    }
+    let (width, decimals) = written.split_once('.').unwrap_or((written, "0"));
+    let digits = width
+        .strip_prefix('0')
+        .and_then(|width| width.parse::<usize>().ok());
+    let decimals = decimals.parse::<usize>().ok();
+    if let (Some(width @ 1..=WIDTH_MAX), Some(decimals)) = (digits, decimals)
+        && (decimals == 0 || decimals + 1 < width)
+    {
+        return Some((RawFormat::Digits { width, decimals }, span));
+    }
+    let message = format!("`{written}` is no format");
+    report.add(Code::TemplateSyntax, span, message).help(
+        "write `:010` for 10 digits, `:023.2` for 23 characters with two decimals, `:%Y/%m/%d` for a time",
+    );
     None
 }
 
-/// Between two values must stand the one character that values do not have; else two different
-/// pairs of values give one key.
-fn is_separated(pieces: &[Piece], report: &mut Report) -> bool {
+/// Between two values of a key must stand the one character that values do not have; else two
+/// different pairs of values give one key.
+pub(crate) fn is_separated(pieces: &[Piece], report: &mut Report) -> bool {
     let mut last: Option<&str> = None;
     let mut is_good = true;
     for piece in pieces {
         match piece {
             Piece::Text(text) if text.contains(DELIMITER) => last = None,
             Piece::Text(_) => {}
-            Piece::Hole(name, span) => {
+            Piece::Hole(hole) => {
+                let name = &hole.written;
                 if let Some(before) = last {
+                    let message =
+                        format!("nothing tells where `{{{before}}}` ends and `{{{name}}}` begins");
                     report
-                        .add(
-                            Code::AdjacentPlaceholders,
-                            *span,
-                            format!(
-                                "nothing tells where `{{{before}}}` ends and `{{{name}}}` begins"
-                            ),
-                        )
+                        .add(Code::AdjacentPlaceholders, hole.span, message)
                         .help(format!("write `{{{before}}}{DELIMITER}{{{name}}}`"));
                     is_good = false;
                 }

@@ -2,10 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod corpus;
+mod key_strings;
 mod keys;
 mod manual;
 mod mutations;
+mod pages;
+mod properties;
 mod rendering;
+mod shipped;
+mod spec;
 mod stories;
 
 use partita_design::{Diagnostic, Severity};

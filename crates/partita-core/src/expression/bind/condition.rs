@@ -4,7 +4,7 @@ use super::super::check::check_between;
 use super::super::messages::Fault;
 use super::super::parser::Parsed;
 use super::super::syntax::{Call, Function, Node, Term};
-use super::super::{Comparator, Condition, ExpressionError, Operand, Path, Span};
+use super::super::{Comparator, Condition, ExpressionError, Operand, Path, Span, Step};
 use super::Binder;
 use crate::limits::IN_OPERANDS_MAX;
 use crate::{Number, Type, Value};
@@ -119,6 +119,7 @@ impl Binder<'_> {
             Function::AttributeType => has_type(operand(), operand(), call),
             Function::BeginsWith => Ok(Condition::BeginsWith(operand(), operand())),
             Function::Contains => Ok(Condition::Contains(operand(), operand())),
+            Function::Changed => whole_path(operand(), call).map(changed),
             Function::Size | Function::IfNotExists | Function::ListAppend => {
                 unreachable!("the parser refuses these as conditions")
             }
@@ -144,6 +145,24 @@ fn whole_path(operand: Operand, call: &Call) -> Parsed<Path> {
         return Err(ExpressionError::fault(fault, call.span));
     };
     Ok(path)
+}
+
+/// `changed(a)` is short for `a <> old.a`, but not while both are missing: DynamoDB takes two
+/// missing values as different.
+fn changed(now: Path) -> Condition {
+    let mut before = Path {
+        root: "old".to_owned(),
+        steps: vec![Step::Field(now.root.clone())],
+        span: now.span,
+    };
+    before.steps.extend(now.steps.iter().cloned());
+    let differ = Condition::Compare(
+        Operand::Path(now.clone()),
+        Comparator::NotEqual,
+        Operand::Path(before.clone()),
+    );
+    let exist = Condition::Any(vec![Condition::Exists(now), Condition::Exists(before)]);
+    Condition::All(vec![differ, exist])
 }
 
 fn has_type(subject: Operand, letters: Operand, call: &Call) -> Parsed<Condition> {

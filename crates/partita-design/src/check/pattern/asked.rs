@@ -1,25 +1,36 @@
-//! What a pattern asks of the keys.
+//! What a pattern asks of which keys.
 
-use partita_core::expression::Span;
+use partita_core::expression::{Comparator, Span};
 
-use super::super::key::Record;
+use super::super::index;
 use super::super::shape::Shape;
 use super::super::table;
+use super::super::world::{Record, World};
 use crate::codes::Code;
-use crate::design::{KeyTemplates, Read, SortTemplate};
+use crate::design::{KeyBound, KeyTemplates, Parameter, ParameterKind, QueryRead, Read, SortRange};
 use crate::diagnostic::Report;
 use crate::document::{Field, Section, Text};
-use crate::syntax::query::{self, Clause};
+use crate::expression::Expr;
+use crate::syntax::query::{self, Bound, Clause, Test};
 use crate::syntax::template::Piece;
-use crate::template::{DELIMITER, Part, Template};
+use crate::syntax::value::Raw;
+use crate::template::{DELIMITER, Format, Hole, Part, Template, dotted};
+use crate::types::AttributeType;
 
 /// A read, and the shapes of the keys that it asks for.
-pub(super) struct Asked {
+pub(super) struct Asked<'d> {
     pub(super) read: Read,
-    pub(super) partition: Shape,
+    /// The table, as a position in the world's list.
+    pub(super) table: usize,
+    /// The partition; `None` for a scan.
+    pub(super) partition: Option<Shape>,
     pub(super) sort: SortShape,
     /// The place of the key condition.
     pub(super) span: Span,
+    /// The key condition as it is written.
+    pub(super) text: String,
+    /// The condition of a scan.
+    pub(super) scan: Option<&'d Text>,
 }
 
 /// Which sort keys are asked for.
@@ -28,122 +39,320 @@ pub(super) enum SortShape {
     Equals(Shape),
     /// The whole segments before the prefix's last delimiter.
     Begins(Shape),
+    /// As `Begins`, and the beginning of the segment behind them, of that type.
+    BeginsInside(Shape, String),
+    /// Those on one side of a bound.
+    Compared(Comparator, Shape),
+    Between(Shape, Shape),
 }
 
-impl Asked {
+impl Asked<'_> {
     /// The parameters in the order of their first use.
     pub(super) fn parameters(&self) -> Vec<String> {
-        let (partition, sort) = match &self.read {
-            Read::Get(keys) => (&keys.partition, Some(&keys.sort)),
-            Read::Query { partition, sort } => match sort {
-                SortTemplate::All => (partition, None),
-                SortTemplate::BeginsWith(sort) => (partition, Some(sort)),
-            },
+        let templates: Vec<&Template> = match &self.read {
+            Read::Get(keys) => vec![&keys.partition, &keys.sort],
+            Read::Query(query) => {
+                let partition = std::iter::once(&query.partition.value);
+                partition.chain(query.sort.templates()).collect()
+            }
+            Read::Scan { .. } => Vec::new(),
         };
-        let templates = std::iter::once(partition).chain(sort);
         let mut names: Vec<String> = Vec::new();
-        for name in templates.flat_map(Template::names) {
-            if !names.iter().any(|known| known == name) {
-                names.push(name.to_owned());
+        for name in templates.into_iter().flat_map(Template::names) {
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
         names
     }
+
+    /// The name of the index that is read.
+    pub(super) fn index(&self) -> Option<&str> {
+        match &self.read {
+            Read::Get(_) => None,
+            Read::Query(query) => query.index.as_deref(),
+            Read::Scan { index } => index.as_deref(),
+        }
+    }
 }
 
-/// Reads the `get` or `query` of a pattern; `None` after a report.
-pub(super) fn read(
-    section: &mut Section<'_>,
-    table: &table::Draft,
-    records: &[Record<'_>],
+/// Reads the `get`, `query` or `scan` of a pattern; `None` after a report.
+pub(super) fn read<'d>(
+    section: &mut Section<'d>,
+    world: &World,
+    params: &[Parameter],
     report: &mut Report,
-) -> Option<Asked> {
-    let (text, is_get) = get_or_query(section, report)?;
-    // Parameters with types of their own get their diagnostic; nothing is known of the others.
-    if section.key_span("params").is_some() {
-        return None;
+) -> Option<Asked<'d>> {
+    let (text, kind) = get_query_or_scan(section, report)?;
+    let index = section.text("index", report);
+    if kind == "scan" {
+        return scan(text, index, world, report);
     }
     let clauses = query::parse(text, report)?;
-    let names = table.keys.as_ref()?;
-    let index_keys = &table.elsewhere.index_keys;
-    if clauses
-        .iter()
-        .any(|clause| index_keys.contains(&clause.attribute.0))
-    {
-        return None;
-    }
-    let [partition, sort] = by_key(&clauses, names, text, report)?;
-    let Some(partition) = partition.filter(|clause| !clause.is_prefix) else {
+    let (table, index) = keys_of(&clauses, index, text, world, report)?;
+    let draft = &world.tables[table];
+    let names = key_names(draft, index)?;
+    let [partition, sort] = by_key(&clauses, &names, text, report)?;
+    numbers(&clauses, table, world, report)?;
+    let equals = |clause: &Clause| matches!(clause.test, Test::Compare(Comparator::Equal, _));
+    let Some(partition) = partition.filter(|clause| equals(clause)) else {
         let message = format!(
             "a pattern needs the whole partition key, `{} = '…'`",
-            names[0]
+            names.0
         );
         report
             .add(Code::PatternSyntax, text.span(), message)
             .help("DynamoDB reads one partition at a time");
         return None;
     };
-    let (read, sort) = match is_get {
-        true => get(partition, sort, text, names, report),
-        false => query(partition, sort, records, report),
+    let records: Vec<&Record> = world
+        .records
+        .iter()
+        .filter(|one| one.table == table)
+        .collect();
+    let partition_key = bound(partition)?;
+    let partition_shape = shape(&partition_key.value);
+    let (read, sort) = match kind {
+        "get" => get(partition_key, sort, text, &names, index, report),
+        _ => {
+            let asked = Query {
+                index: index.map(|index| index.name.clone()),
+                params,
+                records: &records,
+            };
+            asked.read(partition_key, sort, report)
+        }
     }?;
-    let asked = Asked {
+    Some(Asked {
         read,
-        partition: shape(&template(partition)?),
+        table,
+        partition: Some(partition_shape),
         sort,
         span: text.span(),
+        text: text.as_str().to_owned(),
+        scan: None,
+    })
+}
+
+fn scan<'d>(
+    text: &'d Text,
+    index: Field<&'d Text>,
+    world: &World,
+    report: &mut Report,
+) -> Option<Asked<'d>> {
+    let (table, index) = match index {
+        Field::Absent => (0, None),
+        Field::Broken => return None,
+        Field::Given(text) => {
+            let (table, index) = find_index(text, world, report)?;
+            (table, Some(index.name.clone()))
+        }
     };
-    check_parameters(&asked, report);
-    Some(asked)
+    Some(Asked {
+        read: Read::Scan { index },
+        table,
+        partition: None,
+        sort: SortShape::All,
+        span: text.span(),
+        text: text.as_str().to_owned(),
+        scan: Some(text),
+    })
 }
 
-/// The API has two parameters of its own beside those of a pattern.
-fn check_parameters(asked: &Asked, report: &mut Report) {
-    let parameters = asked.parameters();
-    let taken = |name: &&String| ["limit", "cursor"].contains(&name.as_str());
-    for name in parameters.iter().filter(taken) {
-        let message = format!("`{name}` is a parameter of every pattern, for its pages");
+fn find_index<'w>(
+    text: &Text,
+    world: &'w World,
+    report: &mut Report,
+) -> Option<(usize, &'w index::Draft)> {
+    let mut tables = world.tables.iter().enumerate();
+    let found = tables.find_map(|(table, draft)| {
+        let mut indexes = draft.indexes.iter();
+        let index = indexes.find(|index| index.name == text.as_str())?;
+        Some((table, index))
+    });
+    if found.is_none() && world.tables.iter().all(|table| !table.has_broken_index) {
+        let indexes = world.tables.iter().flat_map(|table| &table.indexes);
+        let message = format!("there is no index `{}`", text.as_str());
         report
-            .add(Code::InvalidName, asked.span, message)
-            .help("call the placeholder by another name");
+            .add(Code::UnknownIndex, text.span(), message)
+            .suggest(text.as_str(), indexes.map(|index| index.name.as_str()));
+    }
+    found
+}
+
+/// The names of the partition key and the sort key.
+type KeyNames = (String, Option<String>);
+
+fn key_names(table: &table::Draft, index: Option<&index::Draft>) -> Option<KeyNames> {
+    match index {
+        None => {
+            let [partition, sort] = table.keys.clone()?;
+            Some((partition, Some(sort)))
+        }
+        Some(index) => {
+            let sort = index.sort.as_ref().map(|(name, _)| name.clone());
+            Some((index.partition.0.clone(), sort))
+        }
     }
 }
 
-fn get_or_query<'d>(section: &mut Section<'d>, report: &mut Report) -> Option<(&'d Text, bool)> {
-    match (section.text("get", report), section.text("query", report)) {
-        (Field::Given(get), Field::Absent) => Some((get, true)),
-        (Field::Absent, Field::Given(query)) => Some((query, false)),
-        (Field::Absent, Field::Absent) => {
-            // A scan gets its own diagnostic.
-            if section.key_span("scan").is_none() {
-                section.missing("query", "\"PK = 'USER#{userId}'\"", report);
-            }
-            None
+/// The table or index that is asked: the names of the keys tell, unless `index` does.
+fn keys_of<'w>(
+    clauses: &[Clause],
+    index: Field<&Text>,
+    text: &Text,
+    world: &'w World,
+    report: &mut Report,
+) -> Option<(usize, Option<&'w index::Draft>)> {
+    match index {
+        Field::Broken => return None,
+        Field::Given(name) => {
+            return find_index(name, world, report).map(|(table, index)| (table, Some(index)));
         }
-        (Field::Given(_), Field::Given(query)) => {
-            let span = section.key_span("query").unwrap_or(query.span());
-            let message = "a pattern is either a `get` or a `query`";
-            report
-                .add(Code::NeedlessKey, span, message)
-                .help("leave one of the two out");
-            None
-        }
-        _ => None,
+        Field::Absent => {}
     }
+    let asked: Vec<&str> = clauses
+        .iter()
+        .map(|clause| clause.attribute.0.as_str())
+        .collect();
+    let mut candidates = Vec::new();
+    for (position, table) in world.tables.iter().enumerate() {
+        let Some([partition, _]) = &table.keys else {
+            return None;
+        };
+        if asked.contains(&partition.as_str()) {
+            candidates.push((position, None));
+        }
+        let indexes = table.indexes.iter();
+        let indexes = indexes.filter(|index| asked.contains(&index.partition.0.as_str()));
+        candidates.extend(indexes.map(|index| (position, Some(index))));
+    }
+    match candidates.as_slice() {
+        [one] => Some(*one),
+        [] => {
+            not_a_key(clauses, text, world, report);
+            None
+        }
+        [first, ..] => {
+            let names: Vec<&str> = candidates
+                .iter()
+                .filter_map(|(_, index)| index.map(|index| index.name.as_str()))
+                .collect();
+            if names.is_empty() {
+                return Some(*first);
+            }
+            let message = "several indexes have this partition key";
+            report
+                .add(Code::UnknownIndex, text.span(), message)
+                .help(format!(
+                    "write `index = \"…\"` with one of {}",
+                    crate::spelling::list(&names)
+                ));
+            None
+        }
+    }
+}
+
+fn not_a_key(clauses: &[Clause], text: &Text, world: &World, report: &mut Report) {
+    if world.tables.iter().any(|table| table.has_broken_index) {
+        return;
+    }
+    let mut known: Vec<&str> = Vec::new();
+    for table in &world.tables {
+        known.extend(table.keys.iter().flatten().map(String::as_str));
+        known.extend(table.index_keys());
+    }
+    let unknown = clauses
+        .iter()
+        .find(|clause| !known.contains(&clause.attribute.0.as_str()));
+    match unknown {
+        Some(clause) => {
+            let (name, span) = &clause.attribute;
+            let message = format!("`{name}` is no key of the table");
+            report
+                .add(Code::NotAKey, *span, message)
+                .suggest(name, known);
+        }
+        None => {
+            let message = "a pattern needs the whole partition key";
+            report
+                .add(Code::PatternSyntax, text.span(), message)
+                .help("DynamoDB reads one partition at a time");
+        }
+    }
+}
+
+/// Only a native key can be a number.
+fn numbers(clauses: &[Clause], table: usize, world: &World, report: &mut Report) -> Option<()> {
+    for clause in clauses {
+        let (Test::Compare(_, bound) | Test::BeginsWith(bound) | Test::Between(bound, _)) =
+            &clause.test;
+        let name = &clause.attribute.0;
+        let mut records = world.records.iter().filter(|record| record.table == table);
+        let is_native = records.any(|record| {
+            let declared = record.attributes.iter().find(|one| one.name == *name);
+            let kind = declared.and_then(|one| one.kind.as_ref());
+            kind.is_some_and(|kind| kind.stored_as() == Some(partita_core::Type::N))
+        });
+        if bound.is_number && !is_native {
+            let message = format!("`{name}` is a text");
+            report
+                .add(Code::PatternSyntax, bound.span, message)
+                .help("write a text with placeholders, such as `'USER#{userId}'`");
+            return None;
+        }
+    }
+    Some(())
+}
+
+fn get_query_or_scan<'d>(
+    section: &mut Section<'d>,
+    report: &mut Report,
+) -> Option<(&'d Text, &'static str)> {
+    let mut found: Option<(&Text, &str)> = None;
+    let mut is_broken = false;
+    for kind in ["get", "query", "scan"] {
+        match section.text(kind, report) {
+            Field::Absent => {}
+            Field::Broken => is_broken = true,
+            Field::Given(text) => match found {
+                None => found = Some((text, kind)),
+                Some((_, first)) => {
+                    let span = section.key_span(kind).unwrap_or(text.span());
+                    let message = format!("a pattern is either a `{first}` or a `{kind}`");
+                    report
+                        .add(Code::NeedlessKey, span, message)
+                        .help("leave one of the two out");
+                    is_broken = true;
+                }
+            },
+        }
+    }
+    if found.is_none() && !is_broken {
+        section.missing("query", "\"PK = 'USER#{userId}'\"", report);
+    }
+    let (text, kind) = found.filter(|_| !is_broken)?;
+    let kind = ["get", "query", "scan"]
+        .into_iter()
+        .find(|known| *known == kind)?;
+    Some((text, kind))
 }
 
 /// The clauses of the partition key and of the sort key.
 fn by_key<'c>(
     clauses: &'c [Clause],
-    names: &[String; 2],
+    names: &KeyNames,
     text: &Text,
     report: &mut Report,
 ) -> Option<[Option<&'c Clause>; 2]> {
     let mut found: [Option<&Clause>; 2] = [None, None];
     let mut is_good = true;
+    let known: Vec<&str> = std::iter::once(names.0.as_str())
+        .chain(names.1.as_deref())
+        .collect();
     for clause in clauses {
         let (name, span) = &clause.attribute;
-        let place = names.iter().position(|key| key == name);
+        let place = known.iter().position(|key| key == name);
         match place.and_then(|place| found.get_mut(place)) {
             Some(slot @ None) => *slot = Some(clause),
             Some(Some(_)) => {
@@ -153,9 +362,14 @@ fn by_key<'c>(
             }
             None => {
                 let message = format!("`{name}` is no key of the table");
-                report
-                    .add(Code::NotAKey, *span, message)
-                    .suggest(name, names.iter().map(String::as_str));
+                let finding = report.add(Code::NotAKey, *span, message);
+                match crate::spelling::nearest(name, known.iter().copied()) {
+                    Some(nearest) => finding.help(format!("did you mean `{nearest}`?")),
+                    None => finding.help(format!(
+                        "the keys are {}; what else a row must be stands in `filter`",
+                        crate::spelling::list(&known)
+                    )),
+                };
                 is_good = false;
             }
         }
@@ -164,14 +378,23 @@ fn by_key<'c>(
 }
 
 fn get(
-    partition: &Clause,
+    partition: KeyBound,
     sort: Option<&Clause>,
     text: &Text,
-    names: &[String; 2],
+    names: &KeyNames,
+    index: Option<&index::Draft>,
     report: &mut Report,
 ) -> Option<(Read, SortShape)> {
-    let Some(sort) = sort.filter(|sort| !sort.is_prefix) else {
-        let [partition, sort] = names;
+    if index.is_some() {
+        let message = "an index has no unique keys, so nothing can be got from it";
+        report
+            .add(Code::PatternSyntax, text.span(), message)
+            .help("make it a `query`, with `one = true`");
+        return None;
+    }
+    let equals = |clause: &Clause| matches!(clause.test, Test::Compare(Comparator::Equal, _));
+    let Some(sort) = sort.filter(|clause| equals(clause)) else {
+        let (partition, sort) = (&names.0, names.1.as_deref().unwrap_or("SK"));
         report
             .add(
                 Code::PatternSyntax,
@@ -183,65 +406,152 @@ fn get(
             ));
         return None;
     };
+    let sort = bound(sort)?.value;
+    let shape = shape(&sort);
     let keys = KeyTemplates {
-        partition: template(partition)?,
-        sort: template(sort)?,
+        partition: partition.value,
+        sort,
     };
-    let shape = shape(&keys.sort);
     Some((Read::Get(keys), SortShape::Equals(shape)))
 }
 
-fn query(
-    partition: &Clause,
-    sort: Option<&Clause>,
-    records: &[Record<'_>],
-    report: &mut Report,
-) -> Option<(Read, SortShape)> {
-    let partition = template(partition)?;
-    let (sort, shape) = match sort {
-        None => (SortTemplate::All, SortShape::All),
-        Some(clause) if clause.is_prefix => {
-            let sort = template(clause)?;
-            let Some(prefix) = shape(&sort).prefix() else {
-                cut(clause, records, report);
-                return None;
-            };
-            (SortTemplate::BeginsWith(sort), SortShape::Begins(prefix))
-        }
-        Some(clause) => {
-            let message = "a query with the whole key finds one item at most";
-            report
-                .add(Code::PatternSyntax, clause.attribute.1, message)
-                .help("make it a `get`");
-            return None;
-        }
-    };
-    Some((Read::Query { partition, sort }, shape))
+/// What a query needs to know.
+struct Query<'q> {
+    index: Option<String>,
+    params: &'q [Parameter],
+    records: &'q [&'q Record],
 }
 
-/// A prefix ends at a delimiter; `CHAPTER#1` would also find chapter 10.
-fn cut(clause: &Clause, records: &[Record<'_>], report: &mut Report) {
-    let written = &clause.written;
-    // The prefix that was probably meant: some sort key up to its next delimiter.
-    let meant = records.iter().find_map(|record| {
-        let sort = &record.keys.sort.as_ref()?.written;
-        let rest = sort.strip_prefix(written.as_str())?;
-        let end = written.len() + rest.find(DELIMITER)? + 1;
-        sort.get(..end)
-    });
-    let help = match meant {
-        Some(meant) => format!("write `'{meant}'`"),
-        None => format!("end a prefix with `{DELIMITER}`"),
-    };
-    let message = format!("`{written}` ends inside a part of the key");
-    report.add(Code::CutPrefix, clause.span, message).help(help);
+impl Query<'_> {
+    fn read(
+        self,
+        partition: KeyBound,
+        sort: Option<&Clause>,
+        report: &mut Report,
+    ) -> Option<(Read, SortShape)> {
+        let (sort, shape) = match sort {
+            None => (SortRange::All, SortShape::All),
+            Some(clause) => self.range(clause, report)?,
+        };
+        let read = Read::Query(QueryRead {
+            index: self.index,
+            partition,
+            sort,
+        });
+        Some((read, shape))
+    }
+
+    fn range(&self, clause: &Clause, report: &mut Report) -> Option<(SortRange, SortShape)> {
+        let key = bound(clause)?;
+        match &clause.test {
+            Test::Compare(Comparator::Equal, _) if self.index.is_none() => {
+                let message = "a query with the whole key finds one item at most";
+                report
+                    .add(Code::PatternSyntax, clause.attribute.1, message)
+                    .help("make it a `get`");
+                None
+            }
+            Test::Compare(Comparator::Equal, _) => {
+                let shape = shape(&key.value);
+                Some((SortRange::Equals(key), SortShape::Equals(shape)))
+            }
+            Test::Compare(comparator, _) => {
+                let shape = SortShape::Compared(*comparator, shape(&key.value));
+                Some((SortRange::Compared(key, *comparator), shape))
+            }
+            Test::Between(_, high) => {
+                let high = KeyBound {
+                    attribute: key.attribute.clone(),
+                    value: template(high)?,
+                };
+                let shapes = SortShape::Between(shape(&key.value), shape(&high.value));
+                Some((SortRange::Between(key, high), shapes))
+            }
+            Test::BeginsWith(written) => {
+                let shape = self.prefix(&key.value, written, report)?;
+                Some((SortRange::BeginsWith(key), shape))
+            }
+        }
+    }
+
+    fn prefix(&self, value: &Template, written: &Bound, report: &mut Report) -> Option<SortShape> {
+        if let Some(whole) = shape(value).prefix() {
+            return Some(SortShape::Begins(whole));
+        }
+        // A parameter that is declared as a beginning may end inside a part.
+        let last = value.parts.last().and_then(|part| match part {
+            Part::Value(hole) => hole.name(),
+            Part::Text(_) => None,
+        });
+        let is_prefix = |param: &&Parameter| {
+            Some(&param.name) == last.as_ref() && matches!(param.kind, ParameterKind::PrefixOf(_))
+        };
+        if let Some(param) = self.params.iter().find(is_prefix) {
+            let mut before = shape(value);
+            before.segments.pop();
+            return Some(SortShape::BeginsInside(before, param.name.clone()));
+        }
+        self.cut(written, last.as_deref(), report);
+        None
+    }
+
+    /// A prefix ends at a delimiter; `CHAPTER#1` would also find chapter 10.
+    fn cut(&self, bound: &Bound, last: Option<&str>, report: &mut Report) {
+        let written = &bound.written;
+        // The prefix that was probably meant: some sort key up to its next delimiter.
+        let sorts = self.records.iter().flat_map(|record| {
+            let own = record.keys.sort.iter();
+            own.chain(record.indexes.iter().filter_map(|keys| keys.sort.as_ref()))
+        });
+        let meant = sorts.into_iter().find_map(|sort| {
+            let rest = sort.written.strip_prefix(written.as_str())?;
+            let end = written.len() + rest.find(DELIMITER)? + 1;
+            sort.written.get(..end)
+        });
+        let help = match (meant, last) {
+            (Some(meant), _) => format!("write `'{meant}'`"),
+            (None, Some(last)) => format!(
+                "end a prefix with `{DELIMITER}`, or write `params = {{ {last} = \"prefix of …\" }}`"
+            ),
+            (None, None) => format!("end a prefix with `{DELIMITER}`"),
+        };
+        let message = format!("`{written}` ends inside a part of the key");
+        report.add(Code::CutPrefix, bound.span, message).help(help);
+    }
+}
+
+fn bound(clause: &Clause) -> Option<KeyBound> {
+    let (Test::Compare(_, bound) | Test::BeginsWith(bound) | Test::Between(bound, _)) =
+        &clause.test;
+    Some(KeyBound {
+        attribute: clause.attribute.0.clone(),
+        value: template(bound)?,
+    })
 }
 
 /// The template over parameters; `None` if it was reported.
-fn template(clause: &Clause) -> Option<Template> {
-    let parts = clause.pieces.as_ref()?.iter().map(|piece| match piece {
+fn template(bound: &Bound) -> Option<Template> {
+    let parts = bound.pieces.as_ref()?.iter().map(|piece| match piece {
         Piece::Text(text) => Part::Text(text.clone()),
-        Piece::Hole(name, _) => Part::Value(name.clone()),
+        Piece::Hole(hole) => Part::Value(Hole {
+            value: match &hole.value {
+                Raw::Path(path) => Expr::Path(dotted(&path.names.join("."))),
+                // A parameter stands for itself; what else is written is its name.
+                _ => Expr::Path(dotted(&hole.written)),
+            },
+            format: match &hole.format {
+                Some((crate::syntax::template::RawFormat::Digits { width, decimals: 0 }, _)) => {
+                    Format::Padded { width: *width }
+                }
+                Some((crate::syntax::template::RawFormat::Digits { width, decimals }, _)) => {
+                    Format::Decimal {
+                        width: *width,
+                        decimals: *decimals,
+                    }
+                }
+                _ => Format::Plain,
+            },
+        }),
     });
     Some(Template {
         parts: parts.collect(),
@@ -250,4 +560,10 @@ fn template(clause: &Clause) -> Option<Template> {
 
 fn shape(template: &Template) -> Shape {
     Shape::new(template, |_| None)
+}
+
+/// The type of a declared parameter.
+pub(super) fn declared<'p>(params: &'p [Parameter], name: &str) -> Option<&'p AttributeType> {
+    let found = params.iter().find(|param| param.name == name)?;
+    Some(found.kind.attribute_type())
 }

@@ -2,56 +2,72 @@
 //!
 //! A record *serves* a pattern when every parameter stands where the record's key has a value:
 //! from there it takes its type. Once the types are known, every record that some values of the
-//! parameters *may* find is one that the pattern returns.
+//! parameters *may* find is one that the pattern returns, unless the filter excludes it.
 
-use partita_core::expression::Span;
+use partita_core::expression::{Comparator, Span};
 
-use super::super::key::Record;
-use super::super::noun;
+use super::super::key::Key;
 use super::super::shape::{Fit, Shape};
-use super::asked::{Asked, SortShape};
+use super::super::world::{Record, World};
+use super::asked::{Asked, SortShape, declared};
+use super::filter::Parsed;
 use crate::codes::Code;
-use crate::design::{Parameter, Read};
+use crate::design::{Parameter, ParameterKind, Read};
 use crate::diagnostic::Report;
 use crate::document::{Field, Text};
 use crate::spelling;
-use crate::types::AttributeType;
+use crate::types::{AttributeType, StringType};
 
 /// How many keys a message shows.
 const KEYS_SHOWN: usize = 8;
 
 /// What a pattern finds.
-pub(super) struct Found<'r, 'd> {
+pub(super) struct Found<'w> {
     /// In the order of `returns`.
-    pub(super) records: Vec<&'r Record<'d>>,
+    pub(super) records: Vec<&'w Record>,
     pub(super) parameters: Vec<Parameter>,
 }
 
 /// Finds the records, and holds them against `returns`; `None` after a report.
-pub(super) fn find<'r, 'd>(
-    asked: &Asked,
+pub(super) fn find<'w>(
+    asked: &Asked<'_>,
+    filter: &Parsed<'_>,
     returns: &Field<Vec<&Text>>,
-    records: &'r [Record<'d>],
+    params: &[Parameter],
+    world: &'w World,
     report: &mut Report,
-) -> Option<Found<'r, 'd>> {
+) -> Option<Found<'w>> {
     let named = match returns {
         Field::Absent => None,
         Field::Broken => return None,
-        Field::Given(names) => Some(named_records(names, records, report)?),
+        Field::Given(names) => Some(named_records(names, world, report)?),
     };
-    let kinds = kinds(asked, records, report)?;
+    let candidates: Vec<Candidate<'w>> = world
+        .records
+        .iter()
+        .filter(|record| record.table == asked.table)
+        .filter_map(|record| Candidate::new(record, asked.index()))
+        .collect();
+    let kinds = kinds(asked, &candidates, params, world, report)?;
     let kind_of = |name: &str| {
         let found = kinds.iter().find(|kind| kind.parameter == name);
-        found.map(|kind| kind.kind.clone())
+        let known = found.map(|kind| kind.kind.clone());
+        known.or_else(|| declared(params, name).cloned())
     };
-    let matching = records
+    let matching = candidates
         .iter()
-        .filter(|record| may_find(asked, record, &kind_of))
+        .filter(|candidate| candidate.may_be_found(asked, &kind_of))
+        .map(|candidate| candidate.record)
+        .filter(|record| !filter.excludes(record, world))
         .collect();
-    let records = agree(asked, named, matching, report)?;
-    let parameters = asked.parameters().into_iter().filter_map(|name| {
-        let kind = kind_of(&name)?;
-        Some(Parameter { name, kind })
+    let records = agree(asked, named, matching, world, report)?;
+    let parameters = asked.parameters().into_iter().map(|name| {
+        let declared = params.iter().find(|param| param.name == name);
+        declared.cloned().unwrap_or_else(|| Parameter {
+            kind: ParameterKind::Value(kind_of(&name).unwrap_or_else(AttributeType::string)),
+            name,
+            optional: false,
+        })
     });
     Some(Found {
         records,
@@ -59,78 +75,217 @@ pub(super) fn find<'r, 'd>(
     })
 }
 
+/// A record, and its keys in what is read.
+struct Candidate<'w> {
+    record: &'w Record,
+    partition: &'w Key,
+    sort: Option<&'w Key>,
+}
+
+impl<'w> Candidate<'w> {
+    fn new(record: &'w Record, index: Option<&str>) -> Option<Candidate<'w>> {
+        match index {
+            None => Some(Candidate {
+                record,
+                partition: record.keys.partition.as_ref()?,
+                sort: Some(record.keys.sort.as_ref()?),
+            }),
+            Some(index) => {
+                let keys = record.indexes.iter().find(|keys| keys.index == index)?;
+                Some(Candidate {
+                    record,
+                    partition: &keys.partition,
+                    sort: keys.sort.as_ref(),
+                })
+            }
+        }
+    }
+
+    /// Every combination of the cases of its two keys.
+    fn shapes(&self) -> impl Iterator<Item = (&Shape, Option<&Shape>)> {
+        self.partition.shapes().flat_map(move |partition| {
+            let sorts: Vec<Option<&Shape>> = match self.sort {
+                Some(sort) => sort.shapes().map(Some).collect(),
+                None => vec![None],
+            };
+            sorts.into_iter().map(move |sort| (partition, sort))
+        })
+    }
+
+    /// The parameters with the types of the values in whose places they stand; `None` when the
+    /// record does not serve the pattern.
+    fn serve<'s>(&'s self, asked: &'s Asked<'_>) -> Option<Vec<(&'s str, &'s AttributeType)>> {
+        self.shapes().find_map(|(partition, sort)| {
+            let mut parameters = Vec::new();
+            for fit in fits(asked, partition, sort)? {
+                match fit {
+                    Fit::Text => {}
+                    Fit::Parameter(name, kind) => parameters.push((name, kind)),
+                    Fit::Misplaced(..) | Fit::No => return None,
+                }
+            }
+            Some(parameters)
+        })
+    }
+
+    /// Why the record is not found, if it is only for a parameter in the place of a text.
+    fn misplaced(&self, asked: &Asked<'_>) -> Option<String> {
+        self.shapes().find_map(|(partition, sort)| {
+            let mut why = None;
+            for fit in fits(asked, partition, sort)? {
+                match fit {
+                    Fit::Text | Fit::Parameter(..) => {}
+                    Fit::Misplaced(name, text) => {
+                        let title = self.record.title();
+                        why = Some(format!("`{{{name}}}` stands where `{title}` has `{text}`"));
+                    }
+                    Fit::No => return None,
+                }
+            }
+            why
+        })
+    }
+
+    /// Whether some values of the parameters find the record.
+    fn may_be_found(
+        &self,
+        asked: &Asked<'_>,
+        kind_of: &impl Fn(&str) -> Option<AttributeType>,
+    ) -> bool {
+        let typed = |shape: &Shape| shape.with_kinds(kind_of);
+        self.shapes().any(|(partition, sort)| {
+            let is_there = asked
+                .partition
+                .as_ref()
+                .is_none_or(|asked| typed(asked).may_equal(partition));
+            is_there && sort.is_none_or(|sort| may_hold(asked, sort, kind_of))
+        })
+    }
+}
+
+/// Whether some sort key of the shape is one that is asked for.
+fn may_hold(
+    asked: &Asked<'_>,
+    sort: &Shape,
+    kind_of: &impl Fn(&str) -> Option<AttributeType>,
+) -> bool {
+    let typed = |shape: &Shape| shape.with_kinds(kind_of);
+    match &asked.sort {
+        SortShape::All => true,
+        SortShape::Equals(own) => typed(own).may_equal(sort),
+        SortShape::Begins(own) => typed(own).may_begin(sort),
+        SortShape::BeginsInside(own, parameter) => {
+            let own = typed(own);
+            let is_before = own.segments.is_empty() || own.may_begin(sort);
+            let inside = sort.segments.get(own.segments.len());
+            let kind = inside.and_then(|segment| segment.hole()?.kind.clone());
+            is_before && kind.is_some_and(|kind| Some(kind) == kind_of(parameter))
+        }
+        SortShape::Compared(comparator, bound) => {
+            let (low, high) = sort.extent();
+            let is_constant = bound.is_constant();
+            let (least, most) = typed(bound).extent();
+            match comparator {
+                Comparator::Less if is_constant => low < most,
+                Comparator::Less | Comparator::LessOrEqual => low <= most || low.starts_with(&most),
+                _ => high >= least || least.starts_with(&high),
+            }
+        }
+        SortShape::Between(from, to) => {
+            let (low, high) = sort.extent();
+            let (from, to) = (typed(from).extent().0, typed(to).extent().1);
+            (high >= from || from.starts_with(&high)) && (low <= to || low.starts_with(&to))
+        }
+    }
+}
+
+/// How each segment finds that of the record; `None` when there are too many or too few.
+fn fits<'s>(
+    asked: &'s Asked<'_>,
+    partition: &'s Shape,
+    sort: Option<&'s Shape>,
+) -> Option<Vec<Fit<'s>>> {
+    let lengths = |own: &Shape, record: &Shape| own.segments.len().cmp(&record.segments.len());
+    let mut fits = Vec::new();
+    if let Some(own) = &asked.partition {
+        if lengths(own, partition).is_ne() {
+            return None;
+        }
+        fits.extend(own.fits(partition));
+    }
+    let (owns, is_exact): (Vec<&Shape>, bool) = match &asked.sort {
+        SortShape::All => (Vec::new(), false),
+        SortShape::Equals(own) => (vec![own], true),
+        SortShape::Begins(own) | SortShape::BeginsInside(own, _) => (vec![own], false),
+        // Only parameters are of interest: a bound need not be a key.
+        SortShape::Compared(_, own) => (vec![own], false),
+        SortShape::Between(from, to) => (vec![from, to], false),
+    };
+    let is_range = matches!(asked.sort, SortShape::Compared(..) | SortShape::Between(..));
+    for own in owns {
+        let sort = sort?;
+        let order = lengths(own, sort);
+        if is_range {
+            let found = own.fits(sort);
+            fits.extend(found.filter(|fit| matches!(fit, Fit::Parameter(..))));
+            continue;
+        }
+        let is_reached = if is_exact {
+            order.is_eq()
+        } else {
+            order.is_lt()
+        };
+        let is_reached = is_reached || own.segments.is_empty();
+        if !is_reached {
+            return None;
+        }
+        fits.extend(own.fits(sort));
+    }
+    Some(fits)
+}
+
 /// What a parameter may be, and the record that says so.
-struct Kind<'r> {
+struct Kind<'w> {
     parameter: String,
     kind: AttributeType,
-    place: &'r str,
+    place: &'w str,
 }
 
 /// The types of the parameters; `None` after a report.
-fn kinds<'r>(
-    asked: &Asked,
-    records: &'r [Record<'_>],
+fn kinds<'w>(
+    asked: &Asked<'_>,
+    candidates: &[Candidate<'w>],
+    params: &[Parameter],
+    world: &World,
     report: &mut Report,
-) -> Option<Vec<Kind<'r>>> {
-    let mut kinds: Vec<Kind<'_>> = Vec::new();
-    let mut is_served = false;
+) -> Option<Vec<Kind<'w>>> {
+    let mut kinds: Vec<Kind<'w>> = Vec::new();
+    let mut is_served = asked.partition.is_none();
     let mut is_good = true;
-    for record in records {
-        let Some(parameters) = serve(asked, record) else {
+    for candidate in candidates {
+        let Some(parameters) = candidate.serve(asked) else {
             continue;
         };
         is_served = true;
         for (name, kind) in parameters {
-            is_good &= note(&mut kinds, name, kind, record.place, asked.span, report);
+            if declared(params, name).is_none() {
+                let place = &candidate.record.place;
+                is_good &= note(&mut kinds, name, kind, place, asked.span, report);
+            }
         }
     }
     if !is_served {
-        unserved(asked, records, report);
+        unserved(asked, candidates, world, report);
     }
     (is_served && is_good).then_some(kinds)
 }
 
-/// The parameters with the types of the values in whose places they stand; `None` when the
-/// record does not serve the pattern.
-fn serve<'s>(
-    asked: &'s Asked,
-    record: &'s Record<'_>,
-) -> Option<Vec<(&'s str, &'s AttributeType)>> {
-    let mut parameters = Vec::new();
-    for fit in fits(asked, record)? {
-        match fit {
-            Fit::Text => {}
-            Fit::Parameter(name, kind) => parameters.push((name, kind)),
-            Fit::Misplaced(..) | Fit::No => return None,
-        }
-    }
-    Some(parameters)
-}
-
-/// How each segment finds that of the record; `None` when there are too many or too few.
-fn fits<'s>(asked: &'s Asked, record: &'s Record<'_>) -> Option<Vec<Fit<'s>>> {
-    let (partition, sort) = record.keys.both()?;
-    let (partition, sort) = (&partition.shape, &sort.shape);
-    let lengths = |own: &Shape, record: &Shape| own.segments.len().cmp(&record.segments.len());
-    let (own_sort, is_reached) = match &asked.sort {
-        SortShape::All => (None, true),
-        SortShape::Equals(own) => (Some(own), lengths(own, sort).is_eq()),
-        SortShape::Begins(own) => (Some(own), lengths(own, sort).is_lt()),
-    };
-    if !is_reached || lengths(&asked.partition, partition).is_ne() {
-        return None;
-    }
-    let mut fits: Vec<_> = asked.partition.fits(partition).collect();
-    fits.extend(own_sort.into_iter().flat_map(|own| own.fits(sort)));
-    Some(fits)
-}
-
 /// Notes that a parameter stands for values of a type; two types must agree.
-fn note<'r>(
-    kinds: &mut Vec<Kind<'r>>,
+fn note<'w>(
+    kinds: &mut Vec<Kind<'w>>,
     parameter: &str,
     kind: &AttributeType,
-    place: &'r str,
+    place: &'w str,
     span: Span,
     report: &mut Report,
 ) -> bool {
@@ -146,22 +301,15 @@ fn note<'r>(
     if known.kind == *kind {
         return true;
     }
-    // Strings of different lengths: what either accepts may be asked for.
-    if let AttributeType::String { min, max } = &mut known.kind
-        && let AttributeType::String {
-            min: other_min,
-            max: other_max,
-        } = kind
-    {
-        *min = (*min).min(*other_min);
-        *max = max.zip(*other_max).map(|(one, two)| one.max(two));
+    if let Some(both) = either(&known.kind, kind) {
+        known.kind = both;
         return true;
     }
     let message = format!(
         "`{{{parameter}}}` is {} in `{}`, but {} in `{place}`",
-        noun(&known.kind),
+        known.kind.noun(),
         known.place,
-        noun(kind)
+        kind.noun()
     );
     report
         .add(Code::ParameterType, span, message)
@@ -169,21 +317,56 @@ fn note<'r>(
     false
 }
 
-fn unserved(asked: &Asked, records: &[Record<'_>], report: &mut Report) {
+/// A type for what either of two accepts: strings of different lengths, different words.
+fn either(one: &AttributeType, two: &AttributeType) -> Option<AttributeType> {
+    match (one, two) {
+        (AttributeType::String(one), AttributeType::String(two)) => {
+            let mut length = one.length;
+            length.min = length.min.min(two.length.min);
+            length.max = length
+                .max
+                .zip(two.length.max)
+                .map(|(one, two)| one.max(two));
+            Some(AttributeType::String(StringType {
+                length,
+                pattern: None,
+                format: None,
+            }))
+        }
+        _ => match (one.words(), two.words()) {
+            (Some(mut one), Some(two)) => {
+                one.extend(
+                    two.into_iter()
+                        .filter(|word| !one.contains(word))
+                        .collect::<Vec<_>>(),
+                );
+                Some(AttributeType::Enum(one))
+            }
+            _ => None,
+        },
+    }
+}
+
+fn unserved(asked: &Asked<'_>, candidates: &[Candidate<'_>], world: &World, report: &mut Report) {
     // A record whose keys could not be read might have served it.
-    if records.iter().any(|record| record.keys.both().is_none()) {
+    if world.records.iter().any(|record| is_unsure(record, asked)) {
         return;
     }
     let mut message = "no record has keys that this could find".to_owned();
-    let misplaced = records.iter().find_map(|record| misplaced(asked, record));
+    let misplaced = candidates
+        .iter()
+        .find_map(|candidate| candidate.misplaced(asked));
     if let Some(why) = misplaced {
         message = format!("{message}: {why}");
     }
     let finding = report.add(Code::UnservedPattern, asked.span, message);
-    let keys = records.iter().filter_map(|record| {
-        let (partition, sort) = record.keys.both()?;
-        let (title, partition, sort) = (record.title(), &partition.written, &sort.written);
-        Some(format!("\n  {title}: '{partition}' and '{sort}'"))
+    let keys = candidates.iter().map(|candidate| {
+        let title = candidate.record.title();
+        let partition = &candidate.partition.written;
+        match candidate.sort {
+            Some(sort) => format!("\n  {title}: '{partition}' and '{}'", sort.written),
+            None => format!("\n  {title}: '{partition}'"),
+        }
     });
     let mut keys: Vec<_> = keys.collect();
     let others = keys.len().saturating_sub(KEYS_SHOWN);
@@ -191,91 +374,64 @@ fn unserved(asked: &Asked, records: &[Record<'_>], report: &mut Report) {
     if others > 0 {
         keys.push(format!("\n  and {others} more"));
     }
-    if !keys.is_empty() {
-        finding.help(format!("the keys are{}", keys.concat()));
-    }
-}
-
-/// Whether it is only for a parameter in the place of a text that the record is not found.
-fn misplaced(asked: &Asked, record: &Record<'_>) -> Option<String> {
-    let mut why = None;
-    for fit in fits(asked, record)? {
-        match fit {
-            Fit::Text | Fit::Parameter(..) => {}
-            Fit::Misplaced(name, text) => {
-                let title = record.title();
-                why = Some(format!("`{{{name}}}` stands where `{title}` has `{text}`"));
-            }
-            Fit::No => return None,
-        }
-    }
-    why
-}
-
-/// Whether some values of the parameters find the record.
-fn may_find(
-    asked: &Asked,
-    record: &Record<'_>,
-    kind_of: &impl Fn(&str) -> Option<AttributeType>,
-) -> bool {
-    let Some((partition, sort)) = record.keys.both() else {
-        return false;
+    match (keys.is_empty(), asked.index()) {
+        (false, _) => finding.help(format!("the keys are{}", keys.concat())),
+        (true, Some(index)) => finding.help(format!("no record has keys in `{index}`")),
+        (true, None) => finding,
     };
-    let typed = |shape: &Shape| shape.with_kinds(kind_of);
-    typed(&asked.partition).may_equal(&partition.shape)
-        && match &asked.sort {
-            SortShape::All => true,
-            SortShape::Equals(own) => typed(own).may_equal(&sort.shape),
-            SortShape::Begins(own) => typed(own).may_begin(&sort.shape),
-        }
 }
 
 /// A record that `returns` names, and where.
-type Named<'r, 'd> = (&'r Record<'d>, Span);
+type Named<'w> = (&'w Record, Span);
 
-fn named_records<'r, 'd>(
+fn named_records<'w>(
     names: &[&Text],
-    records: &'r [Record<'d>],
+    world: &'w World,
     report: &mut Report,
-) -> Option<Vec<Named<'r, 'd>>> {
-    let mut named: Vec<Named<'_, '_>> = Vec::new();
+) -> Option<Vec<Named<'w>>> {
+    let mut named: Vec<Named<'w>> = Vec::new();
     let mut is_good = true;
     for text in names {
         let (name, span) = (text.as_str(), text.span());
-        let found = records.iter().find(|record| record.title() == name);
-        match found {
-            Some(record) if named.iter().any(|(other, _)| other.name == record.name) => {
+        match world.resolve(&(name.to_owned(), span), report) {
+            Some((_, record)) if named.iter().any(|(other, _)| other.name == record.name) => {
                 let message = format!("`{name}` is named twice");
                 report.add(Code::DuplicateName, span, message);
                 is_good = false;
             }
-            Some(record) => named.push((record, span)),
-            None => {
-                let message = format!("there is no entity or view `{name}`");
-                report
-                    .add(Code::UnknownRecord, span, message)
-                    .suggest(name, records.iter().map(Record::title));
-                is_good = false;
-            }
+            Some((_, record)) => named.push((record, span)),
+            None => is_good = false,
         }
     }
     is_good.then_some(named)
 }
 
 /// Holds what is found against what is named; gives the records in the order of `returns`.
-fn agree<'r, 'd>(
-    asked: &Asked,
-    named: Option<Vec<Named<'r, 'd>>>,
-    matching: Vec<&'r Record<'d>>,
+fn agree<'w>(
+    asked: &Asked<'_>,
+    named: Option<Vec<Named<'w>>>,
+    matching: Vec<&'w Record>,
+    world: &World,
     report: &mut Report,
-) -> Option<Vec<&'r Record<'d>>> {
+) -> Option<Vec<&'w Record>> {
     // One whole key that finds two records: that they collide was reported.
     if matches!(asked.read, Read::Get(_)) && matching.len() > 1 {
+        return None;
+    }
+    if matching.is_empty() && named.is_none() {
+        unserved(asked, &[], world, report);
         return None;
     }
     let titles: Vec<_> = matching.iter().map(|record| record.title()).collect();
     let found = spelling::list(&titles);
     let returns = format!("write `returns = {titles:?}`");
+    let narrowed = match world.table_discriminator(asked.table) {
+        Some(name) => format!(
+            "{returns}, or a `filter` such as `{name} = '{}'`",
+            titles.first().unwrap_or(&"")
+        ),
+        None => returns,
+    };
     let Some(named) = named else {
         if matching.len() == 1 {
             return Some(matching);
@@ -283,16 +439,17 @@ fn agree<'r, 'd>(
         let message = format!("this finds {found}, so the pattern must say so");
         report
             .add(Code::UnnamedRecord, asked.span, message)
-            .help(returns);
+            .help(narrowed);
         return None;
     };
     let mut is_good = true;
     for (record, span) in &named {
-        if !is_in(&matching, record) && record.keys.both().is_some() {
+        if !is_in(&matching, record) && !is_unsure(record, asked) {
             let message = format!("this pattern never finds `{}`", record.title());
-            report
-                .add(Code::ImpossibleReturn, *span, message)
-                .help(format!("it finds {found}"));
+            let finding = report.add(Code::ImpossibleReturn, *span, message);
+            if !found.is_empty() {
+                finding.help(format!("it finds {found}"));
+            }
             is_good = false;
         }
     }
@@ -306,12 +463,18 @@ fn agree<'r, 'd>(
         let message = format!("this also finds {}", spelling::list(&unnamed));
         report
             .add(Code::UnnamedRecord, asked.span, message)
-            .help(returns);
+            .help(narrowed);
         is_good = false;
     }
     is_good.then_some(named)
 }
 
-fn is_in(records: &[&Record<'_>], record: &Record<'_>) -> bool {
+/// Whether the keys of a record could not be read.
+fn is_unsure(record: &Record, asked: &Asked<'_>) -> bool {
+    let is_broken = |index: &str| record.broken_indexes.iter().any(|known| known == index);
+    record.keys.both().is_none() || asked.index().is_some_and(is_broken)
+}
+
+fn is_in(records: &[&Record], record: &Record) -> bool {
     records.iter().any(|other| other.name == record.name)
 }

@@ -1,14 +1,13 @@
 //! How a result is ordered and cut into pages.
 
+use partita_core::Type;
 use partita_core::expression::Span;
 
-use super::super::key::Record;
-use super::super::noun;
+use super::super::world::Record;
 use crate::codes::Code;
-use crate::design::{LIMIT_DEFAULT, LIMIT_MAX, WHOLE_MAX};
+use crate::design::{LIMIT_DEFAULT, LIMIT_MAX, SortOrder, WHOLE_MAX};
 use crate::diagnostic::Report;
 use crate::document::{Field, Section, Text};
-use crate::types::AttributeType;
 
 /// The keys of a pattern that are about order and pages.
 pub(super) struct Paging {
@@ -23,7 +22,8 @@ pub(super) fn read(section: &mut Section<'_>, report: &mut Report) -> Option<Pag
     let limit = section.integer("limit", 1..=LIMIT_MAX, report);
     let order = section.text("order", report);
     let order = order.and_then(|order| descending(order, report));
-    let is_get = section.key_span("get").is_some();
+    let is_one = section.key_span("one").is_some();
+    let is_get = section.key_span("get").is_some() || is_one;
     for (key, span, why) in needless(section, is_get) {
         let message = format!("`{key}` has no effect, because {why}");
         report
@@ -67,10 +67,10 @@ fn needless(section: &Section<'_>, is_get: bool) -> Vec<(&'static str, Span, &'s
     let has_sort = section.key_span("sort").is_some();
     let keys: &[(&str, &str)] = match (is_get, has_sort) {
         (true, _) => &[
-            ("sort", "a `get` finds one item"),
-            ("whole", "a `get` finds one item"),
-            ("order", "a `get` finds one item"),
-            ("limit", "a `get` finds one item"),
+            ("sort", "there is one item"),
+            ("whole", "there is one item"),
+            ("order", "there is one item"),
+            ("limit", "there is one item"),
         ],
         (false, true) => &[("order", "`sort` gives the order")],
         (false, false) => &[("whole", "there is no `sort`")],
@@ -89,12 +89,12 @@ fn optional<T>(field: Field<T>) -> Option<Option<T>> {
     }
 }
 
-/// The stored names of the attributes that order the result; `None` after a report.
+/// The attributes that order the result; `None` after a report.
 pub(super) fn sort(
     names: &[&Text],
-    records: &[&Record<'_>],
+    records: &[&Record],
     report: &mut Report,
-) -> Option<Vec<String>> {
+) -> Option<Vec<SortOrder>> {
     let stored: Vec<_> = names
         .iter()
         .map(|text| sort_attribute(text, records, report))
@@ -103,32 +103,20 @@ pub(super) fn sort(
 }
 
 /// The one name under which all the records store the attribute.
-fn sort_attribute(text: &Text, records: &[&Record<'_>], report: &mut Report) -> Option<String> {
-    let (name, span) = (text.as_str(), text.span());
-    if name.starts_with('-') {
-        report.not_supported(span, "an order from the largest to the smallest");
-        return None;
-    }
+fn sort_attribute(text: &Text, records: &[&Record], report: &mut Report) -> Option<SortOrder> {
+    let span = text.span();
+    let descending = text.as_str().starts_with('-');
+    let name = text.as_str().trim_start_matches('-');
     let mut stored: Option<&str> = None;
     for record in records {
-        let attribute = record.scope?.resolve(name, span, report)?;
+        let attribute = record.resolve(name, span, report)?;
         let kind = attribute.kind.as_ref()?;
-        if matches!(
-            kind,
-            AttributeType::Bool | AttributeType::List(_) | AttributeType::Any
-        ) {
-            let message = format!("`{name}` is {}, which has no order", noun(kind));
+        if !matches!(kind.stored_as(), Some(Type::S | Type::N)) {
+            let message = format!("`{name}` is {}, which has no order", kind.noun());
             report
                 .add(Code::SortType, span, message)
                 .help("order by a `string`, `ulid`, `timestamp` or `number`")
                 .related(attribute.span, "declared here");
-            return None;
-        }
-        if !record.has(&attribute.name) {
-            let message = format!("`{}` does not keep `{name}`", record.place);
-            report
-                .add(Code::UnknownAttribute, span, message)
-                .help(format!("add \"{name}\" to its `keep`"));
             return None;
         }
         let first = *stored.get_or_insert(&attribute.name);
@@ -141,5 +129,8 @@ fn sort_attribute(text: &Text, records: &[&Record<'_>], report: &mut Report) -> 
             return None;
         }
     }
-    stored.map(str::to_owned)
+    Some(SortOrder {
+        attribute: stored?.to_owned(),
+        descending,
+    })
 }

@@ -5,7 +5,7 @@ fn shape(text: &str) -> Shape {
     let mut template = Template::default();
     for piece in text.split_inclusive(['{', '}']) {
         let part = match piece.strip_suffix('}') {
-            Some(name) => Part::Value(name.to_owned()),
+            Some(name) => Part::Value(crate::template::Hole::attribute(name)),
             None => Part::Text(piece.trim_end_matches('{').to_owned()),
         };
         if part != Part::Text(String::new()) {
@@ -15,9 +15,9 @@ fn shape(text: &str) -> Shape {
     Shape::new(&template, |name| {
         Some(match name {
             "u" => AttributeType::Ulid,
-            "t" => AttributeType::Timestamp,
-            "n" => AttributeType::Number,
-            _ => AttributeType::String { min: 0, max: None },
+            "t" => AttributeType::timestamp(),
+            "n" => AttributeType::Number(Default::default()),
+            _ => AttributeType::string(),
         })
     })
 }

@@ -1,0 +1,86 @@
+//! `[caller]`: who callers are.
+
+use super::spot;
+use super::world::World;
+use crate::codes::Code;
+use crate::design::{CallerSource, Callers};
+use crate::diagnostic::Report;
+use crate::document::section::Excuse;
+use crate::document::{Field, Section, Text};
+use crate::types::AttributeType;
+
+/// Reads who callers are; names are held against the world later.
+pub(crate) fn read(root: &mut Section<'_>, report: &mut Report) -> Callers {
+    if root.entry("caller").is_none() {
+        return Callers::default();
+    }
+    let Some(mut section) = root.section("caller", report) else {
+        return Callers::default();
+    };
+    let entity = section.text("type", report).given();
+    let roles = section.texts("roles", false, report).given();
+    let mut source = |key: &str| match section.text(key, report) {
+        Field::Given(text) => CallerSource::Attribute(spot(text).0),
+        _ => CallerSource::Token,
+    };
+    let callers = Callers {
+        entity: entity.map(|text| spot(text).0),
+        roles: roles
+            .unwrap_or_default()
+            .iter()
+            .map(|text| spot(text).0)
+            .collect(),
+        role: source("role"),
+        groups: source("groups"),
+    };
+    section.finish(|_| Excuse::None, report);
+    callers
+}
+
+/// Holds the names of `[caller]` against the entities.
+pub(crate) fn check(root: &mut Section<'_>, world: &World, report: &mut Report) {
+    let mut silent = Report::default();
+    let Some(mut section) = root.section("caller", &mut silent) else {
+        return;
+    };
+    let entity = section.text("type", &mut silent).given();
+    let record = entity.and_then(|text| world.resolve(&spot(text), report));
+    for key in ["role", "groups"] {
+        let Some(text) = section.text(key, &mut silent).given() else {
+            continue;
+        };
+        match record {
+            Some((_, record)) => attribute(key, text, record, report),
+            None if entity.is_none() => {
+                let message = format!("`{key}` is an attribute, but of which entity?");
+                report
+                    .add(Code::MissingKey, text.span(), message)
+                    .help("write `type = \"User\"`: the entity that callers are");
+            }
+            None => {}
+        }
+    }
+}
+
+fn attribute(key: &str, text: &Text, record: &super::world::Record, report: &mut Report) {
+    let Some(attribute) = record.resolve(text.as_str(), text.span(), report) else {
+        return;
+    };
+    let Some(kind) = &attribute.kind else { return };
+    let is_list = matches!(kind, AttributeType::List { .. } | AttributeType::Set(_));
+    let fits = match key {
+        "groups" => is_list,
+        _ => kind.stored_as() == Some(partita_core::Type::S),
+    };
+    if !fits {
+        let expected = if key == "groups" {
+            "a list of strings"
+        } else {
+            "a string"
+        };
+        let message = format!("`{}` is {}, not {expected}", text.as_str(), kind.noun());
+        report
+            .add(Code::ValueType, text.span(), message)
+            .related(attribute.span, "declared here");
+    }
+}

@@ -1,0 +1,181 @@
+//! `each = "tag in tags"`: one after the other.
+
+use super::names::{Meaning, Names};
+use super::value::Values;
+use super::view::path_of;
+use crate::codes::Code;
+use crate::design::{Each, EachOver, Pattern};
+use crate::diagnostic::Report;
+use crate::document::Text;
+use crate::expression::{Formula, Origin, Reading};
+use crate::syntax::lexer::Cursor;
+use crate::syntax::value::{self, RawPath};
+use crate::types::AttributeType;
+
+const CODE: Code = Code::EachSyntax;
+
+/// An `each`, and what its name means.
+pub(crate) struct Element {
+    pub(crate) each: Each,
+    pub(crate) meaning: Meaning,
+}
+
+/// Reads an `each` over a list; gives the type of an element too; `None` after a report.
+pub(crate) fn over_list(
+    text: &Text,
+    names: &Names<'_>,
+    report: &mut Report,
+) -> Option<(Each, AttributeType)> {
+    let (name, path) = parse(text, report)?;
+    let path = path_of(&path.names, path.span)?;
+    let reading = names.resolve(&path, path.span, report)?;
+    list(name, reading, path.span, report)
+}
+
+fn list(
+    name: String,
+    reading: Reading,
+    span: partita_core::expression::Span,
+    report: &mut Report,
+) -> Option<(Each, AttributeType)> {
+    let (element, max) = match &reading.kind {
+        AttributeType::List { element, count } => ((**element).clone(), count.max),
+        AttributeType::Set(crate::types::SetOf::Strings) => (AttributeType::string(), None),
+        AttributeType::Any => (AttributeType::Any, None),
+        kind => {
+            let message = format!("`{}` is {}, not a list", reading.path, kind.noun());
+            report.add(Code::ValueType, span, message);
+            return None;
+        }
+    };
+    let reading = Box::new(reading);
+    let over = EachOver::List { reading, max };
+    Some((Each { name, over }, element))
+}
+
+/// Reads an `each` over a list or a pattern; `None` after a report.
+///
+/// The parameters of a pattern come from the item by their names; where there is no item, they
+/// are left to the caller.
+pub(crate) fn over_any(
+    text: &Text,
+    names: &Names<'_>,
+    patterns: &[Option<Pattern>],
+    report: &mut Report,
+) -> Option<Element> {
+    let (name, path) = parse(text, report)?;
+    let is_pattern = match path.names.as_slice() {
+        [one] => names
+            .world
+            .patterns
+            .iter()
+            .any(|(pattern, _)| pattern == one),
+        _ => false,
+    };
+    let is_attribute = |one: &String| {
+        let record = names.record;
+        record.is_some_and(|record| record.find(one).is_some())
+    };
+    if is_pattern && !path.names.iter().any(is_attribute) {
+        return over_pattern(name, &path, names, patterns, report);
+    }
+    let span = path.span;
+    let Some(written) = path_of(&path.names, span).filter(|_| names.record.is_some()) else {
+        let known = names.world.patterns.iter().map(|(name, _)| name.as_str());
+        let wanted = path.names.join(".");
+        let message = format!("there is no pattern `{wanted}`");
+        report
+            .add(Code::UnknownPattern, span, message)
+            .suggest(&wanted, known);
+        return None;
+    };
+    let reading = names.resolve(&written, span, report)?;
+    let (each, kind) = list(name.clone(), reading, span, report)?;
+    let meaning = Meaning::Value {
+        kind,
+        optional: false,
+        origin: Origin::Element(name),
+        stored: None,
+    };
+    Some(Element { each, meaning })
+}
+
+fn over_pattern(
+    name: String,
+    path: &RawPath,
+    names: &Names<'_>,
+    patterns: &[Option<Pattern>],
+    report: &mut Report,
+) -> Option<Element> {
+    let wanted = path.names.first()?;
+    let pattern = patterns
+        .iter()
+        .flatten()
+        .find(|pattern| pattern.name == *wanted)?;
+    let [record] = pattern.returns.as_slice() else {
+        let message = format!("`{wanted}` returns several kinds of items");
+        report
+            .add(Code::UnknownPattern, path.span, message)
+            .help("use a pattern that returns one");
+        return None;
+    };
+    let mut parameters = Vec::new();
+    if names.record.is_some() {
+        let mut silent = Report::default();
+        for parameter in &pattern.parameters {
+            let written = crate::template::dotted(&parameter.name);
+            let Some(reading) = names.resolve(&written, path.span, &mut silent) else {
+                let message = format!(
+                    "nothing says which `{}` of the pattern `{wanted}` is meant",
+                    parameter.name
+                );
+                report.add(Code::UnboundPart, path.span, message);
+                return None;
+            };
+            parameters.push((parameter.name.clone(), reading));
+        }
+    }
+    let (index, _) = names.world.find(record.as_str())?;
+    let each = Each {
+        name: name.clone(),
+        over: EachOver::Pattern {
+            pattern: wanted.clone(),
+            parameters,
+        },
+    };
+    let meaning = Meaning::Item(index, Origin::Element(name));
+    Some(Element { each, meaning })
+}
+
+fn parse(text: &Text, report: &mut Report) -> Option<(String, RawPath)> {
+    let mut cursor = Cursor::new(text);
+    let name = cursor.word().map(|(name, _)| name.to_owned());
+    let name = match name {
+        Some(name) if cursor.take_word("in") => name,
+        _ => {
+            report
+                .add(CODE, text.span(), "an `each` is `name in list`")
+                .help("write `each = \"tag in tags\"`");
+            return None;
+        }
+    };
+    let path = value::path(&mut cursor, CODE, report)?;
+    if !cursor.is_at_end() {
+        value::expected(&cursor, CODE, "the end", report);
+        return None;
+    }
+    Some((name, path))
+}
+
+/// Reads what tells elements apart; `None` after a report.
+pub(crate) fn distinct(text: &Text, names: &Names<'_>, report: &mut Report) -> Option<Formula> {
+    let mut cursor = Cursor::new(text);
+    let raw = value::parse(&mut cursor, CODE, report)?;
+    if !cursor.is_at_end() {
+        value::expected(&cursor, CODE, "the end", report);
+        return None;
+    }
+    let mut values = Values::new(names);
+    let typed = values.resolve(&raw, report)?;
+    Some(Formula::plain(typed.expr, values.reads))
+}

@@ -1,0 +1,469 @@
+//! What a write causes: the effects of triggers and actions.
+
+use partita_core::expression::Span;
+
+use super::condition;
+use super::each::{self, Element};
+use super::names::{Meaning, Names};
+use super::reference::{self, DeclaredTarget};
+use super::value;
+use super::world::{Record, World};
+use crate::codes::Code;
+use crate::design::{Assignments, Effect, EffectKind, EffectTarget, Pattern, RecordName};
+use crate::diagnostic::Report;
+use crate::document::{Content, Field, Name, Node, Section, Text, section};
+use crate::expression::{Formula, Predicate};
+use crate::spelling;
+use crate::syntax::reference as syntax;
+use crate::types::AttributeType;
+
+/// Reads an effect; `None` after a report. `names` is the scope of the item that causes it.
+pub(crate) fn check(
+    section: &mut Section<'_>,
+    names: &Names<'_>,
+    patterns: &[Option<Pattern>],
+    report: &mut Report,
+) -> Option<Effect> {
+    let each = section.text("each", report);
+    let element = each.and_then(|text| each::over_any(text, names, patterns, report));
+    let inner = match &element {
+        Field::Given(Element { each, meaning }) => names.clone().with(&each.name, meaning.clone()),
+        Field::Absent => names.clone(),
+        // Without the element, its name would be taken for a misspelt attribute.
+        Field::Broken => return touch_all(section),
+    };
+    let distinct = section.text("distinct", report);
+    let distinct = distinct.and_then(|text| each::distinct(text, &inner, report));
+    let when = predicate(section, "when", &inner, report);
+    let require = predicate(section, "require", &inner, report);
+    let known = [&when, &require]
+        .into_iter()
+        .filter_map(|field| match field {
+            Field::Given(predicate) => Some(predicate),
+            _ => None,
+        });
+    let inner = inner.given(known);
+    let operation = operation(section, report);
+    let target = operation.and_then(|(kind, text)| {
+        let target = target(kind, text, &inner, report)?;
+        Some((kind, text, target))
+    });
+    let Some((kind, text, (target, records))) = target else {
+        return touch_all(section);
+    };
+    let changes = changes(section, kind, &records, text.span(), &inner, report);
+    Some(Effect {
+        kind,
+        target,
+        each: optional(element)?.map(|element| element.each),
+        distinct: optional(distinct)?,
+        when: optional(when)?,
+        require: optional(require)?,
+        changes: changes?,
+    })
+}
+
+fn touch_all(section: &mut Section<'_>) -> Option<Effect> {
+    section.touch(&[
+        "each", "distinct", "when", "require", "create", "upsert", "update", "delete", "with",
+        "set", "add", "remove",
+    ]);
+    None
+}
+
+pub(crate) fn optional<T>(field: Field<T>) -> Option<Option<T>> {
+    match field {
+        Field::Absent => Some(None),
+        Field::Broken => None,
+        Field::Given(value) => Some(Some(value)),
+    }
+}
+
+/// Reads a condition of a section.
+pub(crate) fn predicate(
+    section: &mut Section<'_>,
+    key: &str,
+    names: &Names<'_>,
+    report: &mut Report,
+) -> Field<Predicate> {
+    let text = section.text(key, report);
+    text.and_then(|text| condition::check(text, names, report))
+}
+
+/// The one operation of an effect.
+fn operation<'d>(section: &mut Section<'d>, report: &mut Report) -> Option<(EffectKind, &'d Text)> {
+    let mut found: Option<(EffectKind, &Text)> = None;
+    let mut is_broken = false;
+    for (kind, word) in EffectKind::WORDS {
+        // An action's own `delete = true` is no effect.
+        if word == "delete" && !section.is_text("delete") && section.key_span("delete").is_some() {
+            section.touch(&["delete"]);
+            continue;
+        }
+        match section.text(word, report) {
+            Field::Absent => {}
+            Field::Broken => is_broken = true,
+            Field::Given(text) if found.is_none() => found = Some((kind, text)),
+            Field::Given(_) => {
+                let span = section.key_span(word).unwrap_or(section.span);
+                let message = "an effect does one thing";
+                report
+                    .add(Code::NeedlessKey, span, message)
+                    .help("write another trigger, or another `then`, for the second");
+            }
+        }
+    }
+    if found.is_none() && !is_broken {
+        section.missing("update", "\"user\"` or `create = \"Notification\"", report);
+    }
+    found
+}
+
+/// The item that an effect is done to, and what it can be.
+fn target(
+    kind: EffectKind,
+    text: &Text,
+    names: &Names<'_>,
+    report: &mut Report,
+) -> Option<(EffectTarget, Vec<usize>)> {
+    let line = syntax::parse_target(text, report)?;
+    if line.broken {
+        return None;
+    }
+    let (name, span) = &line.target;
+    let world = names.world;
+    if matches!(kind, EffectKind::Create | EffectKind::Upsert) {
+        let (index, record) = world.resolve(&line.target, report)?;
+        if record.view.is_some() || !line.arguments.is_empty() {
+            let message = match record.view {
+                Some(_) => format!("`{name}` is a view, which follows its source"),
+                None => "the identity of a new item is given by `with`".to_owned(),
+            };
+            report.add(Code::EffectTarget, *span, message);
+            return None;
+        }
+        return Some((EffectTarget::Entity(name.clone()), vec![index]));
+    }
+    if let Some((_, Meaning::Item(index, _))) = names.extra.iter().find(|(known, _)| known == name)
+    {
+        let record = world.records[*index].name.clone();
+        return Some((EffectTarget::Element(record), vec![*index]));
+    }
+    let refs = names.record.into_iter().flat_map(|record| &record.refs);
+    if let Some(found) = refs.chain(names.refs).find(|one| one.name.0 == *name) {
+        let mut records = Vec::new();
+        for target in &found.targets {
+            match target {
+                DeclaredTarget::Record { record, .. } => records.push(*record),
+                DeclaredTarget::Constants { .. } => {
+                    let message = format!("`{name}` leads to constants, which do not change");
+                    report.add(Code::EffectTarget, *span, message);
+                    return None;
+                }
+                DeclaredTarget::Broken => return None,
+            }
+        }
+        let names = records
+            .iter()
+            .map(|index| world.records[*index].name.clone());
+        let target = EffectTarget::Ref {
+            name: name.clone(),
+            records: names.collect(),
+        };
+        return Some((target, records));
+    }
+    by_identity(&line, text, names, report)
+}
+
+/// `ConversationMember(userId = member)`.
+fn by_identity(
+    line: &syntax::Line,
+    text: &Text,
+    names: &Names<'_>,
+    report: &mut Report,
+) -> Option<(EffectTarget, Vec<usize>)> {
+    let (name, span) = &line.target;
+    let Some((index, record)) = names.world.find(name) else {
+        let refs = names.record.into_iter().flat_map(|record| &record.refs);
+        let refs = refs.map(|one| one.name.0.as_str());
+        let records = names.world.records.iter().map(Record::title);
+        let message = format!("there is no ref, entity or view `{name}`");
+        report
+            .add(Code::UnknownRef, *span, message)
+            .suggest(name, refs.chain(records));
+        return None;
+    };
+    let identity = record.identity()?;
+    let bound = reference::bind_readings(line, &identity, record, names, text.span(), report)?;
+    let parts = bound.into_iter().map(|(part, reading, _)| (part, reading));
+    let target = EffectTarget::Identity {
+        record: record.name.clone(),
+        parts: parts.collect(),
+    };
+    Some((target, vec![index]))
+}
+
+fn changes(
+    section: &mut Section<'_>,
+    kind: EffectKind,
+    records: &[usize],
+    span: Span,
+    names: &Names<'_>,
+    report: &mut Report,
+) -> Option<Assignments> {
+    let records: Vec<&Record> = records
+        .iter()
+        .map(|index| &names.world.records[*index])
+        .collect();
+    let keys: &[&str] = match kind {
+        EffectKind::Create | EffectKind::Upsert => &["with"],
+        EffectKind::Update => &["set", "add", "remove"],
+        EffectKind::Delete => &[],
+    };
+    let is_new = matches!(kind, EffectKind::Create | EffectKind::Upsert);
+    for key in ["with", "set", "add", "remove"] {
+        if let Some(span) = section.key_span(key).filter(|_| !keys.contains(&key)) {
+            let message = format!("`{key}` has no effect here");
+            report
+                .add(Code::NeedlessKey, span, message)
+                .help(match kind {
+                    EffectKind::Delete => "leave it out",
+                    EffectKind::Update => "write `set`, `add` or `remove`",
+                    _ => "write `with`",
+                });
+        }
+        section.touch(&[key]);
+    }
+    let assigned = assignments(section, keys, &records, names, is_new, report)?;
+    if is_new {
+        given(&assigned, &records, span, report)?;
+    } else if assigned.names().next().is_none() && kind == EffectKind::Update {
+        section.missing("set", "{ status = \"done\" }", report);
+        return None;
+    }
+    Some(assigned)
+}
+
+/// Reads `with`, `set`, `add` and `remove` over the attributes of some records.
+pub(crate) fn assignments(
+    section: &mut Section<'_>,
+    keys: &[&str],
+    records: &[&Record],
+    names: &Names<'_>,
+    is_new: bool,
+    report: &mut Report,
+) -> Option<Assignments> {
+    let mut assigned = Assignments::default();
+    let mut is_good = true;
+    for key in keys {
+        if *key == "remove" {
+            match section.texts("remove", true, report) {
+                Field::Absent => {}
+                Field::Broken => is_good = false,
+                Field::Given(texts) => {
+                    let removed = remove(&texts, records, report);
+                    is_good &= removed.is_some();
+                    assigned.remove = removed.unwrap_or_default();
+                }
+            }
+            continue;
+        }
+        if section.key_span(key).is_none() {
+            section.touch(&[key]);
+            continue;
+        }
+        let Some(mut values) = section.section(key, report) else {
+            is_good = false;
+            continue;
+        };
+        let mut leaves = Vec::new();
+        flatten(String::new(), values.all(), &mut leaves);
+        for (name, span, node) in leaves {
+            let how = match *key {
+                "add" => How::Add,
+                _ if is_new => How::Create,
+                _ => How::Set,
+            };
+            match assignment(&name, span, node, how, records, names, report) {
+                Some(pair) if how == How::Add => assigned.add.push(pair),
+                Some(pair) => assigned.set.push(pair),
+                None => is_good = false,
+            }
+        }
+    }
+    twice(&assigned, section, report);
+    is_good.then_some(assigned)
+}
+
+/// Values by their names, with dots inside maps. A list of cases is a value.
+fn flatten<'d>(
+    outer: String,
+    entries: &'d [(Name, Node)],
+    leaves: &mut Vec<(String, Span, &'d Node)>,
+) {
+    for (name, node) in entries {
+        let whole = match outer.is_empty() {
+            true => name.text.clone(),
+            false => format!("{outer}.{}", name.text),
+        };
+        match &node.content {
+            Content::Table(inner) => flatten(whole, inner, leaves),
+            _ => leaves.push((whole, name.span, node)),
+        }
+    }
+}
+
+/// What is done to an attribute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Create,
+    Set,
+    Add,
+}
+
+fn assignment(
+    name: &str,
+    span: Span,
+    node: &Node,
+    how: How,
+    records: &[&Record],
+    names: &Names<'_>,
+    report: &mut Report,
+) -> Option<(String, Formula)> {
+    let mut kind: Option<AttributeType> = None;
+    let mut stored = None;
+    let mut may_be_missing = false;
+    for record in records {
+        let attribute = record.resolve(name, span, report)?;
+        writable(record, attribute, how, span, report)?;
+        may_be_missing = attribute.optional || attribute.has_initial() && how == How::Create;
+        kind = attribute.kind.clone();
+        stored = Some(attribute.name.clone());
+    }
+    // Something is added to a number; whether the sum is in range is decided in the write.
+    let target = match how {
+        How::Add => Some(AttributeType::Number(Default::default())),
+        _ => kind,
+    };
+    let (formula, optional) = value::formula(name, node, target.as_ref(), names, report)?;
+    if optional && !may_be_missing && how != How::Add {
+        let message = format!("`{name}` is required, but this may be missing");
+        report
+            .add(Code::MissingValue, node.span, message)
+            .help("write what to take then, such as `{name | ''}`, or a `when` that excludes it");
+        return None;
+    }
+    Some((stored?, formula))
+}
+
+/// Whether an effect may write the attribute.
+fn writable(
+    record: &Record,
+    attribute: &super::world::Declared,
+    how: How,
+    span: Span,
+    report: &mut Report,
+) -> Option<()> {
+    let name = &attribute.name;
+    let is_number = attribute
+        .kind
+        .as_ref()
+        .is_none_or(AttributeType::is_numeric);
+    let is_typed = matches!(
+        attribute.line.head,
+        Some(crate::syntax::attribute::Head::Typed(_))
+    );
+    let is_own = record.view.is_none() || is_typed && record.is_own(name);
+    let problem = match how {
+        _ if !is_own => "belongs to the view's source, and follows it",
+        How::Add if !is_number => "is no number, so nothing can be added",
+        _ if attribute.is_computed() => "is computed, and cannot be set",
+        How::Set if record.is_identity(name) && attribute.line.movable.is_none() => {
+            "is part of the identity and never changes"
+        }
+        How::Set | How::Add if attribute.line.fixed.is_some() => "is `fixed` and never changes",
+        How::Create if attribute.kind == Some(AttributeType::Counter) => {
+            "is a counter, which starts at 0"
+        }
+        _ => return Some(()),
+    };
+    report
+        .add(Code::NotWritable, span, format!("`{name}` {problem}"))
+        .related(attribute.span, "declared here");
+    None
+}
+
+fn remove(texts: &[&Text], records: &[&Record], report: &mut Report) -> Option<Vec<String>> {
+    let mut removed = Vec::new();
+    for text in texts {
+        let mut stored = None;
+        for record in records {
+            let attribute = record.resolve(text.as_str(), text.span(), report)?;
+            writable(record, attribute, How::Set, text.span(), report)?;
+            if !attribute.optional {
+                let message = format!("`{}` is required and cannot be removed", text.as_str());
+                report
+                    .add(Code::NotWritable, text.span(), message)
+                    .related(attribute.span, "declared here");
+                return None;
+            }
+            stored = Some(attribute.name.clone());
+        }
+        removed.extend(stored);
+    }
+    Some(removed)
+}
+
+/// A new item needs everything that has no default.
+fn given(
+    assigned: &Assignments,
+    records: &[&Record],
+    span: Span,
+    report: &mut Report,
+) -> Option<()> {
+    let record = records.first()?;
+    let is_given = |name: &str| assigned.names().any(|given| given == name);
+    let missing: Vec<&str> = record
+        .attributes
+        .iter()
+        .filter(|attribute| !attribute.has_initial() && !is_given(&attribute.name))
+        .map(|attribute| attribute.name.as_str())
+        .collect();
+    if missing.is_empty() || record.is_broken {
+        return Some(());
+    }
+    let message = format!(
+        "a `{}` needs {}, which nothing gives",
+        record.title(),
+        spelling::list(&missing)
+    );
+    report.add(Code::MissingInput, span, message).help(format!(
+        "write `{} = …` in `with`",
+        missing.join(" = …`, `")
+    ));
+    None
+}
+
+/// One effect sets one attribute once.
+fn twice(assigned: &Assignments, section: &Section<'_>, report: &mut Report) {
+    let names: Vec<&str> = assigned.names().collect();
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
+            let message = format!("`{name}` is written twice");
+            report.add(Code::TwoWrites, section.span, message);
+        }
+    }
+}
+
+/// A report about a value that is no section.
+pub(crate) fn wrong_type(key: &str, expected: &str, node: &Node, report: &mut Report) {
+    section::report_type(report, node.span, key, expected, &node.content);
+}
+
+/// The names of some records.
+pub(crate) fn record_names(world: &World, indexes: &[usize]) -> Vec<RecordName> {
+    let names = indexes
+        .iter()
+        .map(|index| world.records[*index].name.clone());
+    names.collect()
+}

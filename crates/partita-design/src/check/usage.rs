@@ -1,0 +1,182 @@
+//! Indexes and patterns against each other: what is never read, and what is found by accident.
+
+use super::world::World;
+use crate::codes::Code;
+use crate::design::{Entity, Pattern, Read, SortRange};
+use crate::diagnostic::Report;
+use crate::spelling;
+use crate::template::Template;
+
+pub(crate) fn check(
+    world: &World,
+    entities: &[Option<Entity>],
+    patterns: &[Option<Pattern>],
+    report: &mut Report,
+) {
+    // A pattern or a record that could not be read may be the one that is missing.
+    let is_known = patterns.iter().all(Option::is_some)
+        && world
+            .records
+            .iter()
+            .all(|record| record.keys.both().is_some() && !record.is_broken)
+        && world.tables.iter().all(|table| !table.has_broken_index)
+        && world
+            .records
+            .iter()
+            .all(|record| record.broken_indexes.is_empty());
+    if is_known {
+        indexes(world, patterns, report);
+    }
+    for pattern in patterns.iter().flatten().filter(|pattern| pattern.one) {
+        unique(world, entities, pattern, report);
+    }
+}
+
+fn index_of(pattern: &Pattern) -> Option<&str> {
+    match &pattern.read {
+        Read::Get(_) => None,
+        Read::Query(query) => query.index.as_deref(),
+        Read::Scan { index } => index.as_deref(),
+    }
+}
+
+fn indexes(world: &World, patterns: &[Option<Pattern>], report: &mut Report) {
+    for (position, table) in world.tables.iter().enumerate() {
+        for index in &table.indexes {
+            let records = world
+                .records
+                .iter()
+                .filter(|record| record.table == position);
+            let in_it: Vec<_> = records
+                .filter(|record| record.indexes.iter().any(|keys| keys.index == index.name))
+                .collect();
+            if in_it.is_empty() {
+                let message = format!("no record has the keys of `{}`", index.name);
+                report
+                    .add(Code::EmptyIndex, index.span, message)
+                    .help(format!(
+                        "write `{} = \"…\"` in an entity",
+                        index.partition.0
+                    ));
+                continue;
+            }
+            let readers: Vec<&Pattern> = patterns
+                .iter()
+                .flatten()
+                .filter(|pattern| index_of(pattern) == Some(&index.name))
+                .collect();
+            if readers.is_empty() {
+                let message = format!("no pattern reads `{}`", index.name);
+                report
+                    .add(Code::UnusedIndex, index.span, message)
+                    .help("every write pays for an index; leave it out, or write a pattern")
+                    .acceptable(vec![vec![index.place()]]);
+                continue;
+            }
+            let returned = |name: &str| {
+                let mut returns = readers.iter().flat_map(|pattern| &pattern.returns);
+                returns.any(|record| record.as_str() == name)
+            };
+            let is_native = |record: &&&super::world::Record| {
+                let mut keys = record.indexes.iter();
+                keys.any(|keys| keys.index == index.name && keys.partition.native)
+            };
+            let by_accident: Vec<&str> = in_it
+                .iter()
+                .filter(is_native)
+                .map(|record| record.title())
+                .filter(|title| !returned(title))
+                .collect();
+            if !by_accident.is_empty() {
+                let message = format!(
+                    "{} are in `{}` too, and no pattern over it returns them",
+                    spelling::list(&by_accident),
+                    index.name
+                );
+                report
+                    .add(Code::PollutedIndex, index.span, message)
+                    .help("an index over attributes of their own has everything with those attributes")
+                    .acceptable(vec![vec![index.place()]]);
+            }
+        }
+    }
+}
+
+/// Whether a pattern of one can find more than one item.
+fn unique(world: &World, entities: &[Option<Entity>], pattern: &Pattern, report: &mut Report) {
+    let Read::Query(query) = &pattern.read else {
+        return;
+    };
+    let Some(index) = &query.index else { return };
+    let [record] = pattern.returns.as_slice() else {
+        return;
+    };
+    let Some((_, record)) = world.find(record.as_str()) else {
+        return;
+    };
+    let Some(keys) = record.indexes.iter().find(|keys| keys.index == *index) else {
+        return;
+    };
+    let bound = match &query.sort {
+        SortRange::Equals(bound) => Some(&bound.value),
+        SortRange::BeginsWith(bound) => Some(&bound.value),
+        _ => None,
+    };
+    let mut asked: Vec<String> = placed(
+        keys.partition.only().map(|one| &one.template),
+        Some(&query.partition.value),
+    );
+    asked.extend(placed(
+        keys.sort
+            .as_ref()
+            .and_then(|one| one.only())
+            .map(|one| &one.template),
+        bound,
+    ));
+    let identity = record.identity().unwrap_or_default();
+    let is_id = |name: &String| {
+        let declared = record.find(name);
+        declared.is_some_and(|one| one.line.generated.is_some()) && record.is_identity(name)
+    };
+    let entity = entities
+        .iter()
+        .flatten()
+        .find(|entity| entity.name == record.title());
+    let guards = entity.map_or(&[][..], |entity| &entity.unique);
+    let is_guarded = guards.iter().any(|guard| {
+        !guard.attributes.is_empty() && guard.attributes.iter().all(|name| asked.contains(name))
+    });
+    let is_whole = identity.iter().all(|part| asked.contains(&part.attribute));
+    if is_guarded || is_whole || asked.iter().any(is_id) {
+        return;
+    }
+    let span = world
+        .patterns
+        .iter()
+        .find(|(name, _)| *name == pattern.name);
+    let span = span.map_or(Default::default(), |(_, span)| *span);
+    let title = record.title();
+    let message =
+        format!("nothing keeps two `{title}` from having these keys: an index has no unique keys");
+    let name = asked.last().cloned().unwrap_or_else(|| "email".to_owned());
+    report
+        .add(Code::NotUnique, span, message)
+        .help(format!(
+            "write `[entity.{title}.unique]` with `{name} = \"UNIQUE#{}#{{{name}}}\"`",
+            name.to_uppercase()
+        ))
+        .acceptable(vec![vec![format!("pattern.{}", pattern.name)]]);
+}
+
+/// The attributes of a record's key for which a pattern gives values.
+fn placed(record: Option<&Template>, asked: Option<&Template>) -> Vec<String> {
+    let (Some(record), Some(asked)) = (record, asked) else {
+        return Vec::new();
+    };
+    let count = asked.holes().count();
+    record
+        .holes()
+        .take(count)
+        .filter_map(|hole| hole.name())
+        .collect()
+}

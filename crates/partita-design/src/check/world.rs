@@ -1,0 +1,282 @@
+//! Everything that a design declares, before anything in it is resolved.
+//!
+//! Sections may stand in any order, and expressions reach through refs into other entities. So
+//! all declarations are read first, into this; then every expression is checked against it.
+
+use partita_core::expression::Span;
+
+use super::key::{IndexKeys, Keys};
+use super::reference::DeclaredRef;
+use super::table;
+use crate::codes::Code;
+use crate::design::{Callers, Constants, Construct, IdentityPart, RecordName, SoftDelete};
+use crate::diagnostic::Report;
+use crate::document::Field;
+use crate::syntax::Word;
+use crate::syntax::attribute::{Head, Line, LineValue, RawTiming};
+use crate::syntax::value::Raw;
+use crate::types::{AttributeType, Shape};
+
+/// The declarations.
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    /// At least one, perhaps broken.
+    pub(crate) tables: Vec<table::Draft>,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) constants: Vec<Constants>,
+    pub(crate) callers: Callers,
+    /// Entities first, then views.
+    pub(crate) records: Vec<Record>,
+    pub(crate) actions: Vec<Word>,
+    pub(crate) patterns: Vec<Word>,
+    pub(crate) triggers: Vec<Word>,
+    /// The names of the prefixes of buckets.
+    pub(crate) prefixes: Vec<String>,
+    /// Whether `[every]` has a mistake, so that any entity may have more attributes.
+    pub(crate) is_broken: bool,
+}
+
+/// An entity or a view, as far as it could be read.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) name: RecordName,
+    /// Its name in messages and in `[[accept]]`, such as `entity.Story`.
+    pub(crate) place: String,
+    pub(crate) span: Span,
+    /// Its table, as a position in the world's list.
+    pub(crate) table: usize,
+    /// What an item of it has, key-only and virtual attributes too.
+    pub(crate) attributes: Vec<Declared>,
+    pub(crate) refs: Vec<DeclaredRef>,
+    pub(crate) keys: Keys,
+    pub(crate) indexes: Vec<IndexKeys>,
+    /// The indexes in which it has a key with a mistake.
+    pub(crate) broken_indexes: Vec<String>,
+    pub(crate) discriminator: Option<Word>,
+    pub(crate) soft_delete: Field<SoftDelete>,
+    pub(crate) view: Option<ViewOf>,
+    /// Whether not all attributes are known, so that any name may be one.
+    pub(crate) is_broken: bool,
+}
+
+/// What makes a record a view.
+#[derive(Debug)]
+pub(crate) struct ViewOf {
+    /// The source, as a position in the world's list; `None` after a report.
+    pub(crate) source: Option<usize>,
+    pub(crate) history: bool,
+    /// The name of the element and its type.
+    pub(crate) element: Option<(String, AttributeType)>,
+}
+
+/// A declared attribute.
+#[derive(Clone, Debug)]
+pub(crate) struct Declared {
+    /// With dots, inside a map.
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    /// `None` after a mistake in its line. Of derived attributes it follows from the line.
+    pub(crate) kind: Option<AttributeType>,
+    pub(crate) optional: bool,
+    pub(crate) key_only: bool,
+    /// Whether it is computed from other attributes and is not stored.
+    pub(crate) is_virtual: bool,
+    pub(crate) secret: bool,
+    /// Whether it is declared here, and not taken from a view's source.
+    pub(crate) is_own: bool,
+    pub(crate) alias: Option<Word>,
+    /// The line, where the attribute has one of its own.
+    pub(crate) line: Line,
+}
+
+impl World {
+    pub(crate) fn table(&self, record: &Record) -> &table::Draft {
+        // INVARIANT: a record's table is a position in this list.
+        &self.tables[record.table]
+    }
+
+    /// The attribute that says which record an item of a table is.
+    pub(crate) fn table_discriminator(&self, table: usize) -> Option<&str> {
+        match &self.tables.get(table)?.discriminator {
+            table::Discriminator::Named(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The record of that name, and its position.
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, &Record)> {
+        let mut records = self.records.iter().enumerate();
+        records.find(|(_, record)| record.title() == name)
+    }
+
+    pub(crate) fn entities(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(|record| record.view.is_none())
+    }
+
+    /// The record of that name; a name that is none is reported.
+    pub(crate) fn resolve(
+        &self,
+        (name, span): &Word,
+        report: &mut Report,
+    ) -> Option<(usize, &Record)> {
+        let found = self.find(name);
+        if found.is_none() {
+            report
+                .add(
+                    Code::UnknownRecord,
+                    *span,
+                    format!("there is no entity or view `{name}`"),
+                )
+                .suggest(name, self.records.iter().map(Record::title));
+        }
+        found
+    }
+}
+
+impl Record {
+    pub(crate) fn title(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// The attribute of that name, or else of that alias.
+    pub(crate) fn find(&self, name: &str) -> Option<&Declared> {
+        let named = self.attributes.iter().find(|one| one.name == name);
+        named.or_else(|| {
+            let has_alias =
+                |one: &&Declared| one.alias.as_ref().is_some_and(|(alias, _)| alias == name);
+            self.attributes.iter().find(has_alias)
+        })
+    }
+
+    /// Whether some attribute stands inside a map of this name.
+    pub(crate) fn has_inside(&self, name: &str) -> bool {
+        let inside = |one: &Declared| {
+            let rest = one.name.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        self.attributes.iter().any(inside)
+    }
+
+    /// The attribute of that name or alias; a name that is none is reported.
+    pub(crate) fn resolve(&self, name: &str, span: Span, report: &mut Report) -> Option<&Declared> {
+        let found = self.find(name);
+        if found.is_none() && !self.is_broken {
+            let message = format!("`{}` has no attribute `{name}`", self.title());
+            report
+                .add(Code::UnknownAttribute, span, message)
+                .suggest(name, self.names());
+        }
+        found
+    }
+
+    /// The names of its attributes, aliases and refs.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let attributes = self.attributes.iter().flat_map(|one| {
+            let alias = one.alias.as_ref().map(|(alias, _)| alias.as_str());
+            std::iter::once(one.name.as_str()).chain(alias)
+        });
+        attributes.chain(self.refs.iter().map(|one| one.name.0.as_str()))
+    }
+
+    /// The parts of the identity; `None` when a key is broken.
+    pub(crate) fn identity(&self) -> Option<Vec<IdentityPart>> {
+        self.keys.both()?;
+        let mut parts: Vec<IdentityPart> = Vec::new();
+        for hole in self.keys.holes() {
+            let attribute = hole.attribute.clone()?;
+            if parts.iter().all(|part| part.attribute != attribute) {
+                parts.push(IdentityPart {
+                    name: hole.written.clone(),
+                    attribute,
+                });
+            }
+        }
+        Some(parts)
+    }
+
+    /// Whether a view's record has the attribute for itself, and does not take it from its source.
+    pub(crate) fn is_own(&self, attribute: &str) -> bool {
+        let found = self.attributes.iter().find(|one| one.name == attribute);
+        found.is_some_and(|one| one.is_own)
+    }
+
+    /// Whether the attribute is a part of the identity.
+    pub(crate) fn is_identity(&self, attribute: &str) -> bool {
+        let mut holes = self.keys.holes();
+        holes.any(|hole| hole.attribute.as_deref() == Some(attribute))
+    }
+}
+
+impl Declared {
+    /// Whether every write of a caller changes it.
+    pub(crate) fn changes_with_writes(&self) -> bool {
+        matches!(
+            self.line.value,
+            Some((LineValue::Computed(_, RawTiming::Write), _))
+        ) || self.kind == Some(AttributeType::Version)
+    }
+
+    /// Whether its value follows from others.
+    pub(crate) fn is_computed(&self) -> bool {
+        matches!(
+            self.line.value,
+            Some((LineValue::Computed(..) | LineValue::CasesComputed, _))
+        ) && !self.is_stamp()
+            || matches!(
+                self.line.head,
+                Some(Head::Aggregate(_) | Head::Copy(_) | Head::Untyped)
+            )
+    }
+
+    /// Whether it is only the time or the caller of some write, which an action may set anew.
+    fn is_stamp(&self) -> bool {
+        match &self.line.value {
+            Some((LineValue::Computed(Raw::Path(path), RawTiming::Create), _)) => {
+                matches!(path.names.as_slice(), [one] if one == "now")
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the caller gives it, or leaves it to a default.
+    pub(crate) fn is_given(&self) -> bool {
+        let is_typed = matches!(self.line.head, Some(Head::Typed(_)));
+        let has_value = match &self.line.value {
+            None => false,
+            Some((value, _)) => !matches!(value, LineValue::Default(_) | LineValue::CasesDefault),
+        };
+        let is_number = matches!(
+            self.kind,
+            Some(AttributeType::Counter | AttributeType::Version)
+        );
+        is_typed && !has_value && !is_number
+    }
+
+    /// Whether a new item has it though nobody gives it.
+    pub(crate) fn has_initial(&self) -> bool {
+        let is_state = matches!(self.kind, Some(AttributeType::State(_)));
+        self.optional
+            || self.line.generated.is_some()
+            || self.line.value.is_some()
+            || !self.is_given()
+            || is_state
+    }
+
+    /// Whether it is a number that reads as 0 while it is absent.
+    pub(crate) fn reads_as_zero(&self) -> bool {
+        matches!(self.line.head, Some(Head::Aggregate(_)))
+            || self.kind == Some(AttributeType::Counter)
+    }
+}
+
+/// The uses of parts of the language, while they are collected.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    pub(crate) found: Vec<(Construct, String, Span)>,
+}
+
+impl Uses {
+    pub(crate) fn note(&mut self, construct: Construct, words: impl Into<String>, span: Span) {
+        self.found.push((construct, words.into(), span));
+    }
+}

@@ -1,0 +1,154 @@
+//! Named reads.
+
+use super::{KeyTemplates, RecordName};
+use crate::expression::{Expr, Predicate};
+use crate::template::Template;
+use crate::types::AttributeType;
+
+/// Items on a page when neither the pattern nor the caller names a number.
+pub const LIMIT_DEFAULT: usize = 50;
+/// Items on a page at most.
+pub const LIMIT_MAX: usize = 100;
+/// Items that are read at most to order a result after it was read.
+pub const WHOLE_MAX: usize = 10_000;
+
+/// The root of paths in filters that lead to [`Pattern::texts`]. No attribute has this name.
+pub const TEXTS: &str = "{}";
+
+/// An access pattern: a named read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pattern {
+    /// Its name.
+    pub name: String,
+    /// What it is about.
+    pub about: Option<String>,
+    /// What a caller gives, in the order of the first use.
+    pub parameters: Vec<Parameter>,
+    /// What is read.
+    pub read: Read,
+    /// The condition on the keys as the file has it.
+    pub text: String,
+    /// Which of the rows count. Of a scan it is all that is asked.
+    pub filter: Option<Predicate>,
+    /// The texts with parameters that the filter compares with: `{}[0]` in it is the first.
+    pub texts: Vec<Expr>,
+    /// The records that can come back.
+    pub returns: Vec<RecordName>,
+    /// The ref by which each row is replaced.
+    pub follow: Option<String>,
+    /// Whether there is at most one row.
+    pub one: bool,
+    /// The attributes that order the result after it was read.
+    pub sort: Vec<SortOrder>,
+    /// How many items are read to have the whole result, where it is ordered afterwards.
+    pub whole: Option<usize>,
+    /// From the largest sort key to the smallest.
+    pub descending: bool,
+    /// Items on a page when the caller names no number.
+    pub limit: usize,
+    /// Whether soft-deleted items are shown.
+    pub with_deleted: bool,
+    /// Whether expired items are shown.
+    pub with_expired: bool,
+}
+
+/// A parameter of a pattern or an action.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// What it may be.
+    pub kind: ParameterKind,
+    /// Whether it may be left out.
+    pub optional: bool,
+}
+
+/// What a parameter may be.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParameterKind {
+    /// A whole value.
+    Value(AttributeType),
+    /// The beginning of a text, such as the year of a timestamp.
+    PrefixOf(AttributeType),
+}
+
+impl ParameterKind {
+    /// The type of the value, or of that which it begins.
+    pub fn attribute_type(&self) -> &AttributeType {
+        match self {
+            ParameterKind::Value(kind) | ParameterKind::PrefixOf(kind) => kind,
+        }
+    }
+}
+
+/// One attribute that orders a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SortOrder {
+    /// The attribute.
+    pub attribute: String,
+    /// Whether the largest comes first.
+    pub descending: bool,
+}
+
+/// What a pattern reads. The templates' names are parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Read {
+    /// One item.
+    Get(KeyTemplates),
+    /// Items of one partition.
+    Query(QueryRead),
+    /// Everything; the filter says what is meant.
+    Scan {
+        /// The index; `None` is the table.
+        index: Option<String>,
+    },
+}
+
+/// Items of one partition of a table or an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryRead {
+    /// The index; `None` is the table.
+    pub index: Option<String>,
+    /// The partition.
+    pub partition: KeyBound,
+    /// The sort keys in it.
+    pub sort: SortRange,
+}
+
+/// A key that is asked for: the attribute and its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyBound {
+    /// The key attribute.
+    pub attribute: String,
+    /// Its value.
+    pub value: Template,
+}
+
+/// Which sort keys a query takes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SortRange {
+    /// All of them.
+    All,
+    /// The one that is so.
+    Equals(KeyBound),
+    /// Those that begin so.
+    BeginsWith(KeyBound),
+    /// Those before, behind, or up to and from it.
+    Compared(KeyBound, partita_core::expression::Comparator),
+    /// Those from the first to the second.
+    Between(KeyBound, KeyBound),
+}
+
+impl SortRange {
+    /// The texts that it is made of.
+    pub fn templates(&self) -> impl Iterator<Item = &Template> {
+        let (one, two) = match self {
+            SortRange::All => (None, None),
+            SortRange::Equals(one) | SortRange::BeginsWith(one) | SortRange::Compared(one, _) => {
+                (Some(one), None)
+            }
+            SortRange::Between(one, two) => (Some(one), Some(two)),
+        };
+        one.into_iter().chain(two).map(|bound| &bound.value)
+    }
+}

@@ -1,0 +1,112 @@
+//! How one item is found from another.
+
+use super::{KeyValue, RecordName};
+use crate::template::Template;
+
+/// A reference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ref {
+    /// Its name.
+    pub name: String,
+    /// The attribute whose value says which of the targets is meant.
+    pub by: Option<String>,
+    /// Where it leads; more than one only where `by` says which.
+    pub targets: Vec<RefTarget>,
+    /// Whether a soft-deleted target counts as missing, and hides this item.
+    pub live: bool,
+    /// Whether the target need not exist.
+    pub unchecked: bool,
+    /// Whether it may lead nowhere, because one of its arguments may be missing.
+    pub optional: bool,
+}
+
+/// One target of a reference.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefTarget {
+    /// The value of `by` that chooses it.
+    pub when: Option<String>,
+    /// What it leads to.
+    pub to: TargetName,
+    /// For each part of the target's identity, in its order, where it comes from. With `via`, for
+    /// each parameter of the pattern.
+    pub arguments: Vec<Argument>,
+    /// The pattern that finds the target.
+    pub via: Option<String>,
+    /// What becomes of this item when the target is deleted.
+    pub on_delete: OnDelete,
+    /// How the items that refer to a target are found from it, where something needs that.
+    pub finder: Option<Finder>,
+}
+
+/// What a reference leads to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TargetName {
+    /// An item.
+    Record(RecordName),
+    /// A row of a constants table.
+    Constants(String),
+}
+
+/// Where a part of the target's identity comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// The part.
+    pub part: String,
+    /// The own attribute that holds it, or a parameter or element, or a path through another ref.
+    pub path: String,
+    /// Whether that is a list, and each element leads to a target.
+    pub many: bool,
+}
+
+/// What becomes of an item when the target of a reference is deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OnDelete {
+    /// Nothing.
+    #[default]
+    Keep,
+    /// It is deleted too.
+    Cascade,
+    /// The target cannot be deleted while there are such items; the count that says so.
+    Refuse {
+        /// The attribute of the target that counts them.
+        count: String,
+    },
+    /// These attributes are removed.
+    Clear(Vec<String>),
+}
+
+/// How the items that refer to a target are found: a query over a key of theirs, or of a view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finder {
+    /// The record that has the key.
+    pub record: RecordName,
+    /// The index; `None` is the table.
+    pub index: Option<String>,
+    /// The partition. Its placeholders are attributes of the item that refers.
+    pub partition: KeyValue,
+    /// The beginning of the sort keys.
+    pub prefix: Option<Template>,
+    /// Whether that is the whole sort key.
+    pub whole: bool,
+    /// Attributes with few values in those keys, all of which are tried.
+    pub enumerate: Vec<String>,
+}
+
+impl Ref {
+    /// The only target, if there is one and it is found by its identity.
+    pub fn single(&self) -> Option<(&RecordName, &RefTarget)> {
+        match self.targets.as_slice() {
+            [target] => match &target.to {
+                TargetName::Record(name) => Some((name, target)),
+                TargetName::Constants(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether it leads to several items at once.
+    pub fn is_many(&self) -> bool {
+        let arguments = self.targets.iter().flat_map(|target| &target.arguments);
+        arguments.into_iter().any(|argument| argument.many)
+    }
+}

@@ -1,0 +1,154 @@
+//! Who may do what, and how often.
+
+use super::RecordName;
+use crate::expression::Predicate;
+
+/// What a caller does to an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Access {
+    /// Create an item.
+    Create,
+    /// Read one, alone or in a list.
+    Read,
+    /// Change one.
+    Update,
+    /// Delete one.
+    Delete,
+    /// Restore a soft-deleted one.
+    Restore,
+}
+
+impl Access {
+    /// Every kind of access, with the word that rules use for it.
+    pub const WORDS: [(Access, &'static str); 5] = [
+        (Access::Create, "create"),
+        (Access::Read, "read"),
+        (Access::Update, "update"),
+        (Access::Delete, "delete"),
+        (Access::Restore, "restore"),
+    ];
+
+    /// The word that rules use.
+    pub fn word(self) -> &'static str {
+        Self::WORDS[self as usize].1
+    }
+}
+
+/// When a caller may do something.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rule {
+    /// Anybody, also without a token.
+    Public,
+    /// Anybody with a token.
+    SignedIn,
+    /// Nobody.
+    Never,
+    /// Whoever this holds for; `caller` is the caller's id, `caller.role` the role.
+    When(Box<Predicate>),
+}
+
+/// The rules of an entity. What no rule allows is refused.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    /// The rules in the order of the file; `"*"` stands here once for each kind of access.
+    pub by_access: Vec<(Access, Rule)>,
+    /// The rules of its actions.
+    pub by_action: Vec<(String, Rule)>,
+    /// Rules for some attributes, beside those for the whole item.
+    pub by_attribute: Vec<AttributeRule>,
+}
+
+/// A rule for some attributes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttributeRule {
+    /// Whether it is for writing; otherwise for reading.
+    pub writes: bool,
+    /// The attributes.
+    pub attributes: Vec<String>,
+    /// The rule.
+    pub rule: Rule,
+}
+
+impl Rules {
+    /// The rule for a kind of access.
+    pub fn get(&self, access: Access) -> &Rule {
+        let found = self.by_access.iter().find(|(of, _)| *of == access);
+        found.map_or(&Rule::Never, |(_, rule)| rule)
+    }
+
+    /// The rule for an action.
+    pub fn action(&self, name: &str) -> &Rule {
+        let found = self.by_action.iter().find(|(of, _)| of == name);
+        found.map_or(&Rule::Never, |(_, rule)| rule)
+    }
+
+    /// Every rule.
+    pub fn all(&self) -> impl Iterator<Item = &Rule> {
+        let access = self.by_access.iter().map(|(_, rule)| rule);
+        let actions = self.by_action.iter().map(|(_, rule)| rule);
+        let attributes = self.by_attribute.iter().map(|one| &one.rule);
+        access.chain(actions).chain(attributes)
+    }
+}
+
+/// Who callers are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Callers {
+    /// The entity that they are, if the table has one.
+    pub entity: Option<String>,
+    /// The roles that there are; any if there are none.
+    pub roles: Vec<String>,
+    /// Where `caller.role` comes from.
+    pub role: CallerSource,
+    /// Where `caller.groups` comes from.
+    pub groups: CallerSource,
+}
+
+/// Where something about a caller comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CallerSource {
+    /// From the token.
+    #[default]
+    Token,
+    /// From this attribute of the caller's item.
+    Attribute(String),
+}
+
+/// How often a caller may do something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Its name.
+    pub name: String,
+    /// What is limited: creating an item of this entity, or an action.
+    pub of: LimitOf,
+    /// How often.
+    pub count: u64,
+    /// In so many seconds.
+    pub window_seconds: u64,
+}
+
+/// What a limit limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LimitOf {
+    /// A kind of access to an entity.
+    Access(Access, String),
+    /// An action.
+    Action(String),
+}
+
+/// The record that keeps the windows of limits, and its attributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitRecord {
+    /// The entity.
+    pub entity: RecordName,
+    /// Who is limited.
+    pub caller: String,
+    /// The name of the limit.
+    pub limit: String,
+    /// How often in this window.
+    pub count: String,
+    /// When the window began.
+    pub start: String,
+    /// When it ends.
+    pub end: String,
+}

@@ -1,0 +1,136 @@
+use partita_core::{Map, Number};
+
+use super::*;
+
+fn number(text: &str) -> Value {
+    Value::N(text.parse::<Number>().expect("a number"))
+}
+
+fn check(kind: &AttributeType, good: &[Value], bad: &[Value]) {
+    for value in good {
+        assert_eq!(kind.check(value), Ok(()), "{kind:?} {value:?}");
+    }
+    for value in bad {
+        assert!(kind.check(value).is_err(), "{kind:?} {value:?}");
+    }
+}
+
+#[test]
+fn strings() {
+    let mut short = StringType::default();
+    short.length.max = Some(3);
+    check(
+        &AttributeType::String(short),
+        &["".into(), "äöü".into()],
+        &["abcd".into(), number("1")],
+    );
+    let tag = StringType {
+        pattern: Some(TextPattern::new("^[a-z_]+:[^#]+$").expect("a pattern")),
+        ..StringType::default()
+    };
+    check(
+        &AttributeType::String(tag),
+        &["pose:standing".into()],
+        &["pose".into(), "pose:a#b".into()],
+    );
+    for (format, good, bad) in [
+        (TextFormat::Email, "ann@example.org", "ann example.org"),
+        (
+            TextFormat::Url,
+            "https://example.org/a",
+            "ftp://example.org",
+        ),
+    ] {
+        assert!(format.accepts(good) && !format.accepts(bad) && !format.accepts(""));
+    }
+}
+
+#[test]
+fn numbers() {
+    let from_zero = AttributeType::Number(Bounds::from_zero());
+    check(&from_zero, &[number("0"), number("0.5")], &[number("-1")]);
+    let above = Bounds {
+        above_min: true,
+        ..Bounds::from_zero()
+    };
+    check(
+        &AttributeType::Int(above),
+        &[number("1")],
+        &[number("0"), number("1.5")],
+    );
+    let chosen = Bounds {
+        choices: vec![Number::from(5_i64), Number::from(8_i64)],
+        ..Bounds::default()
+    };
+    check(&AttributeType::Int(chosen), &[number("8")], &[number("6")]);
+}
+
+#[test]
+fn times_are_converted_when_they_are_assigned() {
+    let instant = Value::from("2026-01-02T03:04:05.678Z");
+    let expected = [
+        (
+            AttributeType::Time(TimeForm::Date),
+            Value::from("2026-01-02"),
+        ),
+        (AttributeType::Time(TimeForm::Epoch), number("1767323045")),
+        (
+            AttributeType::Time(TimeForm::EpochMillis),
+            number("1767323045678"),
+        ),
+        (AttributeType::Expiry, number("1767323045")),
+        (AttributeType::timestamp(), instant.clone()),
+    ];
+    for (kind, value) in expected {
+        assert_eq!(kind.adopt(instant.clone()), value, "{kind:?}");
+    }
+}
+
+#[test]
+fn shapes() {
+    let shape = AttributeType::Shape(Shape {
+        name: "Lora".to_owned(),
+        fields: vec![Field {
+            name: "scale".to_owned(),
+            kind: AttributeType::Number(Bounds::default()),
+            optional: false,
+            file_in: None,
+        }],
+        open: false,
+    });
+    let map = |name: &str| Value::M(Map::from([(name.to_owned(), number("1"))]));
+    check(
+        &shape,
+        &[map("scale")],
+        &[map("mode"), Value::M(Map::new())],
+    );
+}
+
+#[test]
+fn states() {
+    let states = States {
+        names: ["DRAFT", "PUBLISHED", "COMPLETED"]
+            .map(str::to_owned)
+            .to_vec(),
+        steps: vec![(0, 1), (1, 2)],
+    };
+    for (from, to, expected) in [
+        ("DRAFT", "PUBLISHED", true),
+        ("DRAFT", "DRAFT", true),
+        ("DRAFT", "COMPLETED", false),
+        ("PUBLISHED", "DRAFT", false),
+        ("DRAFT", "LOST", false),
+    ] {
+        assert_eq!(states.allows(from, to), expected, "{from} {to}");
+    }
+}
+
+#[test]
+fn ids_have_one_spelling() {
+    let uuid = "4b8c1f2e-9a01-4c5d-8e3f-0123456789ab";
+    check(
+        &AttributeType::Uuid,
+        &[uuid.into()],
+        &[uuid.to_uppercase().as_str().into(), "4b8c1f2e".into()],
+    );
+}
