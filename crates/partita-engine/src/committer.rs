@@ -25,6 +25,13 @@ use crate::tokens::Tokens;
 const BATCH_WRITES_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 8 * 1_048_576;
 
+/// Room that is left free on the disk, for the storage to put in order what it has: as much as
+/// four memtables and a new journal take.
+///
+/// A commit that meets a full disk leaves a storage that writes no more until it is reopened. So
+/// writes are refused before that, and are taken again as soon as there is room.
+const ROOM_BYTES_MIN: u64 = 320 * 1_048_576;
+
 /// What the committer works with.
 pub(crate) struct Committer {
     pub(crate) views: Arc<dyn Views>,
@@ -41,6 +48,8 @@ pub(crate) struct Committer {
     pub(crate) committed: Option<std_mpsc::Sender<()>>,
     /// Whether something was committed since the last sync.
     pub(crate) is_dirty: bool,
+    /// Whether there was no room for the last commit.
+    pub(crate) is_full: bool,
     /// Why no further commit is made.
     pub(crate) failure: Option<String>,
 }
@@ -98,6 +107,9 @@ impl Committer {
         if outcome.edits.is_empty() {
             return Ok(());
         }
+        if let Some(cause) = self.lack_of_room() {
+            return Err(Failure::Before(cause));
+        }
         if let Err(error) = self.commits.commit(outcome.edits) {
             return Err(Failure::Now(self.fail(&error)));
         }
@@ -128,6 +140,24 @@ impl Committer {
             self.tokens.add(token, remembered);
         }
         Ok(())
+    }
+
+    /// Why there is no room for another commit, if there is none.
+    fn lack_of_room(&mut self) -> Option<String> {
+        let free_bytes = self.commits.free_bytes()?;
+        let is_full = free_bytes < ROOM_BYTES_MIN;
+        let cause = format!(
+            "the disk has only {} MB left; writes are taken again when it has {}",
+            free_bytes / 1_048_576,
+            ROOM_BYTES_MIN / 1_048_576
+        );
+        match (self.is_full, is_full) {
+            (false, true) => tracing::error!("{cause}"),
+            (true, false) => tracing::warn!("the disk has room again, and writes are taken"),
+            _ => {}
+        }
+        self.is_full = is_full;
+        is_full.then_some(cause)
     }
 
     /// Puts on disk what is not there yet.

@@ -109,6 +109,7 @@ impl EngineStore {
             earliest,
             committed,
             is_dirty: false,
+            is_full: false,
             failure: None,
         };
         let mut threads = vec![committer.start(waiting).map_err(io)?];

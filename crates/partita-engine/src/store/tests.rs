@@ -239,6 +239,57 @@ async fn a_closed_store_reads_and_does_not_write() {
     store.close().await;
 }
 
+/// A disk with so much room.
+struct Roomy {
+    inner: Box<dyn Commits>,
+    free_bytes: Arc<AtomicU64>,
+}
+
+impl Commits for Roomy {
+    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+        self.inner.commit(edits)
+    }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        self.inner.sync()
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        Some(self.free_bytes.load(Ordering::SeqCst))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_writes_until_there_is_room() {
+    let directory = tempfile::tempdir().unwrap();
+    let (views, commits) = directory::open(directory.path(), Durability::Sync).unwrap();
+    assert!(commits.free_bytes().is_none_or(|bytes| bytes > 0));
+    let free_bytes = Arc::new(AtomicU64::new(u64::MAX));
+    let commits = Roomy {
+        inner: Box::new(commits),
+        free_bytes: free_bytes.clone(),
+    };
+    let (views, commits) = (Arc::new(views), Box::new(commits));
+    let options = Options::new(clock());
+    let store = EngineStore::on(directory.path(), views, commits, options).unwrap();
+    create_table(&store).await;
+    put(&store, "before").await.unwrap();
+    for _ in 0..2 {
+        free_bytes.store(100 * 1_048_576, Ordering::SeqCst);
+        match put(&store, "during").await {
+            Err(StoreError::Unavailable { message }) => {
+                assert!(message.contains("has only 100 MB left"), "{message}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(get(&store, "before").await, Ok(Some(key("before"))));
+        assert_eq!(get(&store, "during").await, Ok(None), "nothing was written");
+        free_bytes.store(u64::MAX, Ordering::SeqCst);
+        put(&store, "after").await.unwrap();
+    }
+    assert_eq!(get(&store, "after").await, Ok(Some(key("after"))));
+}
+
 /// Waits for a sync that nobody asked for.
 struct Watched {
     inner: Box<dyn Commits>,
