@@ -1,4 +1,4 @@
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use partita_core::Value;
 use partita_core::expression::{Bindings, Condition, KeyCondition, Update};
@@ -84,6 +84,10 @@ async fn after_a_failed_commit_only_reads_go_on() {
     let (store, is_broken) = breakable(directory.path());
     create_table(&store).await;
     put(&store, "before").await.unwrap();
+    let meters = store.meters().unwrap();
+    assert_eq!((meters.commit_writes.count(), meters.waiting), (2, 0));
+    assert!(meters.commit_bytes > 0);
+    assert_eq!(meters.stopped, None);
     is_broken.store(true, Ordering::SeqCst);
     match put(&store, "during").await {
         Err(StoreError::OutcomeUnknown { message }) => {
@@ -91,6 +95,8 @@ async fn after_a_failed_commit_only_reads_go_on() {
         }
         other => panic!("{other:?}"),
     }
+    let stopped = store.meters().unwrap().stopped.unwrap();
+    assert!(stopped.contains("the disk is on fire"), "{stopped}");
     // That the disk recovers changes nothing: what it lost in between is lost.
     is_broken.store(false, Ordering::SeqCst);
     for _ in 0..3 {
@@ -284,7 +290,13 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
         }
         assert_eq!(get(&store, "before").await, Ok(Some(key("before"))));
         assert_eq!(get(&store, "during").await, Ok(None), "nothing was written");
+        let stopped = store.meters().unwrap().stopped.unwrap();
+        assert!(stopped.contains("has only 100 MB left"), "{stopped}");
         free_bytes.store(u64::MAX, Ordering::SeqCst);
+        // Asking is enough, so that whoever waits for the server to be well need not write.
+        while store.meters().unwrap().stopped.is_some() {
+            tokio::task::yield_now().await;
+        }
         put(&store, "after").await.unwrap();
     }
     assert_eq!(get(&store, "after").await, Ok(Some(key("after"))));
