@@ -15,9 +15,11 @@ fuzz_target!(|bytes: &[u8]| {
     for line in bytes.split(|byte| *byte == b'\n').take(REQUESTS_MAX) {
         let space = line.iter().position(|byte| *byte == b' ');
         let (operation, body) = line.split_at(space.unwrap_or(line.len()));
-        let target = match operation.ends_with(b"Stream") || operation.starts_with(b"GetShard") {
-            true => [b"DynamoDBStreams_20120810.", operation].concat(),
-            false => [b"DynamoDB_20120810.", operation].concat(),
+        let target = match operation {
+            b"ListStreams" | b"DescribeStream" | b"GetShardIterator" | b"GetRecords" => {
+                [b"DynamoDBStreams_20120810.", operation].concat()
+            }
+            _ => [b"DynamoDB_20120810.", operation].concat(),
         };
         let request = http::Request::post("/")
             .header("host", "localhost")

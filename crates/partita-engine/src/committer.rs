@@ -5,7 +5,6 @@
 //! are serializable because they really do happen one after the other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc as std_mpsc;
 use std::thread::{self, JoinHandle};
 
@@ -15,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::batch::{Batch, Outcome};
 use crate::expiry::Earliest;
 use crate::keys;
+use crate::meters::{self, CommitMeters};
 use crate::queue::{Message, Request, Settle, Turn, Waiting};
 use crate::storage::{Commits, Edit, StorageError, Views};
 use crate::tables::Catalog;
@@ -25,6 +25,13 @@ use crate::tokens::Tokens;
 const BATCH_WRITES_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 8 * 1_048_576;
 
+/// Room that is left free on the disk, for the storage to put in order what it has: as much as
+/// four memtables and a new journal take.
+///
+/// A commit that meets a full disk leaves a storage that writes no more until it is reopened. So
+/// writes are refused before that, and are taken again as soon as there is room.
+const ROOM_BYTES_MIN: u64 = 320 * 1_048_576;
+
 /// What the committer works with.
 pub(crate) struct Committer {
     pub(crate) views: Arc<dyn Views>,
@@ -32,8 +39,7 @@ pub(crate) struct Committer {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) tokens: Tokens,
     pub(crate) clock: Arc<dyn Clock>,
-    /// How many commits there were.
-    pub(crate) count: Arc<AtomicU64>,
+    pub(crate) meters: Arc<CommitMeters>,
     /// Hears when there may be something to tend.
     pub(crate) news: std_mpsc::Sender<()>,
     pub(crate) earliest: Arc<Earliest>,
@@ -41,6 +47,8 @@ pub(crate) struct Committer {
     pub(crate) committed: Option<std_mpsc::Sender<()>>,
     /// Whether something was committed since the last sync.
     pub(crate) is_dirty: bool,
+    /// Whether there was no room for the last commit.
+    pub(crate) is_full: bool,
     /// Why no further commit is made.
     pub(crate) failure: Option<String>,
 }
@@ -72,7 +80,7 @@ impl Committer {
         // INVARIANT: nobody is answered before the commit. An answer of any kind, a refusal
         // too, may tell of a write of the same batch, and that must not be lost any more.
         let committed = outcome.map_err(Failure::Refused);
-        let committed = committed.and_then(|outcome| self.commit(outcome));
+        let committed = committed.and_then(|outcome| self.commit(outcome, answers.len()));
         for settle in answers {
             settle(&committed);
         }
@@ -91,17 +99,22 @@ impl Committer {
         (answers, batch.finish())
     }
 
-    fn commit(&mut self, outcome: Outcome) -> Committed {
+    fn commit(&mut self, outcome: Outcome, writes: usize) -> Committed {
         if let Some(cause) = &self.failure {
             return Err(Failure::Before(cause.clone()));
         }
         if outcome.edits.is_empty() {
             return Ok(());
         }
+        if let Some(cause) = self.lack_of_room() {
+            return Err(Failure::Before(cause));
+        }
+        let (bytes, begun) = (meters::bytes(&outcome.edits), self.clock.now_micros());
         if let Err(error) = self.commits.commit(outcome.edits) {
             return Err(Failure::Now(self.fail(&error)));
         }
-        self.count.fetch_add(1, Ordering::Relaxed);
+        let micros = self.clock.now_micros().saturating_sub(begun);
+        self.meters.commit(writes, bytes, micros);
         if !self.is_dirty {
             self.is_dirty = true;
             // Without anybody to hear it, each commit is synced.
@@ -130,9 +143,34 @@ impl Committer {
         Ok(())
     }
 
+    /// Why there is no room for another commit, if there is none.
+    fn lack_of_room(&mut self) -> Option<String> {
+        let free_bytes = self.commits.free_bytes()?;
+        let is_full = free_bytes < ROOM_BYTES_MIN;
+        let cause = format!(
+            "the disk has only {} MB left; writes are taken again when it has {}",
+            free_bytes / 1_048_576,
+            ROOM_BYTES_MIN / 1_048_576
+        );
+        match (self.is_full, is_full) {
+            (false, true) => tracing::error!("{cause}"),
+            (true, false) => tracing::warn!("the disk has room again, and writes are taken"),
+            _ => {}
+        }
+        if self.is_full != is_full {
+            self.meters.set_stopped(is_full.then(|| cause.clone()));
+        }
+        self.is_full = is_full;
+        is_full.then_some(cause)
+    }
+
     /// Puts on disk what is not there yet.
     fn sync(&mut self) {
         self.is_dirty = false;
+        if self.is_full {
+            // Nobody may dare to write any more; then this is how it is noticed.
+            self.lack_of_room();
+        }
         if self.failure.is_none()
             && let Err(error) = self.commits.sync()
         {
@@ -146,6 +184,7 @@ impl Committer {
     fn fail(&mut self, error: &StorageError) -> String {
         let cause = format!("a commit failed ({error}); reopen the store to write again");
         tracing::error!("{cause}");
+        self.meters.set_stopped(Some(cause.clone()));
         self.failure = Some(cause.clone());
         cause
     }
@@ -158,7 +197,7 @@ impl Committer {
             return;
         }
         let mut sealed = Ok(());
-        if self.count.load(Ordering::Relaxed) > 0 {
+        if self.meters.commits() > 0 {
             let now = self.clock.now_millis().to_be_bytes().to_vec();
             sealed = self
                 .commits

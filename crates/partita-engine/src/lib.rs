@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `store` | [`EngineStore`]: the [`Store`](partita_store::Store) that the rest of Partita sees |
 //! | `committer` | the one thread that writes, many requests to a sync |
+//! | `meters` | what the committer counts |
 //! | `queue`, `weight` | the way there, bounded by requests and bytes |
 //! | `batch` | the writes of one commit, each on top of those before it |
 //! | `options` | [`Options`]: how a store is opened; [`Durability`] |
@@ -61,6 +62,7 @@ pub mod error;
 mod expiry;
 mod item;
 mod keys;
+mod meters;
 mod options;
 mod queue;
 mod read;

@@ -110,6 +110,16 @@ impl Queue {
         }
     }
 
+    /// Has the committer see to the disk, if it has time to.
+    pub(crate) fn nudge(&self) {
+        let _ = self.messages.try_send(Message::Sync);
+    }
+
+    /// How many requests there are that the committer has not taken yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.messages.max_capacity() - self.messages.capacity()
+    }
+
     pub(crate) fn downgrade(&self) -> WeakQueue {
         WeakQueue {
             messages: self.messages.downgrade(),

@@ -58,6 +58,11 @@ pub(crate) trait Commits: Send {
     /// Returns when all that was committed is on disk. An error is as final as a commit's.
     fn sync(&mut self) -> Result<(), StorageError>;
 
+    /// How much room there is for more; nobody knows without.
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Notes down what there is, after everything is on disk and before nothing more comes.
     fn close(&mut self) -> Result<(), StorageError> {
         Ok(())

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use partita_core::Item;
 use partita_store::capacity::Metered;
+use partita_store::meters::Meters;
 use partita_store::read::{self as reads, Items as _};
 use partita_store::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
@@ -28,6 +28,7 @@ use crate::batch::Batch;
 use crate::committer::Committer;
 use crate::error::EngineError;
 use crate::expiry::Earliest;
+use crate::meters::CommitMeters;
 use crate::options::{Durability, Options, Upkeep};
 use crate::queue::Queue;
 use crate::read::Moment;
@@ -49,7 +50,7 @@ pub struct EngineStore {
     views: Arc<dyn Views>,
     catalog: Arc<Catalog>,
     clock: Arc<dyn Clock>,
-    count: Arc<AtomicU64>,
+    meters: Arc<CommitMeters>,
     tending: Arc<Mutex<Tending>>,
     /// There until the store is dropped.
     queue: Option<Queue>,
@@ -76,7 +77,7 @@ impl EngineStore {
         let catalog = Arc::new(Catalog::new(Tables::load(&*view).map_err(storage)?));
         let tokens = Tokens::load(&*view).map_err(storage)?;
         drop(view);
-        let count = Arc::new(AtomicU64::new(0));
+        let meters = Arc::new(CommitMeters::default());
         let earliest = Arc::new(Earliest::default());
         let (queue, waiting) = Queue::new();
         let (news, heard) = mpsc::channel();
@@ -104,11 +105,12 @@ impl EngineStore {
             catalog: catalog.clone(),
             tokens,
             clock: options.clock.clone(),
-            count: count.clone(),
+            meters: meters.clone(),
             news,
             earliest,
             committed,
             is_dirty: false,
+            is_full: false,
             failure: None,
         };
         let mut threads = vec![committer.start(waiting).map_err(io)?];
@@ -120,7 +122,7 @@ impl EngineStore {
             views,
             catalog,
             clock: options.clock,
-            count,
+            meters,
             tending,
             queue: Some(queue),
             threads,
@@ -129,7 +131,7 @@ impl EngineStore {
 
     /// How many commits, mostly each with one sync to disk, were made since the store was opened.
     pub fn commits(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
+        self.meters.commits()
     }
 
     /// Takes no more writes, and returns when those that were accepted are on disk. Reads go on.
@@ -221,6 +223,18 @@ const TABLE_REQUEST_BYTES: usize = 4_096;
 
 #[async_trait]
 impl Store for EngineStore {
+    fn meters(&self) -> Option<Meters> {
+        let waiting = self.queue.as_ref().map_or(0, Queue::waiting);
+        let meters = self.meters.read(waiting);
+        if meters.stopped.is_some()
+            && let Some(queue) = &self.queue
+        {
+            // A disk that was full may have room again. Who asks next will know.
+            queue.nudge();
+        }
+        Some(meters)
+    }
+
     async fn create_table(&self, request: CreateTable) -> StoreResult<TableDescription> {
         self.write(TABLE_REQUEST_BYTES, |batch| batch.create_table(request))
             .await

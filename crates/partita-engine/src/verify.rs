@@ -67,9 +67,9 @@ fn check_table(moment: &Moment, table: &Table, findings: &mut Vec<String>) -> St
     };
     let mut totals = Totals::default();
     each(moment, keys::rows(table.id), findings, |key, value| {
-        let bytes = check_item(moment, table, key, value)?;
-        add(&mut totals, bytes);
-        Ok(())
+        let (_, item) = item::decode(table, key, value)?;
+        add(&mut totals, item_bytes(&item));
+        check_item(moment, table, key, value, &item)
     })?;
     check_totals(table.id, totals, findings);
     for (id, index) in table.indexes() {
@@ -115,9 +115,14 @@ fn each(
     Ok(())
 }
 
-/// An item has its entries, and the row that tells when it expires. The item's bytes.
-fn check_item(moment: &Moment, table: &Table, key: &[u8], value: &[u8]) -> StoreResult<usize> {
-    let (_, item) = item::decode(table, key, value)?;
+/// An item has its entries, and the row that tells when it expires.
+fn check_item(
+    moment: &Moment,
+    table: &Table,
+    key: &[u8],
+    value: &[u8],
+    item: &Item,
+) -> StoreResult<()> {
     let lacks = |what: &str| {
         let (name, key) = (&table.name, key.escape_ascii());
         damaged(format!(
@@ -126,18 +131,18 @@ fn check_item(moment: &Moment, table: &Table, key: &[u8], value: &[u8]) -> Store
     };
     for (id, index) in table.indexes() {
         let lacks = |what: &str| lacks(&format!("{what} in index `{}`", index.name));
-        let place = index.place_of(&table.schema.key, &item);
+        let place = index.place_of(&table.schema.key, item);
         let Some(place) = place.filter(|_| table.covers(id, key)) else {
             continue;
         };
         let entry = moment.view().get(&keys::entry(id, &place))?;
         let entry = entry.ok_or_else(|| lacks("no entry"))?;
-        if *entry != *entry::value(table, index, &item, value) {
+        if *entry != *entry::value(table, index, item, value) {
             return Err(lacks("an entry that is not its own"));
         }
     }
     if let Some(Expiry { attribute, id }) = &table.expiry
-        && let Some(seconds) = expires_seconds(&item, attribute)
+        && let Some(seconds) = expires_seconds(item, attribute)
         && table.covers(*id, key)
         && moment
             .view()
@@ -146,7 +151,7 @@ fn check_item(moment: &Moment, table: &Table, key: &[u8], value: &[u8]) -> Store
     {
         return Err(lacks("no row that tells when it expires"));
     }
-    Ok(item_bytes(&item))
+    Ok(())
 }
 
 /// An entry has its item.

@@ -77,7 +77,7 @@ fn by_table(request: &BatchGetItem) -> StoreResult<HashMap<String, KeysAndAttrib
             .set_keys(Some(keys))
             .set_projection_expression(projection)
             .set_expression_attribute_names(names)
-            .consistent_read(request.consistent)
+            .consistent_read(!request.eventual.contains(table))
             .build()
             .map_err(|error| StoreError::validation(error.to_string()))?;
         Ok((table.to_string(), asked))

@@ -1,9 +1,10 @@
 //! Consumed capacity in the store's words.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::{Capacity, ConsumedCapacity, ReturnConsumedCapacity};
-use partita_store::capacity::{Consumed, HalfUnits, Metered};
+use partita_store::capacity::{Consumed, HalfUnits, IndexUnits, Metered};
+use partita_store::index::IndexKind;
 use partita_store::table::TableName;
 
 /// What every request asks for: tables and indexes, each for itself.
@@ -56,21 +57,18 @@ fn of_table(capacity: ConsumedCapacity, kind: Kind) -> Consumed {
     };
     let local = capacity.local_secondary_indexes.unwrap_or_default();
     let global = capacity.global_secondary_indexes.unwrap_or_default();
-    add_indexes(&mut consumed, local, kind);
-    add_indexes(&mut consumed, global, kind);
-    consumed
-}
-
-fn add_indexes(consumed: &mut Consumed, indexes: HashMap<String, Capacity>, kind: Kind) {
-    for (name, capacity) in indexes {
+    let local = local.into_iter().map(|index| (IndexKind::Local, index));
+    let global = global.into_iter().map(|index| (IndexKind::Global, index));
+    for (index_kind, (name, capacity)) in local.chain(global) {
         let (read, write) = split(&capacity, kind);
-        if let Some(read) = read {
-            consumed.index_read.insert(name.clone(), read);
-        }
-        if let Some(write) = write {
-            consumed.index_write.insert(name, write);
-        }
+        let units = IndexUnits {
+            kind: index_kind,
+            read: read.unwrap_or_default(),
+            write: write.unwrap_or_default(),
+        };
+        consumed.add_index(&name, units);
     }
+    consumed
 }
 
 fn split(capacity: &Capacity, kind: Kind) -> (Option<HalfUnits>, Option<HalfUnits>) {

@@ -4,12 +4,12 @@
 //! Transactions cost twice. Every index that a write touches is charged by itself.
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
+use std::ops::{Add, AddAssign};
 
 use partita_core::Item;
 use partita_core::size::item_bytes;
 
-use crate::index::IndexSchema;
+use crate::index::{IndexKind, IndexSchema};
 use crate::table::{KeySchema, TableName};
 
 /// Half units, because an eventually consistent read of a small item costs one half.
@@ -23,9 +23,17 @@ impl HalfUnits {
     }
 }
 
+impl Add for HalfUnits {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        HalfUnits(self.0 + more.0)
+    }
+}
+
 impl AddAssign for HalfUnits {
     fn add_assign(&mut self, more: Self) {
-        self.0 += more.0;
+        *self = *self + more;
     }
 }
 
@@ -36,10 +44,19 @@ pub struct Consumed {
     pub read: HalfUnits,
     /// Write units of the table itself.
     pub write: HalfUnits,
-    /// Read units by index.
-    pub index_read: BTreeMap<String, HalfUnits>,
-    /// Write units by index.
-    pub index_write: BTreeMap<String, HalfUnits>,
+    /// The units of every index that was read or written, by its name.
+    pub indexes: BTreeMap<String, IndexUnits>,
+}
+
+/// What an operation consumed of one index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexUnits {
+    /// Which kind of index it is; answers list them apart.
+    pub kind: IndexKind,
+    /// Read units.
+    pub read: HalfUnits,
+    /// Write units.
+    pub write: HalfUnits,
 }
 
 impl Consumed {
@@ -47,22 +64,39 @@ impl Consumed {
     pub fn add(&mut self, other: &Consumed) {
         self.read += other.read;
         self.write += other.write;
-        for (name, units) in &other.index_read {
-            *self.index_read.entry(name.clone()).or_default() += *units;
+        for (name, units) in &other.indexes {
+            self.add_index(name, *units);
         }
-        for (name, units) in &other.index_write {
-            *self.index_write.entry(name.clone()).or_default() += *units;
+    }
+
+    /// Adds what was consumed of one index.
+    pub fn add_index(&mut self, name: &str, units: IndexUnits) {
+        match self.indexes.get_mut(name) {
+            Some(sum) => {
+                sum.read += units.read;
+                sum.write += units.write;
+            }
+            None => {
+                self.indexes.insert(name.to_owned(), units);
+            }
         }
+    }
+
+    /// The read units of the table and of its indexes.
+    pub fn total_read(&self) -> HalfUnits {
+        let indexes = self.indexes.values().map(|units| units.read);
+        indexes.fold(self.read, HalfUnits::add)
+    }
+
+    /// The write units of the table and of its indexes.
+    pub fn total_write(&self) -> HalfUnits {
+        let indexes = self.indexes.values().map(|units| units.write);
+        indexes.fold(self.write, HalfUnits::add)
     }
 
     /// Everything together.
     pub fn total(&self) -> HalfUnits {
-        let mut total = self.read;
-        total += self.write;
-        for units in self.index_read.values().chain(self.index_write.values()) {
-            total += *units;
-        }
-        total
+        self.total_read() + self.total_write()
     }
 }
 
@@ -144,15 +178,14 @@ pub fn written(
             let key = index.place_of(schema, item)?;
             Some((key, index.projected(schema, item)))
         };
-        let units = match (old.and_then(entry), new.and_then(entry)) {
+        let write = match (old.and_then(entry), new.and_then(entry)) {
             (None, None) => continue,
             // An entry that stays as it is costs nothing.
             (Some(old), Some(new)) if old == new => continue,
             (Some((old_key, old)), Some((new_key, new))) if old_key != new_key => {
                 // A changed key is a delete and a put.
-                let mut units = write_units(Some(item_bytes(&old)), None, rate);
-                units += write_units(None, Some(item_bytes(&new)), rate);
-                units
+                write_units(Some(item_bytes(&old)), None, rate)
+                    + write_units(None, Some(item_bytes(&new)), rate)
             }
             (old, new) => write_units(
                 old.map(|(_, entry)| item_bytes(&entry)),
@@ -160,7 +193,12 @@ pub fn written(
                 rate,
             ),
         };
-        consumed.index_write.insert(index.name.clone(), units);
+        let units = IndexUnits {
+            kind: index.kind,
+            read: HalfUnits::default(),
+            write,
+        };
+        consumed.add_index(&index.name, units);
     }
     consumed
 }

@@ -12,6 +12,7 @@
 //! | [`settings`] | what may be changed of a table besides its indexes |
 //! | [`stream`] | the changes of a table's items |
 //! | [`capacity`] | the units that operations consume |
+//! | [`meters`] | what a store counts while it works |
 //! | [`error`] | [`StoreError`], in DynamoDB's vocabulary |
 //! | [`mod@write`] | what one write makes of one item: shared by every store that is not Amazon's |
 //! | `item` | what an item may hold: shared likewise |
@@ -49,6 +50,7 @@ pub mod faulty;
 pub mod found;
 pub mod index;
 mod item;
+pub mod meters;
 pub mod model;
 pub mod read;
 pub mod request;

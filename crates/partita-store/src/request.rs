@@ -1,6 +1,6 @@
 //! What the operations take and answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use partita_core::Item;
 use partita_core::expression::{Condition, KeyCondition, Projection, Update};
@@ -216,8 +216,9 @@ pub struct ItemAddress {
 pub struct BatchGetItem {
     /// The items, each at most once.
     pub addresses: Vec<ItemAddress>,
-    /// Whether every acknowledged write must be seen.
-    pub consistent: bool,
+    /// The tables of which the last writes may be missed; of all others every acknowledged
+    /// write is seen.
+    pub eventual: BTreeSet<TableName>,
     /// Which parts of a table's items are answered; all of them where none is named.
     pub projections: BTreeMap<TableName, Projection>,
 }
@@ -227,7 +228,7 @@ impl BatchGetItem {
     pub fn new(addresses: Vec<ItemAddress>) -> Self {
         BatchGetItem {
             addresses,
-            consistent: true,
+            eventual: BTreeSet::new(),
             projections: BTreeMap::new(),
         }
     }

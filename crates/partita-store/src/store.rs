@@ -6,6 +6,7 @@ use partita_core::Item;
 use crate::capacity::Metered;
 use crate::error::StoreResult;
 use crate::found::FoundItem;
+use crate::meters::Meters;
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
@@ -118,4 +119,9 @@ pub trait Store: Send + Sync {
 
     /// Writes several items, all or none.
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>>;
+
+    /// What the store has counted, if it counts: of commits, and whether it takes writes.
+    fn meters(&self) -> Option<Meters> {
+        None
+    }
 }

@@ -10,6 +10,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub trait Clock: Send + Sync {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     fn now_millis(&self) -> i64;
+
+    /// The same in microseconds, as exactly as the clock goes: to tell how long something took.
+    fn now_micros(&self) -> i64 {
+        self.now_millis().saturating_mul(1000)
+    }
 }
 
 /// The machine's clock.
@@ -17,14 +22,18 @@ pub trait Clock: Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    fn now_millis(&self) -> i64 {
+        self.now_micros() / 1000
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that asks the machine"
     )]
-    fn now_millis(&self) -> i64 {
+    fn now_micros(&self) -> i64 {
         let now = SystemTime::now();
         match now.duration_since(UNIX_EPOCH) {
-            Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+            Ok(since) => i64::try_from(since.as_micros()).unwrap_or(i64::MAX),
             // A clock before 1970 is wrong by decades; zero is no worse than what it says.
             Err(_) => 0,
         }

@@ -87,11 +87,7 @@ impl KeyAttribute {
     /// Refuses an empty value and one that is too large.
     pub(crate) fn check_size(&self, value: &KeyValue, bytes_max: usize) -> StoreResult<()> {
         if is_empty(value) {
-            return Err(StoreError::validation(format!(
-                "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty {} value. Key: {}",
-                self.kind_name(),
-                self.name
-            )));
+            return Err(empty_key(self.kind_name(), &self.name));
         }
         if value.size_bytes() <= bytes_max {
             return Ok(());
@@ -104,6 +100,12 @@ impl KeyAttribute {
             _ => format!("Size of hashkey has exceeded the maximum size limit of{bytes_max} bytes"),
         }))
     }
+}
+
+pub(crate) fn empty_key(kind: &str, name: &str) -> StoreError {
+    StoreError::validation(format!(
+        "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty {kind} value. Key: {name}"
+    ))
 }
 
 pub(crate) fn is_empty(value: &KeyValue) -> bool {

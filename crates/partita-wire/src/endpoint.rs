@@ -11,6 +11,7 @@ use partita_store::{Clock, Entropy, Store};
 use tracing::{debug, error};
 
 use crate::body;
+use crate::metrics::{Exposition, RequestMeters};
 use crate::ops::{self, Context};
 use crate::refusal::{Fault, Refusal};
 use crate::sigv4::{self, Credentials};
@@ -30,6 +31,7 @@ pub struct Endpoint {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     cache: ExpressionCache,
+    meters: RequestMeters,
 }
 
 impl Endpoint {
@@ -47,6 +49,7 @@ impl Endpoint {
             clock,
             entropy,
             cache: ExpressionCache::default(),
+            meters: RequestMeters::default(),
         }
     }
 
@@ -55,7 +58,13 @@ impl Endpoint {
         if head.method == Method::GET {
             return self.response(StatusCode::OK, Bytes::from_static(HEALTHY));
         }
-        match self.run(head, body).await {
+        let begun = self.clock.now_micros();
+        let result = self.run(head, body).await;
+        let target = head.headers.get(TARGET).and_then(|it| it.to_str().ok());
+        let micros = self.clock.now_micros().saturating_sub(begun);
+        self.meters
+            .count(target.unwrap_or_default(), &result, micros);
+        match result {
             Ok(answer) => self.response(StatusCode::OK, answer),
             Err(refusal) => {
                 if let Some(cause) = refusal.cause() {
@@ -65,6 +74,21 @@ impl Endpoint {
                 self.response(refusal.fault.status(), refusal.to_json())
             }
         }
+    }
+
+    /// Why writes are not taken at the moment, if that is so.
+    pub fn stopped(&self) -> Option<String> {
+        self.store.meters()?.stopped
+    }
+
+    /// What was counted so far, of requests and, if the store counts them, of commits.
+    pub fn metrics(&self) -> Exposition {
+        let mut text = Exposition::default();
+        self.meters.expose(&mut text);
+        if let Some(meters) = self.store.meters() {
+            text.store(&meters);
+        }
+        text
     }
 
     /// The whole trip: authenticate, find the operation, decode, ask the store, encode.

@@ -14,6 +14,7 @@
 //! | `constraints` | required parameters, enumerations, lengths: DynamoDB's first check |
 //! | `parameters` | what operations share: table names, choices, what is not supported yet |
 //! | `expressions` | the texts of a request and their placeholders |
+//! | [`metrics`] | what is counted of requests and commits |
 //! | `refusal` | errors: their type, their status, their JSON |
 //! | `messages` | DynamoDB's sentences, as data |
 //!
@@ -48,6 +49,7 @@ pub mod endpoint;
 mod expressions;
 mod json;
 mod messages;
+pub mod metrics;
 mod ops;
 mod parameters;
 mod refusal;

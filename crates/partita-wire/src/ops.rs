@@ -1,7 +1,7 @@
 //! The operations, by name. Each has a file of its own with three parts: `decode` and `encode`,
 //! which are pure, and `run`, which puts a store between them.
 //!
-//! To add one, add its file and its line in [`run`]. What has no line is an
+//! To add one, add its file, its line in [`run`] and its name in [`NAMES`]. What has no line is an
 //! UnknownOperationException: PartiQL, backups, import and export, and what exists only in
 //! Amazon's cloud.
 
@@ -61,6 +61,36 @@ const DYNAMODB: &str = "DynamoDB_20120810";
 /// That of streams, which is an API of its own.
 const STREAMS: &str = "DynamoDBStreams_20120810";
 
+/// The operations, for whoever counts them.
+pub(crate) const NAMES: [&str; 26] = [
+    "BatchGetItem",
+    "BatchWriteItem",
+    "CreateTable",
+    "DeleteItem",
+    "DeleteTable",
+    "DescribeEndpoints",
+    "DescribeLimits",
+    "DescribeTable",
+    "DescribeTimeToLive",
+    "GetItem",
+    "ListTables",
+    "ListTagsOfResource",
+    "PutItem",
+    "Query",
+    "Scan",
+    "TagResource",
+    "TransactGetItems",
+    "TransactWriteItems",
+    "UntagResource",
+    "UpdateItem",
+    "UpdateTable",
+    "UpdateTimeToLive",
+    "DescribeStream",
+    "GetRecords",
+    "GetShardIterator",
+    "ListStreams",
+];
+
 /// Runs the operation of a request that may be carried out.
 pub(crate) async fn run(
     _: Verified,
@@ -98,3 +128,6 @@ pub(crate) async fn run(
         _ => Err(Refusal::silent(Fault::UnknownOperation)),
     }
 }
+
+#[cfg(test)]
+mod tests;

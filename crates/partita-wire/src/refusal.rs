@@ -60,8 +60,31 @@ const VALIDATE: &str = "com.amazon.coral.validate#";
 const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
 
 impl Fault {
+    /// All of them, in their order.
+    pub(crate) const ALL: [Fault; 19] = [
+        Fault::Validation,
+        Fault::Serialization,
+        Fault::UnknownOperation,
+        Fault::MissingAuthenticationToken,
+        Fault::IncompleteSignature,
+        Fault::InvalidSignature,
+        Fault::UnrecognizedClient,
+        Fault::ResourceNotFound,
+        Fault::ResourceInUse,
+        Fault::LimitExceeded,
+        Fault::ExpiredIterator,
+        Fault::TrimmedDataAccess,
+        Fault::ConditionalCheckFailed,
+        Fault::TransactionCanceled,
+        Fault::TransactionConflict,
+        Fault::IdempotentParameterMismatch,
+        Fault::ProvisionedThroughputExceeded,
+        Fault::RequestTooLarge,
+        Fault::InternalServerError,
+    ];
+
     /// The namespace and the name of the error, together its `__type`.
-    fn name(self) -> (&'static str, &'static str) {
+    pub(crate) fn name(self) -> (&'static str, &'static str) {
         match self {
             Fault::Validation => (VALIDATE, "ValidationException"),
             Fault::Serialization => (CORAL, "SerializationException"),

@@ -77,6 +77,16 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "PARTITA_CREDENTIALS_FILE", value_name = "FILE")]
     pub(crate) credentials_file: Option<PathBuf>,
 
+    /// Another address, for `GET /metrics` (Prometheus) and `GET /healthz` of the endpoint; on
+    /// loopback the endpoint answers both itself
+    #[arg(
+        long,
+        env = "PARTITA_METRICS_LISTEN",
+        value_name = "ADDRESS",
+        requires = "endpoint_only"
+    )]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+
     /// Where items are kept
     #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
     pub(crate) store: StoreKind,

@@ -19,18 +19,16 @@ use crate::cli::ServeFlags;
 /// For a whole body, however it trickles in.
 const BODY_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// The service that answers DynamoDB's clients.
-pub(crate) fn router(flags: &ServeFlags, store: Arc<dyn Store>) -> Result<Router> {
+/// The endpoint in front of a store.
+pub(crate) fn open(flags: &ServeFlags, store: Arc<dyn Store>) -> Result<Arc<Endpoint>> {
     let credentials = credentials(flags)?;
-    let endpoint = Endpoint::new(
-        store,
-        credentials,
-        Arc::new(SystemClock),
-        Arc::new(SystemEntropy),
-    );
-    Ok(Router::new()
-        .fallback(answer)
-        .with_state(Arc::new(endpoint)))
+    let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+    Ok(Arc::new(Endpoint::new(store, credentials, clock, entropy)))
+}
+
+/// The service that answers DynamoDB's clients.
+pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
+    Router::new().fallback(answer).with_state(endpoint)
 }
 
 async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {

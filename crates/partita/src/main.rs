@@ -15,6 +15,7 @@ mod bench;
 mod cli;
 mod endpoint;
 mod inspect;
+mod monitoring;
 mod secret_file;
 mod serve;
 mod source;

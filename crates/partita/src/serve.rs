@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use axum::Router;
+use futures::FutureExt as _;
 use partita_api::{App, Limits, Secret, Tokens};
 use partita_design::{Design, shipped};
 use partita_engine::{EngineStore, Options};
@@ -19,6 +20,7 @@ use tracing::warn;
 
 use crate::cli::{DATA_DEFAULT, DurabilityKind, ServeFlags, StoreKind};
 use crate::endpoint;
+use crate::monitoring;
 use crate::secret_file;
 use crate::source::Source;
 
@@ -36,18 +38,41 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         true => Vec::new(),
         false => compile_designs(&flags)?,
     };
-    let listener = TcpListener::bind(flags.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}", flags.listen))?;
-    let router = match flags.endpoint_only {
-        true => endpoint::router(&flags, open_store(&flags).await?)?,
-        false => api_router(&flags, &designs).await?,
+    let listener = bind(flags.listen).await?;
+    let aside = match flags.metrics_listen {
+        Some(address) => Some(bind(address).await?),
+        None => None,
+    };
+    let (router, watch) = match flags.endpoint_only {
+        true => endpoint_routers(&flags, aside.is_some()).await?,
+        false => (api_router(&flags, &designs).await?, Router::new()),
     };
     // Listened for before anybody is told that there is a server to stop.
-    let stop = stop_signal()?;
-    announce(&flags, listener.local_addr()?, &designs);
-    partita_api::serve(listener, router, Limits::default(), stop).await?;
+    let stop = stop_signal()?.shared();
+    announce(&flags, listener.local_addr()?, aside.as_ref(), &designs)?;
+    let main = partita_api::serve(listener, router, Limits::default(), stop.clone());
+    let aside = async {
+        match aside {
+            Some(listener) => partita_api::serve(listener, watch, Limits::default(), stop).await,
+            None => Ok(()),
+        }
+    };
+    tokio::try_join!(main, aside)?;
     Ok(())
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("cannot listen on {address}"))
+}
+
+/// What the endpoint answers on its own address, and what on the one for operators.
+async fn endpoint_routers(flags: &ServeFlags, has_aside: bool) -> Result<(Router, Router)> {
+    let endpoint = endpoint::open(flags, open_store(flags).await?)?;
+    let has_metrics = flags.listen.ip().is_loopback() && !has_aside;
+    let own = endpoint::router(endpoint.clone());
+    let own = own.merge(monitoring::router(endpoint.clone(), has_metrics));
+    Ok((own, monitoring::router(endpoint, true)))
 }
 
 async fn api_router(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<Router> {
@@ -197,7 +222,12 @@ async fn open_design(design: Design, secret: &Secret, store: &Arc<dyn Store>) ->
 
 /// Says where everything is. This is the answer of the command, so it goes to standard output;
 /// a server whose output nobody reads serves all the same.
-fn announce(flags: &ServeFlags, address: SocketAddr, designs: &[(String, Design)]) {
+fn announce(
+    flags: &ServeFlags,
+    address: SocketAddr,
+    aside: Option<&TcpListener>,
+    designs: &[(String, Design)],
+) -> Result<()> {
     let place = match flags.store {
         _ if flags.memory => "in memory only".to_owned(),
         StoreKind::Embedded => flags.secret.data.display().to_string(),
@@ -209,6 +239,9 @@ fn announce(flags: &ServeFlags, address: SocketAddr, designs: &[(String, Design)
     let mut lines = Vec::new();
     if flags.endpoint_only {
         lines.push(format!("endpoint http://{address}"));
+    }
+    if let Some(aside) = aside {
+        lines.push(format!("metrics  http://{}/metrics", aside.local_addr()?));
     }
     let secret = secret_argument(flags);
     for (argument, design) in designs {
@@ -226,6 +259,7 @@ fn announce(flags: &ServeFlags, address: SocketAddr, designs: &[(String, Design)
     {
         warn!(%error, "nobody can be told where the server is");
     }
+    Ok(())
 }
 
 /// What `partita token` must be told to use the secret of this server.

@@ -202,3 +202,23 @@ fn the_kinds_of_keys_stay_apart() {
     assert_eq!(token_of(&token("ébc")), Some("ébc"));
     assert_eq!(token_of(&table(&name)), None);
 }
+
+#[test]
+fn expiries_sort_by_their_seconds() {
+    let item = numbered(ROW, 3);
+    let seconds = [i64::MIN, -1, 0, 1, 255, 256, 1_800_000_000, i64::MAX];
+    let keys = seconds.map(|seconds| expiry(7, seconds, &item));
+    assert!(keys.is_sorted());
+    for (key, seconds) in keys.iter().zip(seconds) {
+        assert_eq!(expiring(3, key), Some((seconds, item.clone())));
+    }
+    let (first, last) = expiries(7, 0, 256).unwrap();
+    let is_within = |key: &Vec<u8>| {
+        is_at_or_after(key, &first)
+            && is_at_or_before(key, &last)
+            && !is_empty(&(first.clone(), last.clone()))
+    };
+    let within: Vec<bool> = keys.iter().map(is_within).collect();
+    assert_eq!(within, [false, false, true, true, true, true, false, false]);
+    assert!(expiries(7, 1, 0).is_none());
+}

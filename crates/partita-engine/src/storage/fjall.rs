@@ -202,6 +202,12 @@ impl Commits for FjallCommits {
         Ok(())
     }
 
+    #[cfg(unix)]
+    fn free_bytes(&self) -> Option<u64> {
+        let disk = rustix::fs::statvfs(&self.directory).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
     fn close(&mut self) -> Result<(), StorageError> {
         journal::closing::note(&self.directory, &closed_file(&self.directory))
     }

@@ -1,4 +1,4 @@
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use partita_core::Value;
 use partita_core::expression::{Bindings, Condition, KeyCondition, Update};
@@ -84,6 +84,10 @@ async fn after_a_failed_commit_only_reads_go_on() {
     let (store, is_broken) = breakable(directory.path());
     create_table(&store).await;
     put(&store, "before").await.unwrap();
+    let meters = store.meters().unwrap();
+    assert_eq!((meters.commit_writes.count(), meters.waiting), (2, 0));
+    assert!(meters.commit_bytes > 0);
+    assert_eq!(meters.stopped, None);
     is_broken.store(true, Ordering::SeqCst);
     match put(&store, "during").await {
         Err(StoreError::OutcomeUnknown { message }) => {
@@ -91,6 +95,8 @@ async fn after_a_failed_commit_only_reads_go_on() {
         }
         other => panic!("{other:?}"),
     }
+    let stopped = store.meters().unwrap().stopped.unwrap();
+    assert!(stopped.contains("the disk is on fire"), "{stopped}");
     // That the disk recovers changes nothing: what it lost in between is lost.
     is_broken.store(false, Ordering::SeqCst);
     for _ in 0..3 {
@@ -237,6 +243,63 @@ async fn a_closed_store_reads_and_does_not_write() {
     let late = put(&store, "late").await;
     assert!(matches!(late, Err(StoreError::Unavailable { .. })));
     store.close().await;
+}
+
+/// A disk with so much room.
+struct Roomy {
+    inner: Box<dyn Commits>,
+    free_bytes: Arc<AtomicU64>,
+}
+
+impl Commits for Roomy {
+    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+        self.inner.commit(edits)
+    }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        self.inner.sync()
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        Some(self.free_bytes.load(Ordering::SeqCst))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_writes_until_there_is_room() {
+    let directory = tempfile::tempdir().unwrap();
+    let (views, commits) = directory::open(directory.path(), Durability::Sync).unwrap();
+    assert!(commits.free_bytes().is_none_or(|bytes| bytes > 0));
+    let free_bytes = Arc::new(AtomicU64::new(u64::MAX));
+    let commits = Roomy {
+        inner: Box::new(commits),
+        free_bytes: free_bytes.clone(),
+    };
+    let (views, commits) = (Arc::new(views), Box::new(commits));
+    let options = Options::new(clock());
+    let store = EngineStore::on(directory.path(), views, commits, options).unwrap();
+    create_table(&store).await;
+    put(&store, "before").await.unwrap();
+    for _ in 0..2 {
+        free_bytes.store(100 * 1_048_576, Ordering::SeqCst);
+        match put(&store, "during").await {
+            Err(StoreError::Unavailable { message }) => {
+                assert!(message.contains("has only 100 MB left"), "{message}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(get(&store, "before").await, Ok(Some(key("before"))));
+        assert_eq!(get(&store, "during").await, Ok(None), "nothing was written");
+        let stopped = store.meters().unwrap().stopped.unwrap();
+        assert!(stopped.contains("has only 100 MB left"), "{stopped}");
+        free_bytes.store(u64::MAX, Ordering::SeqCst);
+        // Asking is enough, so that whoever waits for the server to be well need not write.
+        while store.meters().unwrap().stopped.is_some() {
+            tokio::task::yield_now().await;
+        }
+        put(&store, "after").await.unwrap();
+    }
+    assert_eq!(get(&store, "after").await, Ok(Some(key("after"))));
 }
 
 /// Waits for a sync that nobody asked for.

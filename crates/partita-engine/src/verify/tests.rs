@@ -5,7 +5,7 @@ use partita_core::expression::KeyCondition;
 use partita_core::key::{KeyType, KeyValue};
 use partita_core::{Item, Value};
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
-use partita_store::request::{CreateTable, PutItem, Query, ReturnValues};
+use partita_store::request::{CreateTable, PutItem, Query, ReturnValues, UpdateTimeToLive};
 use partita_store::surroundings::ManualClock;
 use partita_store::table::{Key, KeyAttribute, KeySchema, TableName, TableSchema};
 use partita_store::{Store as _, StoreError};
@@ -131,5 +131,51 @@ fn key_of_nothing() -> Key {
     Key {
         partition: KeyValue::S("p".to_owned()),
         sort: None,
+    }
+}
+
+/// The row that tells when an item expires, lost or wrong, and the numbers of a table.
+#[tokio::test(flavor = "multi_thread")]
+async fn expiries_and_numbers_are_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let request = CreateTable::new(name(), KeySchema::strings("PK", "SK"));
+    store.create_table(request).await.unwrap();
+    let request = UpdateTimeToLive {
+        table: name(),
+        attribute: "ends".to_owned(),
+        is_enabled: true,
+    };
+    store.update_time_to_live(request).await.unwrap();
+    store.upkeep().await.unwrap();
+    let mut item = Item::from([("PK", "p"), ("SK", "s")].map(|(name, text)| {
+        let (name, value) = (name.to_owned(), Value::from(text));
+        (name, value)
+    }));
+    item.insert("ends".to_owned(), Value::from(1_000_000));
+    let put = PutItem::new(name(), item);
+    store.put_item(put, ReturnValues::None).await.unwrap();
+    assert_eq!(store.verify().await, Ok(Vec::new()));
+    drop(store);
+    // The table has the id 1, its expiry the id 2.
+    let right = rows(directory.path(), 2)[0].0.clone();
+    let stored_key = rows(directory.path(), 1)[0].0.clone();
+    let wrong = keys::expiry(2, 5, &stored_key);
+    let put = |key: &Vec<u8>| Edit::Put(key.clone(), Vec::new());
+    let numbers = keys::totals(1);
+    for (edits, words) in [
+        (vec![Edit::Remove(right.clone())], "no row that tells when"),
+        (vec![put(&right), put(&wrong)], "disagrees with its item"),
+        (
+            vec![Edit::Remove(wrong.clone()), Edit::Remove(numbers)],
+            "has counted Totals { items: 0, bytes: 0 }",
+        ),
+    ] {
+        let (views, mut commits) = directory::open(directory.path(), Durability::Sync).unwrap();
+        commits.commit(edits).unwrap();
+        drop((views, commits));
+        let findings = open(directory.path()).verify().await.unwrap();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].contains(words), "{findings:?}");
     }
 }

@@ -27,16 +27,25 @@ fn units_are_of_the_operations_kind() {
     };
     let read = consumed(Kind::Read, answer());
     assert_eq!((read.read, read.write), (HalfUnits(1), HalfUnits(0)));
-    let indexes = [("global", 2), ("local", 4)];
-    let indexes: BTreeMap<_, _> = indexes
-        .map(|(name, units)| (name.to_owned(), HalfUnits(units)))
-        .into();
-    assert_eq!(read.index_read, indexes);
-    assert!(read.index_write.is_empty());
+    let indexes = |units: fn(u64) -> (HalfUnits, HalfUnits)| -> BTreeMap<_, _> {
+        let index = |(name, kind, half_units): (&str, _, _)| {
+            let (read, write) = units(half_units);
+            (name.to_owned(), IndexUnits { kind, read, write })
+        };
+        [
+            ("global", IndexKind::Global, 2),
+            ("local", IndexKind::Local, 4),
+        ]
+        .map(index)
+        .into()
+    };
+    let expected = indexes(|units| (HalfUnits(units), HalfUnits(0)));
+    assert_eq!(read.indexes, expected);
 
     let written = consumed(Kind::Write, answer());
     assert_eq!((written.read, written.write), (HalfUnits(0), HalfUnits(1)));
-    assert_eq!(written.index_write, indexes);
+    let expected = indexes(|units| (HalfUnits(0), HalfUnits(units)));
+    assert_eq!(written.indexes, expected);
     assert_eq!(written.total(), HalfUnits(7));
 }
 

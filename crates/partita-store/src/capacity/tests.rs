@@ -62,10 +62,8 @@ fn check(old: Option<Item>, new: Option<Item>, expected: (f64, Option<f64>, Opti
     for (rate, factor) in [(Rate::Standard, 1.0), (Rate::Transaction, 2.0)] {
         let consumed = written(&key, &indexes, old.as_ref(), new.as_ref(), rate);
         let of = |name: &str| {
-            consumed
-                .index_write
-                .get(name)
-                .map(|units| units.units() / factor)
+            let units = consumed.indexes.get(name);
+            units.map(|units| units.write.units() / factor)
         };
         let found = (consumed.write.units() / factor, of("whole"), of("keys"));
         assert_eq!(found, expected, "{old:.60?} to {new:.60?}");
@@ -113,18 +111,24 @@ fn every_index_pays_for_what_changes_in_it() {
 #[test]
 fn what_is_consumed_adds_up() {
     let table: TableName = "notes".parse().unwrap();
-    let mut index_write = BTreeMap::new();
-    index_write.insert("g".to_owned(), HalfUnits(2));
-    let one = Consumed {
+    let mut one = Consumed {
         read: HalfUnits(1),
         write: HalfUnits(4),
-        index_write,
         ..Consumed::default()
     };
+    let of_index = IndexUnits {
+        kind: IndexKind::Local,
+        read: HalfUnits(0),
+        write: HalfUnits(2),
+    };
+    one.add_index("g", of_index);
     let mut metered = Metered::<()>::default();
     metered.add(&BTreeMap::from([(table.clone(), one.clone())]));
     metered.add(&BTreeMap::from([(table.clone(), one)]));
     let sum = &metered.consumed[&table];
-    assert_eq!(sum.index_write["g"], HalfUnits(4));
+    assert_eq!(sum.indexes["g"].kind, IndexKind::Local);
+    assert_eq!(sum.indexes["g"].write, HalfUnits(4));
+    let (read, write) = (sum.total_read(), sum.total_write());
+    assert_eq!((read, write), (HalfUnits(2), HalfUnits(12)));
     assert_eq!(sum.total().units(), 7.0);
 }

@@ -26,6 +26,7 @@ topic! {"capacity":
     what_a_filter_drops_counts,
     a_scan_counts_as_a_query,
     each_item_of_a_batch_counts,
+    a_batch_reads_each_table_as_it_is_asked,
     a_missing_item_of_a_batch_counts,
     a_batch_deletes_a_missing_item_for_one_unit,
     each_table_is_told_apart,
@@ -227,12 +228,28 @@ async fn each_item_of_a_batch_counts(bench: &Bench<'_>) -> StoreResult<()> {
     assert_eq!(total(&answer), 1.0 + 2.0 + 5.0);
     for (consistent, units) in [(true, 4.0), (false, 2.0)] {
         let addresses = sizes.map(|(sort, _)| table.address(row(sort)));
+        let eventual = (!consistent).then(|| table.name.clone());
         let request = BatchGetItem {
-            consistent,
+            eventual: eventual.into_iter().collect(),
             ..BatchGetItem::new(addresses.into())
         };
         assert_eq!(total(&bench.store.0.batch_get_item(request).await?), units);
     }
+    Ok(())
+}
+
+async fn a_batch_reads_each_table_as_it_is_asked(bench: &Bench<'_>) -> StoreResult<()> {
+    let (one, two) = (bench.table().await?, bench.table().await?);
+    one.put(row("1")).await?;
+    two.put(row("1")).await?;
+    let addresses = vec![one.address(row("1")), two.address(row("1"))];
+    let request = BatchGetItem {
+        eventual: [two.name.clone()].into(),
+        ..BatchGetItem::new(addresses)
+    };
+    let metered = bench.store.0.batch_get_item(request).await?;
+    let units = |table: &Table<'_>| metered.consumed[&table.name].total().units();
+    assert_eq!((units(&one), units(&two)), (1.0, 0.5));
     Ok(())
 }
 

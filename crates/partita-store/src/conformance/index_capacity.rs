@@ -9,8 +9,9 @@ use super::topic;
 use super::values::{
     With as _, global, including, indexed, keys, keys_only, local, parts, row, update,
 };
-use crate::capacity::{Consumed, HalfUnits, Metered};
+use crate::capacity::{IndexUnits, Metered};
 use crate::error::StoreResult;
+use crate::index::IndexKind;
 use crate::request::{
     BatchWrite, BatchWriteItem, Query, ReturnValues, Scan, Select, TransactAction,
     TransactWriteItems, UpdateItem,
@@ -41,15 +42,13 @@ fn units<const N: usize>(table: f64, indexes: [(&str, f64); N]) -> Units {
 
 fn of<T>(table: &Table<'_>, metered: &Metered<T>) -> Units {
     let consumed = &metered.consumed[&table.name];
-    let Consumed {
-        read,
-        write,
-        index_read,
-        index_write,
-    } = consumed;
-    let indexes = index_read.iter().chain(index_write);
-    let named = |(name, units): (&String, &HalfUnits)| (name.clone(), units.units());
-    (read.units() + write.units(), indexes.map(named).collect())
+    let named = |(name, units): (&String, &IndexUnits)| {
+        let is_local = name.starts_with("local");
+        assert_eq!(units.kind == IndexKind::Local, is_local, "{name}");
+        (name.clone(), (units.read + units.write).units())
+    };
+    let own = (consumed.read + consumed.write).units();
+    (own, consumed.indexes.iter().map(named).collect())
 }
 
 /// A table with an index of whole items, one with `x` in it, and one with keys only.

@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use partita_core::Value;
 use partita_core::expression::Projection;
 use partita_core::limits::{
     BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX, TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX,
 };
 
 use crate::capacity::{Consumed, Metered, Rate, read_units};
-use crate::error::{StoreError, StoreResult};
+use crate::error::{CancellationReason, StoreError, StoreResult};
 use crate::found::FoundItem;
 use crate::request::{BatchGetItem, BatchGot, ItemAddress, TransactGetItems};
-use crate::table::TableName;
+use crate::table::{TableName, empty_key};
 
 /// Checks the number of keys of a batch get, and that each is there once.
 pub fn check_batch(request: &BatchGetItem) -> StoreResult<()> {
@@ -39,7 +40,6 @@ pub trait Items {
 /// Answers a batch get from a store's items.
 pub fn batch(request: &BatchGetItem, items: &impl Items) -> StoreResult<Metered<Vec<BatchGot>>> {
     check_batch(request)?;
-    let rate = Rate::of_read(request.consistent);
     let mut metered = Metered::<Vec<BatchGot>>::default();
     let mut bytes = 0;
     for address in &request.addresses {
@@ -50,11 +50,9 @@ pub fn batch(request: &BatchGetItem, items: &impl Items) -> StoreResult<Metered<
         }
         let size = item.as_ref().map_or(0, FoundItem::size);
         bytes += size;
-        metered
-            .consumed
-            .entry(address.table.clone())
-            .or_default()
-            .read += read_units(size, rate);
+        let rate = Rate::of_read(!request.eventual.contains(&address.table));
+        let consumed = metered.consumed.entry(address.table.clone()).or_default();
+        consumed.read += read_units(size, rate);
         let item = shown(item, request.projections.get(&address.table))?;
         metered
             .answer
@@ -71,6 +69,10 @@ pub fn check_transaction(request: &TransactGetItems) -> StoreResult<()> {
             "a transaction has 1 to {TRANSACTION_ACTIONS_MAX} actions, not {count}"
         )));
     }
+    let mut attributes = request.gets.iter().flat_map(|(address, _)| &address.key);
+    if let Some(error) = attributes.find_map(|(name, value)| emptiness(name, value)) {
+        return Err(error);
+    }
     let mut seen = HashSet::new();
     if !request.gets.iter().all(|(address, _)| seen.insert(address)) {
         return Err(StoreError::validation(
@@ -80,21 +82,43 @@ pub fn check_transaction(request: &TransactGetItems) -> StoreResult<()> {
     Ok(())
 }
 
-/// Answers a transactional get from a store's items at one moment.
+/// An empty key is refused before it is held against its table.
+fn emptiness(name: &str, value: &Value) -> Option<StoreError> {
+    match value {
+        Value::S(text) if text.is_empty() => Some(empty_key("string", name)),
+        Value::B(bytes) if bytes.is_empty() => Some(empty_key("binary", name)),
+        _ => None,
+    }
+}
+
+/// Answers a transactional get from a store's items at one moment. A key that does not fit its
+/// table cancels the transaction.
 pub fn transaction(
     request: &TransactGetItems,
     items: &impl Items,
 ) -> StoreResult<Metered<Vec<Option<FoundItem>>>> {
     check_transaction(request)?;
     let mut metered = Metered::<Vec<Option<FoundItem>>>::default();
+    let mut reasons = Vec::with_capacity(request.gets.len());
     let mut bytes = 0;
     for (address, projection) in &request.gets {
-        let item = items.item(address)?;
+        let item = match items.item(address) {
+            Ok(item) => item,
+            Err(StoreError::Validation { message }) => {
+                reasons.push(CancellationReason::Validation { message });
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        reasons.push(CancellationReason::None);
         let size = item.as_ref().map_or(0, FoundItem::size);
         bytes += size;
         let consumed = metered.consumed.entry(address.table.clone()).or_default();
         consumed.read += read_units(size, Rate::Transaction);
         metered.answer.push(shown(item, projection.as_ref())?);
+    }
+    if metered.answer.len() < reasons.len() {
+        return Err(StoreError::TransactionCanceled { reasons });
     }
     match bytes > TRANSACTION_BYTES_MAX {
         true => Err(StoreError::validation(format!(

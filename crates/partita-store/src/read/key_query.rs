@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use partita_core::Value;
 use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::key::KeyValue;
 use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
-use partita_core::{Type, Value};
 
 use super::Source;
 use crate::error::{StoreError, StoreResult};
@@ -141,11 +141,9 @@ fn not_next(name: &str, rest: &[KeyAttribute]) -> StoreError {
 
 fn typed(attribute: &KeyAttribute, value: &Value, bytes_max: usize) -> StoreResult<KeyValue> {
     let Some(key) = KeyValue::from_value(value).filter(|key| key.kind() == attribute.kind) else {
-        return Err(StoreError::validation(format!(
-            "One or more parameter values were invalid: Condition parameter type does not match schema type: `{}` is of type {}",
-            attribute.name,
-            Type::from(attribute.kind),
-        )));
+        return Err(StoreError::validation(
+            "One or more parameter values were invalid: Condition parameter type does not match schema type",
+        ));
     };
     attribute.check_size(&key, bytes_max)?;
     Ok(key)

@@ -6,7 +6,7 @@ use partita_core::expression::Condition;
 use partita_core::limits::PAGE_BYTES_MAX;
 
 use super::{Place, Source};
-use crate::capacity::{Consumed, HalfUnits, Metered, Rate, read_units};
+use crate::capacity::{Consumed, HalfUnits, IndexUnits, Metered, Rate, read_units};
 use crate::error::{StoreError, StoreResult};
 use crate::found::FoundItem;
 use crate::request::{Page, Query, Scan, Select};
@@ -120,7 +120,12 @@ impl<'a> PageBuilder<'a> {
         };
         match self.source.index {
             Some(index) => {
-                consumed.index_read.insert(index.name.clone(), rows);
+                let units = IndexUnits {
+                    kind: index.kind,
+                    read: rows,
+                    write: HalfUnits::default(),
+                };
+                consumed.add_index(&index.name, units);
             }
             None => consumed.read += rows,
         }

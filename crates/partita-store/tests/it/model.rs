@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use partita_core::Value;
 use partita_core::expression::{Bindings, Update};
+use partita_core::{Item, Value};
+use partita_store::error::CancellationReason;
 use partita_store::request::{
-    CreateTable, GetItem, TransactAction, TransactWriteItems, UpdateItem,
+    CreateTable, GetItem, ItemAddress, TransactAction, TransactGetItems, TransactWriteItems,
+    UpdateItem,
 };
 use partita_store::surroundings::ManualClock;
 use partita_store::table::{KeySchema, TableName, string_key};
@@ -76,4 +78,32 @@ async fn a_token_holds_for_ten_minutes() {
     let found = store.get_item(get).await.unwrap().answer;
     let found = found.unwrap().into_item().unwrap();
     assert_eq!(found["n"], Value::from(3_i64));
+}
+
+/// DynamoDB Local says it in ways of its own, so this is not in the suite.
+#[tokio::test]
+async fn a_key_that_does_not_fit_cancels_a_transactional_get() {
+    let store = ModelStore::default();
+    let table: TableName = "notes".parse().unwrap();
+    let create = CreateTable::new(table.clone(), KeySchema::strings("PK", "SK"));
+    store.create_table(create).await.unwrap();
+    let fitting = string_key(("PK", "a"), ("SK", "b"));
+    let get = async |faulty: Item| {
+        let address = |key: Item| ItemAddress {
+            table: table.clone(),
+            key,
+        };
+        let gets = vec![(address(fitting.clone()), None), (address(faulty), None)];
+        let result = store.transact_get_items(TransactGetItems { gets }).await;
+        result.unwrap_err()
+    };
+    let half = Item::from([("PK".to_owned(), Value::from("a"))]);
+    let reason = CancellationReason::Validation {
+        message: "The provided key element does not match the schema".to_owned(),
+    };
+    let reasons = vec![CancellationReason::None, reason];
+    let expected = StoreError::TransactionCanceled { reasons };
+    assert_eq!(get(half).await, expected);
+    let empty = get(string_key(("PK", ""), ("SK", "b"))).await;
+    assert!(matches!(empty, StoreError::Validation { .. }), "{empty:?}");
 }

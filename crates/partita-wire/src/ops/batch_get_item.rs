@@ -8,7 +8,6 @@ use partita_core::expression::{AttributeNames, ExpressionCache, ExpressionKind, 
 use partita_core::json::Received;
 use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_store::FoundItem;
-use partita_store::capacity::Consumed;
 use partita_store::request::{BatchGetItem, BatchGot, ItemAddress};
 use partita_store::table::TableName;
 use serde::{Deserialize, Serialize};
@@ -77,9 +76,8 @@ struct Unprocessed {
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, tables, capacity) = decode(body, context.cache)?;
-    let mut got = context.store.batch_get_item(request).await?;
-    charge_as_asked(&tables, &mut got.consumed);
-    let consumed = capacity.of_batch(context.store, &got.consumed).await;
+    let got = context.store.batch_get_item(request).await?;
+    let consumed = capacity.of_batch(&got.consumed);
     Ok(encode(tables, got.answer, consumed))
 }
 
@@ -116,10 +114,11 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     if addresses.len() > BATCH_GET_KEYS_MAX {
         return Err(Refusal::validation(messages::TOO_MANY_KEYS));
     }
+    let eventual = tables.iter().filter(|table| !table.is_consistent());
+    let eventual = eventual.map(|table| table.name.clone()).collect();
     let request = BatchGetItem {
         addresses,
-        // Stronger than some tables of the request asked for, never weaker.
-        consistent: tables.iter().any(Table::is_consistent),
+        eventual,
         projections,
     };
     Ok((request, tables, capacity))
@@ -165,19 +164,6 @@ fn check_keys(constraints: &mut Constraints, name: &str, table: &Keys) {
         let at = format!("RequestItems.{name}.member.Keys");
         let constraint = messages::length_at_most(BATCH_GET_KEYS_MAX);
         constraints.fail(messages::constraint_alone(&at, &constraint));
-    }
-}
-
-/// The store reads all tables of a request alike. One that was not to be read consistently is
-/// charged the half, as it would be by itself.
-fn charge_as_asked(tables: &[Table], consumed: &mut BTreeMap<TableName, Consumed>) {
-    if !tables.iter().any(Table::is_consistent) {
-        return;
-    }
-    for table in tables.iter().filter(|table| !table.is_consistent()) {
-        if let Some(consumed) = consumed.get_mut(&table.name) {
-            consumed.read.0 /= 2;
-        }
     }
 }
 

@@ -71,7 +71,7 @@ type Called = BTreeMap<TableName, String>;
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, called, capacity) = decode(body)?;
     let Metered { answer, consumed } = context.store.batch_write_item(request).await?;
-    let consumed = capacity.of_batch(context.store, &consumed).await;
+    let consumed = capacity.of_batch(&consumed);
     Ok(encode(&called, answer, consumed))
 }
 

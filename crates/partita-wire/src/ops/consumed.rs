@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use partita_store::Store;
 use partita_store::capacity::{Consumed, HalfUnits};
 use partita_store::index::IndexKind;
 use partita_store::table::TableName;
@@ -38,8 +37,7 @@ struct Units {
 
 impl Units {
     fn new(read: HalfUnits, write: HalfUnits, is_transaction: bool) -> Self {
-        let mut sum = read;
-        sum += write;
+        let sum = read + write;
         let apart = |units: HalfUnits| {
             (is_transaction && units > HalfUnits::default()).then(|| units.units())
         };
@@ -55,59 +53,37 @@ type ByTable = BTreeMap<TableName, Consumed>;
 
 impl ReturnConsumedCapacity {
     /// For an operation on one table.
-    pub(super) async fn of_one(
-        self,
-        store: &dyn Store,
-        consumed: &ByTable,
-    ) -> Option<ConsumedCapacity> {
-        self.by_table(store, consumed, false).await?.pop()
+    pub(super) fn of_one(self, consumed: &ByTable) -> Option<ConsumedCapacity> {
+        self.by_table(consumed, false)?.pop()
     }
 
     /// For an operation on several tables.
-    pub(super) async fn of_batch(
-        self,
-        store: &dyn Store,
-        consumed: &ByTable,
-    ) -> Option<Vec<ConsumedCapacity>> {
-        self.by_table(store, consumed, false).await
+    pub(super) fn of_batch(self, consumed: &ByTable) -> Option<Vec<ConsumedCapacity>> {
+        self.by_table(consumed, false)
     }
 
     /// For a transaction.
-    pub(super) async fn of_transaction(
-        self,
-        store: &dyn Store,
-        consumed: &ByTable,
-    ) -> Option<Vec<ConsumedCapacity>> {
-        self.by_table(store, consumed, true).await
+    pub(super) fn of_transaction(self, consumed: &ByTable) -> Option<Vec<ConsumedCapacity>> {
+        self.by_table(consumed, true)
     }
 
-    async fn by_table(
-        self,
-        store: &dyn Store,
-        consumed: &ByTable,
-        is_transaction: bool,
-    ) -> Option<Vec<ConsumedCapacity>> {
-        let mut list = Vec::new();
-        for (table, consumed) in consumed {
-            list.push(match self {
-                ReturnConsumedCapacity::None => return None,
-                ReturnConsumedCapacity::Total => total(table, consumed, is_transaction),
-                ReturnConsumedCapacity::Indexes => {
-                    let locals = local_indexes(store, table, consumed).await;
-                    apart(table, consumed, is_transaction, &locals)
-                }
-            });
-        }
-        (self != ReturnConsumedCapacity::None).then_some(list)
+    fn by_table(self, consumed: &ByTable, is_transaction: bool) -> Option<Vec<ConsumedCapacity>> {
+        let of_table = match self {
+            ReturnConsumedCapacity::None => return None,
+            ReturnConsumedCapacity::Total => total,
+            ReturnConsumedCapacity::Indexes => apart,
+        };
+        let tables = consumed.iter();
+        Some(
+            tables
+                .map(|(table, consumed)| of_table(table, consumed, is_transaction))
+                .collect(),
+        )
     }
 }
 
 fn total(table: &TableName, consumed: &Consumed, is_transaction: bool) -> ConsumedCapacity {
-    let sum = |own: HalfUnits, indexes: &BTreeMap<String, HalfUnits>| {
-        HalfUnits(own.0 + indexes.values().map(|units| units.0).sum::<u64>())
-    };
-    let read = sum(consumed.read, &consumed.index_read);
-    let write = sum(consumed.write, &consumed.index_write);
+    let (read, write) = (consumed.total_read(), consumed.total_write());
     ConsumedCapacity {
         table_name: table.clone(),
         total: Units::new(read, write, is_transaction),
@@ -117,49 +93,19 @@ fn total(table: &TableName, consumed: &Consumed, is_transaction: bool) -> Consum
     }
 }
 
-fn apart(
-    table: &TableName,
-    consumed: &Consumed,
-    is_transaction: bool,
-    locals: &[String],
-) -> ConsumedCapacity {
+fn apart(table: &TableName, consumed: &Consumed, is_transaction: bool) -> ConsumedCapacity {
     let Consumed { read, write, .. } = *consumed;
     let mut capacity = total(table, consumed, is_transaction);
     capacity.table = Some(Units::new(read, write, is_transaction));
-    let names = consumed
-        .index_read
-        .keys()
-        .chain(consumed.index_write.keys());
-    for name in names {
-        let of = |units: &BTreeMap<String, HalfUnits>| units.get(name).copied().unwrap_or_default();
-        let units = Units::new(
-            of(&consumed.index_read),
-            of(&consumed.index_write),
-            is_transaction,
-        );
-        match locals.contains(name) {
-            true => capacity.local_secondary_indexes.insert(name.clone(), units),
-            false => capacity
-                .global_secondary_indexes
-                .insert(name.clone(), units),
+    for (name, index) in &consumed.indexes {
+        let of_kind = match index.kind {
+            IndexKind::Local => &mut capacity.local_secondary_indexes,
+            IndexKind::Global => &mut capacity.global_secondary_indexes,
         };
+        let units = Units::new(index.read, index.write, is_transaction);
+        of_kind.insert(name.clone(), units);
     }
     capacity
-}
-
-/// Stores charge indexes by their names; the answer lists local and global ones apart.
-async fn local_indexes(store: &dyn Store, table: &TableName, consumed: &Consumed) -> Vec<String> {
-    if consumed.index_read.is_empty() && consumed.index_write.is_empty() {
-        return Vec::new();
-    }
-    // The operation is done, and its answer must not be lost because somebody has deleted the
-    // table since.
-    let Ok(description) = store.describe_table(table).await else {
-        return Vec::new();
-    };
-    let indexes = description.schema.indexes.into_iter();
-    let locals = indexes.filter(|index| index.kind == IndexKind::Local);
-    locals.map(|index| index.name).collect()
 }
 
 #[cfg(test)]

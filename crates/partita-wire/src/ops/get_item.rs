@@ -32,7 +32,7 @@ struct Input {
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, capacity) = decode(body, context.cache)?;
     let Metered { answer, consumed } = context.store.get_item(request).await?;
-    let consumed = capacity.of_one(context.store, &consumed).await;
+    let consumed = capacity.of_one(&consumed);
     Ok(encode(answer, consumed))
 }
 

@@ -6,7 +6,6 @@ use partita_store::FoundItem;
 use partita_store::capacity::Metered;
 use partita_store::request::{Page, Select as Selected};
 
-use super::Context;
 use crate::constraints::{Choice, Constraints};
 use crate::json;
 use crate::messages;
@@ -90,9 +89,9 @@ pub(super) fn limit_of_query(constraints: &mut Constraints, limit: Option<i64>) 
     limit.and_then(|limit| usize::try_from(limit).ok())
 }
 
-pub(super) async fn encode(context: Context<'_>, asked: Asked, page: Metered<Page>) -> Bytes {
+pub(super) fn encode(asked: Asked, page: Metered<Page>) -> Bytes {
     let Metered { answer, consumed } = page;
-    let consumed = asked.capacity.of_one(context.store, &consumed).await;
+    let consumed = asked.capacity.of_one(&consumed);
     let bytes = answer.items.iter().map(json::bytes_of).sum::<usize>();
     json::answer(bytes + PAGE_BYTES, |page| {
         if !asked.counts_only {

@@ -35,7 +35,7 @@ struct Input {
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, returns, capacity) = decode(body, context.cache)?;
     let old = context.store.put_item(request, returns).await?;
-    Ok(written::encode(context, capacity, old).await)
+    Ok(written::encode(capacity, old))
 }
 
 type Decoded = (PutItem, ReturnValues, ReturnConsumedCapacity);

@@ -41,7 +41,7 @@ struct Input {
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, asked) = decode(body, context.cache)?;
     let page = context.store.query(request).await?;
-    Ok(page::encode(context, asked, page).await)
+    Ok(page::encode(asked, page))
 }
 
 fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Asked), Refusal> {

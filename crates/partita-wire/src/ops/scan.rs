@@ -43,7 +43,7 @@ struct Input {
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, asked) = decode(body, context.cache)?;
     let page = context.store.scan(request).await?;
-    Ok(page::encode(context, asked, page).await)
+    Ok(page::encode(asked, page))
 }
 
 fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal> {

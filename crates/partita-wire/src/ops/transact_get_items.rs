@@ -43,7 +43,7 @@ struct Get {
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, capacity) = decode(body, context.cache)?;
     let Metered { answer, consumed } = context.store.transact_get_items(request).await?;
-    let consumed = capacity.of_transaction(context.store, &consumed).await;
+    let consumed = capacity.of_transaction(&consumed);
     Ok(encode(answer, consumed))
 }
 

@@ -67,8 +67,8 @@ struct Output {
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, capacity) = decode(body, context.cache)?;
     let written = context.store.transact_write_items(request).await?;
-    let consumed = capacity.of_transaction(context.store, &written.consumed);
-    Ok(encode(consumed.await))
+    let consumed = capacity.of_transaction(&written.consumed);
+    Ok(encode(consumed))
 }
 
 fn decode(

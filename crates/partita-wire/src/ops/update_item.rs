@@ -39,7 +39,7 @@ type Decoded = (UpdateItem, ReturnValues, ReturnConsumedCapacity);
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, returns, capacity) = decode(body, context.cache)?;
     let attributes = context.store.update_item(request, returns).await?;
-    Ok(written::encode(context, capacity, attributes).await)
+    Ok(written::encode(capacity, attributes))
 }
 
 fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {

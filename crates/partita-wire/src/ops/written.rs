@@ -5,7 +5,6 @@ use partita_core::Item;
 use partita_store::capacity::Metered;
 use serde::Serialize;
 
-use super::Context;
 use super::consumed::ConsumedCapacity;
 use crate::json;
 use crate::parameters::ReturnConsumedCapacity;
@@ -20,14 +19,10 @@ struct Output {
 }
 
 /// The attributes that ReturnValues asked for, if there are any.
-pub(super) async fn encode(
-    context: Context<'_>,
-    capacity: ReturnConsumedCapacity,
-    written: Metered<Option<Item>>,
-) -> Bytes {
+pub(super) fn encode(capacity: ReturnConsumedCapacity, written: Metered<Option<Item>>) -> Bytes {
     let Metered { answer, consumed } = written;
     json::write(&Output {
         attributes: answer,
-        consumed_capacity: capacity.of_one(context.store, &consumed).await,
+        consumed_capacity: capacity.of_one(&consumed),
     })
 }

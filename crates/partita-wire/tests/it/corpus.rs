@@ -11,14 +11,19 @@ use crate::case::{self, Answer, Case, Kept};
 
 const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=any";
 
-/// A request with any signature.
+/// The request of a case.
 pub(crate) fn request(case: &Case) -> http::Request<Bytes> {
+    signed(&case.operation, case.body.clone())
+}
+
+/// A request with any signature.
+pub(crate) fn signed(operation: &str, body: String) -> http::Request<Bytes> {
     http::Request::post("/")
-        .header("x-amz-target", target(&case.operation))
+        .header("x-amz-target", target(operation))
         .header("x-amz-date", "20260101T000000Z")
         .header("content-type", "application/x-amz-json-1.0")
         .header("authorization", AUTHORIZATION)
-        .body(case.body.clone().into())
+        .body(body.into())
         .unwrap()
 }
 

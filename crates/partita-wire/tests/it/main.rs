@@ -4,5 +4,6 @@
 
 mod case;
 mod corpus;
+mod differential;
 mod hostile;
 mod local;

@@ -12,6 +12,7 @@ mod endpoint;
 mod faults;
 mod http;
 mod layers;
+mod monitoring;
 mod readme;
 mod scenario;
 mod scenarios;

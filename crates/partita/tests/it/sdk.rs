@@ -2,6 +2,8 @@
 
 mod indexes;
 mod operations;
+mod settings;
+mod streams;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;

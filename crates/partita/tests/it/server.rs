@@ -68,6 +68,11 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks the server to stop, and waits for its exit code.
     pub(crate) fn stop(self) -> Option<i32> {
         self.ask_to_stop();

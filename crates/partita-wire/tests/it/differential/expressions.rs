@@ -204,13 +204,32 @@ impl<'r> Expressions<'r> {
 
     /// An update of a few attributes, each in one clause.
     pub(super) fn update(&mut self) -> String {
+        self.clauses(Self::action)
+    }
+
+    /// The same, but none that depends on what is there: in a transaction, DynamoDB Local refuses
+    /// the request where the service cancels the transaction.
+    pub(super) fn certain_update(&mut self) -> String {
+        self.clauses(|it, name| {
+            let path = it.name(name);
+            match it.random.u8(..4) {
+                0 => (1, path),
+                _ => {
+                    let value = named(it.random, name);
+                    (0, format!("{path} = {}", it.value(value)))
+                }
+            }
+        })
+    }
+
+    fn clauses(&mut self, mut action: impl FnMut(&mut Self, &str) -> (usize, String)) -> String {
         let mut names = NAMES.to_vec();
         self.random.shuffle(&mut names);
         names.truncate(self.random.usize(1..5));
         let mut clauses: [Vec<String>; 4] = Default::default();
         for name in names {
-            let (clause, action) = self.action(name);
-            clauses[clause].push(action);
+            let (clause, text) = action(self, name);
+            clauses[clause].push(text);
         }
         let words = ["SET", "REMOVE", "ADD", "DELETE"];
         let clauses = words

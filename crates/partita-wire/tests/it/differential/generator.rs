@@ -129,6 +129,8 @@ impl Generator {
         body.insert("Key".into(), key(&mut self.random, table.keys).into());
         self.conditional(&mut body);
         self.maybe(&mut body, "ReturnValues", &["NONE", "ALL_OLD"]);
+        // DynamoDB Local tells it also to those who do not ask, if the item is not there.
+        body.insert("ReturnConsumedCapacity".into(), "TOTAL".into());
         body
     }
 
@@ -176,8 +178,10 @@ impl Generator {
     fn scan(&mut self) -> Body {
         let table = self.table();
         let mut body = named(table);
-        self.source(&mut body, table);
-        let (filters, projects) = (self.random.bool(), self.one_in(3));
+        let index = self.source(&mut body, table);
+        // DynamoDB Local filters a scan by what the index does not have.
+        let is_whole = index.is_none_or(|index| index.projection == ["ALL"]);
+        let (filters, projects) = (is_whole && self.random.bool(), self.one_in(3));
         let mut expressions = Expressions::new(&mut self.random);
         if filters {
             let filter = expressions.condition(2);
@@ -277,7 +281,7 @@ impl Generator {
             2 => {
                 body.insert("Key".into(), address.into());
                 let mut expressions = Expressions::new(&mut self.random);
-                let update = expressions.update();
+                let update = expressions.certain_update();
                 body.insert("UpdateExpression".into(), update.into());
                 expressions.finish(&mut body);
                 ("Update", body)

@@ -19,12 +19,12 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// Partitions come in any order, and so do items of one global index key.
+    /// Partitions come in any order, and so do items with the same keys of an index.
     pub(super) fn of(request: &Request) -> Order {
         let index = request.body["IndexName"].as_str().unwrap_or_default();
         match request.operation {
             "Scan" => Order::Free,
-            "Query" if index.starts_with("global") => Order::Free,
+            "Query" if !index.is_empty() => Order::Free,
             _ => Order::Fixed,
         }
     }
@@ -48,6 +48,25 @@ impl Answer {
     /// The type of the error, if it is one.
     pub(super) fn kind(&self) -> Option<&str> {
         self.body["__type"].as_str()
+    }
+
+    /// The words of an error, apart from the rest.
+    pub(super) fn split(mut self) -> (Answer, Vec<String>) {
+        let mut words = Vec::new();
+        let mut take = |json: &mut Json, name: &str| {
+            let map = json.as_object_mut();
+            if let Some(Json::String(text)) = map.and_then(|map| map.remove(name)) {
+                words.push(text);
+            }
+        };
+        if self.status != 200 {
+            take(&mut self.body, "message");
+            let reasons = self.body["CancellationReasons"].as_array_mut();
+            for reason in reasons.into_iter().flatten() {
+                take(reason, "Message");
+            }
+        }
+        (self, words)
     }
 
     /// The place to go on from.
