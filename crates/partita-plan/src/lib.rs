@@ -5,7 +5,7 @@
 //! | [`partita`] | [`Partita`]: a design on a store; one function shows the whole trip |
 //! | [`operation`] | what can be asked, by whom, and what is answered |
 //! | [`error`] | [`PlanError`]: refusals with entity, attribute and rule |
-//! | `support` | which parts of the language run |
+//! | [`support`] | which parts of the language run |
 //! | `record` | stored items to records and back |
 //! | `input` | a caller's attributes: checked, completed, all faults at once |
 //! | `access` | rules: decided where the rows are |
@@ -44,7 +44,7 @@ pub mod partita;
 mod pattern;
 mod record;
 mod run;
-mod support;
+pub mod support;
 mod view;
 mod write;
 

@@ -158,10 +158,11 @@ impl Blueprint {
             templates.sort.read(sort.as_str()?)?,
         ];
         for (name, text) in parts.into_iter().flatten() {
-            if !attributes.contains_key(&name) {
-                let value = source.attribute(&name)?.kind.from_text(text).ok()?;
-                attributes.insert(name, value);
+            if attributes.contains_key(&name) {
+                continue;
             }
+            let value = source.attribute(&name)?.kind.from_text(text).ok()?;
+            attributes.insert(name, value);
         }
         Some(attributes)
     }

@@ -1,6 +1,7 @@
 //! Integration tests of the design language.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod book;
 mod corpus;
 mod key_strings;
 mod keys;
