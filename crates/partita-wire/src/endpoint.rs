@@ -76,6 +76,12 @@ impl Endpoint {
         }
     }
 
+    /// The answer to a body that is larger than [`BODY_BYTES_MAX`](crate::BODY_BYTES_MAX).
+    pub fn too_large(&self) -> Response<Bytes> {
+        let refusal = Refusal::silent(Fault::RequestTooLarge);
+        self.response(refusal.fault.status(), refusal.to_json())
+    }
+
     /// Why writes are not taken at the moment, if that is so.
     pub fn stopped(&self) -> Option<String> {
         self.store.meters()?.stopped

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use futures::StreamExt as _;
 use partita_store::Store;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_wire::{BODY_BYTES_MAX, Credentials, Endpoint};
@@ -18,6 +19,8 @@ use crate::cli::ServeFlags;
 
 /// For a whole body, however it trickles in.
 const BODY_TIME_MAX: Duration = Duration::from_secs(60);
+/// Of a body that is refused for its size. Who sends more may find the connection closed.
+const DRAINED_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 
 /// The endpoint in front of a store.
 pub(crate) fn open(flags: &ServeFlags, store: Arc<dyn Store>) -> Result<Arc<Endpoint>> {
@@ -33,10 +36,27 @@ pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
 
 async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
+    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
+        // Whether it ends in time matters only to the client.
+        let _ = timeout(BODY_TIME_MAX, drain(body)).await;
+        return endpoint.too_large().map(Body::from);
+    }
     match timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await {
         Ok(Ok(body)) => endpoint.answer(&head, body).await.map(Body::from),
-        Ok(Err(_)) => plain(StatusCode::PAYLOAD_TOO_LARGE),
+        Ok(Err(_)) => endpoint.too_large().map(Body::from),
         Err(_) => plain(StatusCode::REQUEST_TIMEOUT),
+    }
+}
+
+/// Reads and forgets what is too large: a client that is still sending would not read why.
+async fn drain(body: Body) {
+    let mut chunks = body.into_data_stream();
+    let mut bytes = 0;
+    while let Some(Ok(chunk)) = chunks.next().await {
+        bytes += chunk.len();
+        if bytes > DRAINED_BYTES_MAX {
+            break;
+        }
     }
 }
 
