@@ -1,15 +1,19 @@
 //! DynamoDB's endpoint on the server's sockets: whole bodies in, whole answers out.
 
+use std::convert::Infallible;
+use std::error::Error;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use axum::Router;
-use axum::body::{Body, HttpBody as _, to_bytes};
-use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use axum::response::Response;
-use futures::StreamExt as _;
+use axum::body::{Body, Bytes};
+use axum::http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::{Body as HttpBody, Incoming};
+use hyper::service::{Service, service_fn};
+use partita_api::server;
 use partita_store::Store;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_wire::{BODY_BYTES_MAX, Credentials, Endpoint};
@@ -29,38 +33,66 @@ pub(crate) fn open(flags: &ServeFlags, store: Arc<dyn Store>) -> Result<Arc<Endp
     Ok(Arc::new(Endpoint::new(store, credentials, clock, entropy)))
 }
 
-/// The service that answers DynamoDB's clients.
-pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
-    Router::new().fallback(answer).with_state(endpoint)
+/// What answers on the endpoint's address: DynamoDB's clients, which post, by the endpoint, and
+/// everybody else by the routes. Posts pass these by, because there is nothing to be routed.
+pub(crate) fn service(
+    endpoint: Arc<Endpoint>,
+    routes: Router,
+) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
++ Clone
++ Send
++ 'static {
+    let others = endpoint.clone();
+    let routes = routes.fallback(move |request: Request<Body>| {
+        let endpoint = others.clone();
+        async move { answer(&endpoint, request).await }
+    });
+    let routes = server::service(routes);
+    service_fn(move |request: Request<Incoming>| {
+        let (endpoint, routes) = (endpoint.clone(), routes.clone());
+        async move {
+            match *request.method() {
+                Method::POST => Ok(answer(&endpoint, request).await),
+                _ => routes.call(request).await,
+            }
+        }
+    })
 }
 
-async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+async fn answer<B>(endpoint: &Endpoint, request: Request<B>) -> Response<Body>
+where
+    B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+{
     let (head, body) = request.into_parts();
     if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
         // Whether it ends in time matters only to the client.
         let _ = timeout(BODY_TIME_MAX, drain(body)).await;
         return endpoint.too_large().map(Body::from);
     }
-    match timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await {
-        Ok(Ok(body)) => endpoint.answer(&head, body).await.map(Body::from),
+    let body = Limited::new(body, BODY_BYTES_MAX).collect();
+    match timeout(BODY_TIME_MAX, body).await {
+        Ok(Ok(body)) => {
+            let answer = endpoint.answer(&head, body.to_bytes()).await;
+            answer.map(Body::from)
+        }
         Ok(Err(_)) => endpoint.too_large().map(Body::from),
         Err(_) => plain(StatusCode::REQUEST_TIMEOUT),
     }
 }
 
 /// Reads and forgets what is too large: a client that is still sending would not read why.
-async fn drain(body: Body) {
-    let mut chunks = body.into_data_stream();
+async fn drain(body: impl HttpBody<Data = Bytes>) {
+    let mut body = pin!(body);
     let mut bytes = 0;
-    while let Some(Ok(chunk)) = chunks.next().await {
-        bytes += chunk.len();
+    while let Some(Ok(frame)) = body.frame().await {
+        bytes += frame.data_ref().map_or(0, Bytes::len);
         if bytes > DRAINED_BYTES_MAX {
             break;
         }
     }
 }
 
-fn plain(status: StatusCode) -> Response {
+fn plain(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
