@@ -3,14 +3,17 @@
 //! `axum::serve` installs no timer, so that hyper's timeouts would never fire. This loop does,
 //! and it bounds the connections as well.
 
+use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -46,13 +49,36 @@ impl Default for Limits {
 const HEADERS_MAX: usize = 64;
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
-/// Serves until `stop` completes, then lets open requests end.
-pub async fn serve(
-    listener: TcpListener,
+/// A router as a service.
+pub fn service(
     router: Router,
+) -> impl Service<
+    Request<Incoming>,
+    Response = Response<axum::body::Body>,
+    Error = Infallible,
+    Future: Send,
+> + Clone
++ Send
++ 'static {
+    let router =
+        router.map_request(|request: Request<Incoming>| request.map(axum::body::Body::new));
+    TowerToHyperService::new(router)
+}
+
+/// Serves until `stop` completes, then lets open requests end.
+pub async fn serve<S, B>(
+    listener: TcpListener,
+    service: S,
     limits: Limits,
     stop: impl Future<Output = ()>,
-) -> io::Result<()> {
+) -> io::Result<()>
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + 'static,
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));
     let mut stop = std::pin::pin!(stop);
@@ -68,7 +94,7 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, _)) => {
-                let connection = connection(stream, router.clone(), limits);
+                let connection = connection(stream, service.clone(), limits);
                 let watched = graceful.watch(connection);
                 tokio::spawn(async move {
                     if let Err(error) = watched.await {
@@ -95,28 +121,22 @@ pub async fn serve(
     Ok(())
 }
 
-fn connection(
+fn connection<S, B>(
     stream: TcpStream,
-    router: Router,
+    service: S,
     limits: Limits,
-) -> http1::Connection<
-    TokioIo<TcpStream>,
-    impl hyper::service::HttpService<
-        Incoming,
-        ResBody = axum::body::Body,
-        Error = std::convert::Infallible,
-        Future: Send,
-    > + Send,
-> {
+) -> http1::Connection<TokioIo<TcpStream>, S>
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    B: Body<Error: Into<Box<dyn Error + Send + Sync>>> + 'static,
+{
     if let Err(error) = stream.set_nodelay(true) {
         debug!(%error, "small answers may wait on this connection");
     }
-    let service =
-        router.map_request(|request: Request<Incoming>| request.map(axum::body::Body::new));
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+        .serve_connection(TokioIo::new(stream), service)
 }

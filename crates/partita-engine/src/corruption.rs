@@ -122,7 +122,7 @@ async fn filled(directory: &Path) -> Answers {
     store.create_table(request).await.unwrap();
     put(&store, 0..150).await;
     drop(store);
-    let (views, commits) = directory::open(directory, Durability::Sync).unwrap();
+    let (views, commits) = directory::open(directory, Durability::Sync, 0).unwrap();
     commits.flush();
     drop((views, commits));
     let store = open(directory).unwrap();

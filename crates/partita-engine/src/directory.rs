@@ -29,6 +29,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) fn open(
     directory: &Path,
     durability: Durability,
+    cache_bytes: u64,
 ) -> Result<(FjallViews, FjallCommits), EngineError> {
     let lock = prepare(directory).map_err(|error| EngineError::io(directory, error))?;
     if !acquire(&lock).map_err(|error| EngineError::io(directory, error))? {
@@ -46,7 +47,8 @@ pub(crate) fn open(
         sync_directory(directory).map_err(|error| EngineError::io(directory, error))?;
     }
     journal::mend(&data).map_err(storage)?;
-    let (views, commits) = fjall::open(&data, Some(lock), durability).map_err(storage)?;
+    let (views, commits) =
+        fjall::open(&data, Some(lock), durability, cache_bytes).map_err(storage)?;
     check_format(directory, &views)?;
     Ok((views, commits))
 }
@@ -85,7 +87,7 @@ fn create(directory: &Path, data: &Path) -> Result<(), EngineError> {
         fs::remove_dir_all(&new).map_err(io)?;
     }
     let write_format = || {
-        let (views, mut commits) = fjall::open(&new, None, Durability::Sync)?;
+        let (views, mut commits) = fjall::open(&new, None, Durability::Sync, 0)?;
         let format = FORMAT.to_be_bytes().to_vec();
         commits.commit(vec![Edit::Put(keys::FORMAT.to_vec(), format)])?;
         drop((views, commits));

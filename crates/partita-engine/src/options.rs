@@ -5,6 +5,9 @@ use std::sync::Arc;
 
 use partita_store::Clock;
 
+/// What is kept in memory, if nobody has chosen otherwise.
+const CACHE_BYTES: u64 = 256 * 1_048_576;
+
 /// How a store is opened.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -13,6 +16,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// When a write is answered.
     pub durability: Durability,
+    /// About how much of what was read lately is kept in memory. It is taken as it fills.
+    pub cache_bytes: u64,
     /// When the store does what it does by itself.
     pub upkeep: Upkeep,
 }
@@ -23,6 +28,7 @@ impl Options {
         Options {
             clock,
             durability: Durability::default(),
+            cache_bytes: CACHE_BYTES,
             upkeep: Upkeep::default(),
         }
     }
@@ -30,6 +36,14 @@ impl Options {
     /// The same, but for when a write is answered.
     pub fn durability(self, durability: Durability) -> Self {
         Options { durability, ..self }
+    }
+
+    /// The same, but for how much is kept in memory.
+    pub fn cache_bytes(self, cache_bytes: u64) -> Self {
+        Options {
+            cache_bytes,
+            ..self
+        }
     }
 
     /// The same, but for when the store does what it does by itself.
@@ -42,6 +56,7 @@ impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut options = f.debug_struct("Options");
         options.field("durability", &self.durability);
+        options.field("cache_bytes", &self.cache_bytes);
         options.field("upkeep", &self.upkeep);
         options.finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! Reads of one moment. They may wait for the disk, so they run where waiting is allowed.
+//! Reads of one moment, or of items as they are now. They may wait for the disk, so they run where waiting is allowed.
 
 use std::sync::Arc;
 
@@ -44,22 +44,30 @@ impl Moment {
         &*self.view
     }
 
-    /// One page of a partition.
-    pub(crate) fn query(&self, request: &Query) -> StoreResult<Metered<Page>> {
+    /// One page of a partition; none if more than so many rows would have to be read for it.
+    pub(crate) fn query(
+        &self,
+        request: &Query,
+        rows_max: usize,
+    ) -> StoreResult<Option<Metered<Page>>> {
         let table = self.tables.find(&request.table)?;
         check_is_built(request.index.as_deref(), &table.building_names())?;
         let reading = Reading::of_query(&table.schema, request)?;
         let page = PageBuilder::of_query(reading.source, request)?;
-        self.fill(table, &reading, page)
+        self.fill(table, &reading, page, rows_max)
     }
 
-    /// One page of a table or index.
-    pub(crate) fn scan(&self, request: &Scan) -> StoreResult<Metered<Page>> {
+    /// One page of a table or index, with the same bound.
+    pub(crate) fn scan(
+        &self,
+        request: &Scan,
+        rows_max: usize,
+    ) -> StoreResult<Option<Metered<Page>>> {
         let table = self.tables.find(&request.table)?;
         check_is_built(request.index.as_deref(), &table.building_names())?;
         let reading = Reading::of_scan(&table.schema, request)?;
         let page = PageBuilder::of_scan(reading.source, request)?;
-        self.fill(table, &reading, page)
+        self.fill(table, &reading, page, rows_max)
     }
 
     fn fill(
@@ -67,7 +75,8 @@ impl Moment {
         table: &Table,
         reading: &Reading<'_>,
         mut page: PageBuilder<'_>,
-    ) -> StoreResult<Metered<Page>> {
+        rows_max: usize,
+    ) -> StoreResult<Option<Metered<Page>>> {
         let id = table.id_of(reading.source.index);
         let direction = match reading.descending {
             true => Direction::Descending,
@@ -82,11 +91,14 @@ impl Moment {
             });
         let bounds = keys::after(keys::query(id, &reading.keys), start, direction);
         let rows = bounds.map(|bounds| self.view.range(bounds, direction));
-        let mut rows = rows.into_iter().flatten();
+        let mut rows = rows.into_iter().flatten().zip(0..);
         let mut last = None;
         while !page.is_full()
-            && let Some(row) = rows.next()
+            && let Some((row, count)) = rows.next()
         {
+            if count == rows_max {
+                return Ok(None);
+            }
             let (stored_key, bytes) = row?;
             // The rows of other segments are passed over by their keys alone.
             if !is_in_segment(reading, &stored_key) {
@@ -96,7 +108,7 @@ impl Moment {
             last = Some(stored_key);
         }
         let last = last.and_then(|stored_key| keys::place(&reading.source, &stored_key));
-        Ok(page.finish(&table.name, last.as_ref()))
+        Ok(Some(page.finish(&table.name, last.as_ref())))
     }
 
     fn push(
@@ -138,6 +150,29 @@ impl Items for Moment {
         let table = self.tables.find(&address.table)?;
         let key = table.schema.key.exact_key(&address.key)?;
         self.get(table, &key)
+    }
+}
+
+/// Items as they are now, each at a moment of its own.
+pub(crate) struct Latest<'a> {
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) views: &'a dyn Views,
+}
+
+impl Items for Latest<'_> {
+    fn item(&self, address: &ItemAddress) -> StoreResult<Option<FoundItem>> {
+        loop {
+            let tables = self.catalog.tables();
+            let table = tables.find(&address.table)?;
+            let key = table.schema.key.exact_key(&address.key)?;
+            let stored_key = keys::item(table.id, &key);
+            let bytes = self.views.get(&stored_key)?;
+            // As above: a table that is being deleted may have lost the item already.
+            if self.catalog.is_now(&tables) {
+                let read = |bytes| item::read(table, &stored_key, bytes);
+                return bytes.map(read).transpose();
+            }
+        }
     }
 }
 

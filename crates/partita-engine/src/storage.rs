@@ -3,6 +3,7 @@
 //! The trait is thin on purpose. It keeps the storage crate out of the rest of the engine, and
 //! it lets a test put a commit that fails in place of the real one.
 
+pub(crate) mod cache;
 pub(crate) mod fjall;
 pub(crate) mod journal;
 #[cfg(test)]
@@ -34,6 +35,11 @@ pub(crate) trait Views: Send + Sync {
     /// All that was committed so far. What is committed later does not change it, and what is
     /// not on disk yet is not in it.
     fn view(&self) -> Box<dyn View>;
+
+    /// What a view of now has under a key. It may be known without one.
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        self.view().get(key)
+    }
 }
 
 /// One state of the storage.

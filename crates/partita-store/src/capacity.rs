@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::ops::{Add, AddAssign};
 
-use partita_core::Item;
-use partita_core::size::item_bytes;
+use partita_core::size::{item_bytes, value_bytes};
+use partita_core::{Item, Value};
 
-use crate::index::{IndexKind, IndexSchema};
+use crate::index::{IndexKey, IndexKind, IndexSchema};
 use crate::table::{KeySchema, TableName};
 
 /// Half units, because an eventually consistent read of a small item costs one half.
@@ -174,22 +174,21 @@ pub fn written(
         ..Consumed::default()
     };
     for index in indexes {
-        let entry = |item: &Item| {
-            let key = index.place_of(schema, item)?;
-            Some((key, index.projected(schema, item)))
-        };
-        let write = match (old.and_then(entry), new.and_then(entry)) {
+        let write = match (
+            old.and_then(|item| Entry::of(schema, index, item)),
+            new.and_then(|item| Entry::of(schema, index, item)),
+        ) {
             (None, None) => continue,
             // An entry that stays as it is costs nothing.
             (Some(old), Some(new)) if old == new => continue,
-            (Some((old_key, old)), Some((new_key, new))) if old_key != new_key => {
+            (Some(old), Some(new)) if old.place != new.place => {
                 // A changed key is a delete and a put.
-                write_units(Some(item_bytes(&old)), None, rate)
-                    + write_units(None, Some(item_bytes(&new)), rate)
+                write_units(Some(old.bytes()), None, rate)
+                    + write_units(None, Some(new.bytes()), rate)
             }
             (old, new) => write_units(
-                old.map(|(_, entry)| item_bytes(&entry)),
-                new.map(|(_, entry)| item_bytes(&entry)),
+                old.map(|entry| entry.bytes()),
+                new.map(|entry| entry.bytes()),
                 rate,
             ),
         };
@@ -201,6 +200,28 @@ pub fn written(
         consumed.add_index(&index.name, units);
     }
     consumed
+}
+
+/// What an index has of an item.
+#[derive(PartialEq)]
+struct Entry<'a> {
+    place: IndexKey,
+    attributes: Vec<(&'a String, &'a Value)>,
+}
+
+impl<'a> Entry<'a> {
+    fn of(schema: &'a KeySchema, index: &'a IndexSchema, item: &'a Item) -> Option<Self> {
+        Some(Entry {
+            place: index.place_of(schema, item)?,
+            attributes: index.attributes_held(schema, item).collect(),
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        let attributes = self.attributes.iter();
+        let bytes = attributes.map(|(name, value)| name.len() + value_bytes(value));
+        bytes.sum()
+    }
 }
 
 #[cfg(test)]

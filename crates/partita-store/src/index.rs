@@ -136,11 +136,19 @@ impl IndexSchema {
 
     /// What the index holds of an item.
     pub fn projected(&self, table: &KeySchema, item: &Item) -> Item {
-        let kept = |name: &String| self.projects(table, name);
-        let entries = item.iter().filter(|(name, _)| kept(name));
-        entries
+        let attributes = self.attributes_held(table, item);
+        attributes
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
+    }
+
+    /// The same, without copying it.
+    pub fn attributes_held<'a>(
+        &'a self,
+        table: &'a KeySchema,
+        item: &'a Item,
+    ) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        item.iter().filter(|(name, _)| self.projects(table, name))
     }
 
     /// Whether the index holds an attribute.

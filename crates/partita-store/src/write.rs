@@ -205,7 +205,14 @@ pub fn transaction(
     let mut metered = Metered::<Vec<PlacedChange>>::default();
     let mut reasons = Vec::with_capacity(places.len());
     let mut bytes = 0;
-    for (action, (schema, key)) in request.actions.iter().zip(places) {
+    for (action, place) in request.actions.iter().zip(places) {
+        let (schema, key) = match place {
+            Ok(place) => place,
+            Err(message) => {
+                reasons.push(CancellationReason::Validation { message });
+                continue;
+            }
+        };
         let table = action.table().clone();
         let old = tables.read(&table, &key)?;
         if !condition_holds(action, old.as_ref()) {
@@ -366,23 +373,32 @@ pub fn check_shape(request: &TransactWriteItems) -> StoreResult<()> {
 fn check_transaction(
     request: &TransactWriteItems,
     tables: &impl Tables,
-) -> StoreResult<Vec<(Arc<TableSchema>, Key)>> {
+) -> StoreResult<Vec<Result<(Arc<TableSchema>, Key), String>>> {
     check_shape(request)?;
     let count = request.actions.len();
-    let mut keys = Vec::with_capacity(count);
+    let mut places = Vec::with_capacity(count);
     let mut seen = HashSet::new();
     for action in &request.actions {
         let schema = tables.schema(action.table())?;
-        let key = action.key(&schema.key)?;
-        action.check(&schema)?;
+        let key = match action.key(&schema.key) {
+            Ok(key) => key,
+            Err(misfit) => {
+                places.push(Err(misfit.to_string()));
+                continue;
+            }
+        };
         if !seen.insert((action.table(), key.clone())) {
             return Err(StoreError::validation(
                 "Transaction request cannot include multiple operations on one item",
             ));
         }
-        keys.push((schema, key));
+        let checked = action.check(&schema);
+        places.push(match checked {
+            Ok(()) => Ok((schema, key)),
+            Err(misfit) => Err(misfit.to_string()),
+        });
     }
-    Ok(keys)
+    Ok(places)
 }
 
 fn condition_holds(action: &TransactAction, old: Option<&Item>) -> bool {

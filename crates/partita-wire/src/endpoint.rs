@@ -14,6 +14,7 @@ use crate::body;
 use crate::metrics::{Exposition, RequestMeters};
 use crate::ops::{self, Context};
 use crate::refusal::{Fault, Refusal};
+use crate::request_ids::RequestIds;
 use crate::sigv4::{self, Credentials};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
@@ -29,7 +30,7 @@ pub struct Endpoint {
     store: Arc<dyn Store>,
     credentials: Option<Credentials>,
     clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
+    ids: RequestIds,
     cache: ExpressionCache,
     meters: RequestMeters,
 }
@@ -47,7 +48,7 @@ impl Endpoint {
             store,
             credentials,
             clock,
-            entropy,
+            ids: RequestIds::new(&*entropy),
             cache: ExpressionCache::default(),
             meters: RequestMeters::default(),
         }
@@ -74,6 +75,12 @@ impl Endpoint {
                 self.response(refusal.fault.status(), refusal.to_json())
             }
         }
+    }
+
+    /// The answer to a body that is larger than [`BODY_BYTES_MAX`](crate::BODY_BYTES_MAX).
+    pub fn too_large(&self) -> Response<Bytes> {
+        let refusal = Refusal::silent(Fault::RequestTooLarge);
+        self.response(refusal.fault.status(), refusal.to_json())
     }
 
     /// Why writes are not taken at the moment, if that is so.
@@ -113,19 +120,8 @@ impl Endpoint {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(CRC32, HeaderValue::from(checksum));
-        headers.insert(REQUEST_ID, self.request_id());
+        headers.insert(REQUEST_ID, self.ids.next());
         response
-    }
-
-    /// 52 letters and digits, as the service's ids have.
-    fn request_id(&self) -> HeaderValue {
-        const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
-        let mut id = [0; 52];
-        self.entropy.fill(&mut id);
-        for byte in &mut id {
-            *byte = LETTERS[usize::from(*byte) % LETTERS.len()];
-        }
-        HeaderValue::from_bytes(&id).expect("letters and digits make a header")
     }
 }
 

@@ -17,6 +17,7 @@
 //! | [`metrics`] | what is counted of requests and commits |
 //! | `refusal` | errors: their type, their status, their JSON |
 //! | `messages` | DynamoDB's sentences, as data |
+//! | `request_ids` | the ids that answers carry |
 //!
 //! ```
 //! # futures::executor::block_on(async {
@@ -53,6 +54,7 @@ pub mod metrics;
 mod ops;
 mod parameters;
 mod refusal;
+mod request_ids;
 pub mod sigv4;
 
 pub use body::BODY_BYTES_MAX;

@@ -7,6 +7,7 @@
 
 mod batch_get_item;
 mod batch_write_item;
+mod collections;
 mod consumed;
 mod create_table;
 mod delete_item;
@@ -27,6 +28,7 @@ mod put_item;
 mod query;
 mod scan;
 mod schema;
+mod single_write;
 mod stream;
 mod table;
 mod tag_resource;

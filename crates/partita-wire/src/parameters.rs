@@ -135,11 +135,11 @@ impl ReturnConsumedCapacity {
     }
 }
 
-/// Whether an answer says how large an item collection is. It never does: stores do not measure
-/// item collections, and set them no bound that a caller would have to watch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether an answer says how large the item collections are that it has touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ReturnItemCollectionMetrics {
     Size,
+    #[default]
     None,
 }
 
@@ -151,8 +151,10 @@ impl Choice for ReturnItemCollectionMetrics {
 }
 
 impl ReturnItemCollectionMetrics {
-    pub(crate) fn check(constraints: &mut Constraints, text: &Option<String>) {
-        let _: Option<Self> = constraints.choice("returnItemCollectionMetrics", text);
+    pub(crate) fn of(constraints: &mut Constraints, text: &Option<String>) -> Self {
+        constraints
+            .choice("returnItemCollectionMetrics", text)
+            .unwrap_or_default()
     }
 }
 

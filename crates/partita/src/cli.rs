@@ -105,6 +105,15 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "PARTITA_DURABILITY", default_value = "sync")]
     pub(crate) durability: DurabilityKind,
 
+    /// Megabytes of what was read lately that the embedded store keeps in memory, once it is read
+    #[arg(
+        long,
+        env = "PARTITA_CACHE_MB",
+        value_name = "MB",
+        default_value_t = 256
+    )]
+    pub(crate) cache_mb: u32,
+
     /// The endpoint of DynamoDB, if it is not Amazon's
     #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
     pub(crate) endpoint: Option<String>,
@@ -253,7 +262,7 @@ pub(crate) struct TokenFlags {
     pub(crate) variables: VariableFlags,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct BenchFlags {
     /// The endpoint to measure; without one, a server is started for it
     #[arg(long, value_name = "URL")]
@@ -283,14 +292,39 @@ pub(crate) struct BenchFlags {
     #[arg(long, default_value_t = 10_000)]
     pub(crate) items: u64,
 
+    /// Bytes of an item, about
+    #[arg(long, value_name = "BYTES", default_value_t = 1_000)]
+    pub(crate) item_bytes: usize,
+
+    /// Measure reads against a bare HTTP server too, which answers the same bytes
+    #[arg(long)]
+    pub(crate) echo: bool,
+
+    /// Measure another server with so many items too; gets and queries if nothing is named
+    #[arg(long, value_name = "ITEMS")]
+    pub(crate) grow: Option<u64>,
+
+    /// Measure instead how soon an empty server answers, and what it takes when it is idle
+    #[arg(long, conflicts_with_all = ["endpoint", "compare", "workloads", "echo", "grow"])]
+    pub(crate) start: bool,
+
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Further arguments of the server that is started, behind `--`
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub(crate) server_arguments: Vec<String>,
+
+    /// What `--echo` starts
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub(crate) serve_echo: Option<PathBuf>,
 }
 
 impl BenchFlags {
     pub(crate) fn workloads(&self) -> Vec<Workload> {
         match self.workloads.is_empty() {
+            true if self.grow.is_some() => vec![Workload::Get, Workload::Query],
             true => Workload::value_variants().to_vec(),
             false => self.workloads.clone(),
         }

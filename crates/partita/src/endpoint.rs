@@ -1,14 +1,19 @@
 //! DynamoDB's endpoint on the server's sockets: whole bodies in, whole answers out.
 
+use std::convert::Infallible;
+use std::error::Error;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::body::{Body, Bytes};
+use axum::http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::{Body as HttpBody, Incoming};
+use hyper::service::{Service, service_fn};
+use partita_api::server;
 use partita_store::Store;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_wire::{BODY_BYTES_MAX, Credentials, Endpoint};
@@ -18,6 +23,8 @@ use crate::cli::ServeFlags;
 
 /// For a whole body, however it trickles in.
 const BODY_TIME_MAX: Duration = Duration::from_secs(60);
+/// Of a body that is refused for its size. Who sends more may find the connection closed.
+const DRAINED_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 
 /// The endpoint in front of a store.
 pub(crate) fn open(flags: &ServeFlags, store: Arc<dyn Store>) -> Result<Arc<Endpoint>> {
@@ -26,21 +33,66 @@ pub(crate) fn open(flags: &ServeFlags, store: Arc<dyn Store>) -> Result<Arc<Endp
     Ok(Arc::new(Endpoint::new(store, credentials, clock, entropy)))
 }
 
-/// The service that answers DynamoDB's clients.
-pub(crate) fn router(endpoint: Arc<Endpoint>) -> Router {
-    Router::new().fallback(answer).with_state(endpoint)
+/// What answers on the endpoint's address: DynamoDB's clients, which post, by the endpoint, and
+/// everybody else by the routes. Posts pass these by, because there is nothing to be routed.
+pub(crate) fn service(
+    endpoint: Arc<Endpoint>,
+    routes: Router,
+) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
++ Clone
++ Send
++ 'static {
+    let others = endpoint.clone();
+    let routes = routes.fallback(move |request: Request<Body>| {
+        let endpoint = others.clone();
+        async move { answer(&endpoint, request).await }
+    });
+    let routes = server::service(routes);
+    service_fn(move |request: Request<Incoming>| {
+        let (endpoint, routes) = (endpoint.clone(), routes.clone());
+        async move {
+            match *request.method() {
+                Method::POST => Ok(answer(&endpoint, request).await),
+                _ => routes.call(request).await,
+            }
+        }
+    })
 }
 
-async fn answer(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+async fn answer<B>(endpoint: &Endpoint, request: Request<B>) -> Response<Body>
+where
+    B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+{
     let (head, body) = request.into_parts();
-    match timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await {
-        Ok(Ok(body)) => endpoint.answer(&head, body).await.map(Body::from),
-        Ok(Err(_)) => plain(StatusCode::PAYLOAD_TOO_LARGE),
+    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
+        // Whether it ends in time matters only to the client.
+        let _ = timeout(BODY_TIME_MAX, drain(body)).await;
+        return endpoint.too_large().map(Body::from);
+    }
+    let body = Limited::new(body, BODY_BYTES_MAX).collect();
+    match timeout(BODY_TIME_MAX, body).await {
+        Ok(Ok(body)) => {
+            let answer = endpoint.answer(&head, body.to_bytes()).await;
+            answer.map(Body::from)
+        }
+        Ok(Err(_)) => endpoint.too_large().map(Body::from),
         Err(_) => plain(StatusCode::REQUEST_TIMEOUT),
     }
 }
 
-fn plain(status: StatusCode) -> Response {
+/// Reads and forgets what is too large: a client that is still sending would not read why.
+async fn drain(body: impl HttpBody<Data = Bytes>) {
+    let mut body = pin!(body);
+    let mut bytes = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        bytes += frame.data_ref().map_or(0, Bytes::len);
+        if bytes > DRAINED_BYTES_MAX {
+            break;
+        }
+    }
+}
+
+fn plain(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response

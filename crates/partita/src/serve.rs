@@ -1,5 +1,6 @@
 //! The server: store, designs, listener, signals.
 
+use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -8,8 +9,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use axum::Router;
+use axum::body::Body;
 use futures::FutureExt as _;
-use partita_api::{App, Limits, Secret, Tokens};
+use hyper::body::Incoming;
+use hyper::service::Service;
+use hyper::{Request, Response};
+use partita_api::{App, Limits, Secret, Tokens, server};
 use partita_design::{Design, shipped};
 use partita_engine::{EngineStore, Options};
 use partita_plan::{Partita, Patience, Surroundings, support};
@@ -43,14 +48,42 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         Some(address) => Some(bind(address).await?),
         None => None,
     };
-    let (router, watch) = match flags.endpoint_only {
-        true => endpoint_routers(&flags, aside.is_some()).await?,
-        false => (api_router(&flags, &designs).await?, Router::new()),
-    };
+    if flags.endpoint_only {
+        let endpoint = endpoint::open(&flags, open_store(&flags).await?)?;
+        let has_metrics = flags.listen.ip().is_loopback() && aside.is_none();
+        let routes = monitoring::router(endpoint.clone(), has_metrics);
+        let service = endpoint::service(endpoint.clone(), routes);
+        let watch = monitoring::router(endpoint, true);
+        return listen(&flags, (listener, service), (aside, watch), &designs).await;
+    }
+    let service = server::service(api_router(&flags, &designs).await?);
+    listen(
+        &flags,
+        (listener, service),
+        (aside, Router::new()),
+        &designs,
+    )
+    .await
+}
+
+/// Answers on the server's own address, and on the one for operators if there is one.
+async fn listen<S>(
+    flags: &ServeFlags,
+    (listener, service): (TcpListener, S),
+    (aside, watch): (Option<TcpListener>, Router),
+    designs: &[(String, Design)],
+) -> Result<()>
+where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + 'static,
+{
     // Listened for before anybody is told that there is a server to stop.
     let stop = stop_signal()?.shared();
-    announce(&flags, listener.local_addr()?, aside.as_ref(), &designs)?;
-    let main = partita_api::serve(listener, router, Limits::default(), stop.clone());
+    announce(flags, listener.local_addr()?, aside.as_ref(), designs)?;
+    let main = partita_api::serve(listener, service, Limits::default(), stop.clone());
+    let watch = server::service(watch);
     let aside = async {
         match aside {
             Some(listener) => partita_api::serve(listener, watch, Limits::default(), stop).await,
@@ -64,15 +97,6 @@ async fn serve(flags: ServeFlags) -> Result<()> {
 async fn bind(address: SocketAddr) -> Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
     listener.with_context(|| format!("cannot listen on {address}"))
-}
-
-/// What the endpoint answers on its own address, and what on the one for operators.
-async fn endpoint_routers(flags: &ServeFlags, has_aside: bool) -> Result<(Router, Router)> {
-    let endpoint = endpoint::open(flags, open_store(flags).await?)?;
-    let has_metrics = flags.listen.ip().is_loopback() && !has_aside;
-    let own = endpoint::router(endpoint.clone());
-    let own = own.merge(monitoring::router(endpoint.clone(), has_metrics));
-    Ok((own, monitoring::router(endpoint, true)))
 }
 
 async fn api_router(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<Router> {
@@ -134,7 +158,9 @@ async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
     match flags.store {
         StoreKind::Embedded => {
             let directory = flags.secret.data.join("store");
-            let options = Options::new(Arc::new(SystemClock)).durability(flags.durability.into());
+            let options = Options::new(Arc::new(SystemClock))
+                .durability(flags.durability.into())
+                .cache_bytes(u64::from(flags.cache_mb) * 1_048_576);
             let store = EngineStore::open(&directory, options)
                 .with_context(|| format!("cannot open the store in {}", directory.display()))?;
             Ok(Arc::new(store))

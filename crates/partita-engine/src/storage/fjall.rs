@@ -19,6 +19,7 @@ use ::fjall::{
     PersistMode, Readable, Snapshot,
 };
 
+use super::cache::Cache;
 use super::journal::{self, Mark};
 use super::{Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, View, Views};
 use crate::keys;
@@ -27,9 +28,6 @@ use crate::options::Durability;
 /// All keys live in one keyspace. A keyspace that is seldom written keeps its part of every
 /// journal unflushed, and so keeps the journals, and a long replay when the store is reopened.
 const KEYSPACE: &str = "partita";
-
-/// Blocks that are kept decoded. Only what is read takes memory.
-const CACHE_BYTES: u64 = 256 * 1_048_576;
 
 /// The smallest cap fjall takes. A journal is given up once it is flushed, so at most about
 /// two of 64 MB are replayed when the store is reopened.
@@ -43,14 +41,20 @@ const MEMTABLE_BYTES_MAX: u64 = 64 * 1_048_576;
 /// (51 and 49 MB where these take 54), and fill the cache with what nobody asked for.
 const BLOCK_BYTES: u32 = 4_096;
 
-/// Opens the storage in the directory, or creates it there.
+/// The part of the cache that is for items; the rest is for blocks, as the storage reads them.
+const ITEMS_SHARE: u64 = 4;
+
+/// Opens the storage in the directory, or creates it there. What was read lately is kept in
+/// memory up to about so many bytes, and only what is read takes memory.
 pub(crate) fn open(
     directory: &Path,
     lock: Option<File>,
     durability: Durability,
+    cache_bytes: u64,
 ) -> Result<(FjallViews, FjallCommits), StorageError> {
+    let item_bytes = cache_bytes / ITEMS_SHARE;
     let database = Database::builder(directory)
-        .cache_size(CACHE_BYTES)
+        .cache_size(cache_bytes - item_bytes)
         .max_journaling_size(JOURNALS_BYTES_MAX)
         // Replay compresses again to verify a checksum, so another release of the compressor
         // could make a good journal look damaged.
@@ -61,6 +65,7 @@ pub(crate) fn open(
         database,
         keyspace,
         pinned: RwLock::new(None),
+        cache: (item_bytes > 0).then(|| Cache::new(item_bytes)),
         _lock: lock,
     });
     let commits = FjallCommits {
@@ -120,6 +125,7 @@ struct Shared {
     keyspace: Keyspace,
     /// While a commit is under way, and for good after one has failed: the state before it.
     pinned: RwLock<Option<Snapshot>>,
+    cache: Option<Cache>,
     /// Held until everything above is closed.
     _lock: Option<File>,
 }
@@ -143,8 +149,13 @@ impl Shared {
         pinned.get_or_insert_with(|| self.database.snapshot());
     }
 
-    fn unpin(&self) {
-        *self.pinned.write().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Makes a commit visible, and what it has changed forgotten.
+    fn unpin(&self, changed: &[Bytes]) {
+        let mut pinned = self.pinned.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cache) = &self.cache {
+            changed.iter().for_each(|key| cache.forget(key));
+        }
+        *pinned = None;
     }
 
     /// Writes one batch. A mark is its first entry, where `journal` looks for it.
@@ -159,15 +170,19 @@ impl Shared {
         if let Some(mark) = mark {
             batch.insert(&self.keyspace, keys::MARK, mark.bytes());
         }
+        let mut changed = Vec::with_capacity(edits.len());
         for edit in edits {
+            let (Edit::Put(key, _) | Edit::Remove(key)) = &edit;
+            let key = Bytes::from(key.as_slice());
+            changed.push(key.clone());
             match edit {
-                Edit::Put(key, value) => batch.insert(&self.keyspace, key, value),
-                Edit::Remove(key) => batch.remove(&self.keyspace, key),
+                Edit::Put(_, value) => batch.insert(&self.keyspace, key, value),
+                Edit::Remove(_) => batch.remove(&self.keyspace, key),
             }
         }
         self.pin();
         batch.commit()?;
-        self.unpin();
+        self.unpin(&changed);
         Ok(())
     }
 }
@@ -178,6 +193,14 @@ impl Views for FjallViews {
             snapshot: self.0.snapshot(),
             keyspace: self.0.keyspace.clone(),
         })
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        let read = || Ok(self.0.snapshot().get(&self.0.keyspace, key)?);
+        match &self.0.cache {
+            Some(cache) => cache.get(key, read),
+            None => read(),
+        }
     }
 }
 

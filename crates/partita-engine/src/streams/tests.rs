@@ -63,7 +63,7 @@ async fn read(store: &EngineStore, start: ShardStart) -> StoreResult<Records> {
 async fn check(change: impl FnOnce(&[(Vec<u8>, Vec<u8>)]) -> Vec<Edit>, words: &str) {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path()).await;
-    let (views, mut commits) = directory::open(directory.path(), Durability::Sync).unwrap();
+    let (views, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
     // The table has the first id.
     let rows = views.view().range(keys::rows(2), Direction::Ascending);
     let rows = rows.map(|row| row.unwrap());
@@ -128,7 +128,7 @@ async fn a_record_that_is_not_its_own_is_noticed() {
 async fn a_gap_is_told_to_whom_it_concerns() {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path()).await;
-    let (_views, mut commits) = directory::open(directory.path(), Durability::Sync).unwrap();
+    let (_views, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
     commits
         .commit(vec![Edit::Remove(keys::record(2, 3))])
         .unwrap();

@@ -60,7 +60,7 @@ async fn filled(directory: &Path) {
 
 /// The rows of the table, or of its index.
 fn rows(directory: &Path, id: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let (views, _commits) = directory::open(directory, Durability::Sync).unwrap();
+    let (views, _commits) = directory::open(directory, Durability::Sync, 0).unwrap();
     let rows = views.view().range(keys::rows(id), Direction::Ascending);
     rows.map(|row| {
         row.map(|(key, value)| (key.to_vec(), value.to_vec()))
@@ -74,7 +74,7 @@ async fn check(change: impl Fn(&Path) -> Edit, words: &[&str], is_read: bool) {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path()).await;
     let edit = change(directory.path());
-    let (views, mut commits) = directory::open(directory.path(), Durability::Sync).unwrap();
+    let (views, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
     commits.commit(vec![edit]).unwrap();
     drop((views, commits));
     let store = open(directory.path());
@@ -171,7 +171,7 @@ async fn expiries_and_numbers_are_checked() {
             "has counted Totals { items: 0, bytes: 0 }",
         ),
     ] {
-        let (views, mut commits) = directory::open(directory.path(), Durability::Sync).unwrap();
+        let (views, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
         commits.commit(edits).unwrap();
         drop((views, commits));
         let findings = open(directory.path()).verify().await.unwrap();

@@ -100,7 +100,12 @@ impl<'a> History<'a> {
 
     fn reopen(&mut self) {
         drop(self.engine.take());
-        let options = Options::new(self.clock.clone()).upkeep(Upkeep::OnRequest);
+        // None, one that is full at once, and one that everything fits into.
+        let caches = [0, 16_384, 16_777_216];
+        let cache_bytes = caches[self.random.usize(..caches.len())];
+        let options = Options::new(self.clock.clone())
+            .upkeep(Upkeep::OnRequest)
+            .cache_bytes(cache_bytes);
         let engine = EngineStore::open(self.directory, options);
         self.engine = Some(engine.unwrap());
     }

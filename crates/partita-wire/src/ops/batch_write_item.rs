@@ -12,7 +12,9 @@ use partita_store::table::TableName;
 use serde::{Deserialize, Serialize};
 
 use super::Context;
+use super::collections::{ItemCollectionMetrics, Touched};
 use super::consumed::ConsumedCapacity;
+use super::written::Asked;
 use crate::constraints::Constraints;
 use crate::json;
 use crate::messages;
@@ -53,6 +55,8 @@ struct Output {
     unprocessed_items: BTreeMap<String, Vec<Unprocessed>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     consumed_capacity: Option<Vec<ConsumedCapacity>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    item_collection_metrics: BTreeMap<String, Vec<ItemCollectionMetrics>>,
 }
 
 /// A write in the words of the request, to be asked for again.
@@ -69,17 +73,25 @@ enum Unprocessed {
 type Called = BTreeMap<TableName, String>;
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, called, capacity) = decode(body)?;
+    let (request, called, asked) = decode(body)?;
     let Metered { answer, consumed } = context.store.batch_write_item(request).await?;
-    let consumed = capacity.of_batch(&consumed);
-    Ok(encode(&called, answer, consumed))
+    let metrics = asked.touched.measure(context.store).await;
+    let metrics = metrics.into_iter();
+    Ok(json::write(&Output {
+        consumed_capacity: asked.capacity.of_batch(&consumed),
+        unprocessed_items: unprocessed(&called, answer),
+        item_collection_metrics: metrics
+            .map(|(table, metrics)| (as_called(&called, table), metrics))
+            .collect(),
+    }))
 }
 
-fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, ReturnConsumedCapacity), Refusal> {
+fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, Asked), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
-    ReturnItemCollectionMetrics::check(&mut constraints, &input.return_item_collection_metrics);
+    let metrics = &input.return_item_collection_metrics;
+    let metrics = ReturnItemCollectionMetrics::of(&mut constraints, metrics);
     let items = input.request_items.unwrap_or_default();
     for (name, writes) in &items {
         check_writes(&mut constraints, name, writes);
@@ -105,7 +117,13 @@ fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, ReturnConsumedCapacity
             return Err(Refusal::validation(messages::table_twice(&table)));
         }
     }
-    Ok((BatchWriteItem { writes }, called, capacity))
+    let items = writes.iter().map(|write| match write {
+        BatchWrite::Put { table, item } => (table, item),
+        BatchWrite::Delete(ItemAddress { table, key }) => (table, key),
+    });
+    let touched = Touched::new(metrics, items);
+    let asked = Asked { capacity, touched };
+    Ok((BatchWriteItem { writes }, called, asked))
 }
 
 fn check_writes(constraints: &mut Constraints, name: &str, writes: &[Write]) {
@@ -148,27 +166,25 @@ impl Write {
     }
 }
 
-fn encode(
-    called: &Called,
-    unprocessed: Vec<BatchWrite>,
-    consumed_capacity: Option<Vec<ConsumedCapacity>>,
-) -> Bytes {
+/// The writes that there was no room for, by table.
+fn unprocessed(called: &Called, writes: Vec<BatchWrite>) -> BTreeMap<String, Vec<Unprocessed>> {
     let mut unprocessed_items = BTreeMap::<String, Vec<Unprocessed>>::new();
-    for write in unprocessed {
+    for write in writes {
         let (table, write) = match write {
             BatchWrite::Put { table, item } => (table, Unprocessed::PutRequest { item }),
             BatchWrite::Delete(ItemAddress { table, key }) => {
                 (table, Unprocessed::DeleteRequest { key })
             }
         };
-        let name = called.get(&table).cloned();
-        let name = name.unwrap_or_else(|| table.into());
+        let name = as_called(called, table);
         unprocessed_items.entry(name).or_default().push(write);
     }
-    json::write(&Output {
-        unprocessed_items,
-        consumed_capacity,
-    })
+    unprocessed_items
+}
+
+fn as_called(called: &Called, table: TableName) -> String {
+    let name = called.get(&table).cloned();
+    name.unwrap_or_else(|| table.into())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! TransactWriteItems.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use partita_core::Item;
 use partita_core::expression::{
@@ -14,7 +16,9 @@ use partita_store::table::TableName;
 use serde::{Deserialize, Serialize};
 
 use super::Context;
+use super::collections::{ItemCollectionMetrics, Touched};
 use super::consumed::ConsumedCapacity;
+use super::written::Asked;
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -62,23 +66,25 @@ struct Write {
 struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     consumed_capacity: Option<Vec<ConsumedCapacity>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    item_collection_metrics: BTreeMap<TableName, Vec<ItemCollectionMetrics>>,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, capacity) = decode(body, context.cache)?;
+    let (request, asked) = decode(body, context.cache)?;
     let written = context.store.transact_write_items(request).await?;
-    let consumed = capacity.of_transaction(&written.consumed);
-    Ok(encode(consumed))
+    Ok(json::write(&Output {
+        consumed_capacity: asked.capacity.of_transaction(&written.consumed),
+        item_collection_metrics: asked.touched.measure(context.store).await,
+    }))
 }
 
-fn decode(
-    body: &[u8],
-    cache: &ExpressionCache,
-) -> Result<(TransactWriteItems, ReturnConsumedCapacity), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(TransactWriteItems, Asked), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
-    ReturnItemCollectionMetrics::check(&mut constraints, &input.return_item_collection_metrics);
+    let metrics = &input.return_item_collection_metrics;
+    let metrics = ReturnItemCollectionMetrics::of(&mut constraints, metrics);
     constraints.required("transactItems", &input.transact_items);
     if let Some(items) = &input.transact_items {
         let shown = || if items.is_empty() { "[]" } else { "[...]" }.to_owned();
@@ -104,11 +110,18 @@ fn decode(
         actions: actions.collect::<Result<_, _>>()?,
         token: input.client_request_token,
     };
-    Ok((request, capacity))
+    let touched = Touched::new(metrics, request.actions.iter().filter_map(written_item));
+    Ok((request, Asked { capacity, touched }))
 }
 
-fn encode(consumed_capacity: Option<Vec<ConsumedCapacity>>) -> Bytes {
-    json::write(&Output { consumed_capacity })
+/// The item that an action writes, or its key; a check writes nothing.
+fn written_item(action: &TransactAction) -> Option<(&TableName, &Item)> {
+    match action {
+        TransactAction::Put(put) => Some((&put.table, &put.item)),
+        TransactAction::Update(update) => Some((&update.table, &update.key)),
+        TransactAction::Delete(delete) => Some((&delete.table, &delete.key)),
+        TransactAction::Check(_) => None,
+    }
 }
 
 impl Action {

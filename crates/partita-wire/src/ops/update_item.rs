@@ -7,7 +7,9 @@ use partita_core::json::Received;
 use partita_store::request::{ReturnValues, UpdateItem};
 use serde::Deserialize;
 
-use super::{Context, written};
+use super::Context;
+use super::collections::Touched;
+use super::written::{self, Asked};
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -34,12 +36,12 @@ struct Input {
     conditional_operator: Unread,
 }
 
-type Decoded = (UpdateItem, ReturnValues, ReturnConsumedCapacity);
+type Decoded = (UpdateItem, ReturnValues, Asked);
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, returns, capacity) = decode(body, context.cache)?;
+    let (request, returns, asked) = decode(body, context.cache)?;
     let attributes = context.store.update_item(request, returns).await?;
-    Ok(written::encode(capacity, attributes))
+    Ok(written::encode(context.store, asked, attributes).await)
 }
 
 fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
@@ -47,7 +49,8 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = parameters::table(&mut constraints, &input.table_name)?;
-    ReturnItemCollectionMetrics::check(&mut constraints, &input.return_item_collection_metrics);
+    let metrics = &input.return_item_collection_metrics;
+    let metrics = ReturnItemCollectionMetrics::of(&mut constraints, metrics);
     let returns = constraints.choice("returnValues", &input.return_values);
     constraints.required("key", &input.key);
     let on_failure = &input.return_values_on_condition_check_failure;
@@ -75,6 +78,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     )?;
     let key = key.into_result()?;
     let (update, condition) = placeholders.update(cache, update, condition)?;
+    let touched = Touched::new(metrics, [(&table, &key)]);
     let request = UpdateItem {
         table,
         key,
@@ -82,5 +86,6 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
         condition,
         return_item_on_failure,
     };
-    Ok((request, returns.unwrap_or(ReturnValues::None), capacity))
+    let asked = Asked { capacity, touched };
+    Ok((request, returns.unwrap_or(ReturnValues::None), asked))
 }

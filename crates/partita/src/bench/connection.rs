@@ -1,21 +1,24 @@
 //! One HTTP connection that sends one request after the other.
+//!
+//! It is written by hand because the bench shares the machine with what it measures: an HTTP
+//! client that costs as much as the server would halve every ratio.
 
 use anyhow::{Context as _, Result, bail};
-use http_body_util::{BodyExt as _, Full};
-use hyper::Request;
-use hyper::body::Bytes;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// A connection to an endpoint.
 pub(super) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
+    stream: TcpStream,
     host: String,
+    /// The request, from the request line to the end of the body.
+    request: Vec<u8>,
+    /// What was read of the answer.
+    answer: Vec<u8>,
 }
 
 // Endpoints on one machine accept any well-formed signature; the bench is not for Amazon.
-const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0000000000000000000000000000000000000000000000000000000000000000";
+const HEAD: &str = "content-type: application/x-amz-json-1.0\r\nx-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0000000000000000000000000000000000000000000000000000000000000000\r\n";
 
 impl Connection {
     /// Connects to `host:port`.
@@ -24,29 +27,81 @@ impl Connection {
             .await
             .with_context(|| format!("cannot connect to {host}"))?;
         stream.set_nodelay(true)?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        tokio::spawn(connection);
-        let host = host.to_owned();
-        Ok(Connection { sender, host })
+        Ok(Connection {
+            stream,
+            host: host.to_owned(),
+            request: Vec::new(),
+            answer: Vec::with_capacity(64 * 1_024),
+        })
     }
 
     /// Sends one operation and reads its whole answer; an answer other than 200 is an error.
-    pub(super) async fn call(&mut self, operation: &str, body: String) -> Result<Bytes> {
-        let request = Request::post("/")
-            .header("host", &self.host)
-            .header("content-type", "application/x-amz-json-1.0")
-            .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
-            .header("x-amz-date", "20260101T000000Z")
-            .header("authorization", AUTHORIZATION)
-            .body(Full::new(Bytes::from(body)))?;
-        // The last answer may have been read before the connection noticed that it is free.
-        self.sender.ready().await?;
-        let response = self.sender.send_request(request).await?;
-        let status = response.status();
-        let bytes = response.into_body().collect().await?.to_bytes();
-        if !status.is_success() {
-            bail!("{operation}: {status} {}", String::from_utf8_lossy(&bytes));
+    pub(super) async fn call(&mut self, operation: &str, body: &str) -> Result<&[u8]> {
+        self.request.clear();
+        let (host, length) = (&self.host, body.len());
+        let head = format!(
+            "POST / HTTP/1.1\r\nhost: {host}\r\nx-amz-target: DynamoDB_20120810.{operation}\r\ncontent-length: {length}\r\n{HEAD}\r\n"
+        );
+        self.request.extend_from_slice(head.as_bytes());
+        self.request.extend_from_slice(body.as_bytes());
+        self.stream.write_all(&self.request).await?;
+        self.answer.clear();
+        let head_end = loop {
+            if let Some(end) = find(&self.answer, b"\r\n\r\n") {
+                break end + 4;
+            }
+            self.read_more().await?;
+        };
+        let head = Head::read(&self.answer[..head_end])?;
+        let end = match head.length {
+            Some(length) => {
+                while self.answer.len() < head_end + length {
+                    self.read_more().await?;
+                }
+                head_end + length
+            }
+            None => bail!("{operation}: an answer without its length"),
+        };
+        let body = &self.answer[head_end..end];
+        if head.status != 200 {
+            let (status, text) = (head.status, String::from_utf8_lossy(body));
+            bail!("{operation}: {status} {text}");
         }
-        Ok(bytes)
+        Ok(body)
     }
+
+    async fn read_more(&mut self) -> Result<()> {
+        if self.stream.read_buf(&mut self.answer).await? == 0 {
+            bail!("the endpoint has closed the connection");
+        }
+        Ok(())
+    }
+}
+
+/// What the bench must know of an answer's head.
+struct Head {
+    status: u16,
+    length: Option<usize>,
+}
+
+impl Head {
+    fn read(bytes: &[u8]) -> Result<Head> {
+        let text = std::str::from_utf8(bytes)?;
+        let mut lines = text.split("\r\n");
+        let status = lines.next().and_then(|line| line.split(' ').nth(1));
+        let status = status.context("an answer that is not HTTP")?.parse()?;
+        let length = lines
+            .filter_map(|line| line.split_once(':'))
+            .find_map(
+                |(name, value)| match name.eq_ignore_ascii_case("content-length") {
+                    true => value.trim().parse().ok(),
+                    false => None,
+                },
+            );
+        Ok(Head { status, length })
+    }
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|some| some == wanted)
 }

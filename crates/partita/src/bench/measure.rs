@@ -19,6 +19,8 @@ pub(super) struct Figures {
     pub(super) p99: f64,
     pub(super) p999: f64,
     pub(super) max: f64,
+    /// Microseconds of processor time that the server spent on a request, if it is our own.
+    pub(super) cpu_micros: Option<f64>,
 }
 
 /// Times in microseconds, from one to a minute, to three digits.
@@ -33,21 +35,23 @@ pub(super) async fn run(
     flags: &BenchFlags,
     round: u32,
 ) -> Result<Figures> {
+    let cpu_before = target.cpu();
     let began = now();
     let until = began + Duration::from_secs(flags.seconds);
     let mut workers = Vec::new();
     for number in 0..flags.connections {
         let mut connection = Connection::open(&target.host).await?;
         let table = target.table.clone();
-        let items = flags.items;
+        let flags = flags.clone();
+        let items = target.items;
         let seed = u64::from(round) << 32 | number as u64;
         workers.push(tokio::spawn(async move {
             let mut random = fastrand::Rng::with_seed(seed);
             let mut times = histogram()?;
             while now() < until {
-                let (operation, body) = workload.request(&table, items, &mut random);
+                let (operation, body) = workload.request(&table, &flags, items, &mut random);
                 let sent = now();
-                connection.call(operation, body).await?;
+                connection.call(operation, &body).await?;
                 times.saturating_record(sent.elapsed().as_micros() as u64);
             }
             anyhow::Ok(times)
@@ -58,8 +62,15 @@ pub(super) async fn run(
         all.add(worker.await??)?;
     }
     let millis = |micros: u64| micros as f64 / 1000.0;
+    let elapsed = began.elapsed();
+    let cpu = target
+        .cpu()
+        .zip(cpu_before)
+        .map(|(after, before)| after - before);
+    let cpu_micros = cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / all.len().max(1) as f64);
     Ok(Figures {
-        per_second: all.len() as f64 / began.elapsed().as_secs_f64(),
+        cpu_micros,
+        per_second: all.len() as f64 / elapsed.as_secs_f64(),
         p50: millis(all.value_at_quantile(0.5)),
         p99: millis(all.value_at_quantile(0.99)),
         p999: millis(all.value_at_quantile(0.999)),
@@ -71,6 +82,6 @@ pub(super) async fn run(
     clippy::disallowed_methods,
     reason = "a bench measures the machine's time"
 )]
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::now()
 }

@@ -1,9 +1,8 @@
 //! The figures as a table and as JSON.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::time::Duration;
 
-use anyhow::Result;
 use clap::ValueEnum as _;
 use serde_json::{Value as Json, json};
 
@@ -29,26 +28,32 @@ impl Report {
             .push(figures);
     }
 
-    /// Prints medians over all rounds; the first target is what the others are measured by.
-    pub(super) fn print(&self, as_json: bool) -> Result<()> {
-        let mut out = std::io::stdout();
-        let text = match as_json {
+    /// Medians over all rounds; the first target is what the others are measured by.
+    pub(super) fn text(&self, as_json: bool) -> String {
+        match as_json {
             true => format!("{:#}\n", self.to_json()),
             false => self.to_table(),
-        };
-        Ok(out.write_all(text.as_bytes())?)
+        }
     }
 
     fn to_table(&self) -> String {
         let width = self.targets.iter().map(String::len).max().unwrap_or(0);
         let mut lines = vec![format!(
-            "{:<10} {:<width$} {:>10} {:>9} {:>9} {:>9} {:>9} {:>7}",
-            "workload", "target", "ops/s", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "ratio"
+            "{:<11} {:<width$} {:>10} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7}",
+            "workload",
+            "target",
+            "ops/s",
+            "p50 ms",
+            "p99 ms",
+            "p99.9 ms",
+            "max ms",
+            "CPU µs",
+            "ratio"
         )];
         for ((workload, target), runs) in &self.runs {
             let figures = median(runs);
             lines.push(format!(
-                "{:<10} {:<width$} {:>10.0} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>7}",
+                "{:<11} {:<width$} {:>10.0} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>7} {:>7}",
                 name(*workload),
                 self.targets[*target],
                 figures.per_second,
@@ -56,6 +61,9 @@ impl Report {
                 figures.p99,
                 figures.p999,
                 figures.max,
+                figures
+                    .cpu_micros
+                    .map_or(String::new(), |micros| format!("{micros:.1}")),
                 self.ratio(*workload, *target)
                     .map_or(String::new(), |ratio| format!("{ratio:.2}x")),
             ));
@@ -91,16 +99,25 @@ fn name(workload: Workload) -> String {
 
 /// Each figure's median over the runs.
 fn median(runs: &[Figures]) -> Figures {
-    let of = |figure: fn(&Figures) -> f64| {
-        let mut values: Vec<f64> = runs.iter().map(figure).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
+    let of = |figure: fn(&Figures) -> f64| median_of(runs.iter().map(figure)).unwrap_or(f64::NAN);
     Figures {
+        cpu_micros: median_of(runs.iter().filter_map(|run| run.cpu_micros)),
         per_second: of(|run| run.per_second),
         p50: of(|run| run.p50),
         p99: of(|run| run.p99),
         p999: of(|run| run.p999),
         max: of(|run| run.max),
     }
+}
+
+/// The median of some figures, if there are any.
+pub(super) fn median_of(figures: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = figures.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// A time in milliseconds.
+pub(super) fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
 }

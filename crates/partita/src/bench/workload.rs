@@ -5,10 +5,12 @@ use std::ops::Range;
 use clap::ValueEnum;
 use serde_json::{Value as Json, json};
 
+use crate::cli::BenchFlags;
+
 /// Items of one partition; a query reads them all.
 const PARTITION_ITEMS: u64 = 20;
-/// Makes an item about 1 KB.
-const PAYLOAD_BYTES: usize = 850;
+/// What an item has besides its payload, as DynamoDB counts.
+const ITEM_BYTES_MIN: usize = 150;
 
 /// One kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -19,6 +21,8 @@ pub(crate) enum Workload {
     Get,
     /// Query of 20 items
     Query,
+    /// Query of 20 items of an index
+    QueryIndex,
     /// UpdateItem that adds to a counter
     Update,
     /// TransactWriteItems of a put and two counters
@@ -30,6 +34,7 @@ impl Workload {
     pub(super) fn request(
         self,
         table: &str,
+        flags: &BenchFlags,
         items: u64,
         random: &mut fastrand::Rng,
     ) -> (&'static str, String) {
@@ -40,7 +45,7 @@ impl Workload {
                 let number = random.u64(0..items.max(1) * 2);
                 (
                     "PutItem",
-                    json!({"TableName": table, "Item": item(number)}).to_string(),
+                    json!({"TableName": table, "Item": item(number, flags.item_bytes)}).to_string(),
                 )
             }
             Workload::Get => (
@@ -57,17 +62,35 @@ impl Workload {
                 });
                 ("Query", query.to_string())
             }
+            Workload::QueryIndex => {
+                let query = json!({
+                    "TableName": table,
+                    "IndexName": "GSI1",
+                    "KeyConditionExpression": "GSI1PK = :p",
+                    "ExpressionAttributeValues": {":p": {"S": status(number)}},
+                    "Limit": PARTITION_ITEMS,
+                });
+                ("Query", query.to_string())
+            }
             Workload::Update => {
                 let mut update = counter(number);
                 update["TableName"] = table.into();
                 ("UpdateItem", update.to_string())
             }
-            Workload::Transact => ("TransactWriteItems", transaction(table, items, random)),
+            Workload::Transact => {
+                let transaction = transaction(table, flags, items, random);
+                ("TransactWriteItems", transaction)
+            }
         }
+    }
+
+    /// Whether nothing is changed by it.
+    pub(super) fn is_read(self) -> bool {
+        matches!(self, Workload::Get | Workload::Query | Workload::QueryIndex)
     }
 }
 
-fn transaction(table: &str, items: u64, random: &mut fastrand::Rng) -> String {
+fn transaction(table: &str, flags: &BenchFlags, items: u64, random: &mut fastrand::Rng) -> String {
     // Three items that are never the same.
     let put = items * 2 + random.u64(0..items.max(1));
     let one = random.u64(0..items.max(1));
@@ -77,7 +100,7 @@ fn transaction(table: &str, items: u64, random: &mut fastrand::Rng) -> String {
         update["TableName"] = table.into();
         json!({ "Update": update })
     };
-    let put = json!({"Put": {"TableName": table, "Item": item(put)}});
+    let put = json!({"Put": {"TableName": table, "Item": item(put, flags.item_bytes)}});
     json!({"TransactItems": [put, update(one), update(two)]}).to_string()
 }
 
@@ -106,9 +129,9 @@ pub(super) fn table(name: &str) -> String {
 }
 
 /// A batch that writes the items of these numbers.
-pub(super) fn batch(table: &str, numbers: Range<u64>) -> String {
+pub(super) fn batch(table: &str, numbers: Range<u64>, item_bytes: usize) -> String {
     let puts: Vec<Json> = numbers
-        .map(|number| json!({"PutRequest": {"Item": item(number)}}))
+        .map(|number| json!({"PutRequest": {"Item": item(number, item_bytes)}}))
         .collect();
     json!({"RequestItems": {table: puts}}).to_string()
 }
@@ -121,13 +144,17 @@ fn key(number: u64) -> Json {
     json!({"PK": {"S": partition(number)}, "SK": {"S": format!("ITEM#{number:012}")}})
 }
 
-fn item(number: u64) -> Json {
+fn status(number: u64) -> String {
+    format!("STATUS#{}", number % 100)
+}
+
+fn item(number: u64, item_bytes: usize) -> Json {
     let mut item = key(number);
     let text = |text: String| json!({ "S": text });
-    item["GSI1PK"] = text(format!("STATUS#{}", number % 100));
+    item["GSI1PK"] = text(status(number));
     item["GSI1SK"] = text(format!("{number:012}"));
     item["GSI2PK"] = text(format!("OWNER#{}", number % 1000));
     item["GSI2SK"] = text(format!("{number:012}"));
-    item["payload"] = text("x".repeat(PAYLOAD_BYTES));
+    item["payload"] = text("x".repeat(item_bytes.saturating_sub(ITEM_BYTES_MIN)));
     item
 }

@@ -294,6 +294,7 @@ fn bench_measures_every_workload_on_a_server_of_its_own() {
         "2",
         "--items",
         "100",
+        "--echo",
         "--json",
     ];
     let output = run(&[&["bench", "--log", "warn"][..], &flags[..]].concat(), "");
@@ -304,8 +305,32 @@ fn bench_measures_every_workload_on_a_server_of_its_own() {
         .iter()
         .map(|row| row["workload"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["put", "get", "query", "update", "transact"]);
+    assert_eq!(
+        names,
+        [
+            "put",
+            "get",
+            "get",
+            "query",
+            "query",
+            "query-index",
+            "query-index",
+            "update",
+            "transact"
+        ]
+    );
     for row in rows {
         assert!(row["median"]["per_second"].as_f64().unwrap() > 1.0, "{row}");
+        let is_echo = row["target"] == "echo";
+        assert_eq!(row["ratio"].is_number(), is_echo, "{row}");
     }
+}
+
+#[test]
+fn bench_measures_how_a_server_starts() {
+    let flags = ["--start", "--rounds", "1", "--json"];
+    let output = run(&[&["bench", "--log", "warn"][..], &flags[..]].concat(), "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert!(report["median"]["answer_ms"].as_f64().unwrap() > 0.0);
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod bad_input;
 mod clients;
 mod command_line;
 mod crash;

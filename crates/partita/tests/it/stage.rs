@@ -71,7 +71,7 @@ pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) 
     let address = listener.local_addr().unwrap();
     tokio::spawn(partita_api::serve(
         listener,
-        app.router(),
+        partita_api::server::service(app.router()),
         Limits::default(),
         std::future::pending(),
     ));

@@ -27,7 +27,7 @@ fn all(view: &dyn View) -> Vec<Bytes> {
 #[test]
 fn a_view_stays_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, Durability::Sync).unwrap();
+    let (views, mut commits) = open(directory.path(), None, Durability::Sync, 0).unwrap();
     let empty = views.view();
     commits.commit(generation(1)).unwrap();
     let first = views.view();
@@ -45,12 +45,49 @@ fn a_view_stays_as_it_is() {
     );
 }
 
+/// Whoever has seen a commit, in a view or by a key, does not see the state before it again.
+#[test]
+fn what_is_known_by_its_key_is_never_behind_a_view() {
+    let directory = tempfile::tempdir().unwrap();
+    let (views, mut commits) =
+        open(directory.path(), None, Durability::Buffered, 1_000_000).unwrap();
+    let number = |value: Option<Bytes>| {
+        value.map_or(0, |value| {
+            u32::from_be_bytes(value[..4].try_into().unwrap())
+        })
+    };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut last = 0;
+                while !done.load(Ordering::Relaxed) {
+                    for _ in 0..3 {
+                        let seen = number(views.get(&key(9)).unwrap());
+                        assert!(seen >= last, "{seen} by its key after {last}");
+                        last = seen;
+                    }
+                    let seen = number(views.view().get(&key(9)).unwrap());
+                    assert!(seen >= last, "{seen} in a view after {last}");
+                    last = seen;
+                }
+            });
+        }
+        for value in 1..=2_000_u32 {
+            let edit = Edit::Put(key(9), value.to_be_bytes().to_vec());
+            commits.commit(vec![edit]).unwrap();
+            assert_eq!(number(views.get(&key(9)).unwrap()), value);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
 /// Flushes raise the number that snapshots are taken at, and must not let a view see a part of
 /// a commit. Without the pin this failed in every one of several runs.
 #[test]
 fn a_view_never_sees_half_a_commit() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, Durability::Sync).unwrap();
+    let (views, mut commits) = open(directory.path(), None, Durability::Sync, 0).unwrap();
     let keyspace = commits.shared.keyspace.clone();
     let done = AtomicBool::new(false);
     let is_running = || !done.load(Ordering::Relaxed);
@@ -97,7 +134,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_flipped_bit_is_never_data() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, Durability::Sync).unwrap();
+    let (views, mut commits) = open(directory.path(), None, Durability::Sync, 0).unwrap();
     commits.commit(generation(1)).unwrap();
     commits.flush();
     drop((views, commits));
@@ -126,7 +163,7 @@ fn a_flipped_bit_is_never_data() {
 
 /// Whether everything is there; an error is not, and a wrong value fails the test.
 fn reads_right(directory: &Path, what: &str) -> bool {
-    let Ok((views, _commits)) = open(directory, None, Durability::Sync) else {
+    let Ok((views, _commits)) = open(directory, None, Durability::Sync, 0) else {
         return false;
     };
     let view = views.view();

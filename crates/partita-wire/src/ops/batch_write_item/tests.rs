@@ -15,7 +15,11 @@ fn what_there_was_no_room_for_can_be_sent_again() {
         },
         BatchWrite::Delete(ItemAddress { table: notes, key }),
     ];
-    let answer = encode(&called, unprocessed.clone(), None);
+    let output = Output {
+        unprocessed_items: super::unprocessed(&called, unprocessed.clone()),
+        ..Output::default()
+    };
+    let answer = json::write(&output);
     let json: serde_json::Value = serde_json::from_slice(&answer).unwrap();
     let writes = &json["UnprocessedItems"][arn];
     assert_eq!(writes[0]["PutRequest"]["Item"]["pk"]["S"], "a");

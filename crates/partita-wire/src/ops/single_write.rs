@@ -1,0 +1,102 @@
+//! The parameters that PutItem and DeleteItem share: all of them, but that the one has an item
+//! and the other a key.
+
+use partita_core::Item;
+use partita_core::expression::{
+    AttributeNames, AttributeValues, Condition, ExpressionCache, ExpressionKind,
+};
+use partita_core::json::Received;
+use partita_store::request::ReturnValues;
+use partita_store::table::TableName;
+use serde::Deserialize;
+
+use super::collections::Touched;
+use super::written::Asked;
+use crate::constraints::Constraints;
+use crate::expressions::Placeholders;
+use crate::json;
+use crate::parameters::{
+    self, ON_FAILURE, ReturnConsumedCapacity, ReturnItemCollectionMetrics, ReturnOnFailure, Unread,
+};
+use crate::refusal::Refusal;
+
+/// What is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    Item,
+    Key,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Input {
+    table_name: Option<String>,
+    item: Option<Received<Item>>,
+    key: Option<Received<Item>>,
+    condition_expression: Option<String>,
+    expression_attribute_names: Option<AttributeNames>,
+    expression_attribute_values: Option<AttributeValues>,
+    return_values: Option<String>,
+    return_values_on_condition_check_failure: Option<String>,
+    return_consumed_capacity: Option<String>,
+    return_item_collection_metrics: Option<String>,
+    expected: Unread,
+    conditional_operator: Unread,
+}
+
+/// A write, and what its answer tells.
+pub(super) struct Decoded {
+    pub(super) table: TableName,
+    /// The item or the key.
+    pub(super) subject: Item,
+    pub(super) condition: Option<Condition>,
+    pub(super) return_item_on_failure: bool,
+    pub(super) returns: ReturnValues,
+    pub(super) asked: Asked,
+}
+
+pub(super) fn decode(
+    body: &[u8],
+    cache: &ExpressionCache,
+    subject: Subject,
+) -> Result<Decoded, Refusal> {
+    let input: Input = json::read(body)?;
+    let mut constraints = Constraints::default();
+    let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
+    let table = parameters::table(&mut constraints, &input.table_name)?;
+    let (name, subject) = match subject {
+        Subject::Item => ("item", input.item),
+        Subject::Key => ("key", input.key),
+    };
+    constraints.required(name, &subject);
+    let returns = constraints.choice("returnValues", &input.return_values);
+    let metrics = &input.return_item_collection_metrics;
+    let metrics = ReturnItemCollectionMetrics::of(&mut constraints, metrics);
+    let on_failure = &input.return_values_on_condition_check_failure;
+    let return_item_on_failure = ReturnOnFailure::of(&mut constraints, ON_FAILURE, on_failure);
+    let (table, subject) = constraints.finish((table, subject))?;
+    let condition = &input.condition_expression;
+    parameters::refuse_legacy(
+        &[
+            ("Expected", &input.expected),
+            ("ConditionalOperator", &input.conditional_operator),
+        ],
+        &[("ConditionExpression", condition)],
+    )?;
+    let placeholders = Placeholders::new(
+        input.expression_attribute_names,
+        input.expression_attribute_values,
+        &[(ExpressionKind::Condition, condition)],
+    )?;
+    let subject = subject.into_result()?;
+    let returns = parameters::old_or_none(returns)?;
+    let touched = Touched::new(metrics, [(&table, &subject)]);
+    Ok(Decoded {
+        table,
+        subject,
+        condition: placeholders.condition(cache, condition)?,
+        return_item_on_failure,
+        returns,
+        asked: Asked { capacity, touched },
+    })
+}
