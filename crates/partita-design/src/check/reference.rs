@@ -118,7 +118,7 @@ impl DeclaredRef {
     }
 
     /// Whether it may lead nowhere, because an argument of it may be missing.
-    pub(crate) fn is_optional(&self, record: &Record) -> bool {
+    pub(crate) fn is_optional(&self, record: &Record, world: &World) -> bool {
         let is_loose = self
             .targets
             .iter()
@@ -128,16 +128,18 @@ impl DeclaredRef {
             |target: &DeclaredTarget| matches!(target, DeclaredTarget::Constants { .. });
         is_loose
             || self.targets.iter().any(is_constant)
-            || !self.optional_arguments(record).is_empty()
+            || !self.optional_arguments(record, world).is_empty()
     }
 
     /// The arguments that may be missing.
-    pub(crate) fn optional_arguments(&self, record: &Record) -> Vec<String> {
-        let lines = self.targets.iter().filter_map(DeclaredTarget::line);
-        let names = lines.flat_map(|(_, line)| &line.arguments);
-        let found = names.filter_map(|argument| record.find(&argument.path.names.join(".")));
-        let optional = found.filter(|attribute| attribute.optional);
-        optional.map(|attribute| attribute.name.clone()).collect()
+    pub(crate) fn optional_arguments(&self, record: &Record, world: &World) -> Vec<String> {
+        let mut names = self.arguments(record, world);
+        names.retain(|name| {
+            record
+                .find(name)
+                .is_some_and(|attribute| attribute.optional)
+        });
+        names
     }
 }
 
@@ -287,7 +289,7 @@ fn compile_one(
         targets,
         live: live.is_some(),
         unchecked: has(|line| line.unchecked).is_some(),
-        optional: declared.is_optional(record),
+        optional: declared.is_optional(record, names.world),
     })
 }
 
