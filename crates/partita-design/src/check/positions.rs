@@ -24,18 +24,12 @@ pub(crate) fn check(
             let Source::Computed(computed) = &attribute.source else {
                 continue;
             };
-            let counted = computed.value.reads.iter().find_map(|reading| {
+            let counted = computed.value.reads.iter().find(|reading| {
                 let [hop] = reading.hops.as_slice() else {
-                    return None;
+                    return false;
                 };
-                let counts = counts(
-                    world,
-                    entities,
-                    &entity.name,
-                    &hop.reference,
-                    &reading.attribute,
-                );
-                (counts == Some(true)).then_some(reading)
+                let end = &reading.attribute;
+                counts(world, entities, &entity.name, &hop.reference, end) == Some(true)
             });
             let Some(reading) = counted else { continue };
             let record = world.find(&entity.name).map(|(_, record)| record);

@@ -63,7 +63,7 @@ pub fn sizes(design: &Design) -> Vec<Size> {
         let parts = parts.into_iter().filter(|(_, actions)| *actions > 0);
         let parts = parts.map(|(cause, actions)| Part { cause, actions });
         let mut parts: Vec<Part> = parts.collect();
-        parts.sort_by(|one, two| two.actions.cmp(&one.actions));
+        parts.sort_by_key(|part| std::cmp::Reverse(part.actions));
         Size {
             write,
             actions: parts.iter().map(|part| part.actions).sum(),
