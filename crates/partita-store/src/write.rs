@@ -370,10 +370,13 @@ pub fn check_shape(request: &TransactWriteItems) -> StoreResult<()> {
     Ok(())
 }
 
+/// Where an action writes, or why it does not fit its table.
+type ActionPlace = Result<(Arc<TableSchema>, Key), String>;
+
 fn check_transaction(
     request: &TransactWriteItems,
     tables: &impl Tables,
-) -> StoreResult<Vec<Result<(Arc<TableSchema>, Key), String>>> {
+) -> StoreResult<Vec<ActionPlace>> {
     check_shape(request)?;
     let count = request.actions.len();
     let mut places = Vec::with_capacity(count);
