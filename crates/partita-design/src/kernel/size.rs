@@ -577,3 +577,6 @@ fn all_names(value: &Formula) -> impl Iterator<Item = String> {
             _ => None,
         })
 }
+
+#[cfg(test)]
+mod tests;
