@@ -13,9 +13,19 @@ use crate::types::AttributeType;
 
 /// Reads a condition over names; `None` after a report.
 pub(crate) fn check(text: &Text, names: &Names<'_>, report: &mut Report) -> Option<Predicate> {
+    let place = names.record.map_or("", |record| &record.place);
+    check_at(place, text, names, report)
+}
+
+/// As [`check`], for a condition that does not belong to the record whose names it uses.
+pub(crate) fn check_at(
+    place: &str,
+    text: &Text,
+    names: &Names<'_>,
+    report: &mut Report,
+) -> Option<Predicate> {
     let tree = parse(text, report)?;
     let predicate = resolve(tree, text, names, report)?;
-    let place = names.record.map_or("", |record| &record.place);
     outcome::check(&predicate, text, place, names, report);
     Some(predicate)
 }

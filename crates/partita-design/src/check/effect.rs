@@ -87,7 +87,7 @@ pub(crate) fn predicate(
     report: &mut Report,
 ) -> Field<Predicate> {
     let text = section.text(key, report);
-    text.and_then(|text| condition::check(text, names, report))
+    text.and_then(|text| condition::check_at(&section.place, text, names, report))
 }
 
 /// The one operation of an effect.

@@ -49,6 +49,8 @@ pub struct Part {
 
 /// Effects that cause effects are followed this far.
 const DEPTH_MAX: usize = 8;
+/// Changes that are followed for one write. Far beyond what fits into a transaction.
+const CHANGES_MAX: usize = 10_000;
 
 /// The largest transaction of every write of every entity, and of every action.
 ///
@@ -240,6 +242,8 @@ struct Counter<'d> {
     tally: Tally,
     /// Records of views that are changed by their identity: they may be touched already.
     members: Vec<(String, usize, String)>,
+    /// How many changes were followed.
+    changes: usize,
 }
 
 impl<'d> Counter<'d> {
@@ -249,6 +253,7 @@ impl<'d> Counter<'d> {
             reactions,
             tally: Tally::default(),
             members: Vec::new(),
+            changes: 0,
         }
     }
 
@@ -300,7 +305,8 @@ impl<'d> Counter<'d> {
     /// Everything that a change of an item touches besides the item.
     fn item(&mut self, entity: &Entity, change: &Change, place: &Place) {
         // INVARIANT: recursion ends here; cycles of triggers are reported besides.
-        if place.depth > DEPTH_MAX {
+        self.changes += 1;
+        if place.depth > DEPTH_MAX || self.changes > CHANGES_MAX {
             return;
         }
         self.targets(entity, change, place);
@@ -571,3 +577,6 @@ fn all_names(value: &Formula) -> impl Iterator<Item = String> {
             _ => None,
         })
 }
+
+#[cfg(test)]
+mod tests;
