@@ -196,6 +196,13 @@ pub(crate) fn compile(
         .map(|declared| {
             let cases = cases.iter().find(|(name, _)| *name == declared.name);
             let cases = cases.map(|(_, list)| *list);
+            if let Some(Head::Untyped) = declared.line.head {
+                let message = "only a view's attribute can do without a type";
+                report
+                    .add(Code::AttributeSyntax, declared.span, message)
+                    .help("write a type such as `string` before the `=`");
+                return None;
+            }
             one(declared, cases, record, &names, uses, report)
         })
         .collect();

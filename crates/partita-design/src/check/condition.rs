@@ -210,7 +210,7 @@ impl Checker<'_, '_> {
 
     /// The word that was probably meant.
     fn meant(&self, kind: &AttributeType, value: &Value) -> Option<String> {
-        let words = kind.words()?;
+        let words = kind.words().filter(|_| kind.stored_as() == Some(Type::S))?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let nearest = crate::spelling::nearest(value.as_str()?, words.iter().copied());
         Some(match nearest {

@@ -19,7 +19,8 @@ pub(crate) fn check(
             .records
             .iter()
             .all(|record| record.keys.both().is_some() && !record.is_broken)
-        && world.tables.iter().all(|table| !table.has_broken_index);
+        && world.tables.iter().all(|table| !table.has_broken_index)
+        && report.findings().iter().all(|finding| finding.diagnostic.code != Code::IncompleteIndexKey);
     if is_known {
         indexes(world, patterns, report);
     }

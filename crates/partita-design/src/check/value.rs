@@ -461,8 +461,8 @@ fn is_assignable(target: &AttributeType, kind: &AttributeType) -> bool {
     match (target.time_form(), kind.time_form()) {
         // Times convert when they are assigned.
         (Some(_), Some(_)) => true,
-        // A span may be counted in any number.
-        (None, Some(_)) => target.stored_as() == kind.stored_as() || target.stored_as().is_none(),
+        // Where a time is kept, the type says so.
+        (None, Some(_)) => target.stored_as().is_none(),
         _ => match (target.stored_as(), kind.stored_as()) {
             (Some(one), Some(two)) => one == two,
             _ => true,

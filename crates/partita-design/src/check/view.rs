@@ -141,12 +141,18 @@ impl Pending<'_> {
             return self.parse_only(table, report);
         };
         let source = &world.records[source];
-        let outer = Names::of(world, source);
+        let outer = inside(world, source);
         let each = self.section.text("each", report);
         if let Field::Given(text) = &each {
             uses.note(Construct::ViewEach, "`each`", text.span());
         }
         let each = each.and_then(|text| each::over_list(text, &outer, report));
+        if matches!(each, Field::Broken) {
+            // Without the element, its name would be taken for a misspelt attribute.
+            self.parse_only(table, report);
+            world.records[index].is_broken = true;
+            return;
+        }
         let element = match &each {
             Field::Given((each, kind)) => Some((each.name.clone(), kind.clone())),
             _ => None,
@@ -307,7 +313,7 @@ impl Pending<'_> {
         if view.history {
             uses.note(Construct::History, "`history-of`", record.span);
         }
-        let names = with_element(Names::of(world, source), view.element.as_ref());
+        let names = with_element(inside(world, source), view.element.as_ref());
         let when = self.section.text("when", report);
         let when = when.and_then(|when| condition::check(when, &names, report));
         let distinct = self.section.text("distinct", report);
@@ -434,6 +440,14 @@ fn optional<T>(field: Field<T>) -> Option<Option<T>> {
         Field::Absent => Some(None),
         Field::Broken => None,
         Field::Given(value) => Some(Some(value)),
+    }
+}
+
+/// The names of a view's source. Nobody calls when a record follows its source.
+fn inside<'w>(world: &'w World, source: &'w Record) -> Names<'w> {
+    Names {
+        with_caller: false,
+        ..Names::of(world, source)
     }
 }
 

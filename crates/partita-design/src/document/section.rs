@@ -75,7 +75,7 @@ impl<'d> Section<'d> {
 
     /// The key and its value.
     pub(crate) fn entry(&mut self, key: &str) -> Option<&'d (Name, Node)> {
-        self.asked.push(key.to_owned());
+        self.touch(&[key]);
         self.entries.iter().find(|(name, _)| name.text == key)
     }
 
@@ -86,7 +86,11 @@ impl<'d> Section<'d> {
 
     /// Counts keys as asked for that were read in another way.
     pub(crate) fn touch(&mut self, keys: &[&str]) {
-        self.asked.extend(keys.iter().map(|key| (*key).to_owned()));
+        for key in keys {
+            if !self.asked.iter().any(|asked| asked == key) {
+                self.asked.push((*key).to_owned());
+            }
+        }
     }
 
     /// The place of a key that is there.

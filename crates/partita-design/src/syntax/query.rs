@@ -35,6 +35,8 @@ pub(crate) struct Bound {
     pub(crate) written: String,
     /// The place of the template.
     pub(crate) span: Span,
+    /// Whether it is a number and not a text.
+    pub(crate) is_number: bool,
 }
 
 /// Reads a key condition; `None` after a report.
@@ -114,6 +116,7 @@ fn bound(text: &Text, operand: Operand, report: &mut Report) -> Option<Bound> {
                 pieces,
                 written: inside.as_str().to_owned(),
                 span: inside.span(),
+                is_number: false,
             });
         }
         Operand::Value(Value::N(number), span) => {
@@ -122,6 +125,7 @@ fn bound(text: &Text, operand: Operand, report: &mut Report) -> Option<Bound> {
                 pieces: Some(vec![Piece::Text(written.clone())]),
                 written,
                 span: text.locate(span),
+                is_number: true,
             });
         }
         Operand::Value(_, span) => (span, "keys are strings or numbers".to_owned()),

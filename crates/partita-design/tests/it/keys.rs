@@ -26,7 +26,7 @@ fn told(entity: &str, attributes: &[(&str, Value)]) -> Result<Vec<String>, Vec<S
         let values: Vec<_> = record
             .keys
             .iter()
-            .map(|(_, value)| value.as_str())
+            .map(|(_, value)| value.as_str().unwrap_or_default())
             .collect();
         format!("{name} {}", values.join(" / "))
     };

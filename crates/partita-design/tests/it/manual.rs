@@ -46,6 +46,7 @@ fn examples_do_what_the_page_says() {
     assert_eq!(reported(&common), Vec::<String>::new());
 
     let mut described = Vec::new();
+    let mut wrong = Vec::new();
     for part in parts {
         let code = part.lines().next().unwrap().trim_matches('`').to_owned();
         let code = Code::find(&code).unwrap_or_else(|| panic!("no code `{code}`"));
@@ -66,13 +67,15 @@ fn examples_do_what_the_page_says() {
             .iter()
             .map(|diagnostic| diagnostic.code)
             .collect();
-        assert_eq!(codes, [code], "{:#?}", lines(&failing, &diagnostics));
-        assert_eq!(
-            reported(&whole(&common, mended)),
-            Vec::<String>::new(),
-            "{code}"
-        );
+        if codes != [code] {
+            wrong.push(format!("{code} fails with {:#?}", lines(&failing, &diagnostics)));
+        }
+        let left = reported(&whole(&common, mended));
+        if !left.is_empty() {
+            wrong.push(format!("{code} mended has {left:#?}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(described, Code::ALL);
 }
 

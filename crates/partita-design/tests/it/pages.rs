@@ -16,22 +16,54 @@ use crate::lines;
 /// Stands between a page and its diagnostics.
 const MARK: &str = "# ---- diagnostics\n";
 
-/// Each page with the faults that must be found in it.
-const PAGES: [(&str, &[&str]); 5] = [
-    ("stories", &["P000-01", "X-04"]),
-    ("storyhub", &["P001-01", "P001-04", "P001-07"]),
+/// Each page with the faults that must be found in it, and what they are called.
+const PAGES: [(&str, &[(&str, &str)]); 5] = [
+    (
+        "stories",
+        &[("P000-01", "ambiguous-key"), ("X-04", "ambiguous-key")],
+    ),
+    (
+        "storyhub",
+        &[
+            ("P001-01", "unserved-pattern"),
+            ("P001-04", "unpadded-number"),
+            ("P001-07", "unknown-attribute"),
+        ],
+    ),
     (
         "mediahub",
         &[
-            "P002-03", "P002-04", "P002-05", "P002-06", "P002-07", "P002-08", "P002-09", "P002-11",
-            "P002-16", "P002-17", "X-04",
+            ("P002-03", "constant-sort-key"),
+            ("P002-04", "unnamed-record"),
+            ("P002-05", "unknown-attribute"),
+            ("P002-06", "unknown-attribute"),
+            ("P002-07", "unnamed-record"),
+            ("P002-08", "sparse-key"),
+            ("P002-09", "sparse-key"),
+            ("P002-11", "unpadded-number"),
+            ("P002-16", "ambiguous-key"),
+            ("P002-17", "not-unique"),
+            ("X-04", "ambiguous-key"),
         ],
     ),
     (
         "holdthatthought",
-        &["P003-01", "P003-04", "P003-05", "X-04"],
+        &[
+            ("P003-01", "cut-prefix"),
+            ("P003-04", "not-a-key"),
+            ("P003-05", "unserved-pattern"),
+            ("X-04", "ambiguous-key"),
+        ],
     ),
-    ("figureforge", &["P004-01", "P004-02", "P004-04", "P004-05"]),
+    (
+        "figureforge",
+        &[
+            ("P004-01", "missing-key"),
+            ("P004-02", "missing-key"),
+            ("P004-04", "unknown-attribute"),
+            ("P004-05", "sparse-key"),
+        ],
+    ),
 ];
 
 /// A page and what is found in it.
@@ -44,6 +76,7 @@ struct Page {
 
 struct Found {
     line: usize,
+    code: &'static str,
     is_error: bool,
     text: String,
 }
@@ -61,6 +94,7 @@ impl Page {
             let before = &source[..diagnostic.span.start];
             Found {
                 line: before.matches('\n').count() + 1,
+                code: diagnostic.code.as_str(),
                 is_error: diagnostic.severity == Severity::Error,
                 text,
             }
@@ -107,21 +141,25 @@ fn is_number(word: &str) -> bool {
 
 #[test]
 fn every_fault_of_a_page_is_found_on_its_line() {
+    let mut missing = Vec::new();
     for (name, faults) in PAGES {
         let page = Page::read(name);
-        let reported: BTreeSet<usize> = page.found.iter().map(|found| found.line).collect();
-        let mut found = BTreeSet::new();
+        let mut marked = BTreeSet::new();
         for number in 1..=page.source.lines().count() {
             for fault in page.faults_of(number) {
-                assert!(
-                    reported.contains(&number),
-                    "{name}, line {number}: nothing is said of {fault}"
-                );
-                found.insert(fault);
+                let code = faults.iter().find(|(known, _)| *known == fault);
+                let (_, code) = code.unwrap_or_else(|| panic!("{name} has no fault {fault}"));
+                let is_it = |found: &Found| found.line == number && found.code == *code;
+                if !page.found.iter().any(is_it) {
+                    missing.push(format!("{name}, line {number}: {fault} is no {code}"));
+                }
+                marked.insert(fault);
             }
         }
-        assert_eq!(found, faults.iter().copied().collect(), "{name}");
+        let faults: BTreeSet<_> = faults.iter().map(|(fault, _)| *fault).collect();
+        assert_eq!(marked, faults, "{name}");
     }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
 #[test]

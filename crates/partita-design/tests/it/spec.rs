@@ -70,6 +70,28 @@ fn every_entity_has_rules() {
     }
 }
 
+/// `tests/spec/behaviours.txt` says where a design says what its page says in prose.
+#[test]
+fn every_behaviour_has_its_place() {
+    let mut numbers = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for row in rows("behaviours.txt") {
+        let design = Lines::read(&row.line);
+        let [places, what] = row.cells.as_slice() else {
+            panic!("{:?} cannot be read", row.all);
+        };
+        assert!(!what.is_empty(), "{}", row.kind);
+        assert!(numbers.insert(row.kind.clone()), "{} comes twice", row.kind);
+        for place in places.split(' ').filter(|place| *place != "-") {
+            if !design.has(place) {
+                wrong.push(format!("{}: {} has no {place}", row.kind, row.line));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(numbers.len(), 13 + 23 + 47 + 18 + 16);
+}
+
 /// Compares one page with its design.
 struct Comparison<'d> {
     name: &'static str,
@@ -420,6 +442,12 @@ impl Lines {
     fn section(&self, section: &str) -> Vec<&Entry> {
         let entries = self.entries.iter();
         entries.filter(|entry| entry.section == section).collect()
+    }
+
+    /// Whether there is a line for a place such as `entity.Story.attributes.title`.
+    fn has(&self, place: &str) -> bool {
+        let is_it = |entry: &Entry| format!("{}.{}", entry.section, entry.name) == place;
+        self.entries.iter().any(is_it)
     }
 
     fn entry(&self, section: &str, name: &str) -> Option<&Entry> {

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use partita_core::expression::{Condition, Renderer};
-use partita_design::design::{Design, KeyTemplates, Read, RecordName, Rule, SortTemplate, Source};
+use partita_design::design::{
+    Computed, Design, KeyTemplates, QueryRead, Read, Rule, SortRange, Source,
+};
 use partita_design::{check, shipped};
 
 #[test]
@@ -59,6 +61,12 @@ fn outline(design: &Design) -> String {
             let alias = alias.map_or(String::new(), |alias| format!(" as {alias}"));
             let source = match &attribute.source {
                 Source::Given { default: None } => String::new(),
+                Source::Given {
+                    default: Some(default),
+                } => format!(" default {}", default.cases[0].is),
+                Source::Computed(Computed { value, timing }) => {
+                    format!(" = {} {timing:?}", value.cases[0].is)
+                }
                 other => format!(" {other:?}"),
             };
             writeln!(
@@ -70,21 +78,24 @@ fn outline(design: &Design) -> String {
         }
         for reference in &entity.refs {
             let live = if reference.live { " live" } else { "" };
+            let (_, target) = reference.single().unwrap();
+            let arguments: Vec<_> = target
+                .arguments
+                .iter()
+                .map(|one| one.path.as_str())
+                .collect();
             writeln!(
                 page,
                 "  ref {}: {}({}){live}",
                 reference.name,
-                reference.target,
-                reference.arguments.join(", ")
+                reference.single().unwrap().0.as_str(),
+                arguments.join(", ")
             )
             .unwrap();
         }
         for (access, rule) in &entity.rules.by_access {
             let rule = match rule {
-                Rule::When {
-                    condition: of,
-                    text,
-                } => format!("{text} [{}]", condition(of)),
+                Rule::When(rule) => format!("{} [{}]", rule.text, condition(&rule.tree)),
                 other => format!("{other:?}"),
             };
             writeln!(page, "  allow {}: {rule}", access.word()).unwrap();
@@ -99,7 +110,7 @@ fn outline(design: &Design) -> String {
             key(&view.key)
         )
         .unwrap();
-        let when = view.when.as_ref().map(condition);
+        let when = view.when.as_ref().map(|when| condition(&when.tree));
         writeln!(
             page,
             "  discriminator {:?}, when {when:?}, keep {:?}",
@@ -110,10 +121,15 @@ fn outline(design: &Design) -> String {
     for pattern in &design.patterns {
         let read = match &pattern.read {
             Read::Get(keys) => format!("get {}", key(keys)),
-            Read::Query { partition, sort } => match sort {
-                SortTemplate::All => format!("query {partition}"),
-                SortTemplate::BeginsWith(prefix) => format!("query {partition} / {prefix}…"),
+            Read::Query(QueryRead {
+                partition, sort, ..
+            }) => match sort {
+                SortRange::BeginsWith(prefix) => {
+                    format!("query {} / {}…", partition.value, prefix.value)
+                }
+                _ => format!("query {}", partition.value),
             },
+            Read::Scan { .. } => "scan".to_owned(),
         };
         writeln!(page, "\npattern {}: {read}", pattern.name).unwrap();
         for parameter in &pattern.parameters {
@@ -122,7 +138,7 @@ fn outline(design: &Design) -> String {
         let returns: Vec<_> = pattern
             .returns
             .iter()
-            .map(|(RecordName::Entity(name) | RecordName::View(name))| name.as_str())
+            .map(|record| record.as_str())
             .collect();
         writeln!(
             page,

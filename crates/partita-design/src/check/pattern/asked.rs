@@ -93,6 +93,7 @@ pub(super) fn read<'d>(
     let draft = &world.tables[table];
     let names = key_names(draft, index)?;
     let [partition, sort] = by_key(&clauses, &names, text, report)?;
+    numbers(&clauses, table, world, report)?;
     let equals = |clause: &Clause| matches!(clause.test, Test::Compare(Comparator::Equal, _));
     let Some(partition) = partition.filter(|clause| equals(clause)) else {
         let message = format!(
@@ -279,6 +280,29 @@ fn not_a_key(clauses: &[Clause], text: &Text, world: &World, report: &mut Report
                 .help("DynamoDB reads one partition at a time");
         }
     }
+}
+
+/// Only a native key can be a number.
+fn numbers(clauses: &[Clause], table: usize, world: &World, report: &mut Report) -> Option<()> {
+    for clause in clauses {
+        let (Test::Compare(_, bound) | Test::BeginsWith(bound) | Test::Between(bound, _)) =
+            &clause.test;
+        let name = &clause.attribute.0;
+        let mut records = world.records.iter().filter(|record| record.table == table);
+        let is_native = records.any(|record| {
+            let declared = record.attributes.iter().find(|one| one.name == *name);
+            let kind = declared.and_then(|one| one.kind.as_ref());
+            kind.is_some_and(|kind| kind.stored_as() == Some(partita_core::Type::N))
+        });
+        if bound.is_number && !is_native {
+            let message = format!("`{name}` is a text");
+            report
+                .add(Code::PatternSyntax, bound.span, message)
+                .help("write a text with placeholders, such as `'USER#{userId}'`");
+            return None;
+        }
+    }
+    Some(())
 }
 
 fn get_query_or_scan<'d>(
