@@ -1,25 +1,30 @@
 //! Access patterns: full pages, sorted results.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use partita_core::expression::{KeyCondition, KeyRange};
-use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_core::expression::{Comparator, KeyCondition, KeyRange};
 use partita_core::{Item, Map, Value};
+use partita_design::design::pattern::TEXTS;
 use partita_design::design::{
-    Access, Entity, KeyTemplates, LIMIT_MAX, Pattern, QueryRead, Read, RecordName, Ref, SortRange,
+    Access, KeyBound, KeyTemplates, LIMIT_MAX, ParameterKind, Pattern, QueryRead, Read, SortOrder,
+    SortRange,
 };
 use partita_design::template::{Part, Template};
-use partita_store::request::{ItemAddress, Page, Query};
+use partita_design::types::AttributeType;
+use partita_store::request::{Page, Query};
 
-use crate::access::{Subject, Verdict};
+use crate::access::{Asked as AskedFor, Verdict};
+use crate::blueprint::Blueprint;
 use crate::cursor::{Position, Question};
 use crate::error::{Fault, PlanError};
 use crate::input::key_part;
+use crate::nested;
 use crate::operation::{Answer, Caller, Record};
-use crate::partita::Partita;
-use crate::record::Blueprint;
-use crate::view::is_deleted;
+use crate::partita::{Partita, is_hidden};
+use crate::reads::{Known, Listing, Reads};
+use crate::scene::{Context, Lead, Named, Scene, Trace};
+use crate::shape::{SOURCE, Shape};
 
 /// How many rows one page may look at before it is answered short. A caller who may see almost
 /// nothing of a large partition gets many short pages, not one that never ends.
@@ -47,10 +52,7 @@ impl Partita {
         limit: Option<usize>,
         cursor: Option<&str>,
     ) -> Result<Answer, PlanError> {
-        let pattern = self.blueprint.design.pattern(name);
-        let pattern = pattern.ok_or_else(|| PlanError::UnknownPattern {
-            name: name.to_owned(),
-        })?;
+        let pattern = self.blueprint.pattern(name)?;
         let asked = Asked {
             partita: self,
             caller,
@@ -70,6 +72,12 @@ impl Partita {
             Read::Get(templates) => asked.get(templates).await,
             // Designs with a scan are not opened.
             Read::Query(_) | Read::Scan { .. } => {
+                if pattern.one {
+                    return match cursor {
+                        None => asked.one().await,
+                        Some(_) => Err(PlanError::BadCursor),
+                    };
+                }
                 let position = asked.open(cursor)?;
                 match pattern.whole {
                     Some(whole) if !pattern.sort.is_empty() => asked.sorted(whole, position).await,
@@ -94,7 +102,11 @@ fn typed(
             faults.push(Fault::new(name, "is required"));
             continue;
         };
-        match key_part(name, parameter.kind.attribute_type(), text) {
+        let value = match &parameter.kind {
+            ParameterKind::Value(kind) => key_part(name, kind, text),
+            ParameterKind::PrefixOf(_) => key_part(name, &AttributeType::string(), text),
+        };
+        match value {
             Ok(value) => {
                 values.insert(name.clone(), value);
             }
@@ -126,18 +138,21 @@ fn typed(
 impl Asked<'_> {
     /// Refuses at once what the parameters alone show to be refused for every row.
     fn demand(&self) -> Result<(), PlanError> {
+        let moment = self.partita.moment();
+        let nothing = Reads::default();
+        let context = self.partita.context(self.caller, &nothing, &moment.now);
         let mut refused = None;
         for name in &self.pattern.returns {
-            let Some((source, templates)) = self.blueprint().shape_of(name) else {
+            let Some(shape) = self.blueprint().shape(name) else {
                 continue;
             };
-            let attributes = self.known_attributes(templates);
-            let subject = Subject {
-                caller: self.caller,
-                attributes: &attributes,
+            let attributes = self.known_attributes(shape.key());
+            let trace = Trace::default();
+            let scene = Scene {
                 complete: false,
+                ..scene(context, shape, &attributes, &trace)
             };
-            match subject.demand(source, Access::Read) {
+            match scene.demand(AskedFor::Access(Access::Read)) {
                 Ok(()) => return Ok(()),
                 Err(error) => refused = refused.or(Some(error)),
             }
@@ -178,15 +193,32 @@ impl Asked<'_> {
     }
 
     async fn get(&self, templates: &KeyTemplates) -> Result<Answer, PlanError> {
-        let address = self.blueprint().address(templates, &self.values)?;
+        let mut key = Item::new();
+        let table = &self.blueprint().design.table;
+        key.insert(
+            table.partition.clone(),
+            self.render(&templates.partition)?.into(),
+        );
+        key.insert(table.sort.clone(), self.render(&templates.sort)?.into());
+        let address = self.blueprint().address_of(&key);
         let items = self.partita.runner.read_items(vec![address]).await?;
         let rows: Vec<Item> = items.into_iter().flatten().collect();
-        let record = self.visible(&rows).await?.into_iter().flatten().next();
+        self.only(&rows).await
+    }
+
+    /// The only row of a pattern of one.
+    async fn one(&self) -> Result<Answer, PlanError> {
+        let rows = self.read(None, LIMIT_MAX).await?.items;
+        self.only(&rows).await
+    }
+
+    async fn only(&self, rows: &[Item]) -> Result<Answer, PlanError> {
+        let record = self.visible(rows).await?.into_iter().flatten().next();
         record
             .map(Answer::Record)
             .ok_or_else(|| PlanError::NotFound {
                 entity: match self.pattern.returns.first() {
-                    Some(RecordName::Entity(name) | RecordName::View(name)) => name.clone(),
+                    Some(name) => name.as_str().to_owned(),
                     None => self.pattern.name.clone(),
                 },
                 deleted: false,
@@ -242,9 +274,12 @@ impl Asked<'_> {
             .zip(visible)
             .filter_map(|(row, record)| record.map(|record| (self.rank(row), record)))
             .collect();
-        let order = |one: &[Option<Value>], two: &[Option<Value>]| match self.pattern.descending {
-            true => compare_ranks(two, one),
-            false => compare_ranks(one, two),
+        let order = |one: &[Option<Value>], two: &[Option<Value>]| {
+            let order = compare_ranks(one, two, &self.pattern.sort);
+            match self.pattern.descending {
+                true => order.reverse(),
+                false => order,
+            }
         };
         ordered.sort_by(|(one, _), (two, _)| order(one, two));
         if let Some(after) = after {
@@ -278,29 +313,20 @@ impl Asked<'_> {
     }
 
     async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page, PlanError> {
+        let listing = self.blueprint().listing(self.pattern, &self.values)?;
+        let Some(Listing { table, index, keys }) = listing else {
+            return Ok(Page::default());
+        };
         let request = Query {
             descending: self.pattern.descending && self.pattern.sort.is_empty(),
             limit: Some(limit),
             start_after,
-            ..Query::new(self.blueprint().table.clone(), self.key_condition()?)
+            // A global index is never read consistently.
+            consistent: index.is_none(),
+            index,
+            ..Query::new(table, keys)
         };
         self.partita.runner.query(&request).await
-    }
-
-    fn key_condition(&self) -> Result<KeyCondition, PlanError> {
-        let Read::Query(QueryRead {
-            partition, sort, ..
-        }) = &self.pattern.read
-        else {
-            unreachable!("only queries are read page by page");
-        };
-        let table = &self.blueprint().design.table;
-        let mut keys = KeyCondition::partition(&table.partition, self.render(&partition.value)?);
-        if let SortRange::BeginsWith(prefix) = sort {
-            let prefix = KeyRange::BeginsWith(self.render(&prefix.value)?.into());
-            keys.range = Some((table.sort.clone(), prefix));
-        }
-        Ok(keys)
     }
 
     fn render(&self, template: &Template) -> Result<String, PlanError> {
@@ -308,77 +334,82 @@ impl Asked<'_> {
         Ok(text.expect("every placeholder of a pattern is a parameter, and all were given"))
     }
 
-    /// For each row, its record if the caller may see it.
+    /// For each row, its record if the caller may see it. Whatever refs lead to is read for all
+    /// rows at once.
     async fn visible(&self, rows: &[Item]) -> Result<Vec<Option<Record>>, PlanError> {
-        let recognised: Vec<_> = rows
+        let recognised: Vec<Option<(Shape<'_>, Map)>> = rows
             .iter()
             .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
-            .map(|found| found.filter(|(name, record)| self.may_see(name, record)))
             .collect();
-        let mut targets: HashMap<ItemAddress, Option<Item>> = HashMap::new();
-        let mut needed = Vec::new();
-        for (name, record) in recognised.iter().flatten() {
-            let (refs, addresses) = self.live_targets(name, record)?;
-            needed.push((refs, addresses.clone()));
-            targets.extend(addresses.into_iter().map(|address| (address, None)));
-        }
-        self.load(&mut targets).await?;
-        let mut needed = needed.into_iter();
-        Ok(recognised
-            .into_iter()
-            .map(|found| {
-                let (_, record) = found?;
-                let (refs, addresses) = needed.next()?;
-                let mut pairs = refs.into_iter().zip(addresses);
-                let hidden = pairs.any(|(reference, address)| {
-                    self.blueprint()
-                        .hides(reference, targets[&address].as_ref())
-                });
-                (!hidden).then_some(record)
-            })
-            .collect())
+        let moment = self.partita.moment();
+        let mut reads = Reads::default();
+        let visible = self.partita.runner.settle(&mut reads, |reads| {
+            let context = self.partita.context(self.caller, reads, &moment.now);
+            let rows = recognised.iter().map(|found| match found {
+                Some((shape, item)) => self.seen(context, *shape, item),
+                None => Ok(None),
+            });
+            rows.collect()
+        });
+        visible.await
     }
 
-    /// Reads the targets of references, as few at a time as a batch allows.
-    async fn load(
+    /// A row as the caller sees it, if it passes the filter and the rules.
+    fn seen(
         &self,
-        targets: &mut HashMap<ItemAddress, Option<Item>>,
-    ) -> Result<(), PlanError> {
-        let addresses: Vec<_> = targets.keys().cloned().collect();
-        for chunk in addresses.chunks(BATCH_GET_KEYS_MAX) {
-            let items = self.partita.runner.read_items(chunk.to_vec()).await?;
-            targets.extend(chunk.iter().cloned().zip(items));
-        }
-        Ok(())
-    }
-
-    fn live_targets(
-        &self,
-        name: &RecordName,
-        record: &Record,
-    ) -> Result<(Vec<&Ref>, Vec<ItemAddress>), PlanError> {
-        match name {
-            RecordName::Entity(name) => {
-                let entity = self.blueprint().entity(name)?;
-                self.blueprint().live_targets(entity, &record.attributes)
+        context: Context<'_>,
+        shape: Shape<'_>,
+        item: &Map,
+    ) -> Result<Option<Record>, PlanError> {
+        let trace = Trace::default();
+        let row = scene(context, shape, item, &trace);
+        if let Some(filter) = &self.pattern.filter {
+            let names = self.asked_names();
+            let names = &names[..];
+            if !filter.holds(&Scene { names, ..row }) {
+                return Ok(None);
             }
-            RecordName::View(_) => Ok((Vec::new(), Vec::new())),
         }
+        let Some(reference) = &self.pattern.follow else {
+            return Ok(self.shown(&row));
+        };
+        let lead = match shape.refs().iter().find(|one| one.name == *reference) {
+            Some(reference) => row.lead(reference),
+            None if reference == SOURCE => row.source(),
+            None => Lead::Nowhere,
+        };
+        let Lead::To(targets) = lead else {
+            return Ok(None);
+        };
+        for target in targets {
+            if let Known::Found(found) = context.reads.item(&target.address) {
+                let item = self.blueprint().attributes(target.shape, found)?;
+                let trace = Trace::default();
+                return Ok(self.shown(&scene(context, target.shape, &item, &trace)));
+            }
+        }
+        Ok(None)
     }
 
-    fn may_see(&self, name: &RecordName, record: &Record) -> bool {
-        let Some((source, _)) = self.blueprint().shape_of(name) else {
-            return false;
-        };
-        let subject = Subject {
-            caller: self.caller,
-            attributes: &record.attributes,
-            complete: true,
-        };
-        // A view's record exists or does not; an entity's is there, but hidden while deleted.
-        let is_hidden =
-            matches!(name, RecordName::Entity(_)) && is_deleted(source, &record.attributes);
-        !is_hidden && subject.verdict(source, Access::Read) == Verdict::Allowed
+    /// What a filter can compare with: the parameters, and texts that they stand in.
+    fn asked_names<'a>(&self) -> Vec<(String, Named<'static, 'a>)> {
+        let texts = self.pattern.texts.iter();
+        let texts = texts.map(|text| text.value(&self.values).unwrap_or(Value::Null));
+        let texts = Named::Value(Some(Value::L(texts.collect())));
+        let given = self.values.iter();
+        let given = given.map(|(name, value)| (name.clone(), Named::Value(Some(value.clone()))));
+        std::iter::once((TEXTS.to_owned(), texts))
+            .chain(given)
+            .collect()
+    }
+
+    fn shown(&self, row: &Scene<'_, '_>) -> Option<Record> {
+        let is_deleted = !self.pattern.with_deleted && row.shape.is_deleted(row.item);
+        let is_allowed = row.verdict(AskedFor::Access(Access::Read)) == Verdict::Allowed;
+        (is_allowed && !is_deleted && !is_hidden(row)).then(|| Record {
+            name: row.shape.name().to_owned(),
+            attributes: row.shown(),
+        })
     }
 
     /// What a row is ordered by: the pattern's attributes, and the sort key where they are equal.
@@ -386,14 +417,26 @@ impl Asked<'_> {
         let table = &self.blueprint().design.table;
         let sort = self.pattern.sort.iter().map(|order| &order.attribute);
         let names = sort.chain([&table.sort]);
-        names.map(|name| row.get(name).cloned()).collect()
+        names.map(|name| nested::get(row, name).cloned()).collect()
     }
 
+    /// The key attributes of a row, those of the index that was read included.
     fn key_of(&self, row: &Item) -> Item {
         let table = &self.blueprint().design.table;
-        let names = [&table.partition, &table.sort];
-        let keys = names.map(|name| Some((name.clone(), row.get(name)?.clone())));
-        keys.into_iter().flatten().collect()
+        let mut names = vec![&table.partition, &table.sort];
+        if let Read::Query(QueryRead {
+            index: Some(index), ..
+        }) = &self.pattern.read
+            && let Some(index) = self.blueprint().index(index)
+        {
+            names.push(&index.partition.name);
+            names.extend(index.sort.as_ref().map(|sort| &sort.name));
+        }
+        let keys = names.into_iter().filter_map(|name| {
+            let value = row.get(name)?.clone();
+            Some((name.clone(), value))
+        });
+        keys.collect()
     }
 
     fn open(&self, cursor: Option<&str>) -> Result<Option<Position>, PlanError> {
@@ -424,11 +467,15 @@ impl Asked<'_> {
     }
 }
 
-/// Ranks are compared value by value; a missing one stands last.
-fn compare_ranks(one: &[Option<Value>], two: &[Option<Value>]) -> Ordering {
-    let mut orders = one.iter().zip(two).map(|(one, two)| match (one, two) {
-        (Some(one), Some(two)) => compare_values(one, two),
-        (one, two) => one.is_none().cmp(&two.is_none()),
+/// Ranks are compared value by value; a missing one stands last, whichever way the others go.
+fn compare_ranks(one: &[Option<Value>], two: &[Option<Value>], sort: &[SortOrder]) -> Ordering {
+    let mut orders = one.iter().zip(two).enumerate().map(|(at, (one, two))| {
+        let is_descending = sort.get(at).is_some_and(|order| order.descending);
+        match (one, two) {
+            (Some(one), Some(two)) if is_descending => compare_values(two, one),
+            (Some(one), Some(two)) => compare_values(one, two),
+            (one, two) => one.is_none().cmp(&two.is_none()),
+        }
     });
     orders
         .find(|order| order.is_ne())
@@ -446,21 +493,118 @@ fn compare_values(one: &Value, two: &Value) -> Ordering {
     }
 }
 
-impl Blueprint {
-    /// The live references of an item that lead somewhere, and where.
-    pub(crate) fn live_targets<'d>(
-        &'d self,
-        entity: &'d Entity,
-        attributes: &Map,
-    ) -> Result<(Vec<&'d Ref>, Vec<ItemAddress>), PlanError> {
-        let mut refs = Vec::new();
-        let mut addresses = Vec::new();
-        for reference in entity.refs.iter().filter(|reference| reference.live) {
-            if let Some(address) = self.target_address(reference, attributes)? {
-                refs.push(reference);
-                addresses.push(address);
-            }
-        }
-        Ok((refs, addresses))
+/// A row of a list, as rules and filters see it.
+fn scene<'s, 'a>(
+    context: Context<'a>,
+    shape: Shape<'a>,
+    item: &'s Map,
+    trace: &'s Trace<'a>,
+) -> Scene<'s, 'a> {
+    Scene {
+        context,
+        shape,
+        item,
+        old: None,
+        complete: true,
+        names: &[],
+        refs: &[],
+        trace,
     }
+}
+
+impl Blueprint {
+    /// The query that a pattern is with these parameters; none while one is missing.
+    pub(crate) fn listing(
+        &self,
+        pattern: &Pattern,
+        values: &Map,
+    ) -> Result<Option<Listing>, PlanError> {
+        let table = &self.design.table;
+        let text = |template: &Template| template.key(values);
+        let (index, keys) = match &pattern.read {
+            Read::Get(templates) => {
+                let (partition, sort) = (text(&templates.partition)?, text(&templates.sort)?);
+                let (Some(partition), Some(sort)) = (partition, sort) else {
+                    return Ok(None);
+                };
+                let mut keys = KeyCondition::partition(&table.partition, partition);
+                keys.equals.push((table.sort.clone(), sort.into()));
+                (None, keys)
+            }
+            Read::Query(QueryRead {
+                index,
+                partition,
+                sort,
+            }) => {
+                let Some(value) = self.bound(partition, values)? else {
+                    return Ok(None);
+                };
+                let mut keys = KeyCondition::partition(&partition.attribute, value);
+                match self.range(sort, values)? {
+                    None => return Ok(None),
+                    Some(None) => {}
+                    Some(Some(Range::Equals(name, value))) => keys.equals.push((name, value)),
+                    Some(Some(Range::Within(name, range))) => keys.range = Some((name, range)),
+                }
+                (index.clone(), keys)
+            }
+            // Designs with a scan are not opened.
+            Read::Scan { .. } => return Ok(None),
+        };
+        let table = self.table.clone();
+        Ok(Some(Listing { table, index, keys }))
+    }
+
+    /// The range of sort keys; `None` outside where a parameter is missing.
+    fn range(&self, sort: &SortRange, values: &Map) -> Result<Option<Option<Range>>, PlanError> {
+        let one = |bound: &KeyBound| -> Result<Option<(String, Value)>, PlanError> {
+            let value = self.bound(bound, values)?;
+            Ok(value.map(|value| (bound.attribute.clone(), value)))
+        };
+        let within = |found: Option<(String, Value)>, make: fn(Value) -> KeyRange| {
+            found.map(|(name, value)| Some(Range::Within(name, make(value))))
+        };
+        Ok(match sort {
+            SortRange::All => Some(None),
+            SortRange::Equals(bound) => {
+                one(bound)?.map(|(name, value)| Some(Range::Equals(name, value)))
+            }
+            SortRange::BeginsWith(bound) => within(one(bound)?, KeyRange::BeginsWith),
+            SortRange::Compared(bound, comparator) => match comparator {
+                Comparator::Less => within(one(bound)?, KeyRange::Less),
+                Comparator::LessOrEqual => within(one(bound)?, KeyRange::LessOrEqual),
+                Comparator::Greater => within(one(bound)?, KeyRange::Greater),
+                Comparator::GreaterOrEqual => within(one(bound)?, KeyRange::GreaterOrEqual),
+                Comparator::Equal | Comparator::NotEqual => Some(None),
+            },
+            SortRange::Between(low, high) => match (one(low)?, one(high)?) {
+                (Some((name, low)), Some((_, high))) => {
+                    Some(Some(Range::Within(name, KeyRange::Between(low, high))))
+                }
+                _ => None,
+            },
+        })
+    }
+
+    /// A key that is asked for, in the type that the index has it in.
+    fn bound(&self, bound: &KeyBound, values: &Map) -> Result<Option<Value>, PlanError> {
+        let indexes = self.design.table.indexes.iter();
+        let mut keys =
+            indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
+        let native = keys.find(|key| key.native && key.name == bound.attribute);
+        let text = bound.value.key(values)?;
+        Ok(text.map(|text| match native.map(|key| key.kind) {
+            Some(partita_core::Type::N) => match text.parse() {
+                Ok(number) => Value::N(number),
+                Err(_) => Value::S(text),
+            },
+            _ => Value::S(text),
+        }))
+    }
+}
+
+/// What is asked of a sort key.
+enum Range {
+    Equals(String, Value),
+    Within(String, KeyRange),
 }

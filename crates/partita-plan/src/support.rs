@@ -9,7 +9,38 @@ use partita_design::design::Construct;
 use crate::error::PlanError;
 
 /// The parts of the language that are carried out, beside those that every design has.
-const KNOWN: &[Construct] = &[];
+const KNOWN: &[Construct] = &[
+    Construct::Index,
+    Construct::NestedAttribute,
+    Construct::State,
+    Construct::Counter,
+    Construct::Version,
+    Construct::ComputedValue,
+    Construct::ComputedDefault,
+    Construct::GeneratedUuid,
+    Construct::Aggregate,
+    Construct::Copy,
+    Construct::Fixed,
+    Construct::Secret,
+    Construct::FormattedPlaceholder,
+    Construct::SoftDeleteValue,
+    Construct::Repeat,
+    Construct::PolymorphicRef,
+    Construct::ConstantRef,
+    Construct::OnDelete,
+    Construct::Unchecked,
+    Construct::RefPath,
+    Construct::AttributeRule,
+    Construct::Action,
+    Construct::Trigger,
+    Construct::IndexRead,
+    Construct::SortRange,
+    Construct::Filter,
+    Construct::Follow,
+    Construct::One,
+    Construct::PatternParameter,
+    Construct::DescendingSort,
+];
 
 /// Refuses a design that uses other parts of the language, naming the first of them.
 pub(crate) fn check(design: &Design) -> Result<(), PlanError> {

@@ -86,6 +86,7 @@ fn update(note: &str) -> Operation {
         identity: vec![note.into()],
         changes: Map::from([("text".into(), "changed".into())]),
         with_deleted: false,
+        version: None,
     }
 }
 
@@ -93,6 +94,7 @@ fn delete(entity: &str, id: &str) -> Operation {
     Operation::Delete {
         entity: entity.into(),
         identity: vec![id.into()],
+        version: None,
     }
 }
 

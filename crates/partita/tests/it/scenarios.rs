@@ -65,3 +65,34 @@ async fn stories_over_http_on_the_engine() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn storyhub_on_the_model() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    run_all("storyhub", "model", async |table| {
+        stage::in_library("storyhub", &table, store.clone()).await
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn storyhub_on_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> =
+        Arc::new(EngineStore::open(folder.path(), Arc::new(SystemClock)).unwrap());
+    run_all("storyhub", "engine", async |table| {
+        stage::in_library("storyhub", &table, store.clone()).await
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn storyhub_over_http_on_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> =
+        Arc::new(EngineStore::open(folder.path(), Arc::new(SystemClock)).unwrap());
+    run_all("storyhub", "http", async |table| {
+        stage::over_http("storyhub", &table, store.clone()).await
+    })
+    .await;
+}

@@ -1,0 +1,255 @@
+//! The draft as a transaction: one action for each item, guarded by what was read and matters.
+
+use partita_core::expression::{Condition, Path, SetOperand, SetValue, Step as PathStep, Update};
+use partita_core::limits::TRANSACTION_ACTIONS_MAX;
+use partita_core::{Map, Number, Value};
+use partita_design::template::dotted;
+use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
+
+use super::{Planner, Step};
+use crate::draft::{Before, Entry, Presence, Refusal};
+use crate::error::PlanError;
+use crate::nested;
+use crate::scene::Trace;
+use crate::shape::Shape;
+
+/// A key of an index and what it becomes.
+type KeyChange = (String, Option<String>);
+
+impl Planner<'_> {
+    /// The actions of the write.
+    pub(crate) fn emit(&mut self) -> Result<Vec<Step>, PlanError> {
+        let mut steps = Vec::new();
+        for at in 0..self.draft.entries.len() {
+            let keys = self.index_keys(at)?;
+            steps.extend(self.action(self.entry(at), keys));
+        }
+        match steps.len() > TRANSACTION_ACTIONS_MAX {
+            true => Err(self.too_much(0)),
+            false => Ok(steps),
+        }
+    }
+
+    fn action(&self, entry: &Entry<'_>, keys: Vec<KeyChange>) -> Option<Step> {
+        let blueprint = self.context.blueprint;
+        let address = &entry.address;
+        let (table, key) = (address.table.clone(), address.key.clone());
+        let (presence, refusal) = self.presence(entry);
+        let condition = condition(entry, presence);
+        let return_item_on_failure = matches!(refusal, Refusal::Final(_)) && entry.has_guards();
+        let action = match (entry.old(), &entry.after) {
+            (None, Some(after)) => {
+                let mut item = blueprint.stored(entry.shape, address, after);
+                let keys = keys
+                    .into_iter()
+                    .filter_map(|(name, key)| Some((name, key?)));
+                item.extend(keys.map(|(name, key)| (name, Value::S(key))));
+                TransactAction::Put(PutItem {
+                    table,
+                    item,
+                    condition,
+                    return_item_on_failure: false,
+                })
+            }
+            (Some(_), None) => TransactAction::Delete(DeleteItem {
+                table,
+                key,
+                condition,
+                return_item_on_failure,
+            }),
+            (old, after) => {
+                let mut update = Update::default();
+                if let (Some(old), Some(after)) = (old, after) {
+                    difference(entry, old, after, &mut update);
+                }
+                for (name, amount) in &entry.adds {
+                    if *amount != Number::from(0_i64) {
+                        update.set.push(addition(dotted(name), *amount));
+                    }
+                }
+                for (name, key) in keys {
+                    let path = Path::attribute(name);
+                    match key {
+                        Some(key) => update = update.setting(path, key),
+                        None => update.remove.push(path),
+                    }
+                }
+                match (update.is_empty(), condition) {
+                    (false, condition) => TransactAction::Update(UpdateItem {
+                        table,
+                        key,
+                        update,
+                        condition,
+                        return_item_on_failure,
+                    }),
+                    (true, Some(condition)) => TransactAction::Check(ConditionCheck {
+                        table,
+                        key,
+                        condition,
+                        return_item_on_failure,
+                    }),
+                    (true, None) => return None,
+                }
+            }
+        };
+        Some(Step { action, refusal })
+    }
+
+    /// Whether the item must be there, and what it means if that is not so.
+    fn presence(&self, entry: &Entry<'_>) -> (Option<Condition>, Refusal) {
+        let partition = self.context.blueprint.partition();
+        match &entry.presence {
+            Presence::Present(refusal) => (Some(Condition::Exists(partition)), refusal.clone()),
+            Presence::Absent(refusal) => (Some(Condition::NotExists(partition)), refusal.clone()),
+            Presence::Any => {
+                let condition = match (&entry.before, &entry.after) {
+                    (Before::Found(_), _) if entry.is_touched() => {
+                        Some(Condition::Exists(partition))
+                    }
+                    (Before::Missing | Before::Unread, Some(_)) => {
+                        Some(Condition::NotExists(partition))
+                    }
+                    _ => None,
+                };
+                (condition, Refusal::Stale)
+            }
+        }
+    }
+
+    /// The keys of indexes that the write changes.
+    fn index_keys(&mut self, at: usize) -> Result<Vec<KeyChange>, PlanError> {
+        let blueprint = self.context.blueprint;
+        let entry = self.entry(at);
+        // The keys of views are part of their records.
+        let (Shape::Entity(_), Some(after)) = (entry.shape, entry.after.clone()) else {
+            return Ok(Vec::new());
+        };
+        let shape = entry.shape;
+        let old = entry.old().cloned();
+        let mut changes: Vec<KeyChange> = Vec::new();
+        for index in shape.indexes() {
+            let differs = match &old {
+                None => true,
+                Some(old) => index.reads.iter().any(|reading| {
+                    let name = &reading.attribute;
+                    nested::get(old, name) != nested::get(&after, name)
+                }),
+            };
+            if !differs {
+                continue;
+            }
+            let trace = Trace::default();
+            let scene = self.scene(shape, &after, None, &trace);
+            let new = blueprint.index_keys(index, &scene)?;
+            let was = match &old {
+                Some(old) => {
+                    let unwatched = Trace::default();
+                    let scene = self.scene(shape, old, None, &unwatched);
+                    blueprint.index_keys(index, &scene)?
+                }
+                None => Vec::new(),
+            };
+            self.remember(Some(at), trace.into_seen())?;
+            for name in blueprint.made_keys(index) {
+                let key = |keys: &[(&str, String)]| {
+                    let found = keys.iter().find(|(known, _)| *known == name);
+                    found.map(|(_, key)| key.clone())
+                };
+                let (was, is) = (key(&was), key(&new));
+                if was != is && changes.iter().all(|(known, _)| known != name) {
+                    changes.push((name.to_owned(), is));
+                }
+            }
+        }
+        Ok(changes)
+    }
+}
+
+impl Entry<'_> {
+    fn has_guards(&self) -> bool {
+        !self.guards.is_empty() || !self.conditions.is_empty()
+    }
+
+    /// Whether the write changes the item or rests on it.
+    fn is_touched(&self) -> bool {
+        let is_changed = match (self.old(), &self.after) {
+            (Some(old), Some(after)) => old != after,
+            (None, None) => false,
+            _ => true,
+        };
+        is_changed || !self.adds.is_empty() || self.has_guards()
+    }
+}
+
+fn condition(entry: &Entry<'_>, presence: Option<Condition>) -> Option<Condition> {
+    let guards = entry.guards.iter().map(|(name, value)| {
+        let path = dotted(name);
+        match value {
+            Some(value) => Condition::equals(path, value.clone()),
+            None => Condition::NotExists(path),
+        }
+    });
+    let parts = presence.into_iter().chain(guards);
+    let parts = parts.chain(entry.conditions.iter().cloned());
+    parts.reduce(Condition::and)
+}
+
+/// `SET x = if_not_exists(x, 0) + d`: right whatever the number is by then.
+fn addition(path: Path, amount: Number) -> (Path, SetValue) {
+    let zero = SetOperand::Value(Value::N(Number::from(0_i64)));
+    let now = SetOperand::IfNotExists(path.clone(), Box::new(zero));
+    let amount = SetOperand::Value(Value::N(amount));
+    (path, SetValue::Plus(now, amount))
+}
+
+/// Writes what differs, and nothing else. Maps that attributes of the design stand in are gone
+/// through; every other value is written whole.
+fn difference(entry: &Entry<'_>, old: &Map, new: &Map, update: &mut Update) {
+    let mut walk = Walk { entry, update };
+    walk.go(old, new, &mut Vec::new());
+}
+
+struct Walk<'w, 'a> {
+    entry: &'w Entry<'a>,
+    update: &'w mut Update,
+}
+
+impl Walk<'_, '_> {
+    fn go(&mut self, old: &Map, new: &Map, way: &mut Vec<String>) {
+        for (name, is) in new {
+            way.push(name.clone());
+            let was = old.get(name);
+            let dots = way.join(".");
+            if was != Some(is) && !self.entry.adds.contains_key(dots.as_str()) {
+                match (was, is) {
+                    (Some(Value::M(was)), Value::M(is)) if self.entry.shape.is_container(&dots) => {
+                        self.go(was, is, way);
+                    }
+                    _ if self.is_stored(&dots) => {
+                        let value = SetValue::Is(SetOperand::Value(is.clone()));
+                        self.update.set.push((path(way), value));
+                    }
+                    _ => {}
+                }
+            }
+            way.pop();
+        }
+        for name in old.keys().filter(|name| !new.contains_key(*name)) {
+            way.push(name.clone());
+            self.update.remove.push(path(way));
+            way.pop();
+        }
+    }
+
+    fn is_stored(&self, name: &str) -> bool {
+        let attribute = self.entry.shape.attribute(name);
+        attribute.is_none_or(|attribute| !attribute.key_only)
+    }
+}
+
+fn path(way: &[String]) -> Path {
+    let mut path = Path::attribute(&way[0]);
+    let fields = way[1..].iter().cloned();
+    path.steps.extend(fields.map(PathStep::Field));
+    path
+}

@@ -1,0 +1,173 @@
+//! Plans to the letter: what each operation on a story becomes.
+
+use std::sync::Arc;
+
+use partita_core::Item;
+use partita_core::expression::{Condition, Renderer};
+use partita_store::ModelStore;
+use partita_store::request::{ReturnValues, TransactAction};
+use partita_store::surroundings::{ManualClock, SeededEntropy};
+
+use super::request::{Change, Request};
+use super::*;
+use crate::operation::Caller;
+use crate::{Partita, Patience, Surroundings};
+
+const STORY: &str = "01JGFJJZ00000000000000DVNE";
+const NODE: &str = "01JGFJJZ0000000000000NDE01";
+
+async fn stories() -> Partita {
+    let source = partita_design::shipped::find("stories").unwrap().source;
+    let (design, diagnostics) = partita_design::check(source, &|_| None);
+    let design = design.unwrap_or_else(|| panic!("{diagnostics:?}"));
+    let surroundings = Surroundings {
+        clock: Arc::new(ManualClock::at(1_767_261_600_000)),
+        entropy: Arc::new(SeededEntropy::new(1)),
+        cursor_key: [7; 32],
+        patience: Patience::default(),
+    };
+    let store = Arc::new(ModelStore::default());
+    Partita::open(design, store, surroundings).await.unwrap()
+}
+
+fn text(name: &str, text: &str) -> (String, Value) {
+    (name.to_owned(), Value::from(text))
+}
+
+/// A story as it is stored.
+fn story(deleted: bool) -> Item {
+    Map::from([
+        text("PK", &format!("USER#ann#STORY#{STORY}")),
+        text("SK", "METADATA"),
+        text("ItemType", "Story"),
+        text("id", STORY),
+        text("title", "Dune"),
+        text("CreatedAt", "2026-01-01T09:00:00.000Z"),
+        text("UpdatedAt", "2026-01-01T09:00:00.000Z"),
+        ("deleted".to_owned(), Value::Bool(deleted)),
+    ])
+}
+
+/// A node as it is stored.
+fn node() -> Item {
+    Map::from([
+        text("PK", &format!("USER#ann#STORY#{STORY}")),
+        text("SK", &format!("NODE#{NODE}")),
+        text("ItemType", "Node"),
+        text("storyId", STORY),
+        text("id", NODE),
+        text("mood", "dark"),
+    ])
+}
+
+/// A plan as a person would write it down, one action a paragraph.
+fn shown(plan: &WritePlan) -> String {
+    let steps: Vec<String> = plan.steps.iter().map(shown_step).collect();
+    steps.join("\n")
+}
+
+fn shown_step(step: &Step) -> String {
+    let mut renderer = Renderer::default();
+    let key = |item: &Item| {
+        let part = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+        format!("{} | {}", part("PK"), part("SK"))
+    };
+    let mut condition = |condition: &Condition| format!("\n  if {}", renderer.condition(condition));
+    let text = match &step.action {
+        TransactAction::Put(put) => {
+            let attributes = serde_json::to_string(&put.item).unwrap();
+            let guard = put
+                .condition
+                .as_ref()
+                .map(&mut condition)
+                .unwrap_or_default();
+            format!("put {}\n  {attributes}{guard}", key(&put.item))
+        }
+        TransactAction::Update(update) => {
+            let guard = update
+                .condition
+                .as_ref()
+                .map(&mut condition)
+                .unwrap_or_default();
+            let set = renderer.update(&update.update);
+            format!("update {}\n  {set}{guard}", key(&update.key))
+        }
+        TransactAction::Delete(delete) => {
+            let guard = delete
+                .condition
+                .as_ref()
+                .map(&mut condition)
+                .unwrap_or_default();
+            format!("delete {}{guard}", key(&delete.key))
+        }
+        TransactAction::Check(check) => {
+            format!("check {}{}", key(&check.key), condition(&check.condition))
+        }
+    };
+    let (names, values) = renderer.into_bindings();
+    // The longest placeholders first, so that `#n1` does not eat into `#n10`.
+    let text = names.iter().rev().fold(text, |text, (placeholder, name)| {
+        text.replace(placeholder, name)
+    });
+    let text = values
+        .iter()
+        .rev()
+        .fold(text, |text, (placeholder, value)| {
+            text.replace(placeholder, &serde_json::to_string(value).unwrap())
+        });
+    format!("{text}\n  otherwise {:?}\n", step.refusal)
+}
+
+#[tokio::test]
+async fn plans() {
+    let partita = stories().await;
+    let caller = Caller::user("ann");
+    let plan = async |request: Request<'_>, stored: &[Item]| {
+        for item in stored {
+            let put =
+                partita_store::request::PutItem::new(partita.blueprint.table.clone(), item.clone());
+            let store = &partita.runner.store;
+            store.put_item(put, ReturnValues::None).await.unwrap();
+        }
+        shown(&partita.plan(&caller, &request, Vec::new()).await.unwrap())
+    };
+    let create = |entity: &str, given: &[(&str, &str)]| Request::Create {
+        entity: partita.blueprint.entity(entity).unwrap(),
+        given: given
+            .iter()
+            .map(|(name, value)| text(name, value))
+            .collect(),
+    };
+    let change = |entity: &str, identity: &[&str], change| Request::Change {
+        on: {
+            let identity: Vec<_> = identity.iter().map(|part| (*part).to_owned()).collect();
+            partita.on(entity, &identity, true, None).unwrap()
+        },
+        change,
+    };
+    let new_story = [("userId", "ann"), ("id", STORY), ("title", "Dune")];
+    let created = plan(create("Story", &new_story), &[]).await;
+    insta::assert_snapshot!("create_story", created);
+    let new_node = [
+        ("userId", "ann"),
+        ("storyId", STORY),
+        ("id", NODE),
+        ("mood", "dark"),
+    ];
+    let created = plan(create("Node", &new_node), &[]).await;
+    insta::assert_snapshot!("create_node", created);
+
+    let identity = ["ann", STORY];
+    let title = Change::Update(Map::from([text("title", "Dune Messiah")]));
+    let renamed = plan(change("Story", &identity, title), &[story(false)]).await;
+    insta::assert_snapshot!("rename_story", renamed);
+    let deleted = plan(change("Story", &identity, Change::Delete), &[story(false)]).await;
+    insta::assert_snapshot!("delete_story", deleted);
+    let restored = plan(change("Story", &identity, Change::Restore), &[story(true)]).await;
+    insta::assert_snapshot!("restore_story", restored);
+
+    let identity = ["ann", STORY, NODE];
+    let stored = [story(false), node()];
+    let removed = plan(change("Node", &identity, Change::Delete), &stored).await;
+    insta::assert_snapshot!("delete_node", removed);
+}
