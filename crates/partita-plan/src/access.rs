@@ -1,6 +1,7 @@
 //! Rules, decided where the rows are.
 
 use partita_core::Map;
+use partita_core::expression::{Found, Scope as _};
 use partita_design::design::{Access, AttributeRule, Rule, Rules};
 
 use crate::error::PlanError;
@@ -79,6 +80,16 @@ impl Scene<'_, '_> {
         }
     }
 
+    /// Refuses what is certain before the item is read. A refusal that rests on other items waits,
+    /// because it would tell that they are there.
+    pub(crate) fn demand_early(&self, asked: Asked<'_>) -> Result<(), PlanError> {
+        let refused = self.demand(asked);
+        match self.trace.has_looked_around() {
+            true => Ok(()),
+            false => refused,
+        }
+    }
+
     fn refusal(&self, asked: Asked<'_>) -> PlanError {
         self.refused(asked.rule(self.shape.rules()), asked.word())
     }
@@ -115,12 +126,18 @@ impl Scene<'_, '_> {
         Ok(())
     }
 
-    /// The attributes that the caller may see. Secrets are for nobody.
+    /// The attributes that the caller may see, those that are not stored too. Secrets are for
+    /// nobody.
     pub(crate) fn shown(&self) -> Map {
         let mut shown = self.item.clone();
-        let source = self.shape.source();
-        for attribute in source.attributes.iter().filter(|one| one.secret) {
-            nested::remove(&mut shown, &attribute.name);
+        for attribute in &self.shape.source().attributes {
+            if attribute.secret {
+                nested::remove(&mut shown, &attribute.name);
+            } else if let (true, Shape::Entity(_)) = (attribute.is_virtual, self.shape)
+                && let Found::Value(value) = self.find(&attribute.path())
+            {
+                nested::set(&mut shown, &attribute.name, value.into_owned());
+            }
         }
         for rule in &self.shape.rules().by_attribute {
             if !rule.writes && self.decide(&rule.rule) != Verdict::Allowed {

@@ -27,6 +27,7 @@ pub(crate) struct Consequences {
     followed: Vec<(usize, usize)>,
     referrers: Vec<(usize, usize, usize)>,
     fixed: HashSet<String>,
+    feeding: HashSet<String>,
 }
 
 struct Counted {
@@ -76,6 +77,7 @@ impl Kernel {
         };
         for (entity_at, entity) in design.entities.iter().enumerate() {
             kernel.of(&entity.name).fixed = fixed(design, entity);
+            kernel.of(&entity.name).feeding = feeding(entity);
             for (at, attribute) in entity.attributes.iter().enumerate() {
                 match &attribute.source {
                     Source::Aggregate(aggregate) => {
@@ -210,6 +212,12 @@ impl Kernel {
         triggers.map(|at| (*at, &design.triggers[*at]))
     }
 
+    /// Whether keys or other attributes of the item are made of an attribute, so that whoever adds
+    /// to it must know the item.
+    pub(crate) fn is_feeding(&self, record: &str, attribute: &str) -> bool {
+        self.get(record).feeding.contains(attribute)
+    }
+
     /// Whether an attribute never changes once its item is there, so that nobody has to guard it.
     pub(crate) fn is_fixed(&self, record: &str, attribute: &str) -> bool {
         self.get(record).fixed.contains(attribute)
@@ -245,6 +253,21 @@ pub(crate) fn reference_inputs(reference: &Ref) -> impl Iterator<Item = String> 
     let arguments = targets.flat_map(|target| &target.arguments);
     let paths = arguments.map(|argument| argument.path.clone());
     reference.by.clone().into_iter().chain(paths)
+}
+
+/// The attributes of an entity that its keys and its computed attributes are made of.
+fn feeding(entity: &Entity) -> HashSet<String> {
+    let indexes = entity.indexes.iter().flat_map(|index| &index.reads);
+    let mut names: HashSet<String> = indexes.map(|reading| reading.attribute.clone()).collect();
+    for attribute in &entity.attributes {
+        if let Source::Computed(computed) = &attribute.source
+            && computed.timing == Timing::Always
+            && (!attribute.is_virtual || names.contains(&attribute.name))
+        {
+            names.extend(computed.value.own_attributes().map(str::to_owned));
+        }
+    }
+    names
 }
 
 /// The attributes of an entity that nothing ever changes.

@@ -265,7 +265,7 @@ impl Partita {
             refs: &[],
             trace: &trace,
         };
-        known.demand(asked)?;
+        known.demand_early(asked)?;
         let is_decided = known.verdict(asked) == Verdict::Allowed;
         is_hidden(&known);
         let address = self.blueprint.address(on.shape, &on.identity)?;

@@ -154,21 +154,29 @@ impl<'a> Planner<'a> {
             put(&mut item, slot, value.clone());
         }
         let seen = self.complete(entity, &mut item)?;
-        self.check_new(entity, &item);
-        self.refuse()?;
-        let address = self.context.blueprint.address(shape, &item)?;
+        let address = match self.context.blueprint.address(shape, &item) {
+            Ok(address) => address,
+            Err(error) => {
+                self.check_new(entity, &item);
+                self.refuse()?;
+                return Err(error);
+            }
+        };
         let at = match entity.repeat {
             Repeat::Refuse => self.touch(shape, address)?,
             Repeat::Ignore | Repeat::Update => self.look_up(shape, address)?,
         };
         if self.entry(at).old().is_some() {
+            self.check_new(entity, &item);
+            self.refuse()?;
             return self.repeat(at, entity, given, by);
         }
         let exists = PlanError::Exists {
             entity: entity.name.clone(),
         };
         let entry = self.entry_mut(at);
-        entry.after = Some(Rc::new(item));
+        let item = Rc::new(item);
+        entry.after = Some(item.clone());
         entry.operation = Some(Access::Create);
         entry.presence = Presence::Absent(match (entity.repeat, by) {
             (Repeat::Refuse, By::Caller) => Refusal::last(exists),
@@ -177,6 +185,8 @@ impl<'a> Planner<'a> {
         self.draft.enqueue(at);
         self.remember(None, seen)?;
         self.check_refs(at)?;
+        self.check_new(entity, &item);
+        self.refuse()?;
         Ok(at)
     }
 
@@ -238,8 +248,11 @@ impl<'a> Planner<'a> {
         }
         if let Shape::Entity(entity) = shape {
             self.recompute(at, entity, by)?;
-            self.check_changed(at, entity)?;
+            self.check_fixed(at, entity);
+            self.refuse()?;
             self.check_refs(at)?;
+            self.check_changed(at, entity);
+            self.refuse()?;
         }
         self.draft.enqueue(at);
         Ok(())
@@ -317,6 +330,7 @@ impl<'a> Planner<'a> {
             if steps > STEPS_MAX {
                 return Err(self.too_much(at));
             }
+            self.refresh(at)?;
             self.aggregate(at)?;
             self.follow_copies(at)?;
             self.follow_deletion(at)?;
@@ -327,6 +341,27 @@ impl<'a> Planner<'a> {
         }
         self.check_deletions()?;
         self.refuse()
+    }
+
+    /// Computes again what is made of numbers that were added to. For that the item must be known.
+    fn refresh(&mut self, at: usize) -> Result<(), PlanError> {
+        let kernel = &self.context.blueprint.kernel;
+        let entry = self.entry(at);
+        let Shape::Entity(entity) = entry.shape else {
+            return Ok(());
+        };
+        let mut added = entry.adds.keys();
+        if !added.any(|name| kernel.is_feeding(&entity.name, name)) {
+            return Ok(());
+        }
+        match entry.before {
+            Before::Unread => {
+                self.context.reads.need(entry.address.clone());
+                Ok(())
+            }
+            Before::Missing => Ok(()),
+            Before::Found(_) => self.recompute(at, entity, By::Effect),
+        }
     }
 
     /// Refuses the write for its faults. While something is still to be read they may be none, and

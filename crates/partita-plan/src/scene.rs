@@ -4,11 +4,14 @@
 //! there can then guard exactly that.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Argument, Ref, RefTarget, TargetName};
+use partita_design::design::{
+    Argument, Attribute, CallerSource, Ref, RefTarget, Source, TargetName,
+};
+use partita_design::expression::Formula;
 use partita_design::template::dotted;
 use partita_store::request::ItemAddress;
 
@@ -61,6 +64,8 @@ pub(crate) enum Named<'s, 'a> {
 #[derive(Default)]
 pub(crate) struct Trace<'a> {
     seen: RefCell<Seen<'a>>,
+    /// Whether another item was looked at, fixed attributes included.
+    has_looked_around: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -74,6 +79,11 @@ pub(crate) struct Seen<'a> {
 }
 
 impl<'a> Trace<'a> {
+    /// Whether something depends on other items.
+    pub(crate) fn has_looked_around(&self) -> bool {
+        self.has_looked_around.get()
+    }
+
     pub(crate) fn into_seen(self) -> Seen<'a> {
         self.seen.into_inner()
     }
@@ -160,12 +170,45 @@ impl<'a> Scene<'_, 'a> {
         let text = match (&caller.id, steps) {
             (None, _) => return Found::Unknown,
             (Some(id), []) => Some(id),
-            (Some(_), [Step::Field(name)]) if name == "role" => caller.role.as_ref(),
+            (Some(id), [Step::Field(name)]) if name == "role" => {
+                match &self.context.blueprint.design.callers.role {
+                    CallerSource::Token => caller.role.as_ref(),
+                    CallerSource::Attribute(attribute) => {
+                        return self.caller_attribute(id, attribute);
+                    }
+                }
+            }
             _ => None,
         };
         match text {
             Some(text) => Found::Value(Cow::Owned(Value::S(text.clone()))),
             None => Found::Missing,
+        }
+    }
+
+    /// What the caller's own item says of the caller.
+    fn caller_attribute(&self, id: &str, attribute: &'a str) -> Found<'_> {
+        let blueprint = self.context.blueprint;
+        let entity = blueprint.design.callers.entity.as_deref();
+        let shape = entity.and_then(|name| blueprint.design.entity(name));
+        let Some(shape) = shape.map(Shape::Entity) else {
+            return Found::Missing;
+        };
+        let identity = shape.identity().iter();
+        let identity: Map = identity
+            .map(|part| (part.attribute.clone(), Value::from(id)))
+            .collect();
+        let Ok(address) = blueprint.address(shape, &identity) else {
+            return Found::Missing;
+        };
+        match self.context.reads.item(&address) {
+            Known::Unread => Found::Unknown,
+            // Whoever is not in the table is nobody there.
+            Known::Missing => Found::Missing,
+            Known::Found(item) => {
+                self.note(Place::Other(&address), shape, attribute);
+                found(nested::get(item, attribute))
+            }
         }
     }
 
@@ -195,6 +238,27 @@ impl<'a> Scene<'_, 'a> {
             Some(value) => Found::Value(Cow::Borrowed(value)),
             None if matches!(place, Place::Own) && !self.complete && !item.contains_key(root) => {
                 Found::Unknown
+            }
+            None if attribute.is_some_and(|one| one.is_virtual) => {
+                let Some(formula) = attribute.and_then(virtual_value) else {
+                    return Found::Missing;
+                };
+                // Computed where it is needed, from the item that has it.
+                let trace = Trace::default();
+                let scene = Scene {
+                    shape,
+                    item,
+                    names: &[],
+                    ..*self
+                };
+                let value = match place {
+                    Place::Own => formula.value(&scene),
+                    _ => formula.value(&Scene {
+                        trace: &trace,
+                        ..scene
+                    }),
+                };
+                value.map_or(Found::Missing, |value| Found::Value(Cow::Owned(value)))
             }
             None if attribute.is_some_and(reads_as_zero) => {
                 Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
@@ -236,6 +300,7 @@ impl<'a> Scene<'_, 'a> {
         if let (Some(value), true) = (target.identity.get(next), rest.is_empty()) {
             return Found::Value(Cow::Owned(value.clone()));
         }
+        self.trace.has_looked_around.set(true);
         match self.context.reads.item(&target.address) {
             Known::Unread => Found::Unknown,
             Known::Missing => {
@@ -377,6 +442,14 @@ impl<'a> Scene<'_, 'a> {
 enum Reference<'a> {
     Declared(&'a Ref),
     Source,
+}
+
+/// The value of an attribute that is not stored.
+fn virtual_value(attribute: &Attribute) -> Option<&Formula> {
+    match &attribute.source {
+        Source::Computed(computed) if attribute.is_virtual => Some(&computed.value),
+        _ => None,
+    }
 }
 
 fn found(value: Option<&Value>) -> Found<'_> {

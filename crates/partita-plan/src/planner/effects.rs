@@ -396,7 +396,7 @@ pub(crate) fn assigned(scene: &Scene<'_, '_>, assignments: &Assignments) -> Valu
 }
 
 /// The members of a list or a set.
-fn members(value: &Value) -> impl Iterator<Item = Value> + use<> {
+pub(super) fn members(value: &Value) -> impl Iterator<Item = Value> + use<> {
     let members: Vec<Value> = match value {
         Value::L(list) => list.clone(),
         Value::Ss(set) => set.iter().map(|text| Value::S(text.clone())).collect(),

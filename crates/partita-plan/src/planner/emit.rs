@@ -1,6 +1,8 @@
 //! The draft as a transaction: one action for each item, guarded by what was read and matters.
 
-use partita_core::expression::{Condition, Path, SetOperand, SetValue, Step as PathStep, Update};
+use partita_core::expression::{
+    Condition, Path, Scope as _, SetOperand, SetValue, Step as PathStep, Update,
+};
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_core::{Map, Number, Value};
 use partita_design::template::dotted;
@@ -9,7 +11,6 @@ use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction
 use super::{Planner, Step};
 use crate::draft::{Before, Entry, Presence, Refusal};
 use crate::error::PlanError;
-use crate::nested;
 use crate::scene::Trace;
 use crate::shape::Shape;
 
@@ -128,22 +129,20 @@ impl Planner<'_> {
         let old = entry.old().cloned();
         let mut changes: Vec<KeyChange> = Vec::new();
         for index in shape.indexes() {
-            let differs = match &old {
-                None => true,
-                Some(old) => index.reads.iter().any(|reading| {
-                    let name = &reading.attribute;
-                    nested::get(old, name) != nested::get(&after, name)
-                }),
-            };
-            if !differs {
-                continue;
+            let unwatched = Trace::default();
+            if let Some(old) = &old {
+                let was = self.scene(shape, old, None, &unwatched);
+                let is = self.scene(shape, &after, None, &unwatched);
+                let mut reads = index.reads.iter();
+                if reads.all(|reading| was.find(&reading.path) == is.find(&reading.path)) {
+                    continue;
+                }
             }
             let trace = Trace::default();
             let scene = self.scene(shape, &after, None, &trace);
             let new = blueprint.index_keys(index, &scene)?;
             let was = match &old {
                 Some(old) => {
-                    let unwatched = Trace::default();
                     let scene = self.scene(shape, old, None, &unwatched);
                     blueprint.index_keys(index, &scene)?
                 }

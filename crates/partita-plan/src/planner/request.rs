@@ -142,6 +142,13 @@ impl<'a> Planner<'a> {
     }
 
     fn change_for(&mut self, on: &On<'a>, change: &Change<'a>) -> Result<usize, PlanError> {
+        if let (Change::Restore, Shape::Entity(entity)) = (change, on.shape)
+            && entity.soft_delete.is_none()
+        {
+            return Err(PlanError::NotRestorable {
+                entity: entity.name.clone(),
+            });
+        }
         let at = self.find(on, change.asked())?;
         let not_deleted = |deleted: bool| match deleted {
             true => Ok(()),
@@ -208,7 +215,7 @@ impl<'a> Planner<'a> {
             complete: false,
             ..self.scene(shape, &on.identity, None, &early)
         };
-        known.demand(asked)?;
+        known.demand_early(asked)?;
         let is_decided = known.verdict(asked) == Verdict::Allowed;
         for reference in shape.refs().iter().filter(|one| one.live) {
             if let Lead::To(targets) = known.lead(reference) {

@@ -113,7 +113,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             match nested::get(item, name) {
-                None if attribute.optional => {}
+                None if attribute.optional || self.is_explained(attribute) => {}
                 None => self.faults.push(Fault::new(name, "is required")),
                 Some(value) => {
                     self.check_value(entity, attribute, value);
@@ -132,11 +132,32 @@ impl<'a> Planner<'a> {
         self.check_requirement(entity, item);
     }
 
-    /// Finds everything that is wrong with the changes of an item.
-    pub(super) fn check_changed(&mut self, at: usize, entity: &'a Entity) -> Result<(), PlanError> {
+    /// Finds everything that was changed and never changes.
+    pub(super) fn check_fixed(&mut self, at: usize, entity: &'a Entity) {
         let entry = self.entry(at);
         let (Some(before), Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
-            return Ok(());
+            return;
+        };
+        for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
+            let name = &attribute.name;
+            if nested::get(&before, name) == nested::get(&after, name) {
+                continue;
+            }
+            if entity.identity.iter().any(|part| part.attribute == *name) {
+                let message = "is part of the identity and never changes";
+                self.faults.push(Fault::new(name, message));
+            } else if attribute.fixed {
+                self.faults
+                    .push(Fault::new(name, "is fixed and never changes"));
+            }
+        }
+    }
+
+    /// Finds everything that is wrong with the changes of an item.
+    pub(super) fn check_changed(&mut self, at: usize, entity: &'a Entity) {
+        let entry = self.entry(at);
+        let (Some(before), Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
+            return;
         };
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
             let name = &attribute.name;
@@ -144,24 +165,30 @@ impl<'a> Planner<'a> {
             if old == new {
                 continue;
             }
-            let is_part = entity.identity.iter().any(|part| part.attribute == *name);
-            if is_part {
-                let message = "is part of the identity and never changes";
-                self.faults.push(Fault::new(name, message));
-            } else if attribute.fixed {
-                self.faults
-                    .push(Fault::new(name, "is fixed and never changes"));
-            } else if let Some(new) = new {
+            if let Some(new) = new {
                 self.check_value(entity, attribute, new);
                 self.check_step(at, attribute, old, new);
                 self.check_range(at, attribute);
-            } else if !attribute.optional {
+            } else if !attribute.optional && !self.is_explained(attribute) {
                 let message = "is required and cannot be removed";
                 self.faults.push(Fault::new(name, message));
             }
         }
         self.check_requirement(entity, &after);
-        Ok(())
+    }
+
+    /// Whether a value is missing because a ref leads nowhere, which is said already.
+    fn is_explained(&self, attribute: &Attribute) -> bool {
+        let reads = match &attribute.source {
+            Source::Copy(reading) => std::slice::from_ref(reading),
+            Source::Computed(computed) => &computed.value.reads,
+            _ => &[],
+        };
+        let mut refs = reads.iter().filter_map(|reading| reading.hops.first());
+        refs.any(|hop| {
+            let mut faults = self.faults.iter();
+            faults.any(|fault| fault.attribute == hop.reference)
+        })
     }
 
     fn check_value(&mut self, entity: &Entity, attribute: &Attribute, value: &Value) {

@@ -6,16 +6,21 @@
 
 use std::rc::Rc;
 
-use partita_core::{Map, Number, Value};
-use partita_design::design::{View, ViewAttribute};
+use partita_core::expression::{Found, Scope as _};
+use partita_core::{Map, Value};
+use partita_design::design::{EachOver, View, ViewAttribute};
 use partita_store::request::ItemAddress;
 
+use super::effects::members;
 use super::{Names, Planner};
 use crate::draft::{Before, Presence, Refusal};
 use crate::error::PlanError;
 use crate::nested;
 use crate::scene::{Named, Scene, Trace};
-use crate::shape::{Shape, reads_as_zero};
+use crate::shape::Shape;
+
+/// A record: where it is, and its attributes with its keys in the indexes.
+type Placed = (ItemAddress, Map);
 
 impl<'a> Planner<'a> {
     /// Keeps the views of an item in step with it.
@@ -25,10 +30,8 @@ impl<'a> Planner<'a> {
         let Shape::Entity(entity) = entry.shape else {
             return Ok(());
         };
-        let mut views = blueprint
-            .kernel
-            .views(&blueprint.design, &entity.name)
-            .peekable();
+        let views = blueprint.kernel.views(&blueprint.design, &entity.name);
+        let mut views = views.peekable();
         if views.peek().is_none() {
             return Ok(());
         }
@@ -42,12 +45,12 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         // The item may have been looked at before, and have changed since.
-        for at in std::mem::take(&mut self.entry_mut(at).views) {
-            let record = self.entry_mut(at);
+        for record in std::mem::take(&mut self.entry_mut(at).views) {
+            let record = self.entry_mut(record);
             record.after = record.old().cloned();
             record.adds.clear();
         }
-        for view in views.filter(|view| !view.history) {
+        for view in views {
             self.derive_one(at, view)?;
         }
         Ok(())
@@ -62,40 +65,46 @@ impl<'a> Planner<'a> {
         {
             return Ok(());
         }
-        let was = self.record(at, view, shape, old.as_deref(), true)?;
-        let is = self.record(at, view, shape, new.as_deref(), false)?;
-        match (was, is) {
-            (None, None) => {}
-            (Some((place, was)), Some((new_place, is))) if place == new_place => {
-                let record = self.place(at, shape, place, Some(was));
-                let adds = self.entry(at).adds.clone();
-                let entry = self.entry_mut(record);
-                // What is only added to the source is only added to the record.
-                for (name, amount) in adds {
-                    if view.keep.iter().any(|kept| kept == name) {
-                        entry.adds.insert(name, amount);
-                    }
-                }
-                entry.after = Some(Rc::new(is));
-                entry.must_be_present(Refusal::Stale);
-            }
-            (was, is) => {
-                if let Some((place, was)) = was {
-                    let record = self.place(at, shape, place, Some(was));
-                    let entry = self.entry_mut(record);
+        let was = self.records(at, view, shape, old.as_deref(), true)?;
+        let mut is = self.records(at, view, shape, new.as_deref(), false)?;
+        for (place, record) in was {
+            let found = is.iter().position(|(new_place, _)| *new_place == place);
+            let now = found.map(|found| is.remove(found).1);
+            let record_at = self.place(at, shape, place, Some(record));
+            match now {
+                Some(now) => self.keep_record(at, record_at, view, now),
+                None => {
+                    let entry = self.entry_mut(record_at);
                     entry.after = None;
                     entry.must_be_present(Refusal::Stale);
                 }
-                if let Some((place, is)) = is {
-                    let record = self.place(at, shape, place, None);
-                    let entry = self.entry_mut(record);
-                    entry.after = Some(Rc::new(is));
-                    entry.presence = Presence::Absent(Refusal::Stale);
-                    self.guard_copied(at, view);
-                }
             }
         }
+        for (place, record) in is {
+            let record_at = self.place(at, shape, place, None);
+            let entry = self.entry_mut(record_at);
+            entry.after = Some(Rc::new(record));
+            entry.presence = Presence::Absent(Refusal::Stale);
+            self.guard_copied(at, view);
+        }
         Ok(())
+    }
+
+    /// A record that stays where it is.
+    fn keep_record(&mut self, source: usize, at: usize, view: &View, now: Map) {
+        let adds = self.entry(source).adds.clone();
+        let entry = self.entry_mut(at);
+        if entry.old().map(|old| &**old) == Some(&now) {
+            return;
+        }
+        // What is only added to the source is only added to the record.
+        for (name, amount) in adds {
+            if view.keep.iter().any(|kept| kept == name) {
+                entry.adds.insert(name, amount);
+            }
+        }
+        entry.after = Some(Rc::new(now));
+        entry.must_be_present(Refusal::Stale);
     }
 
     /// The place of a record in the draft, as it must have been for its source to be as it was.
@@ -131,32 +140,94 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The record of an item: its address and attributes; none while its condition does not hold.
-    fn record(
+    /// The records of an item; none while the view's condition does not hold.
+    fn records(
         &mut self,
         at: usize,
         view: &'a View,
         shape: Shape<'a>,
         source: Option<&Map>,
         is_old: bool,
-    ) -> Result<Option<(ItemAddress, Map)>, PlanError> {
+    ) -> Result<Vec<Placed>, PlanError> {
         let Some(source) = source else {
-            return Ok(None);
+            return Ok(Vec::new());
         };
         let source_shape = self.entry(at).shape;
         let trace = Trace::default();
         let scene = self.scene(source_shape, source, None, &trace);
-        let exists = view.when.as_ref().is_none_or(|when| when.holds(&scene));
-        let made = match exists {
-            true => self.make(view, shape, &scene)?,
-            false => None,
-        };
+        let records = self.make_all(view, shape, &scene)?;
         let mut seen = trace.into_seen();
         if is_old {
             seen.old.append(&mut seen.own);
         }
         self.remember(Some(at), seen)?;
-        Ok(made)
+        Ok(records)
+    }
+
+    /// One record, or one for each element; of those that agree in `distinct` only the first.
+    fn make_all(
+        &self,
+        view: &'a View,
+        shape: Shape<'a>,
+        scene: &Scene<'_, 'a>,
+    ) -> Result<Vec<Placed>, PlanError> {
+        let Some(each) = &view.each else {
+            return Ok(self.make(view, shape, scene)?.into_iter().collect());
+        };
+        let EachOver::List { reading, .. } = &each.over else {
+            return Ok(Vec::new());
+        };
+        let elements: Vec<Value> = match scene.find(&reading.path) {
+            Found::Value(list) => members(&list).collect(),
+            Found::Missing | Found::Unknown => Vec::new(),
+        };
+        let mut records: Vec<Placed> = Vec::new();
+        let mut seen: Vec<Option<Value>> = Vec::new();
+        for element in elements {
+            let names = [(each.name.clone(), Named::Value(Some(element)))];
+            let scene = Scene {
+                names: &names,
+                ..*scene
+            };
+            if let Some(distinct) = &view.distinct {
+                let own = self.own_names(view, &scene);
+                let scene = Scene {
+                    names: &own,
+                    ..scene
+                };
+                let value = distinct.value(&scene);
+                if seen.contains(&value) {
+                    continue;
+                }
+                seen.push(value);
+            }
+            if let Some(record) = self.make(view, shape, &scene)?
+                && records.iter().all(|(place, _)| *place != record.0)
+            {
+                records.push(record);
+            }
+        }
+        Ok(records)
+    }
+
+    /// The names that a view adds to its source's: its derived attributes, and the element.
+    fn own_names(&self, view: &'a View, scene: &Scene<'_, 'a>) -> Names<'static, 'a> {
+        let mut names: Names<'static, 'a> = Vec::new();
+        for attribute in &view.attributes {
+            if let ViewAttribute::Derived {
+                name, kind, value, ..
+            } = attribute
+            {
+                let value = value.value(scene).map(|value| kind.adopt(value));
+                names.push((name.clone(), Named::Value(value)));
+            }
+        }
+        for (name, named) in scene.names {
+            if let Named::Value(value) = named {
+                names.push((name.clone(), Named::Value(value.clone())));
+            }
+        }
+        names
     }
 
     fn make(
@@ -164,37 +235,25 @@ impl<'a> Planner<'a> {
         view: &'a View,
         shape: Shape<'a>,
         scene: &Scene<'_, 'a>,
-    ) -> Result<Option<(ItemAddress, Map)>, PlanError> {
+    ) -> Result<Option<Placed>, PlanError> {
+        let exists = view.when.as_ref().is_none_or(|when| when.holds(scene));
+        if !exists {
+            return Ok(None);
+        }
         let mut record = Map::new();
         for name in &view.keep {
             if let Some(value) = nested::get(scene.item, name) {
                 nested::set(&mut record, name, value.clone());
             }
         }
-        for attribute in &view.attributes {
-            match attribute {
-                ViewAttribute::Derived {
-                    name, kind, value, ..
-                } => {
-                    if let Some(value) = value.value(scene) {
-                        nested::set(&mut record, name, kind.adopt(value));
-                    }
-                }
-                ViewAttribute::Own(own) => {
-                    if reads_as_zero(own) && !own.optional {
-                        nested::set(&mut record, &own.name, Value::N(Number::from(0_i64)));
-                    }
-                }
+        // Keys are over the record's own attributes, and its source's.
+        let own = self.own_names(view, scene);
+        for (name, _) in view.derived() {
+            let value = own.iter().find(|(known, _)| known == name);
+            if let Some((_, Named::Value(Some(value)))) = value {
+                nested::set(&mut record, name, value.clone());
             }
         }
-        // Keys are over the record's own attributes, and its source's.
-        let own: Names<'_, 'a> = view
-            .derived()
-            .map(|(name, _)| {
-                let value = nested::get(&record, name).cloned();
-                (name.to_owned(), Named::Value(value))
-            })
-            .collect();
         let scene = Scene {
             names: &own,
             ..*scene
@@ -223,8 +282,16 @@ fn names_of(view: &View) -> impl Iterator<Item = &str> {
     let keys = view.identity.iter().map(|part| part.attribute.as_str());
     let indexes = view.indexes.iter().flat_map(|index| &index.reads);
     let indexes = indexes.map(|reading| reading.attribute.as_str());
+    let each = view.each.iter().filter_map(|each| match &each.over {
+        EachOver::List { reading, .. } => Some(reading.attribute.as_str()),
+        EachOver::Pattern { .. } => None,
+    });
     let keep = view.keep.iter().map(String::as_str);
-    keep.chain(when).chain(derived).chain(keys).chain(indexes)
+    keep.chain(when)
+        .chain(derived)
+        .chain(keys)
+        .chain(indexes)
+        .chain(each)
 }
 
 fn depends_on(view: &View, name: &str) -> bool {
