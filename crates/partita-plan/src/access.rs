@@ -133,8 +133,12 @@ impl Scene<'_, '_> {
         for attribute in &self.shape.source().attributes {
             if attribute.secret {
                 nested::remove(&mut shown, &attribute.name);
-            } else if let (true, Shape::Entity(_)) = (attribute.is_virtual, self.shape)
-                && let Found::Value(value) = self.find(&attribute.path())
+            } else if let (true, Shape::Entity(_)) = (
+                attribute.is_virtual
+                    || (attribute.per.is_some()
+                        && nested::get(self.item, &attribute.name).is_some()),
+                self.shape,
+            ) && let Found::Value(value) = self.find(&attribute.path())
             {
                 nested::set(&mut shown, &attribute.name, value.into_owned());
             }

@@ -229,10 +229,10 @@ impl Partita {
         doubted: Vec<ItemAddress>,
     ) -> Result<WritePlan, PlanError> {
         let moment = self.moment();
-        let mut reads = Reads::default();
+        let mut reads = self.reads(&moment);
         doubted.into_iter().for_each(|address| reads.need(address));
         let plan = self.runner.settle(&mut reads, |reads| {
-            let context = self.context(caller, reads, &moment.now);
+            let context = self.context(caller, reads, &moment);
             Planner::new(context, &moment).plan(request)
         });
         plan.await
@@ -240,9 +240,9 @@ impl Partita {
 
     async fn get(&self, caller: &Caller, on: &On<'_>) -> Result<Answer, PlanError> {
         let moment = self.moment();
-        let mut reads = Reads::default();
+        let mut reads = self.reads(&moment);
         let got = self.runner.settle(&mut reads, |reads| {
-            self.found(&self.context(caller, reads, &moment.now), on)
+            self.found(&self.context(caller, reads, &moment), on)
         });
         got.await
     }
@@ -300,14 +300,21 @@ impl Partita {
         &'a self,
         caller: &'a Caller,
         reads: &'a Reads,
-        now: &'a Value,
+        moment: &'a Moment,
     ) -> Context<'a> {
         Context {
             blueprint: &self.blueprint,
             reads,
             caller,
-            now,
+            now: &moment.now,
+            now_millis: moment.now_millis,
         }
+    }
+
+    /// Nothing read yet.
+    pub(crate) fn reads(&self, moment: &Moment) -> Reads {
+        let ttl = self.blueprint.design.table.ttl.clone();
+        Reads::new(ttl.map(|ttl| (ttl, moment.now_millis)))
     }
 
     pub(crate) fn moment(&self) -> Moment {

@@ -22,7 +22,7 @@ use crate::input::key_part;
 use crate::nested;
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::{Partita, is_hidden};
-use crate::reads::{Known, Listing, Reads};
+use crate::reads::{Known, Listing};
 use crate::scene::{Context, Lead, Named, Scene, Trace};
 use crate::shape::{SOURCE, Shape};
 
@@ -139,8 +139,8 @@ impl Asked<'_> {
     /// Refuses at once what the parameters alone show to be refused for every row.
     fn demand(&self) -> Result<(), PlanError> {
         let moment = self.partita.moment();
-        let nothing = Reads::default();
-        let context = self.partita.context(self.caller, &nothing, &moment.now);
+        let nothing = self.partita.reads(&moment);
+        let context = self.partita.context(self.caller, &nothing, &moment);
         let mut refused = None;
         for name in &self.pattern.returns {
             let Some(shape) = self.blueprint().shape(name) else {
@@ -342,10 +342,11 @@ impl Asked<'_> {
             .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
             .collect();
         let moment = self.partita.moment();
-        let mut reads = Reads::default();
+        let mut reads = self.partita.reads(&moment);
         let visible = self.partita.runner.settle(&mut reads, |reads| {
-            let context = self.partita.context(self.caller, reads, &moment.now);
+            let context = self.partita.context(self.caller, reads, &moment);
             let rows = recognised.iter().map(|found| match found {
+                Some((_, item)) if !self.pattern.with_expired && reads.is_expired(item) => Ok(None),
                 Some((shape, item)) => self.seen(context, *shape, item),
                 None => Ok(None),
             });

@@ -8,6 +8,7 @@
 //! | `planner::refs` | that the targets of refs are there |
 //! | `planner::aggregate` | counts and sums on other items |
 //! | `planner::views` | the records derived from items |
+//! | `planner::unique` | the guards of values that no two items share |
 //! | `planner::follow` | copies that follow, and what a deletion takes along |
 //! | `planner::effects` | what triggers and actions cause |
 //! | `planner::emit` | the transaction |
@@ -21,6 +22,7 @@ mod emit;
 mod follow;
 mod refs;
 pub(crate) mod request;
+mod unique;
 mod values;
 mod views;
 
@@ -39,7 +41,7 @@ use crate::nested;
 use crate::operation::Answer;
 use crate::reads::Known;
 use crate::scene::{Context, Named, Scene, Seen, Trace};
-use crate::shape::Shape;
+use crate::shape::{Shape, lapsed};
 
 /// How many items' consequences are looked at in one write. The checker excludes cycles; this
 /// keeps a mistake of ours from running on.
@@ -186,6 +188,7 @@ impl<'a> Planner<'a> {
         self.remember(None, seen)?;
         self.check_refs(at)?;
         self.check_new(entity, &item);
+        self.check_requirement(at, entity)?;
         self.refuse()?;
         Ok(at)
     }
@@ -223,6 +226,7 @@ impl<'a> Planner<'a> {
         changes: &Changes<'a>,
         by: By,
     ) -> Result<(), PlanError> {
+        let now = self.moment.now_millis;
         let entry = self.entry_mut(at);
         let shape = entry.shape;
         let Some(after) = &mut entry.after else {
@@ -240,8 +244,19 @@ impl<'a> Planner<'a> {
                 }
             }
         }
+        let before = entry.old().cloned();
         for (attribute, amount) in &changes.add {
-            entry.add(&attribute.name, *amount)?;
+            let lapsed = before
+                .as_ref()
+                .and_then(|before| lapsed(shape, attribute, before, now));
+            match (lapsed, &mut entry.after) {
+                // The counter starts again with the period.
+                (Some(time), Some(after)) => {
+                    nested::set(Rc::make_mut(after), &attribute.name, Value::N(*amount));
+                    entry.guard(time);
+                }
+                _ => entry.add(&attribute.name, *amount)?,
+            }
         }
         if entry.operation.is_none() {
             entry.operation = Some(Access::Update);
@@ -252,6 +267,7 @@ impl<'a> Planner<'a> {
             self.refuse()?;
             self.check_refs(at)?;
             self.check_changed(at, entity);
+            self.check_requirement(at, entity)?;
             self.refuse()?;
         }
         self.draft.enqueue(at);
@@ -334,9 +350,10 @@ impl<'a> Planner<'a> {
             self.aggregate(at)?;
             self.follow_copies(at)?;
             self.follow_deletion(at)?;
-            self.trigger(at)?;
+            // What follows may change the item once more, and is looked at in its turn.
             let entry = self.entry_mut(at);
             entry.told = entry.after.clone();
+            self.trigger(at)?;
             self.derive(at)?;
         }
         self.check_deletions()?;

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use partita_core::Item;
 use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_design::time::TimeForm;
 use partita_store::request::{ItemAddress, Query};
 use partita_store::table::TableName;
 
@@ -40,8 +41,9 @@ pub(crate) struct Listed {
 }
 
 /// What was read, and what is needed.
-#[derive(Default)]
 pub(crate) struct Reads {
+    /// The attribute that says when an item expires, and the time now.
+    expiry: Option<(String, i64)>,
     items: HashMap<ItemAddress, Option<Item>>,
     lists: HashMap<Listing, Listed>,
     needs: RefCell<Needs>,
@@ -62,6 +64,25 @@ pub(crate) enum Known<'r> {
 }
 
 impl Reads {
+    /// Nothing read yet. Items whose time is over will count as missing, swept or not.
+    pub(crate) fn new(expiry: Option<(String, i64)>) -> Reads {
+        Reads {
+            expiry,
+            items: HashMap::new(),
+            lists: HashMap::new(),
+            needs: RefCell::default(),
+        }
+    }
+
+    /// Whether an item counts as missing because its time is over.
+    pub(crate) fn is_expired(&self, item: &Item) -> bool {
+        let Some((name, now_millis)) = &self.expiry else {
+            return false;
+        };
+        let until = item.get(name).and_then(|value| TimeForm::Epoch.read(value));
+        until.is_some_and(|until| until < *now_millis)
+    }
+
     /// The item, without asking for it.
     pub(crate) fn peek(&self, address: &ItemAddress) -> Known<'_> {
         match self.items.get(address) {
@@ -136,10 +157,14 @@ impl Runner {
     async fn read(&self, reads: &mut Reads, needs: Needs) -> Result<(), PlanError> {
         for chunk in needs.items.chunks(BATCH_GET_KEYS_MAX) {
             let items = self.read_items(chunk.to_vec()).await?;
-            reads.items.extend(chunk.iter().cloned().zip(items));
+            for (address, item) in chunk.iter().zip(items) {
+                let item = item.filter(|item| !reads.is_expired(item));
+                reads.items.insert(address.clone(), item);
+            }
         }
         for listing in needs.lists {
-            let listed = self.read_list(&listing).await?;
+            let mut listed = self.read_list(&listing).await?;
+            listed.rows.retain(|row| !reads.is_expired(row));
             reads.lists.insert(listing, listed);
         }
         Ok(())

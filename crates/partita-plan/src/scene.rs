@@ -19,7 +19,7 @@ use crate::blueprint::Blueprint;
 use crate::nested;
 use crate::operation::Caller;
 use crate::reads::{Known, Reads};
-use crate::shape::{SOURCE, Shape, reads_as_zero};
+use crate::shape::{SOURCE, Shape, identity_of, lapsed, reads_as_zero};
 
 /// What all scenes of one plan share.
 #[derive(Clone, Copy)]
@@ -29,6 +29,7 @@ pub(crate) struct Context<'a> {
     pub(crate) caller: &'a Caller,
     /// The time of the write, as a timestamp.
     pub(crate) now: &'a Value,
+    pub(crate) now_millis: i64,
 }
 
 /// One item, and everything that can be seen from it.
@@ -234,7 +235,11 @@ impl<'a> Scene<'_, 'a> {
         if let Some(attribute) = attribute {
             self.note(place, shape, &attribute.name);
         }
+        let now = self.context.now_millis;
         match item.get(root).and_then(|value| descend(value, steps)) {
+            Some(_) if attribute.is_some_and(|one| lapsed(shape, one, item, now).is_some()) => {
+                Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
+            }
             Some(value) => Found::Value(Cow::Borrowed(value)),
             None if matches!(place, Place::Own) && !self.complete && !item.contains_key(root) => {
                 Found::Unknown
@@ -366,6 +371,9 @@ impl<'a> Scene<'_, 'a> {
         let Some(shape) = record else {
             return Lead::Nowhere;
         };
+        if let Some(pattern) = &target.via {
+            return self.lead_via(shape, pattern, values);
+        }
         let count = values.iter().find_map(|(argument, value)| match value {
             Value::L(list) if argument.many => Some(list.len()),
             _ => None,
@@ -395,9 +403,42 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
+    /// The item that a pattern of one finds.
+    fn lead_via(
+        &self,
+        shape: Shape<'a>,
+        pattern: &str,
+        values: Vec<(&'a Argument, Value)>,
+    ) -> Lead<'a> {
+        let blueprint = self.context.blueprint;
+        let values = values.into_iter();
+        let values: Map = values
+            .map(|(argument, value)| (argument.part.clone(), value))
+            .collect();
+        let pattern = blueprint.pattern(pattern);
+        let listing = pattern.and_then(|pattern| blueprint.listing(pattern, &values));
+        let Ok(Some(listing)) = listing else {
+            return Lead::Nowhere;
+        };
+        let Some(listed) = self.context.reads.list(&listing) else {
+            return Lead::Unknown;
+        };
+        let found = listed.rows.iter().find_map(|row| {
+            let item = blueprint.attributes(shape, row).ok()?;
+            let identity = identity_of(shape, &item)?;
+            let address = blueprint.address_of(row);
+            Some(Target {
+                shape,
+                address,
+                identity,
+            })
+        });
+        found.map_or(Lead::Nowhere, |target| Lead::To(vec![target]))
+    }
+
     fn source_of(&self, shape: Shape<'a>, item: &Map) -> Lead<'a> {
         let shape = Shape::Entity(shape.source());
-        let Some(identity) = crate::shape::identity_of(shape, item) else {
+        let Some(identity) = identity_of(shape, item) else {
             return Lead::Nowhere;
         };
         match self.context.blueprint.address(shape, &identity) {

@@ -3,9 +3,10 @@
 use partita_core::expression::Step;
 use partita_core::{Map, Value};
 use partita_design::design::{
-    Attribute, Entity, IdentityPart, KeyTemplates, RecordIndex, RecordName, Ref, Rules, Source,
-    View, ViewAttribute,
+    Attribute, Entity, IdentityPart, KeyTemplates, Period, RecordIndex, RecordName, Ref, Rules,
+    Source, View, ViewAttribute,
 };
+use partita_design::time;
 use partita_design::types::AttributeType;
 
 use crate::nested;
@@ -170,6 +171,25 @@ fn leads_into(name: &str, root: &str, steps: &[Step]) -> bool {
 /// Whether an attribute is a number that counts as 0 while it is missing.
 pub(crate) fn reads_as_zero(attribute: &Attribute) -> bool {
     attribute.kind == AttributeType::Counter || matches!(attribute.source, Source::Aggregate(_))
+}
+
+/// The attribute that has the last time of a counter that starts again with every period, if that
+/// period is over.
+pub(crate) fn lapsed<'d>(
+    shape: Shape<'d>,
+    attribute: &'d Attribute,
+    item: &Map,
+    now_millis: i64,
+) -> Option<&'d str> {
+    let (period, name) = attribute.per.as_ref()?;
+    let form = shape.attribute(name)?.kind.time_form()?;
+    let last = form.read(nested::get(item, name)?)?;
+    let form = match period {
+        Period::Day => "%Y-%m-%d",
+        Period::Month => "%Y-%m",
+    };
+    let is_over = time::format_as(last, form) != time::format_as(now_millis, form);
+    is_over.then_some(name.as_str())
 }
 
 /// The identity of an item, as far as its attributes have it.

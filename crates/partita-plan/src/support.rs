@@ -4,7 +4,7 @@
 //! then, by name and line: nothing in a design is silently ignored.
 
 use partita_design::Design;
-use partita_design::design::Construct;
+use partita_design::design::{Construct, Use, ViewAttribute};
 
 use crate::error::PlanError;
 
@@ -40,14 +40,21 @@ const KNOWN: &[Construct] = &[
     Construct::One,
     Construct::PatternParameter,
     Construct::DescendingSort,
+    Construct::Unique,
+    Construct::Expiry,
+    Construct::Virtual,
+    Construct::Require,
+    Construct::Period,
+    Construct::ViewEach,
+    Construct::ViewRules,
+    Construct::RefByPattern,
+    Construct::ManyRef,
+    Construct::IncludeHidden,
 ];
 
 /// Refuses a design that uses other parts of the language, naming the first of them.
 pub(crate) fn check(design: &Design) -> Result<(), PlanError> {
-    let unknown = design
-        .uses
-        .iter()
-        .find(|used| !KNOWN.contains(&used.construct));
+    let unknown = design.uses.iter().find(|used| !runs(design, used));
     match unknown {
         None => Ok(()),
         Some(used) => Err(PlanError::NotSupported {
@@ -55,5 +62,20 @@ pub(crate) fn check(design: &Design) -> Result<(), PlanError> {
             words: used.words.clone(),
             line: used.line,
         }),
+    }
+}
+
+/// Whether a use of the language is carried out. Of some parts only the simple forms are.
+fn runs(design: &Design, used: &Use) -> bool {
+    match used.construct {
+        // Derived attributes are; those that belong to the record itself are not.
+        Construct::ViewAttributes => {
+            let attributes = design.views.iter().flat_map(|view| &view.attributes);
+            let own = |attribute: &ViewAttribute| matches!(attribute, ViewAttribute::Own(_));
+            !attributes.into_iter().any(own)
+        }
+        // A role that is an attribute is; groups are not.
+        Construct::CallerAttribute => !used.words.contains("groups"),
+        construct => KNOWN.contains(&construct),
     }
 }

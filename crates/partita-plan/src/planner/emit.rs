@@ -1,11 +1,13 @@
 //! The draft as a transaction: one action for each item, guarded by what was read and matters.
 
 use partita_core::expression::{
-    Condition, Path, Scope as _, SetOperand, SetValue, Step as PathStep, Update,
+    Comparator, Condition, Operand, Path, Scope as _, SetOperand, SetValue, Step as PathStep,
+    Update,
 };
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_core::{Map, Number, Value};
 use partita_design::template::dotted;
+use partita_design::time::TimeForm;
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
 use super::{Planner, Step};
@@ -20,11 +22,16 @@ type KeyChange = (String, Option<String>);
 impl Planner<'_> {
     /// The actions of the write.
     pub(crate) fn emit(&mut self) -> Result<Vec<Step>, PlanError> {
+        let mut guards = Vec::new();
+        for at in 0..self.draft.entries.len() {
+            guards.extend(self.unique(at)?);
+        }
         let mut steps = Vec::new();
         for at in 0..self.draft.entries.len() {
             let keys = self.index_keys(at)?;
             steps.extend(self.action(self.entry(at), keys));
         }
+        steps.extend(guards);
         match steps.len() > TRANSACTION_ACTIONS_MAX {
             true => Err(self.too_much(0)),
             false => Ok(steps),
@@ -64,7 +71,8 @@ impl Planner<'_> {
                     difference(entry, old, after, &mut update);
                 }
                 for (name, amount) in &entry.adds {
-                    if *amount != Number::from(0_i64) {
+                    let is_written = update.paths().any(|path| path.overlaps(&dotted(name)));
+                    if *amount != Number::from(0_i64) && !is_written {
                         update.set.push(addition(dotted(name), *amount));
                     }
                 }
@@ -98,23 +106,48 @@ impl Planner<'_> {
 
     /// Whether the item must be there, and what it means if that is not so.
     fn presence(&self, entry: &Entry<'_>) -> (Option<Condition>, Refusal) {
-        let partition = self.context.blueprint.partition();
         match &entry.presence {
-            Presence::Present(refusal) => (Some(Condition::Exists(partition)), refusal.clone()),
-            Presence::Absent(refusal) => (Some(Condition::NotExists(partition)), refusal.clone()),
+            Presence::Present(refusal) => (Some(self.is_there(entry)), refusal.clone()),
+            Presence::Absent(refusal) => (Some(self.is_missing(entry)), refusal.clone()),
             Presence::Any => {
                 let condition = match (&entry.before, &entry.after) {
-                    (Before::Found(_), _) if entry.is_touched() => {
-                        Some(Condition::Exists(partition))
-                    }
-                    (Before::Missing | Before::Unread, Some(_)) => {
-                        Some(Condition::NotExists(partition))
-                    }
+                    (Before::Found(_), _) if entry.is_touched() => Some(self.is_there(entry)),
+                    (Before::Missing | Before::Unread, Some(_)) => Some(self.is_missing(entry)),
                     _ => None,
                 };
                 (condition, Refusal::Stale)
             }
         }
+    }
+
+    fn is_there(&self, entry: &Entry<'_>) -> Condition {
+        let exists = Condition::Exists(self.context.blueprint.partition());
+        match self.is_over(entry) {
+            Some(is_over) => exists.and(Condition::Not(Box::new(is_over))),
+            None => exists,
+        }
+    }
+
+    /// An item whose time is over is missing, and may be replaced before it is swept.
+    fn is_missing(&self, entry: &Entry<'_>) -> Condition {
+        let missing = Condition::NotExists(self.context.blueprint.partition());
+        match self.is_over(entry) {
+            Some(is_over) => Condition::Any(vec![missing, is_over]),
+            None => missing,
+        }
+    }
+
+    fn is_over(&self, entry: &Entry<'_>) -> Option<Condition> {
+        let expiry = match entry.shape {
+            Shape::Entity(entity) => entity.expiry()?,
+            Shape::View(..) => return None,
+        };
+        let now = TimeForm::Epoch.write(self.moment.now_millis);
+        Some(Condition::Compare(
+            Operand::Path(expiry.path()),
+            Comparator::Less,
+            Operand::value(now),
+        ))
     }
 
     /// The keys of indexes that the write changes.
@@ -220,6 +253,7 @@ impl Walk<'_, '_> {
             let was = old.get(name);
             let dots = way.join(".");
             if was != Some(is) && !self.entry.adds.contains_key(dots.as_str()) {
+                // A map that is not there yet is written with the numbers in it.
                 match (was, is) {
                     (Some(Value::M(was)), Value::M(is)) if self.entry.shape.is_container(&dots) => {
                         self.go(was, is, way);

@@ -520,9 +520,9 @@ impl<'a> Planner<'a> {
 
 /// Whether a number is a plain counter on which nothing rests but sums.
 fn is_tally(shape: Shape<'_>, name: &str) -> bool {
-    let is_counter = shape
-        .attribute(name)
-        .is_some_and(|attribute| attribute.kind == AttributeType::Counter);
+    let is_counter = shape.attribute(name).is_some_and(|attribute| {
+        attribute.kind == AttributeType::Counter && attribute.per.is_none()
+    });
     let indexes = shape.indexes().iter().flat_map(|index| &index.reads);
     let in_index = indexes.into_iter().any(|reading| reading.attribute == name);
     let attributes = shape.source().attributes.iter();

@@ -129,7 +129,6 @@ impl<'a> Planner<'a> {
                 }
             }
         }
-        self.check_requirement(entity, item);
     }
 
     /// Finds everything that was changed and never changes.
@@ -174,7 +173,6 @@ impl<'a> Planner<'a> {
                 self.faults.push(Fault::new(name, message));
             }
         }
-        self.check_requirement(entity, &after);
     }
 
     /// Whether a value is missing because a ref leads nowhere, which is said already.
@@ -264,14 +262,27 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn check_requirement(&mut self, entity: &Entity, item: &Map) {
-        if let Some(require) = &entity.require
-            && !require.holds(item)
-        {
+    /// What the design requires of an item holds after every write to it.
+    pub(super) fn check_requirement(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+    ) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let (Some(require), Some(item)) = (&entity.require, entry.after.clone()) else {
+            return Ok(());
+        };
+        let old = entry.old().cloned();
+        let trace = Trace::default();
+        let scene = self.scene(Shape::Entity(entity), &item, old.as_deref(), &trace);
+        let holds = require.holds(&scene);
+        self.remember(Some(at), trace.into_seen())?;
+        if !holds {
             let name = require.own_attributes().next().unwrap_or(&entity.name);
             let message = format!("breaks the rule `{}`", require.text);
             self.faults.push(Fault::new(name, message));
         }
+        Ok(())
     }
 }
 
