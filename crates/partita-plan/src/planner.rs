@@ -28,7 +28,7 @@ mod views;
 
 use std::rc::Rc;
 
-use partita_core::{Map, Value};
+use partita_core::{Map, Number, Value};
 use partita_design::design::{Access, Entity, Repeat, SoftDelete};
 use partita_design::types::AttributeType;
 use partita_store::request::{ItemAddress, TransactAction};
@@ -246,6 +246,9 @@ impl<'a> Planner<'a> {
         }
         let before = entry.old().cloned();
         for (attribute, amount) in &changes.add {
+            if *amount == Number::from(0_i64) {
+                continue;
+            }
             let lapsed = before
                 .as_ref()
                 .and_then(|before| lapsed(shape, attribute, before, now));

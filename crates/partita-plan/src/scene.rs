@@ -130,7 +130,8 @@ impl Scope for Scene<'_, '_> {
             ("caller", _) => self.caller(steps),
             ("old", [Step::Field(first), rest @ ..]) => match self.old {
                 Some(old) => self.inside(self.shape, old, Place::Old, first, rest),
-                None => Found::Missing,
+                // A new item has no past: it has not changed, and was not otherwise either.
+                None => Found::Unknown,
             },
             _ => self.inside(self.shape, self.item, Place::Own, root, steps),
         }

@@ -138,6 +138,11 @@ fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
     let mut designs: Vec<(String, Design)> = Vec::new();
     for wanted in wanted {
         let design = Source::find(&wanted)?.compile(&flags.variables)?;
+        // Whoever names a design is told why it cannot be served; who names none gets the others.
+        if let (true, Err(reason)) = (flags.designs.is_empty(), Partita::can_run(&design)) {
+            warn!("left out: {reason}");
+            continue;
+        }
         for (_, other) in &designs {
             if other.name == design.name {
                 bail!("two of the designs are called `{}`", design.name);

@@ -9,6 +9,7 @@ mod dynamodb;
 mod faults;
 mod http;
 mod layers;
+mod numbers;
 mod readme;
 mod scenario;
 mod scenarios;

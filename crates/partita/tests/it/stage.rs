@@ -220,7 +220,12 @@ impl Driver for Http {
     async fn send(&self, request: &Request) -> Seen {
         let mut call = self.call(&request.verb);
         if let Some(caller) = &request.caller {
-            call = call.bearer_auth(self.tokens.make(&self.design, caller, request.role.as_deref(), 3600));
+            call = call.bearer_auth(self.tokens.make(
+                &self.design,
+                caller,
+                request.role.as_deref(),
+                3600,
+            ));
         }
         let response = call.send().await.unwrap();
         let status = response.status().as_u16();
