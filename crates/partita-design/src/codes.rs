@@ -11,6 +11,16 @@ pub enum Severity {
     Warning,
 }
 
+impl Severity {
+    /// The word that users see.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
 /// How far one mistake reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {

@@ -7,6 +7,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`design`] | [`Design`]: the compiled design, which the planner uses without looking at text again |
+//! | [`kernel`] | everything that writes cause, lowered to one form |
+//! | [`expression`] | values and conditions, resolved, with what they read |
 //! | [`template`] | key templates: rendered from values, and read back from keys |
 //! | [`types`] | the types of attributes and what they accept |
 //! | [`time`] | the one form of a timestamp |
@@ -14,6 +16,8 @@
 //! | [`diagnostic`] | [`Diagnostic`]: one of them, with its place and what to write instead |
 //! | [`mod@render`] | diagnostics as people read them |
 //! | [`mod@keys`] | the keys of an item, for `partita keys` |
+//! | [`describe`](mod@describe) | a compiled design as JSON, for `partita describe` |
+//! | [`page`] | a compiled design as a Markdown page, for `partita docs` |
 //! | [`shipped`] | the designs that ship with Partita |
 //! | `document` | TOML as a tree in which everything knows its place, also inside strings |
 //! | `syntax` | the small languages inside the strings: attribute lines, templates, queries |
@@ -61,11 +65,14 @@
 
 mod check;
 pub mod codes;
+pub mod describe;
 pub mod design;
 pub mod diagnostic;
 mod document;
 pub mod expression;
+pub mod kernel;
 pub mod keys;
+pub mod page;
 pub mod render;
 pub mod shipped;
 mod spelling;

@@ -264,7 +264,11 @@ impl Blueprint {
         ];
         for (name, text) in parts.into_iter().flatten() {
             if nested::get(&attributes, &name).is_none() {
-                let value = shape.kind(&name)?.from_text(text).ok()?;
+                // An element of a view's list has no type of its own.
+                let value = match shape.kind(&name) {
+                    Some(kind) => kind.from_text(text).ok()?,
+                    None => Value::from(text),
+                };
                 nested::set(&mut attributes, &name, value);
             }
         }

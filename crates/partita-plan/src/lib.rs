@@ -5,7 +5,7 @@
 //! | [`partita`] | [`Partita`]: a design on a store; one function shows the whole trip |
 //! | [`operation`] | what can be asked, by whom, and what is answered |
 //! | [`error`] | [`PlanError`]: refusals with entity, attribute and rule |
-//! | `support` | which parts of the language run |
+//! | [`support`] | which parts of the language run |
 //! | `kernel` | what a write to a record can cause, found once |
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
 //! | `shape` | what a record looks like |
@@ -56,7 +56,7 @@ mod reads;
 mod run;
 mod scene;
 mod shape;
-mod support;
+pub mod support;
 
 pub use error::{Fault, PlanError};
 pub use operation::{Answer, Caller, Operation, Record};

@@ -22,7 +22,6 @@ use crate::reads::{Known, Reads};
 use crate::run::{Committed, Patience, Runner};
 use crate::scene::{Context, Lead, Scene, Trace};
 use crate::shape::Shape;
-use crate::support;
 
 /// What a design takes from its surroundings.
 pub struct Surroundings {
@@ -84,11 +83,6 @@ impl Partita {
             clock,
             seal: CursorSeal::new(&cursor_key),
         })
-    }
-
-    /// Refuses a design that uses parts of the language which this version does not carry out.
-    pub fn can_run(design: &Design) -> Result<(), PlanError> {
-        support::check(design)
     }
 
     /// The design.

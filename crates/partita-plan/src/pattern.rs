@@ -364,12 +364,8 @@ impl Asked<'_> {
     ) -> Result<Option<Record>, PlanError> {
         let trace = Trace::default();
         let row = scene(context, shape, item, &trace);
-        if let Some(filter) = &self.pattern.filter {
-            let names = self.asked_names();
-            let names = &names[..];
-            if !filter.holds(&Scene { names, ..row }) {
-                return Ok(None);
-            }
+        if !passes(self.pattern, &self.values, &row) {
+            return Ok(None);
         }
         let Some(reference) = &self.pattern.follow else {
             return Ok(self.shown(&row));
@@ -390,18 +386,6 @@ impl Asked<'_> {
             }
         }
         Ok(None)
-    }
-
-    /// What a filter can compare with: the parameters, and texts that they stand in.
-    fn asked_names<'a>(&self) -> Vec<(String, Named<'static, 'a>)> {
-        let texts = self.pattern.texts.iter();
-        let texts = texts.map(|text| text.value(&self.values).unwrap_or(Value::Null));
-        let texts = Named::Value(Some(Value::L(texts.collect())));
-        let given = self.values.iter();
-        let given = given.map(|(name, value)| (name.clone(), Named::Value(Some(value.clone()))));
-        std::iter::once((TEXTS.to_owned(), texts))
-            .chain(given)
-            .collect()
     }
 
     fn shown(&self, row: &Scene<'_, '_>) -> Option<Record> {
@@ -494,8 +478,23 @@ fn compare_values(one: &Value, two: &Value) -> Ordering {
     }
 }
 
+/// Whether a row passes the filter of a pattern. It compares with texts that the parameters stand
+/// in.
+pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>) -> bool {
+    let Some(filter) = &pattern.filter else {
+        return true;
+    };
+    let texts = pattern.texts.iter();
+    let texts = texts.map(|text| text.value(values).unwrap_or(Value::Null));
+    let texts = Named::Value(Some(Value::L(texts.collect())));
+    filter.holds(&Scene {
+        names: &[(TEXTS.to_owned(), texts)],
+        ..*row
+    })
+}
+
 /// A row of a list, as rules and filters see it.
-fn scene<'s, 'a>(
+pub(crate) fn scene<'s, 'a>(
     context: Context<'a>,
     shape: Shape<'a>,
     item: &'s Map,

@@ -5,7 +5,7 @@
 //! asked for is read at once, and it is evaluated again from the beginning. It is good when
 //! nothing was missing.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use partita_core::Item;
@@ -47,6 +47,8 @@ pub(crate) struct Reads {
     items: HashMap<ItemAddress, Option<Item>>,
     lists: HashMap<Listing, Listed>,
     needs: RefCell<Needs>,
+    /// Whether something that matters is in a list behind what is read of it.
+    has_given_up: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -71,6 +73,7 @@ impl Reads {
             items: HashMap::new(),
             lists: HashMap::new(),
             needs: RefCell::default(),
+            has_given_up: Cell::new(false),
         }
     }
 
@@ -99,6 +102,11 @@ impl Reads {
             self.need(address.clone());
         }
         known
+    }
+
+    /// Says that a list is too long for what is looked for in it.
+    pub(crate) fn give_up(&self) {
+        self.has_given_up.set(true);
     }
 
     /// Asks for an item.
@@ -143,6 +151,7 @@ impl Runner {
         for _ in 0..ROUNDS_MAX {
             let outcome = evaluate(reads);
             match reads.take_needs() {
+                None if reads.has_given_up.get() => return Err(PlanError::TooDeep),
                 None => return outcome,
                 Some(needs) => {
                     drop(outcome);

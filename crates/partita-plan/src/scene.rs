@@ -18,6 +18,7 @@ use partita_store::request::ItemAddress;
 use crate::blueprint::Blueprint;
 use crate::nested;
 use crate::operation::Caller;
+use crate::pattern::{self, passes};
 use crate::reads::{Known, Reads};
 use crate::shape::{SOURCE, Shape, identity_of, lapsed, reads_as_zero};
 
@@ -175,6 +176,15 @@ impl<'a> Scene<'_, 'a> {
             (Some(id), [Step::Field(name)]) if name == "role" => {
                 match &self.context.blueprint.design.callers.role {
                     CallerSource::Token => caller.role.as_ref(),
+                    CallerSource::Attribute(attribute) => {
+                        return self.caller_attribute(id, attribute);
+                    }
+                }
+            }
+            (Some(id), [Step::Field(name)]) if name == "groups" => {
+                match &self.context.blueprint.design.callers.groups {
+                    // Tokens have no groups.
+                    CallerSource::Token => None,
                     CallerSource::Attribute(attribute) => {
                         return self.caller_attribute(id, attribute);
                     }
@@ -416,9 +426,10 @@ impl<'a> Scene<'_, 'a> {
         let values: Map = values
             .map(|(argument, value)| (argument.part.clone(), value))
             .collect();
-        let pattern = blueprint.pattern(pattern);
-        let listing = pattern.and_then(|pattern| blueprint.listing(pattern, &values));
-        let Ok(Some(listing)) = listing else {
+        let Ok(asked) = blueprint.pattern(pattern) else {
+            return Lead::Nowhere;
+        };
+        let Ok(Some(listing)) = blueprint.listing(asked, &values) else {
             return Lead::Nowhere;
         };
         let Some(listed) = self.context.reads.list(&listing) else {
@@ -426,15 +437,24 @@ impl<'a> Scene<'_, 'a> {
         };
         let found = listed.rows.iter().find_map(|row| {
             let item = blueprint.attributes(shape, row).ok()?;
+            let unwatched = Trace::default();
+            let scene = pattern::scene(self.context, shape, &item, &unwatched);
             let identity = identity_of(shape, &item)?;
-            let address = blueprint.address_of(row);
-            Some(Target {
+            passes(asked, &values, &scene).then(|| Target {
                 shape,
-                address,
+                address: blueprint.address_of(row),
                 identity,
             })
         });
-        found.map_or(Lead::Nowhere, |target| Lead::To(vec![target]))
+        match found {
+            Some(target) => Lead::To(vec![target]),
+            // It may be among those that were not read.
+            None if listed.has_more => {
+                self.context.reads.give_up();
+                Lead::Unknown
+            }
+            None => Lead::Nowhere,
+        }
     }
 
     fn source_of(&self, shape: Shape<'a>, item: &Map) -> Lead<'a> {

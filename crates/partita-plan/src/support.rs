@@ -4,7 +4,7 @@
 //! then, by name and line: nothing in a design is silently ignored.
 
 use partita_design::Design;
-use partita_design::design::{Construct, Use, ViewAttribute};
+use partita_design::design::{CallerSource, Construct, Use, ViewAttribute};
 
 use crate::error::PlanError;
 
@@ -53,7 +53,7 @@ const KNOWN: &[Construct] = &[
 ];
 
 /// Refuses a design that uses other parts of the language, naming the first of them.
-pub(crate) fn check(design: &Design) -> Result<(), PlanError> {
+pub fn check(design: &Design) -> Result<(), PlanError> {
     let unknown = design.uses.iter().find(|used| !runs(design, used));
     match unknown {
         None => Ok(()),
@@ -74,8 +74,11 @@ fn runs(design: &Design, used: &Use) -> bool {
             let own = |attribute: &ViewAttribute| matches!(attribute, ViewAttribute::Own(_));
             !attributes.into_iter().any(own)
         }
-        // A role that is an attribute is; groups are not.
-        Construct::CallerAttribute => !used.words.contains("groups"),
+        // Attributes of the caller's item are; tokens have no groups.
+        Construct::CallerAttribute => {
+            let is_attribute = design.callers.groups != CallerSource::Token;
+            is_attribute || !used.words.contains("groups")
+        }
         construct => KNOWN.contains(&construct),
     }
 }

@@ -48,6 +48,12 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Print the keys of an item, given its attributes as JSON on standard input
     Keys(KeysFlags),
+    /// Print a compiled design as JSON: entities, keys, patterns, rules
+    Describe(DesignFlags),
+    /// Print the page of a design in Markdown, with its diagram
+    Docs(DocsFlags),
+    /// Write a commented design to start from
+    New(NewFlags),
     /// Print a bearer token for a user of a design
     Token(TokenFlags),
     /// Measure a DynamoDB endpoint, alone or side by side with others
@@ -132,8 +138,49 @@ pub(crate) struct CheckFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,
 
+    /// The form of what is found
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
+}
+
+/// How diagnostics are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// For people, with the lines of the file
+    Text,
+    /// A list of objects, for other tools
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DesignFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DocsFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// Compare with this page instead of printing; exit 1 if it is stale
+    #[arg(long, value_name = "PAGE")]
+    pub(crate) check: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewFlags {
+    /// The name of the design; it is written to NAME.toml
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]

@@ -1,21 +1,32 @@
-//! `partita check` and `partita keys`.
+//! What commands tell of a design: `check`, `keys`, `describe`, `docs`; and `new`, which makes one.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use partita_core::{Map, plain};
 use partita_design::design::RecordName;
-use partita_design::{Design, Severity};
+use partita_design::{Design, Severity, describe, page};
 use serde_json::Value as Json;
 
-use crate::cli::{CheckFlags, KeysFlags};
+use crate::cli::{CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags};
 use crate::source::Source;
 
 /// Shows every mistake and risk in a design.
 pub(crate) fn check(flags: &CheckFlags) -> Result<ExitCode> {
     let source = Source::find(&flags.design)?;
     let (_, diagnostics) = source.check(&flags.variables);
+    if flags.format == CheckFormat::Json {
+        let found = describe::diagnostics(&source.text, &diagnostics);
+        writeln!(std::io::stdout(), "{found:#}")?;
+        let is_broken = diagnostics
+            .iter()
+            .any(|found| found.severity == Severity::Error);
+        return Ok(match is_broken {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        });
+    }
     source.show(&diagnostics)?;
     let of = |severity| {
         diagnostics
@@ -48,6 +59,57 @@ pub(crate) fn keys(flags: &KeysFlags) -> Result<ExitCode> {
     let attributes = plain::map_from_json(attributes)?;
     let keys = record_keys(&design, &flags.record, &attributes)?;
     writeln!(std::io::stdout(), "{keys:#}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the compiled design as JSON.
+pub(crate) fn describe(flags: &DesignFlags) -> Result<ExitCode> {
+    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
+    writeln!(std::io::stdout(), "{:#}", describe::describe(&design))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the page of a design, or compares it with one that is there.
+pub(crate) fn docs(flags: &DocsFlags) -> Result<ExitCode> {
+    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
+    let page = page::page(&design);
+    let Some(path) = &flags.check else {
+        write!(std::io::stdout(), "{page}")?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let committed = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read the page {}", path.display()))?;
+    if committed == page {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let path = path.display();
+    writeln!(
+        std::io::stderr(),
+        "{path} is stale: write it again with `partita docs {} > {path}`",
+        flags.design
+    )?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// Writes a design to start from.
+pub(crate) fn new(flags: &NewFlags) -> Result<ExitCode> {
+    const STARTER: &str = include_str!("starter.toml");
+    let text = STARTER.replace("starter", &flags.name);
+    let (design, _) = partita_design::check(&text, &|_| None);
+    if design.is_none() {
+        bail!(
+            "`{}` cannot be the name of a design: use 3 or more lower-case letters, digits and hyphens",
+            flags.name
+        );
+    }
+    let path = format!("{}.toml", flags.name);
+    let mut file = std::fs::File::create_new(&path)
+        .with_context(|| format!("cannot write {path}, because something is there"))?;
+    file.write_all(text.as_bytes())?;
+    writeln!(
+        std::io::stdout(),
+        "{path}: now run `partita check {path}` and `partita serve {path}`"
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,7 +7,7 @@
 //! | `secret_file` | the installation's secret: found or made |
 //! | `endpoint` | DynamoDB's endpoint on the server's sockets |
 //! | `serve` | the server: store, designs, listener, signals |
-//! | `inspect` | `check` and `keys` |
+//! | `inspect` | `check`, `keys`, `describe`, `docs` and `new` |
 //! | `token` | `token` |
 //! | `bench` | `bench` |
 
@@ -33,6 +33,9 @@ fn main() -> ExitCode {
         Command::Serve(flags) => serve::run(flags),
         Command::Check(flags) => inspect::check(&flags),
         Command::Keys(flags) => inspect::keys(&flags),
+        Command::Describe(flags) => inspect::describe(&flags),
+        Command::Docs(flags) => inspect::docs(&flags),
+        Command::New(flags) => inspect::new(&flags),
         Command::Token(flags) => token::run(&flags),
         Command::Bench(flags) => bench::run(&flags),
     };

@@ -10,7 +10,7 @@ use axum::Router;
 use partita_api::{App, Limits, Secret, Tokens};
 use partita_design::{Design, shipped};
 use partita_engine::EngineStore;
-use partita_plan::{Partita, Patience, Surroundings};
+use partita_plan::{Partita, Patience, Surroundings, support};
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{ModelStore, Store};
 use tokio::net::TcpListener;
@@ -42,8 +42,10 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         true => endpoint::router(&flags, open_store(&flags).await?)?,
         false => api_router(&flags, &designs).await?,
     };
+    // Whoever reads the announcement may ask the server to stop at once.
+    let stop = stop_signal()?;
     announce(&flags, listener.local_addr()?, &designs);
-    partita_api::serve(listener, router, Limits::default(), stop_signal()?).await?;
+    partita_api::serve(listener, router, Limits::default(), stop).await?;
     Ok(())
 }
 
@@ -138,10 +140,13 @@ fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
     let mut designs: Vec<(String, Design)> = Vec::new();
     for wanted in wanted {
         let design = Source::find(&wanted)?.compile(&flags.variables)?;
-        // Whoever names a design is told why it cannot be served; who names none gets the others.
-        if let (true, Err(reason)) = (flags.designs.is_empty(), Partita::can_run(&design)) {
-            warn!("left out: {reason}");
-            continue;
+        // Whoever names a design wants it; without names, those that run are served.
+        match support::check(&design) {
+            Err(error) if flags.designs.is_empty() => {
+                tracing::info!(design = wanted, "not served: {error}");
+                continue;
+            }
+            checked => checked?,
         }
         for (_, other) in &designs {
             if other.name == design.name {

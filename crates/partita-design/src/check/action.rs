@@ -315,12 +315,12 @@ fn application(
     Some(Action {
         name: name.text.clone(),
         about,
-        on: ActionOn::Every(Application {
+        on: ActionOn::Every(Box::new(Application {
             each: element.each,
             when: optional(when)?,
             apply: apply.as_str().to_owned(),
             record,
-        }),
+        })),
         input: Vec::new(),
         parameters,
         refs: Vec::new(),

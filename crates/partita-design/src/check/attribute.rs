@@ -351,7 +351,10 @@ fn timing(
     match raw {
         RawTiming::Create => Some(Timing::Create),
         RawTiming::Write => Some(Timing::Write),
-        RawTiming::Once(text) => condition::check(text, names, report).map(Timing::Once),
+        RawTiming::Once(text) => {
+            let condition = condition::check(text, names, report)?;
+            Some(Timing::Once(Box::new(condition)))
+        }
         RawTiming::Unsaid => {
             let is_moment = |origin: &Origin| matches!(origin, Origin::Now | Origin::Caller);
             let has_moment = values

@@ -48,6 +48,7 @@ fn list(
             return None;
         }
     };
+    let reading = Box::new(reading);
     let over = EachOver::List { reading, max };
     Some((Each { name, over }, element))
 }

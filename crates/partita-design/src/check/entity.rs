@@ -131,6 +131,7 @@ pub(crate) fn declare<'d>(
         refs: Vec::new(),
         keys: key::Keys::default(),
         indexes: Vec::new(),
+        broken_indexes: Vec::new(),
         discriminator: None,
         soft_delete: Field::Absent,
         view: None,
@@ -172,7 +173,8 @@ impl Pending<'_> {
         let soft_delete = soft_delete.and_then(|text| self.read_soft_delete(text, record, report));
         let record = &mut world.records[index];
         record.keys = keys;
-        record.indexes = indexes;
+        record.indexes = indexes.keys;
+        record.broken_indexes = indexes.broken;
         record.discriminator = discriminator;
         record.soft_delete = soft_delete;
         key::check_identity(record, report);

@@ -134,7 +134,13 @@ pub(crate) fn find_table(
         let message = format!("there is no table `{}`", text.as_str());
         report
             .add(Code::UnknownRecord, text.span(), message)
-            .suggest(text.as_str(), tables.iter().map(|table| table.id.as_str()));
+            .suggest(
+                text.as_str(),
+                tables
+                    .iter()
+                    .map(|table| table.id.as_str())
+                    .filter(|id| !id.is_empty()),
+            );
     }
     found
 }

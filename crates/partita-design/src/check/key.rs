@@ -189,14 +189,25 @@ pub(crate) fn check(
     Keys { partition, sort }
 }
 
-/// Reads the keys that a record has in the indexes of its table. `attributes` finds a native key.
+/// An attribute that can be a native key: its type, whether it may be missing, and its place.
+pub(crate) type Native = (AttributeType, bool, Span);
+
+/// The keys of a record in the indexes of its table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Indexed {
+    pub(crate) keys: Vec<IndexKeys>,
+    /// The indexes in which it has a key with a mistake.
+    pub(crate) broken: Vec<String>,
+}
+
+/// Reads the keys that a record has in the indexes of its table. `attribute` finds a native key.
 pub(crate) fn check_indexes(
     section: &mut Section<'_>,
     table: &table::Draft,
     names: Option<&Names<'_>>,
-    attribute: &dyn Fn(&str) -> Option<(AttributeType, bool, Span)>,
+    attribute: &dyn Fn(&str) -> Option<Native>,
     report: &mut Report,
-) -> Vec<IndexKeys> {
+) -> Indexed {
     let mut found: Vec<(String, Option<Key>)> = Vec::new();
     for name in table.index_keys() {
         if found.iter().any(|(known, _)| known == name) {
@@ -223,7 +234,16 @@ pub(crate) fn check_indexes(
         }
     }
     let mut indexes = Vec::new();
+    let mut broken = Vec::new();
     for index in &table.indexes {
+        let is_broken = |name: &str| {
+            found
+                .iter()
+                .any(|(known, key)| known == name && key.is_none())
+        };
+        if index.names().any(is_broken) {
+            broken.push(index.name.clone());
+        }
         let key = |name: &str| found.iter().find(|(known, _)| known == name);
         let partition = key(&index.partition.0);
         let sort = index.sort.as_ref().map(|(name, _)| (name, key(name)));
@@ -236,9 +256,11 @@ pub(crate) fn check_indexes(
             }
             (Some((_, Some(partition))), Some((name, None))) if !partition.native => {
                 half_key(&index.partition.0, name, partition.span, report);
+                broken.push(index.name.clone());
             }
             (None, Some((_, Some((name, Some(sort)))))) if !sort.native => {
                 half_key(name, &index.partition.0, sort.span, report);
+                broken.push(index.name.clone());
             }
             _ => {}
         }
@@ -254,7 +276,10 @@ pub(crate) fn check_indexes(
             partition,
             sort,
         });
-    indexes.collect()
+    Indexed {
+        keys: indexes.collect(),
+        broken,
+    }
 }
 
 /// An item without one of an index's keys is not in the index.

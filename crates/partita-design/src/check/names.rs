@@ -12,6 +12,7 @@ use crate::codes::Code;
 use crate::design::CallerSource;
 use crate::diagnostic::Report;
 use crate::expression::{Hop, Origin, Predicate, Reading};
+use crate::syntax::template::is_name;
 use crate::types::{AttributeType, Count};
 
 /// Refs in a row. More would read an item for each.
@@ -462,7 +463,13 @@ impl Place<'_, '_> {
         let name = fields.join(".");
         let message = format!("`{}` has no attribute `{name}`", record.title());
         let extra = self.names.extra.iter().map(|(name, _)| name.as_str());
-        let known = record.names().chain(extra.filter(|_| fields.len() == 1));
+        let extra = extra.filter(|name| fields.len() == 1 && is_name(name));
+        let mut known: Vec<&str> = Vec::new();
+        for name in record.names().chain(extra) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
         let finding = report.add(Code::UnknownAttribute, self.span, message);
         match name.contains('-') {
             true => finding.help("a minus has spaces on both sides"),

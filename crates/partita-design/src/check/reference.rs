@@ -382,8 +382,9 @@ fn compile_target(
         DeclaredTarget::Record { record: to, .. } => {
             let to = &world.records[*to];
             let arguments = match &line.via {
-                Some(_) => {
+                Some(via) => {
                     note(Construct::RefByPattern, "`via`");
+                    known_pattern(via, world, report)?;
                     Vec::new()
                 }
                 None => bind(line, &to.identity()?, to, names, declared.span, report)?,
@@ -411,6 +412,18 @@ fn compile_target(
     };
     let finder = finder::find(record, declared.by.as_ref(), &compiled, world);
     Some(RefTarget { finder, ..compiled })
+}
+
+fn known_pattern((via, span): &Word, world: &World, report: &mut Report) -> Option<()> {
+    if world.patterns.iter().any(|(name, _)| name == via) {
+        return Some(());
+    }
+    let known = world.patterns.iter().map(|(name, _)| name.as_str());
+    let message = format!("there is no pattern `{via}`");
+    report
+        .add(Code::UnknownPattern, *span, message)
+        .suggest(via, known);
+    None
 }
 
 /// The one argument of a ref to constants: which row.
@@ -665,18 +678,10 @@ pub(crate) fn bind_patterns(
             let Some((via, span)) = &line.via else {
                 continue;
             };
-            let Some(word) = names.world.patterns.iter().find(|(name, _)| name == via) else {
-                let known = names.world.patterns.iter().map(|(name, _)| name.as_str());
-                let message = format!("there is no pattern `{via}`");
-                report
-                    .add(Code::UnknownPattern, *span, message)
-                    .suggest(via, known);
-                continue;
-            };
             let found = patterns
                 .iter()
                 .flatten()
-                .find(|pattern| pattern.name == word.0);
+                .find(|pattern| pattern.name == *via);
             let Some(pattern) = found else { continue };
             let finds = TargetName::Record(match pattern.returns.as_slice() {
                 [one] => one.clone(),

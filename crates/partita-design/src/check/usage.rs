@@ -20,7 +20,10 @@ pub(crate) fn check(
             .iter()
             .all(|record| record.keys.both().is_some() && !record.is_broken)
         && world.tables.iter().all(|table| !table.has_broken_index)
-        && report.findings().iter().all(|finding| finding.diagnostic.code != Code::IncompleteIndexKey);
+        && world
+            .records
+            .iter()
+            .all(|record| record.broken_indexes.is_empty());
     if is_known {
         indexes(world, patterns, report);
     }

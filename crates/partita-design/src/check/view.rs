@@ -79,6 +79,7 @@ pub(crate) fn declare<'d>(
         refs: refs.into_iter().collect(),
         keys: key::Keys::default(),
         indexes: Vec::new(),
+        broken_indexes: Vec::new(),
         discriminator: None,
         soft_delete: Field::Absent,
         view: Some(ViewOf {
@@ -183,7 +184,8 @@ impl Pending<'_> {
         self.keep = keep;
         let record = &mut world.records[index];
         record.keys = keys;
-        record.indexes = indexes;
+        record.indexes = indexes.keys;
+        record.broken_indexes = indexes.broken;
         record.discriminator = discriminator;
         record.attributes = attributes;
         record.is_broken |= is_broken;
@@ -418,12 +420,7 @@ fn unbounded(each: &Each, section: &Section<'_>, report: &mut Report) {
 }
 
 /// An attribute that the record stores under this name.
-fn stored(
-    name: &str,
-    own: &[Declared],
-    kept: &[&str],
-    source: &Record,
-) -> Option<(AttributeType, bool, Span)> {
+fn stored(name: &str, own: &[Declared], kept: &[&str], source: &Record) -> Option<key::Native> {
     let own = own.iter().find(|one| one.name == name);
     let kept = || {
         let kept = kept.contains(&name);

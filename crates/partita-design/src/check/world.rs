@@ -50,6 +50,8 @@ pub(crate) struct Record {
     pub(crate) refs: Vec<DeclaredRef>,
     pub(crate) keys: Keys,
     pub(crate) indexes: Vec<IndexKeys>,
+    /// The indexes in which it has a key with a mistake.
+    pub(crate) broken_indexes: Vec<String>,
     pub(crate) discriminator: Option<Word>,
     pub(crate) soft_delete: Field<SoftDelete>,
     pub(crate) view: Option<ViewOf>,

@@ -41,7 +41,7 @@ pub enum ActionOn {
         record: RecordName,
     },
     /// Every item that a pattern finds, by another action.
-    Every(Application),
+    Every(Box<Application>),
 }
 
 /// An action that is applied to every item of a pattern.
@@ -229,7 +229,7 @@ pub enum EachOver {
     /// A list.
     List {
         /// The list.
-        reading: Reading,
+        reading: Box<Reading>,
         /// How many elements it has at most.
         max: Option<usize>,
     },

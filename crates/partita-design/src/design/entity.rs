@@ -133,7 +133,7 @@ pub enum Timing {
     /// With every write of a caller.
     Write,
     /// The first time that this becomes true.
-    Once(Predicate),
+    Once(Box<Predicate>),
 }
 
 /// A number over the items that refer to this one.

@@ -185,7 +185,10 @@ impl<'d> Section<'d> {
 
     /// A table inside this one, as a section of its own.
     pub(crate) fn section(&mut self, key: &str, report: &mut Report) -> Option<Section<'d>> {
-        let place = format!("{}.{key}", self.place);
+        let place = match self.place.as_str() {
+            "" => key.to_owned(),
+            outer => format!("{outer}.{key}"),
+        };
         let (name, node) = self.entry(key)?;
         open(place, name, node, report)
     }

@@ -1,12 +1,14 @@
 //! Integration tests of the design language.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod book;
 mod corpus;
 mod key_strings;
 mod keys;
 mod manual;
 mod mutations;
 mod pages;
+mod properties;
 mod rendering;
 mod shipped;
 mod spec;

@@ -8,9 +8,9 @@ use partita_design::{Code, check};
 use crate::lines;
 
 /// A fenced block: what follows the fence, and the text.
-type Block<'p> = (&'p str, String);
+pub(crate) type Block<'p> = (&'p str, String);
 
-fn blocks(part: &str) -> Vec<Block<'_>> {
+pub(crate) fn blocks(part: &str) -> Vec<Block<'_>> {
     let mut found: Vec<Block<'_>> = Vec::new();
     let mut is_open = false;
     for line in part.lines() {
@@ -29,7 +29,7 @@ fn blocks(part: &str) -> Vec<Block<'_>> {
 }
 
 /// An example is a whole design, or lines that are read behind the page's common ones.
-fn whole(common: &str, example: &str) -> String {
+pub(crate) fn whole(common: &str, example: &str) -> String {
     match example.starts_with("design") {
         true => example.to_owned(),
         false => format!("{common}{example}"),
@@ -68,7 +68,10 @@ fn examples_do_what_the_page_says() {
             .map(|diagnostic| diagnostic.code)
             .collect();
         if codes != [code] {
-            wrong.push(format!("{code} fails with {:#?}", lines(&failing, &diagnostics)));
+            wrong.push(format!(
+                "{code} fails with {:#?}",
+                lines(&failing, &diagnostics)
+            ));
         }
         let left = reported(&whole(&common, mended));
         if !left.is_empty() {

@@ -60,6 +60,42 @@ fn sections_become_parts_of_the_design() {
     }
 }
 
+/// Lines of `[entity.X.attributes]` become attributes, in their order, and those of `[every]` too.
+#[test]
+fn lines_become_attributes() {
+    for design in shipped::all() {
+        let (compiled, _) = check(design.source, &|_| None);
+        let every = names_in(design.source, "every.attributes");
+        for entity in compiled.unwrap().entities {
+            let mut expected =
+                names_in(design.source, &format!("entity.{}.attributes", entity.name));
+            let found: Vec<_> = entity
+                .attributes
+                .iter()
+                .map(|it| it.name.as_str())
+                .collect();
+            let (of_every, own): (Vec<_>, Vec<_>) =
+                found.into_iter().partition(|name| every.contains(name));
+            expected.retain(|name| !every.contains(name));
+            assert_eq!(own, expected, "{} of {}", entity.name, design.name);
+            assert_eq!(of_every, every, "{} of {}", entity.name, design.name);
+        }
+    }
+}
+
+/// What stands before `=` in a section.
+fn names_in<'s>(source: &'s str, section: &str) -> Vec<&'s str> {
+    let header = format!("[{section}]");
+    source
+        .lines()
+        .skip_while(|line| !line.starts_with(&header))
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| Some(line.split_once('=')?.0.trim()))
+        .collect()
+}
+
 fn parts(design: &Design) -> [(&str, Vec<&str>); 5] {
     [
         (

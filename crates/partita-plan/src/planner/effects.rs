@@ -11,6 +11,7 @@ use super::{By, Names, Planner};
 use crate::draft::{Presence, Refusal};
 use crate::error::{Fault, PlanError};
 use crate::input::{Changes, Slot};
+use crate::pattern::passes;
 use crate::scene::{Lead, Named, Scene, Trace};
 use crate::shape::Shape;
 
@@ -317,8 +318,11 @@ impl<'a> Planner<'a> {
                         let rows = rows.filter_map(|row| {
                             let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
                             let address = blueprint.address_of(row);
+                            let unwatched = Trace::default();
+                            let seen = self.scene(shape, &item, None, &unwatched);
                             let is_shown = pattern.with_deleted || !shape.is_deleted(&item);
-                            is_shown.then_some(Element::Item {
+                            let is_meant = is_shown && passes(pattern, &values, &seen);
+                            is_meant.then_some(Element::Item {
                                 shape,
                                 item,
                                 address,

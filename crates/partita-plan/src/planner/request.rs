@@ -16,6 +16,7 @@ use crate::error::{Fault, PlanError};
 use crate::input::{Changes, Input, refuse};
 use crate::nested;
 use crate::operation::Answer;
+use crate::pattern::passes;
 use crate::reads::Known;
 use crate::scene::{Lead, Named, Scene, Trace, number_at};
 use crate::shape::Shape;
@@ -499,8 +500,13 @@ impl<'a> Planner<'a> {
         }
         let rows = listed.rows.iter();
         let rows = rows.filter_map(|row| blueprint.recognise(&pattern.returns, row));
+        let is_meant = |shape: Shape<'a>, item: &Map| {
+            let unwatched = Trace::default();
+            let row = self.scene(shape, item, None, &unwatched);
+            (pattern.with_deleted || !shape.is_deleted(item)) && passes(pattern, asked, &row)
+        };
         Ok(rows
-            .filter(|(shape, item)| pattern.with_deleted || !shape.is_deleted(item))
+            .filter(|(shape, item)| is_meant(*shape, item))
             .collect())
     }
 

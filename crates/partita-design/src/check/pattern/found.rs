@@ -349,11 +349,7 @@ fn either(one: &AttributeType, two: &AttributeType) -> Option<AttributeType> {
 
 fn unserved(asked: &Asked<'_>, candidates: &[Candidate<'_>], world: &World, report: &mut Report) {
     // A record whose keys could not be read might have served it.
-    if world
-        .records
-        .iter()
-        .any(|record| record.keys.both().is_none())
-    {
+    if world.records.iter().any(|record| is_unsure(record, asked)) {
         return;
     }
     let mut message = "no record has keys that this could find".to_owned();
@@ -422,11 +418,9 @@ fn agree<'w>(
     if matches!(asked.read, Read::Get(_)) && matching.len() > 1 {
         return None;
     }
-    if matching.is_empty() {
-        if named.is_none() {
-            unserved(asked, &[], world, report);
-            return None;
-        }
+    if matching.is_empty() && named.is_none() {
+        unserved(asked, &[], world, report);
+        return None;
     }
     let titles: Vec<_> = matching.iter().map(|record| record.title()).collect();
     let found = spelling::list(&titles);
@@ -450,7 +444,7 @@ fn agree<'w>(
     };
     let mut is_good = true;
     for (record, span) in &named {
-        if !is_in(&matching, record) && record.keys.both().is_some() {
+        if !is_in(&matching, record) && !is_unsure(record, asked) {
             let message = format!("this pattern never finds `{}`", record.title());
             let finding = report.add(Code::ImpossibleReturn, *span, message);
             if !found.is_empty() {
@@ -473,6 +467,12 @@ fn agree<'w>(
         is_good = false;
     }
     is_good.then_some(named)
+}
+
+/// Whether the keys of a record could not be read.
+fn is_unsure(record: &Record, asked: &Asked<'_>) -> bool {
+    let is_broken = |index: &str| record.broken_indexes.iter().any(|known| known == index);
+    record.keys.both().is_none() || asked.index().is_some_and(is_broken)
 }
 
 fn is_in(records: &[&Record], record: &Record) -> bool {

@@ -1,0 +1,213 @@
+//! A compiled design as a Markdown page: what a team used to write by hand.
+
+use std::fmt::Write as _;
+
+use crate::describe;
+use crate::design::{
+    Design, Entity, KeyTemplates, Pattern, Read, RecordIndex, Table, TargetName, View,
+};
+use crate::kernel;
+
+/// The page of a design.
+pub fn page(design: &Design) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let _ = write(design, &mut page);
+    page
+}
+
+fn write(design: &Design, page: &mut String) -> std::fmt::Result {
+    writeln!(page, "# {}\n", design.name)?;
+    if let Some(about) = &design.about {
+        writeln!(page, "{about}\n")?;
+    }
+    for table in design.tables() {
+        write_table(table, page)?;
+    }
+    diagram(design, page)?;
+    writeln!(page, "## Entities")?;
+    for entity in &design.entities {
+        write_entity(design, entity, page)?;
+    }
+    if !design.views.is_empty() {
+        writeln!(page, "\n## Views")?;
+    }
+    for view in &design.views {
+        write_view(design, view, page)?;
+    }
+    patterns(&design.patterns, page)?;
+    transactions(design, page)
+}
+
+fn write_table(table: &Table, page: &mut String) -> std::fmt::Result {
+    let (name, partition, sort) = (&table.name, &table.partition, &table.sort);
+    writeln!(
+        page,
+        "Table `{name}` with the keys `{partition}` and `{sort}`.\n"
+    )?;
+    if table.indexes.is_empty() {
+        return Ok(());
+    }
+    writeln!(page, "| index | partition key | sort key |\n|---|---|---|")?;
+    for index in &table.indexes {
+        let sort = index.sort.as_ref().map_or("", |key| &key.name);
+        writeln!(
+            page,
+            "| `{}` | `{}` | `{sort}` |",
+            index.name, index.partition.name
+        )?;
+    }
+    writeln!(page)
+}
+
+/// Who refers to whom.
+fn diagram(design: &Design, page: &mut String) -> std::fmt::Result {
+    writeln!(page, "```mermaid\nerDiagram")?;
+    for entity in &design.entities {
+        writeln!(page, "    {}", entity.name)?;
+    }
+    for entity in &design.entities {
+        for reference in &entity.refs {
+            for target in &reference.targets {
+                let TargetName::Record(to) = &target.to else {
+                    continue;
+                };
+                let (from, name) = (&entity.name, &reference.name);
+                let arrow = if reference.optional {
+                    "}o--o|"
+                } else {
+                    "}o--||"
+                };
+                writeln!(page, "    {from} {arrow} {} : {name}", to.as_str())?;
+            }
+        }
+    }
+    for view in &design.views {
+        writeln!(page, "    {} ||..o{{ {} : view", view.of, view.name)?;
+    }
+    writeln!(page, "```\n")
+}
+
+fn write_keys(
+    table: &Table,
+    key: &KeyTemplates,
+    indexes: &[RecordIndex],
+    page: &mut String,
+) -> std::fmt::Result {
+    writeln!(page, "| key | template |\n|---|---|")?;
+    for (name, template) in describe::keys(table, key, indexes) {
+        let template = match template.as_str() {
+            Some(text) => format!("`{text}`"),
+            None => format!("`{template}`"),
+        };
+        writeln!(page, "| `{name}` | {} |", cell(&template))?;
+    }
+    writeln!(page)
+}
+
+fn write_entity(design: &Design, entity: &Entity, page: &mut String) -> std::fmt::Result {
+    writeln!(page, "\n### {}\n", entity.name)?;
+    if let Some(about) = &entity.about {
+        writeln!(page, "{about}\n")?;
+    }
+    write_keys(design.table_of(entity), &entity.key, &entity.indexes, page)?;
+    writeln!(page, "| attribute | type | value |\n|---|---|---|")?;
+    for attribute in &entity.attributes {
+        let optional = if attribute.optional { "?" } else { "" };
+        let value = describe::value(&attribute.source);
+        let value = value.map_or(String::new(), |value| format!("`{value}`"));
+        let kind = attribute.kind.describe();
+        writeln!(
+            page,
+            "| `{}`{optional} | {} | {} |",
+            attribute.name,
+            cell(&kind),
+            cell(&value)
+        )?;
+    }
+    Ok(())
+}
+
+fn write_view(design: &Design, view: &View, page: &mut String) -> std::fmt::Result {
+    writeln!(page, "\n### {}\n", view.name)?;
+    if let Some(about) = &view.about {
+        writeln!(page, "{about}\n")?;
+    }
+    let what = match (view.history, &view.each) {
+        (true, _) => "The replaced states of".to_owned(),
+        (false, Some(each)) => format!("One record for every `{}` of", each.name),
+        (false, None) => "One record for every".to_owned(),
+    };
+    write!(page, "{what} `{}`", view.of)?;
+    match view.when.as_ref().map(|when| when.text.as_str()) {
+        Some(text) if !text.is_empty() => writeln!(page, ", while `{text}`.\n")?,
+        _ => writeln!(page, ".\n")?,
+    }
+    let table = design
+        .entity(&view.of)
+        .map_or(&design.table, |of| design.table_of(of));
+    write_keys(table, &view.key, &view.indexes, page)
+}
+
+fn patterns(patterns: &[Pattern], page: &mut String) -> std::fmt::Result {
+    if patterns.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "\n## Access patterns\n\n| pattern | read | condition | returns |\n|---|---|---|---|"
+    )?;
+    for pattern in patterns {
+        let read = match &pattern.read {
+            Read::Get(_) => "get".to_owned(),
+            Read::Query(query) => match &query.index {
+                Some(index) => format!("query `{index}`"),
+                None => "query".to_owned(),
+            },
+            Read::Scan { .. } => "**scan**".to_owned(),
+        };
+        let returns: Vec<_> = pattern
+            .returns
+            .iter()
+            .map(|record| record.as_str())
+            .collect();
+        let about = pattern
+            .about
+            .as_ref()
+            .map_or(String::new(), |about| format!(": {about}"));
+        writeln!(
+            page,
+            "| `{}`{} | {read} | `{}` | {} |",
+            pattern.name,
+            cell(&about),
+            cell(&pattern.text),
+            returns.join(", ")
+        )?;
+    }
+    Ok(())
+}
+
+fn transactions(design: &Design, page: &mut String) -> std::fmt::Result {
+    writeln!(
+        page,
+        "\n## Largest transactions\n\n| entity | create | update | delete |\n|---|---|---|---|"
+    )?;
+    let sizes = kernel::sizes(design);
+    for sizes in sizes.chunks(3) {
+        let cells: Vec<_> = sizes
+            .iter()
+            .map(|size| {
+                let jobs = if size.has_jobs { " and a job" } else { "" };
+                format!("{}{jobs}", size.actions)
+            })
+            .collect();
+        let entity = sizes.first().map_or("", |size| &size.entity);
+        writeln!(page, "| `{entity}` | {} |", cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+/// A text that does not end its cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
