@@ -86,6 +86,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) moment: &'a Moment,
     pub(crate) draft: Draft<'a>,
     pub(crate) faults: Vec<Fault>,
+    /// The trigger or action whose effect is being carried out.
+    origin: Option<&'a str>,
     ids_drawn: u64,
 }
 
@@ -96,6 +98,7 @@ impl<'a> Planner<'a> {
             moment,
             draft: Draft::default(),
             faults: Vec::new(),
+            origin: None,
             ids_drawn: 0,
         }
     }
@@ -387,10 +390,21 @@ impl<'a> Planner<'a> {
     /// Refuses the write for its faults. While something is still to be read they may be none, and
     /// the evaluation goes on to find out what else it needs.
     pub(crate) fn refuse(&mut self) -> Result<(), PlanError> {
-        let faults = std::mem::take(&mut self.faults);
+        let mut faults = std::mem::take(&mut self.faults);
+        for fault in &mut faults {
+            fault.attribute = self.named(&fault.attribute);
+        }
         match self.context.reads.is_complete() {
             true => refuse(faults),
             false => Ok(()),
+        }
+    }
+
+    /// An attribute as a fault calls it: that of an effect with the name of what causes it.
+    fn named(&self, attribute: &str) -> String {
+        match self.origin {
+            Some(origin) => format!("{origin}.{attribute}"),
+            None => attribute.to_owned(),
         }
     }
 

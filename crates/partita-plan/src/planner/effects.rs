@@ -81,7 +81,7 @@ impl<'a> Planner<'a> {
         &mut self,
         cause: Cause<'_, 'a>,
         effect: &'a Effect,
-        name: &str,
+        name: &'a str,
     ) -> Result<(), PlanError> {
         let Some(each) = &effect.each else {
             return self.effect_on(cause, effect, name, None, &mut Vec::new());
@@ -119,7 +119,7 @@ impl<'a> Planner<'a> {
         &mut self,
         cause: Cause<'_, 'a>,
         effect: &'a Effect,
-        name: &str,
+        name: &'a str,
         element: Option<(Shape<'a>, ItemAddress)>,
         seen: &mut Vec<Option<Value>>,
     ) -> Result<(), PlanError> {
@@ -155,16 +155,18 @@ impl<'a> Planner<'a> {
                 rule: require.text.clone(),
             });
         }
-        match made {
-            Some((target, values)) => self.operate(effect, name, target?, values),
-            None => Ok(()),
-        }
+        let Some((target, values)) = made else {
+            return Ok(());
+        };
+        let outer = self.origin.replace(name);
+        let done = self.operate(effect, target?, values);
+        self.origin = outer;
+        done
     }
 
     fn operate(
         &mut self,
         effect: &'a Effect,
-        name: &str,
         target: Aim<'a>,
         values: Values,
     ) -> Result<(), PlanError> {
@@ -181,8 +183,8 @@ impl<'a> Planner<'a> {
             Aim::Unknown => return Ok(()),
             Aim::Nowhere => {
                 let message = "leads nowhere, and something is to be done there";
-                self.faults.push(Fault::new(name, message));
-                return Ok(());
+                self.faults.push(Fault::new("target", message));
+                return self.refuse();
             }
         };
         let at = self.look_up(shape, address)?;
@@ -198,9 +200,9 @@ impl<'a> Planner<'a> {
             }
             (_, true) => self.change(at, &changes, By::Effect),
             (_, false) => {
-                let message = format!("needs a `{}` that is not there", shape.name());
-                self.faults.push(Fault::new(name, message));
-                Ok(())
+                let message = format!("is a `{}` that is not there", shape.name());
+                self.faults.push(Fault::new("target", message));
+                self.refuse()
             }
         }
     }

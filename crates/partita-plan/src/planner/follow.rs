@@ -10,7 +10,6 @@ use partita_store::request::ItemAddress;
 use super::{By, Planner};
 use crate::error::PlanError;
 use crate::input::{Changes, Slot};
-use crate::kernel::reference_inputs;
 use crate::nested;
 use crate::reads::{Listing, keys};
 use crate::scene::{Lead, Trace, number_at};
@@ -60,7 +59,9 @@ impl<'a> Planner<'a> {
             match &target.on_delete {
                 OnDelete::Keep | OnDelete::Refuse { .. } => {}
                 OnDelete::Cascade => {
-                    for item in self.referring(at, entity, reference, target)? {
+                    let items = self.referring(at, entity, reference, target)?;
+                    self.demand_all(at, entity, reference, items.len())?;
+                    for item in items {
                         self.delete(item, By::Effect)?;
                     }
                 }
@@ -70,13 +71,47 @@ impl<'a> Planner<'a> {
                         remove: attributes.map(Slot::Declared).collect(),
                         ..Changes::default()
                     };
-                    for item in self.referring(at, entity, reference, target)? {
+                    let items = self.referring(at, entity, reference, target)?;
+                    self.demand_all(at, entity, reference, items.len())?;
+                    for item in items {
                         self.change(item, &changes, By::Effect)?;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Makes sure that no item is left behind: an index can lack one that was just written, and
+    /// one can be written while this is planned. Where the items are counted, the count tells.
+    fn demand_all(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+        reference: &Ref,
+        found: usize,
+    ) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let shape = self.entry(at).shape;
+        let mut counts = blueprint.kernel.counts(&blueprint.design, &entity.name);
+        let count = counts.find(|count| {
+            let aggregate = count.aggregate;
+            let is_whole = aggregate.only.is_none() && aggregate.sum.is_none();
+            is_whole && aggregate.by == reference.name && count.entity.name == shape.name()
+        });
+        let (Some(count), None) = (count, &entity.soft_delete) else {
+            return Ok(());
+        };
+        let entry = self.entry_mut(at);
+        entry.guard(&count.attribute.name);
+        let expected = entry
+            .old()
+            .and_then(|old| number_at(shape, old, &count.attribute.name));
+        let is_all = expected == Some(Number::from(found as u64));
+        match is_all || !self.context.reads.is_complete() {
+            true => Ok(()),
+            false => Err(PlanError::Conflict),
+        }
     }
 
     /// Refuses to delete what others still refer to, those left aside that go with it.
@@ -193,7 +228,6 @@ impl<'a> Planner<'a> {
         if let (Some(by), Some(when)) = (&reference.by, &target.when) {
             nested::set(&mut known, by, Value::from(when.as_str()));
         }
-        debug_assert!(reference_inputs(reference).count() > 0);
         let shape = blueprint.shape(&finder.record);
         let mut knowns = vec![known];
         for name in &finder.enumerate {

@@ -100,7 +100,8 @@ impl<'a> Planner<'a> {
     ) -> Result<(), PlanError> {
         let at = self.touch(target.shape, target.address)?;
         let name = target.shape.name();
-        let missing = Fault::new(&reference.name, format!("leads to no `{name}`"));
+        let message = format!("leads to no `{name}`");
+        let named = self.named(&reference.name);
         let entry = self.entry_mut(at);
         if entry.is_new() {
             return Ok(());
@@ -112,7 +113,7 @@ impl<'a> Planner<'a> {
         };
         if is_gone {
             match given {
-                Given::Now => self.faults.push(missing),
+                Given::Now => self.faults.push(Fault::new(&reference.name, message)),
                 // Whoever asked for the item was told that it is hidden.
                 Given::Before => entry.presence = Presence::Absent(Refusal::Stale),
             }
@@ -128,7 +129,7 @@ impl<'a> Planner<'a> {
         }
         entry.must_be_present(match given {
             Given::Now => Refusal::last(PlanError::Invalid {
-                faults: vec![missing],
+                faults: vec![Fault::new(named, message)],
             }),
             Given::Before => Refusal::Stale,
         });

@@ -16,8 +16,8 @@ use crate::{Partita, Patience, Surroundings};
 const STORY: &str = "01JGFJJZ00000000000000DVNE";
 const NODE: &str = "01JGFJJZ0000000000000NDE01";
 
-async fn stories() -> Partita {
-    let source = partita_design::shipped::find("stories").unwrap().source;
+async fn open(design: &str) -> Partita {
+    let source = partita_design::shipped::find(design).unwrap().source;
     let (design, diagnostics) = partita_design::check(source, &|_| None);
     let design = design.unwrap_or_else(|| panic!("{diagnostics:?}"));
     let surroundings = Surroundings {
@@ -120,7 +120,7 @@ fn shown_step(step: &Step) -> String {
 
 #[tokio::test]
 async fn plans() {
-    let partita = stories().await;
+    let partita = open("stories").await;
     let caller = Caller::user("ann");
     let plan = async |request: Request<'_>, stored: &[Item]| {
         for item in stored {
@@ -170,4 +170,80 @@ async fn plans() {
     let stored = [story(false), node()];
     let removed = plan(change("Node", &identity, Change::Delete), &stored).await;
     insta::assert_snapshot!("delete_node", removed);
+}
+
+/// What planning a vote costs without the store. Run it in a release build, with `--nocapture`:
+/// it took 20 µs at most when this was written.
+#[tokio::test]
+#[ignore = "a measurement"]
+#[expect(clippy::disallowed_methods, reason = "it measures time")]
+#[expect(clippy::print_stdout, reason = "that is the result")]
+async fn planning_a_vote() {
+    let partita = open("storyhub").await;
+    let run = async |user: &str, entity: &str, given: &[(&str, &str)]| {
+        let operation = crate::Operation::Create {
+            entity: entity.to_owned(),
+            attributes: given
+                .iter()
+                .map(|(name, value)| text(name, value))
+                .collect(),
+        };
+        partita.run(&Caller::user(user), operation).await.unwrap();
+    };
+    for user in ["ann", "bob"] {
+        let profile = [
+            ("userId", user),
+            ("email", "a@b.org"),
+            ("displayName", user),
+        ];
+        run(user, "User", &profile).await;
+    }
+    let story = [
+        ("storyId", STORY),
+        ("title", "Dune"),
+        ("synopsis", "Sand."),
+        ("authorId", "ann"),
+        ("genre", "sf"),
+        ("ageRating", "12"),
+    ];
+    run("ann", "Story", &story).await;
+    let chapter = [
+        ("storyId", STORY),
+        ("nodeId", NODE),
+        ("authorId", "ann"),
+        ("title", "One"),
+        ("content", "…"),
+    ];
+    run("ann", "ChapterNode", &chapter).await;
+    let vote = [
+        ("userId", "bob"),
+        ("nodeId", NODE),
+        ("storyId", STORY),
+        ("voteType", "UPVOTE"),
+    ];
+    let request = Request::Create {
+        entity: partita.blueprint.entity("Vote").unwrap(),
+        given: vote.iter().map(|(name, value)| text(name, value)).collect(),
+    };
+    let bob = Caller::user("bob");
+    let plan = partita.plan(&bob, &request, Vec::new()).await.unwrap();
+    println!("{}", shown(&plan));
+    let moment = partita.moment();
+    let mut reads = partita.reads(&moment);
+    let evaluate = |reads: &crate::reads::Reads| {
+        let context = partita.context(&bob, reads, &moment);
+        Planner::new(context, &moment).plan(&request)
+    };
+    let rounds = 2_000;
+    let began = std::time::Instant::now();
+    for _ in 0..rounds {
+        let _ = evaluate(&partita.reads(&moment));
+    }
+    println!("the first round: {:?}", began.elapsed() / rounds);
+    partita.runner.settle(&mut reads, evaluate).await.unwrap();
+    let began = std::time::Instant::now();
+    for _ in 0..rounds {
+        evaluate(&reads).unwrap();
+    }
+    println!("the last round: {:?}", began.elapsed() / rounds);
 }
