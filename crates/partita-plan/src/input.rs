@@ -206,10 +206,10 @@ pub(crate) fn identity(shape: Shape<'_>, parts: &[String]) -> Result<Map, PlanEr
     let mut identity = Map::new();
     let mut faults = Vec::new();
     for (part, text) in expected.iter().zip(parts) {
-        let Some(kind) = shape.kind(&part.attribute) else {
-            continue;
-        };
-        match key_part(&part.name, kind, text) {
+        // An element of a view's list has no type of its own.
+        let kind = shape.kind(&part.attribute).cloned();
+        let kind = kind.unwrap_or_else(AttributeType::string);
+        match key_part(&part.name, &kind, text) {
             Ok(value) => {
                 identity.insert(part.attribute.clone(), value);
             }

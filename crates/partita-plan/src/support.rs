@@ -4,7 +4,7 @@
 //! then, by name and line: nothing in a design is silently ignored.
 
 use partita_design::Design;
-use partita_design::design::{CallerSource, Construct, Use, ViewAttribute};
+use partita_design::design::{CallerSource, Construct, Use};
 
 use crate::error::PlanError;
 
@@ -50,6 +50,8 @@ const KNOWN: &[Construct] = &[
     Construct::RefByPattern,
     Construct::ManyRef,
     Construct::IncludeHidden,
+    Construct::ViewAttributes,
+    Construct::ViewRef,
 ];
 
 /// Refuses a design that uses other parts of the language, naming the first of them.
@@ -68,12 +70,6 @@ pub fn check(design: &Design) -> Result<(), PlanError> {
 /// Whether a use of the language is carried out. Of some parts only the simple forms are.
 fn runs(design: &Design, used: &Use) -> bool {
     match used.construct {
-        // Derived attributes are; those that belong to the record itself are not.
-        Construct::ViewAttributes => {
-            let attributes = design.views.iter().flat_map(|view| &view.attributes);
-            let own = |attribute: &ViewAttribute| matches!(attribute, ViewAttribute::Own(_));
-            !attributes.into_iter().any(own)
-        }
         // Attributes of the caller's item are; tokens have no groups.
         Construct::CallerAttribute => {
             let is_attribute = design.callers.groups != CallerSource::Token;

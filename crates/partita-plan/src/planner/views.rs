@@ -7,8 +7,8 @@
 use std::rc::Rc;
 
 use partita_core::expression::{Found, Scope as _};
-use partita_core::{Map, Value};
-use partita_design::design::{EachOver, View, ViewAttribute};
+use partita_core::{Map, Number, Value};
+use partita_design::design::{EachOver, Source, View, ViewAttribute};
 use partita_store::request::ItemAddress;
 
 use super::effects::members;
@@ -17,10 +17,16 @@ use crate::draft::{Before, Presence, Refusal};
 use crate::error::PlanError;
 use crate::nested;
 use crate::scene::{Named, Scene, Trace};
-use crate::shape::Shape;
+use crate::shape::{Shape, reads_as_zero};
 
-/// A record: where it is, and its attributes with its keys in the indexes.
-type Placed = (ItemAddress, Map);
+/// A record of a view.
+struct Placed {
+    place: ItemAddress,
+    /// What is derived from the source, with the keys in the indexes.
+    derived: Map,
+    /// What its own attributes are when it comes into being.
+    own: Map,
+}
 
 impl<'a> Planner<'a> {
     /// Keeps the views of an item in step with it.
@@ -47,6 +53,9 @@ impl<'a> Planner<'a> {
         // The item may have been looked at before, and have changed since.
         for record in std::mem::take(&mut self.entry_mut(at).views) {
             let record = self.entry_mut(record);
+            if record.operation.is_some() {
+                continue;
+            }
             record.after = record.old().cloned();
             record.adds.clear();
         }
@@ -67,34 +76,72 @@ impl<'a> Planner<'a> {
         }
         let was = self.records(at, view, shape, old.as_deref(), true)?;
         let mut is = self.records(at, view, shape, new.as_deref(), false)?;
-        for (place, record) in was {
-            let found = is.iter().position(|(new_place, _)| *new_place == place);
-            let now = found.map(|found| is.remove(found).1);
-            let record_at = self.place(at, shape, place, Some(record));
+        if let ([was], [is], None) = (&was[..], &mut is[..], &view.each)
+            && was.place != is.place
+        {
+            self.carry(view, shape, was.place.clone(), &mut is.own)?;
+        }
+        for was in was {
+            let found = is.iter().position(|is| is.place == was.place);
+            let now = found.map(|found| is.remove(found).derived);
+            let record = self.place(at, shape, was.place, Some(was.derived.clone()));
             match now {
-                Some(now) => self.keep_record(at, record_at, view, now),
+                Some(now) => self.keep_record(at, record, view, &was.derived, now),
                 None => {
-                    let entry = self.entry_mut(record_at);
+                    let entry = self.entry_mut(record);
                     entry.after = None;
                     entry.must_be_present(Refusal::Stale);
                 }
             }
         }
-        for (place, record) in is {
-            let record_at = self.place(at, shape, place, None);
-            let entry = self.entry_mut(record_at);
-            entry.after = Some(Rc::new(record));
+        for is in is {
+            let record = self.place(at, shape, is.place, None);
+            let entry = self.entry_mut(record);
+            let mut attributes = is.derived;
+            attributes.extend(is.own);
+            entry.after = Some(Rc::new(attributes));
             entry.presence = Presence::Absent(Refusal::Stale);
             self.guard_copied(at, view);
         }
         Ok(())
     }
 
-    /// A record that stays where it is.
-    fn keep_record(&mut self, source: usize, at: usize, view: &View, now: Map) {
+    /// What belongs to a record goes with it where it moves.
+    fn carry(
+        &mut self,
+        view: &'a View,
+        shape: Shape<'a>,
+        from: ItemAddress,
+        own: &mut Map,
+    ) -> Result<(), PlanError> {
+        let names = view.attributes.iter().filter_map(|one| match one {
+            ViewAttribute::Own(own) => Some(own.name.as_str()),
+            ViewAttribute::Derived { .. } => None,
+        });
+        let names: Vec<&'a str> = names.collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let record = self.look_up(shape, from)?;
+        let entry = self.entry_mut(record);
+        let Some(old) = entry.old().cloned() else {
+            return Ok(());
+        };
+        for name in names {
+            entry.guard(name);
+            match nested::get(&old, name) {
+                Some(value) => nested::set(own, name, value.clone()),
+                None => nested::remove(own, name),
+            }
+        }
+        Ok(())
+    }
+
+    /// A record that stays where it is. Only what is derived is written; the rest is its own.
+    fn keep_record(&mut self, source: usize, at: usize, view: &View, was: &Map, now: Map) {
         let adds = self.entry(source).adds.clone();
         let entry = self.entry_mut(at);
-        if entry.old().map(|old| &**old) == Some(&now) {
+        if *was == now {
             return;
         }
         // What is only added to the source is only added to the record.
@@ -103,7 +150,12 @@ impl<'a> Planner<'a> {
                 entry.adds.insert(name, amount);
             }
         }
-        entry.after = Some(Rc::new(now));
+        if let Some(after) = &mut entry.after {
+            let after = Rc::make_mut(after);
+            after.retain(|name, _| now.contains_key(name) || !was.contains_key(name));
+            let changed = now.into_iter();
+            after.extend(changed.filter(|(name, value)| was.get(name) != Some(value)));
+        }
         entry.must_be_present(Refusal::Stale);
     }
 
@@ -115,15 +167,20 @@ impl<'a> Planner<'a> {
         address: ItemAddress,
         was: Option<Map>,
     ) -> usize {
+        let before = match was {
+            Some(was) => Before::Found(Rc::new(was)),
+            None => Before::Missing,
+        };
         let at = match self.draft.find(&address) {
-            Some(at) => at,
-            None => {
-                let before = match was {
-                    Some(was) => Before::Found(Rc::new(was)),
-                    None => Before::Missing,
-                };
-                self.draft.insert(shape, address, before)
+            Some(at) => {
+                let entry = self.entry_mut(at);
+                if matches!(entry.before, Before::Unread) {
+                    entry.before = before;
+                    entry.after = entry.old().cloned();
+                }
+                at
             }
+            None => self.draft.insert(shape, address, before),
         };
         self.entry_mut(source).views.push(at);
         at
@@ -202,7 +259,7 @@ impl<'a> Planner<'a> {
                 seen.push(value);
             }
             if let Some(record) = self.make(view, shape, &scene)?
-                && records.iter().all(|(place, _)| *place != record.0)
+                && records.iter().all(|other| other.place != record.place)
             {
                 records.push(record);
             }
@@ -271,8 +328,34 @@ impl<'a> Planner<'a> {
                 record.insert(name.to_owned(), Value::S(key));
             }
         }
-        Ok(Some((address, record)))
+        Ok(Some(Placed {
+            place: address,
+            derived: record,
+            own: initial(view, &scene),
+        }))
     }
+}
+
+/// What a record's own attributes are when it comes into being.
+fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
+    let mut initial = Map::new();
+    for attribute in &view.attributes {
+        let ViewAttribute::Own(own) = attribute else {
+            continue;
+        };
+        let value = match &own.source {
+            Source::Given {
+                default: Some(default),
+            } => default.value(scene),
+            Source::Computed(computed) => computed.value.value(scene),
+            _ if reads_as_zero(own) && !own.optional => Some(Value::N(Number::from(0_i64))),
+            _ => None,
+        };
+        if let Some(value) = value {
+            nested::set(&mut initial, &own.name, own.kind.adopt(value));
+        }
+    }
+    initial
 }
 
 /// The attributes of the source that a view is made of.

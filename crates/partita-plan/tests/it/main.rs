@@ -1,6 +1,8 @@
 //! Designs other than the shipped ones: what `stories` has no need of.
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod members;
+
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
