@@ -185,10 +185,18 @@ impl From<PlanError> for Problem {
                 let problem = problem(StatusCode::CONFLICT, "in-use", title);
                 problem.with("entity", entity).with("by", by)
             }
-            PlanError::TooMuch { entity } => {
+            PlanError::TooMuch { .. } => {
                 let title = "This write is larger than a transaction";
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                problem(status, "too-much", title).with("entity", entity)
+                problem(StatusCode::UNPROCESSABLE_ENTITY, "too-much", title)
+            }
+            PlanError::LimitReached {
+                limit,
+                wait_seconds,
+                ..
+            } => {
+                let title = "This was done as often as it may be";
+                let problem = problem(StatusCode::TOO_MANY_REQUESTS, "limit-reached", title);
+                problem.with("limit", limit).with("wait", wait_seconds)
             }
             PlanError::TooDeep => {
                 let title = "This write depends on too many items";

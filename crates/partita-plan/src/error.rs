@@ -1,5 +1,6 @@
 //! Refusals: what is wrong, where, and what to do.
 
+use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_design::template::PartError;
 use partita_store::{ErrorKind, StoreError};
 
@@ -101,11 +102,25 @@ pub enum PlanError {
     },
     /// The write touches more items than one transaction can.
     #[error(
-        "this write to `{entity}` touches more items than a transaction can, which this version does not carry out"
+        "this write is too large for one transaction, which has room for {TRANSACTION_ACTIONS_MAX} items: {what}"
     )]
     TooMuch {
-        /// The entity at which it became too much.
-        entity: String,
+        /// What does not fit.
+        what: String,
+    },
+    /// The caller has done this as often as a limit allows.
+    #[error(
+        "`{limit}` allows this {count} times in {window_seconds} seconds; try again in {wait_seconds}"
+    )]
+    LimitReached {
+        /// The limit.
+        limit: String,
+        /// How often it allows it.
+        count: u64,
+        /// In which time.
+        window_seconds: u64,
+        /// When the window ends.
+        wait_seconds: u64,
     },
     /// The write depends on items behind items behind items.
     #[error("this write depends on too many items, one behind the other")]

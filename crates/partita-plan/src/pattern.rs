@@ -12,7 +12,7 @@ use partita_design::design::{
 };
 use partita_design::template::{Part, Template};
 use partita_design::types::AttributeType;
-use partita_store::request::{Page, Query};
+use partita_store::request::{Page, Query, Scan};
 
 use crate::access::{Asked as AskedFor, Verdict};
 use crate::blueprint::Blueprint;
@@ -70,7 +70,6 @@ impl Partita {
         match &pattern.read {
             Read::Get(_) if cursor.is_some() => Err(PlanError::BadCursor),
             Read::Get(templates) => asked.get(templates).await,
-            // Designs with a scan are not opened.
             Read::Query(_) | Read::Scan { .. } => {
                 if pattern.one {
                     return match cursor {
@@ -313,6 +312,16 @@ impl Asked<'_> {
     }
 
     async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page, PlanError> {
+        if let Read::Scan { index } = &self.pattern.read {
+            let request = Scan {
+                index: index.clone(),
+                limit: Some(limit),
+                start_after,
+                consistent: index.is_none(),
+                ..Scan::new(self.blueprint().table.clone())
+            };
+            return self.partita.runner.scan(&request).await;
+        }
         let listing = self.blueprint().listing(self.pattern, &self.values)?;
         let Some(Listing { table, index, keys }) = listing else {
             return Ok(Page::default());
@@ -345,9 +354,9 @@ impl Asked<'_> {
         let mut reads = self.partita.reads(&moment);
         let visible = self.partita.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);
-            let rows = recognised.iter().map(|found| match found {
-                Some((_, item)) if !self.pattern.with_expired && reads.is_expired(item) => Ok(None),
-                Some((shape, item)) => self.seen(context, *shape, item),
+            let rows = recognised.iter().zip(rows).map(|(found, row)| match found {
+                Some(_) if !self.pattern.with_expired && reads.is_expired(row) => Ok(None),
+                Some((shape, item)) => self.seen(context, *shape, item, row),
                 None => Ok(None),
             });
             rows.collect()
@@ -361,10 +370,11 @@ impl Asked<'_> {
         context: Context<'_>,
         shape: Shape<'_>,
         item: &Map,
+        stored: &Item,
     ) -> Result<Option<Record>, PlanError> {
         let trace = Trace::default();
         let row = scene(context, shape, item, &trace);
-        if !passes(self.pattern, &self.values, &row) {
+        if !passes(self.pattern, &self.values, &row, stored) {
             return Ok(None);
         }
         let Some(reference) = &self.pattern.follow else {
@@ -478,17 +488,25 @@ fn compare_values(one: &Value, two: &Value) -> Ordering {
     }
 }
 
-/// Whether a row passes the filter of a pattern. It compares with texts that the parameters stand
-/// in.
-pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>) -> bool {
+/// Whether a row passes the filter of a pattern. It can speak of keys, which stand only in the item
+/// as it is stored, and compares with texts that the parameters stand in.
+pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>, stored: &Item) -> bool {
     let Some(filter) = &pattern.filter else {
         return true;
     };
     let texts = pattern.texts.iter();
     let texts = texts.map(|text| text.value(values).unwrap_or(Value::Null));
     let texts = Named::Value(Some(Value::L(texts.collect())));
+    let blueprint = row.context.blueprint;
+    let keys = stored
+        .iter()
+        .filter(|(name, _)| blueprint.is_reserved(name));
+    let keys = keys.map(|(name, value)| (name.clone(), Named::Value(Some(value.clone()))));
+    let names: Vec<_> = std::iter::once((TEXTS.to_owned(), texts))
+        .chain(keys)
+        .collect();
     filter.holds(&Scene {
-        names: &[(TEXTS.to_owned(), texts)],
+        names: &names,
         ..*row
     })
 }
@@ -548,7 +566,7 @@ impl Blueprint {
                 }
                 (index.clone(), keys)
             }
-            // Designs with a scan are not opened.
+            // Nothing that is written goes through a whole table.
             Read::Scan { .. } => return Ok(None),
         };
         let table = self.table.clone();

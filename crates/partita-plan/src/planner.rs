@@ -10,6 +10,7 @@
 //! | `planner::views` | the records derived from items |
 //! | `planner::unique` | the guards of values that no two items share |
 //! | `planner::follow` | copies that follow, and what a deletion takes along |
+//! | `planner::limits` | how often the caller has done this |
 //! | `planner::effects` | what triggers and actions cause |
 //! | `planner::emit` | the transaction |
 //!
@@ -20,6 +21,7 @@ mod aggregate;
 mod effects;
 mod emit;
 mod follow;
+mod limits;
 mod refs;
 pub(crate) mod request;
 mod unique;
@@ -350,7 +352,9 @@ impl<'a> Planner<'a> {
         while let Some(at) = self.draft.next() {
             steps += 1;
             if steps > STEPS_MAX {
-                return Err(self.too_much(at));
+                let name = self.entry(at).shape.name();
+                let what = format!("one thing leads to another, at last to a `{name}`");
+                return Err(PlanError::TooMuch { what });
             }
             self.refresh(at)?;
             self.aggregate(at)?;
@@ -405,12 +409,6 @@ impl<'a> Planner<'a> {
         match self.origin {
             Some(origin) => format!("{origin}.{attribute}"),
             None => attribute.to_owned(),
-        }
-    }
-
-    pub(crate) fn too_much(&self, at: usize) -> PlanError {
-        PlanError::TooMuch {
-            entity: self.entry(at).shape.name().to_owned(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use partita_core::Item;
 use partita_store::error::CancellationReason;
 use partita_store::request::{
-    BatchGetItem, BatchGot, ItemAddress, Page, Query, ReturnValues, TransactAction,
+    BatchGetItem, BatchGot, ItemAddress, Page, Query, ReturnValues, Scan, TransactAction,
     TransactWriteItems, UpdateItem,
 };
 use partita_store::{Entropy, ErrorKind, Store, StoreError};
@@ -182,6 +182,17 @@ impl Runner {
         let mut attempt = 0;
         loop {
             match self.store.query(request.clone()).await {
+                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
+                answer => return Ok(answer?.answer),
+            }
+        }
+    }
+
+    /// Reads one page of a table or index.
+    pub(crate) async fn scan(&self, request: &Scan) -> Result<Page, PlanError> {
+        let mut attempt = 0;
+        loop {
+            match self.store.scan(request.clone()).await {
                 Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
                 answer => return Ok(answer?.answer),
             }

@@ -440,7 +440,7 @@ impl<'a> Scene<'_, 'a> {
             let unwatched = Trace::default();
             let scene = pattern::scene(self.context, shape, &item, &unwatched);
             let identity = identity_of(shape, &item)?;
-            passes(asked, &values, &scene).then(|| Target {
+            passes(asked, &values, &scene, row).then(|| Target {
                 shape,
                 address: blueprint.address_of(row),
                 identity,

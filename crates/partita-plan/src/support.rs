@@ -51,6 +51,7 @@ const KNOWN: &[Construct] = &[
     Construct::ManyRef,
     Construct::IncludeHidden,
     Construct::ViewAttributes,
+    Construct::Scan,
     Construct::ViewRef,
 ];
 
@@ -70,6 +71,8 @@ pub fn check(design: &Design) -> Result<(), PlanError> {
 /// Whether a use of the language is carried out. Of some parts only the simple forms are.
 fn runs(design: &Design, used: &Use) -> bool {
     match used.construct {
+        // The windows of limits are kept in a record of the design, if it names one.
+        Construct::Limit => design.limit_record.is_some(),
         // Attributes of the caller's item are; tokens have no groups.
         Construct::CallerAttribute => {
             let is_attribute = design.callers.groups != CallerSource::Token;

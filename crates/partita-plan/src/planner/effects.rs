@@ -323,7 +323,7 @@ impl<'a> Planner<'a> {
                             let unwatched = Trace::default();
                             let seen = self.scene(shape, &item, None, &unwatched);
                             let is_shown = pattern.with_deleted || !shape.is_deleted(&item);
-                            let is_meant = is_shown && passes(pattern, &values, &seen);
+                            let is_meant = is_shown && passes(pattern, &values, &seen, row);
                             is_meant.then_some(Element::Item {
                                 shape,
                                 item,
@@ -336,9 +336,11 @@ impl<'a> Planner<'a> {
             }
         };
         self.remember(Some(cause.at), trace.into_seen())?;
-        match has_more {
-            true => Err(self.too_much(cause.at)),
-            false => Ok(elements),
+        match (has_more, &each.over) {
+            (true, EachOver::Pattern { pattern, .. }) => Err(PlanError::TooMuch {
+                what: format!("every item of `{pattern}` is meant"),
+            }),
+            _ => Ok(elements),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The draft as a transaction: one action for each item, guarded by what was read and matters.
 
+use std::collections::BTreeMap;
+
 use partita_core::expression::{
     Comparator, Condition, Operand, Path, Scope as _, SetOperand, SetValue, Step as PathStep,
     Update,
@@ -33,9 +35,22 @@ impl Planner<'_> {
         }
         steps.extend(guards);
         match steps.len() > TRANSACTION_ACTIONS_MAX {
-            true => Err(self.too_much(0)),
+            true => Err(PlanError::TooMuch {
+                what: self.largest_part(steps.len()),
+            }),
             false => Ok(steps),
         }
+    }
+
+    /// Of which record there are the most items in the write.
+    fn largest_part(&self, all: usize) -> String {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for entry in &self.draft.entries {
+            *counts.entry(entry.shape.name()).or_default() += 1;
+        }
+        let largest = counts.into_iter().max_by_key(|(_, count)| *count);
+        let (name, count) = largest.unwrap_or_default();
+        format!("it would touch {all}, {count} of them `{name}`")
     }
 
     fn action(&self, entry: &Entry<'_>, keys: Vec<KeyChange>) -> Option<Step> {

@@ -164,7 +164,9 @@ impl<'a> Planner<'a> {
                 continue;
             };
             if listed.has_more {
-                return Err(self.too_much(at));
+                let (entity, reference) = (&entity.name, &reference.name);
+                let what = format!("every `{entity}` whose `{reference}` leads there must follow");
+                return Err(PlanError::TooMuch { what });
             }
             for row in &listed.rows {
                 let names = std::slice::from_ref(&finder.record);

@@ -2,6 +2,7 @@
 //! that follows.
 
 use partita_core::{Map, Number, Value};
+use partita_design::design::rules::LimitOf;
 use partita_design::design::{
     Access, Action, ActionOn, Application, Entity, Parameter, ParameterKind, RecordName, Source,
 };
@@ -139,6 +140,7 @@ impl<'a> Planner<'a> {
             scene.demand(Asked::Access(Access::Update))?;
         }
         self.remember(Some(at), trace.into_seen())?;
+        self.count_towards(&LimitOf::Access(Access::Create, entity.name.clone()))?;
         Ok(new.map(|_| at))
     }
 
@@ -172,6 +174,10 @@ impl<'a> Planner<'a> {
             }
             self.check_version(at, entity, on.version)?;
         }
+        self.count_towards(&match change.asked() {
+            Asked::Access(access) => LimitOf::Access(access, on.shape.name().to_owned()),
+            Asked::Action(name) => LimitOf::Action(name.to_owned()),
+        })?;
         match change {
             Change::Update(given) => self.update_for(at, on, given)?,
             Change::Delete => self.delete(at, By::Caller)?,
@@ -495,19 +501,17 @@ impl<'a> Planner<'a> {
         };
         if listed.has_more {
             return Err(PlanError::TooMuch {
-                entity: pattern.name.clone(),
+                what: format!("every item of `{}` is meant", pattern.name),
             });
         }
-        let rows = listed.rows.iter();
-        let rows = rows.filter_map(|row| blueprint.recognise(&pattern.returns, row));
-        let is_meant = |shape: Shape<'a>, item: &Map| {
+        let rows = listed.rows.iter().filter_map(|row| {
+            let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
             let unwatched = Trace::default();
-            let row = self.scene(shape, item, None, &unwatched);
-            (pattern.with_deleted || !shape.is_deleted(item)) && passes(pattern, asked, &row)
-        };
-        Ok(rows
-            .filter(|(shape, item)| is_meant(*shape, item))
-            .collect())
+            let seen = self.scene(shape, &item, None, &unwatched);
+            let is_shown = pattern.with_deleted || !shape.is_deleted(&item);
+            (is_shown && passes(pattern, asked, &seen, row)).then_some((shape, item))
+        });
+        Ok(rows.collect())
     }
 
     /// Whether an action only counts: then it is no write of the item, and needs no transaction.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
-use partita_plan::{Answer, Caller, Operation, Partita, Surroundings};
+use partita_plan::{Answer, Caller, Operation, Partita, PlanError, Surroundings};
 use partita_store::ModelStore;
+use partita_store::surroundings::ManualClock;
 
 const DESIGN: &str = r#"
 design = "talk"
@@ -12,6 +13,7 @@ design = "talk"
 [table]
 name = "talk"
 key  = ["PK", "SK"]
+ttl  = "TTL"
 
 [entity.Conversation]
 PK = "CONV#{convId}"
@@ -61,6 +63,32 @@ conversation = "Conversation"
 [entity.Message.allow]
 "*" = "signed-in"
 
+[entity.RateLimit]
+PK = "USER#{userId}"
+SK = "RATE#{action}"
+
+[entity.RateLimit.attributes]
+userId      = "string, key-only"
+action      = "string, key-only"
+count       = "counter"
+windowStart = "epoch-ms"
+TTL         = "expiry"
+
+[entity.RateLimit.allow]
+read = "userId = caller"
+
+[limits]
+entity = "RateLimit"
+caller = "userId"
+limit  = "action"
+count  = "count"
+start  = "windowStart"
+end    = "TTL"
+
+[limit.message]
+of    = "create Message"
+allow = "2 per hour"
+
 [trigger.messageTime]
 on     = "create Message"
 update = "conversation"
@@ -79,16 +107,26 @@ query = "PK = 'USER#{userId}' AND begins_with(SK, 'CONV#')"
 [pattern.messages]
 query = "PK = 'CONV#{convId}' AND begins_with(SK, 'MSG#')"
 
+[pattern.everything]
+scan = "SK = 'META'"
+
 [pattern.conversation]
 get = "PK = 'CONV#{convId}' AND SK = 'META'"
 "#;
 
-async fn talk() -> Partita {
+async fn talk(clock: &Arc<ManualClock>) -> Partita {
     let (design, diagnostics) = partita_design::check(DESIGN, &|_| None);
     let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
     let store = Arc::new(ModelStore::default());
-    let partita = Partita::open(design, store, Surroundings::default()).await;
-    partita.unwrap()
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        ..Surroundings::default()
+    };
+    Partita::open(design, store, surroundings).await.unwrap()
+}
+
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(1_767_225_600_000))
 }
 
 fn people(names: &[&str]) -> Value {
@@ -116,6 +154,20 @@ fn change(name: &str, value: Value) -> Operation {
     }
 }
 
+fn conversation() -> Operation {
+    let attributes = Map::from([
+        ("convId".to_owned(), Value::from("c")),
+        ("title".to_owned(), Value::from("Lunch")),
+        ("participantIds".to_owned(), people(&["ann", "bob"])),
+    ]);
+    create("Conversation", attributes)
+}
+
+fn message() -> Operation {
+    let conversation = ("convId".to_owned(), Value::from("c"));
+    create("Message", Map::from([conversation]))
+}
+
 /// The only conversation of a user.
 async fn side_of(partita: &Partita, user: &str) -> Option<Map> {
     let query = Operation::Query {
@@ -132,19 +184,8 @@ async fn side_of(partita: &Partita, user: &str) -> Option<Map> {
 
 #[tokio::test]
 async fn unread_messages_are_counted_for_everybody_but_the_sender() {
-    let partita = talk().await;
-    let conversation = Map::from([
-        ("convId".to_owned(), Value::from("c")),
-        ("title".to_owned(), Value::from("Lunch")),
-        ("participantIds".to_owned(), people(&["ann", "bob"])),
-    ]);
-    run(&partita, "ann", create("Conversation", conversation)).await;
-    let message = || {
-        create(
-            "Message",
-            Map::from([("convId".to_owned(), Value::from("c"))]),
-        )
-    };
+    let partita = talk(&clock()).await;
+    run(&partita, "ann", conversation()).await;
     run(&partita, "ann", message()).await;
     run(&partita, "ann", message()).await;
 
@@ -186,4 +227,44 @@ async fn unread_messages_are_counted_for_everybody_but_the_sender() {
     assert_eq!(side_of(&partita, "bob").await, None);
     let cid = side_of(&partita, "cid").await.unwrap();
     assert_eq!(cid["unreadCount"], Value::from(0));
+}
+
+#[tokio::test]
+async fn nobody_writes_more_than_a_limit_allows() {
+    let clock = clock();
+    let partita = talk(&clock).await;
+    run(&partita, "ann", conversation()).await;
+    for _ in 0..2 {
+        run(&partita, "ann", message()).await;
+    }
+    clock.advance(1_800_000);
+    let refused = partita.run(&Caller::user("ann"), message()).await;
+    let expected = PlanError::LimitReached {
+        limit: "message".to_owned(),
+        count: 2,
+        window_seconds: 3600,
+        wait_seconds: 1800,
+    };
+    assert_eq!(refused, Err(expected));
+    run(&partita, "bob", message()).await;
+    // The window ends, and the record of it is not swept yet.
+    clock.advance(1_800_000);
+    run(&partita, "ann", message()).await;
+}
+
+#[tokio::test]
+async fn a_scan_finds_what_its_condition_says() {
+    let partita = talk(&clock()).await;
+    run(&partita, "ann", conversation()).await;
+    let query = Operation::Query {
+        pattern: "everything".to_owned(),
+        parameters: Default::default(),
+        limit: None,
+        cursor: None,
+    };
+    let found = run(&partita, "ann", query).await;
+    let Answer::Page { records, .. } = found else {
+        panic!("{found:?}")
+    };
+    assert_eq!(records.len(), 1, "{records:?}");
 }
