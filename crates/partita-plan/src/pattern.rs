@@ -7,8 +7,8 @@ use partita_core::expression::{Comparator, KeyCondition, KeyRange};
 use partita_core::{Item, Map, Value};
 use partita_design::design::pattern::TEXTS;
 use partita_design::design::{
-    Access, KeyBound, KeyTemplates, LIMIT_MAX, ParameterKind, Pattern, QueryRead, Read, SortOrder,
-    SortRange,
+    Access, KeyBound, KeyTemplates, KeyValue, LIMIT_MAX, ParameterKind, Pattern, QueryRead, Read,
+    SortOrder, SortRange,
 };
 use partita_design::template::{Part, Template};
 use partita_design::types::AttributeType;
@@ -145,7 +145,7 @@ impl Asked<'_> {
             let Some(shape) = self.blueprint().shape(name) else {
                 continue;
             };
-            let attributes = self.known_attributes(shape.key());
+            let attributes = self.known_attributes(shape);
             let trace = Trace::default();
             let scene = Scene {
                 complete: false,
@@ -160,35 +160,61 @@ impl Asked<'_> {
     }
 
     /// The attributes of a record that the parameters fix.
-    fn known_attributes(&self, record: &KeyTemplates) -> Map {
-        let mut pairs: Vec<(&Template, &Template)> = Vec::new();
+    fn known_attributes(&self, shape: Shape<'_>) -> Map {
+        let mut known = Map::new();
+        let mut learn = |asked: &Template, record: Option<&Template>| {
+            let parts = record.map_or(&[][..], |record| &record.parts);
+            for parts in asked.parts.iter().zip(parts) {
+                match parts {
+                    (Part::Value(parameter), Part::Value(attribute)) => {
+                        let value = parameter.name().and_then(|name| self.whole_value(&name));
+                        if let (Some(name), Some(value)) = (attribute.name(), value) {
+                            known.insert(name, value.clone());
+                        }
+                    }
+                    (Part::Text(asked), Part::Text(record)) if asked == record => {}
+                    // From here on the two are not alike.
+                    _ => break,
+                }
+            }
+        };
         match &self.pattern.read {
             Read::Get(asked) => {
-                pairs.push((&asked.partition, &record.partition));
-                pairs.push((&asked.sort, &record.sort));
+                learn(&asked.partition, Some(&shape.key().partition));
+                learn(&asked.sort, Some(&shape.key().sort));
             }
             Read::Query(QueryRead {
-                partition, sort, ..
+                index,
+                partition,
+                sort,
             }) => {
-                pairs.push((&partition.value, &record.partition));
-                if let SortRange::BeginsWith(prefix) = sort {
-                    pairs.push((&prefix.value, &record.sort));
+                let (own_partition, own_sort) = match index {
+                    None => (Some(&shape.key().partition), Some(&shape.key().sort)),
+                    Some(index) => {
+                        let keys = shape.indexes().iter().find(|keys| keys.index == *index);
+                        let partition = keys.map(|keys| &keys.partition);
+                        let sort = keys.and_then(|keys| keys.sort.as_ref());
+                        (only_template(partition), only_template(sort))
+                    }
+                };
+                learn(&partition.value, own_partition);
+                if let SortRange::BeginsWith(prefix) | SortRange::Equals(prefix) = sort {
+                    learn(&prefix.value, own_sort);
                 }
             }
             Read::Scan { .. } => {}
         }
-        let parts = pairs
-            .into_iter()
-            .flat_map(|(asked, record)| asked.parts.iter().zip(&record.parts));
-        parts
-            .filter_map(|parts| match parts {
-                (Part::Value(parameter), Part::Value(attribute)) => {
-                    let value = self.values.get(&parameter.name()?)?;
-                    Some((attribute.name()?, value.clone()))
-                }
-                _ => None,
-            })
-            .collect()
+        known
+    }
+
+    /// The value of a parameter that is not only the beginning of one.
+    fn whole_value(&self, name: &str) -> Option<&Value> {
+        let mut parameters = self.pattern.parameters.iter();
+        let parameter = parameters.find(|parameter| parameter.name == name)?;
+        match parameter.kind {
+            ParameterKind::Value(_) => self.values.get(name),
+            ParameterKind::PrefixOf(_) => None,
+        }
     }
 
     async fn get(&self, templates: &KeyTemplates) -> Result<Answer, PlanError> {
@@ -380,6 +406,11 @@ impl Asked<'_> {
         let Some(reference) = &self.pattern.follow else {
             return Ok(self.shown(&row));
         };
+        // A view's record says no more than its source, whose rules then decide; a link is an item
+        // of its own.
+        if matches!(shape, Shape::Entity(_)) && self.shown(&row).is_none() {
+            return Ok(None);
+        }
         let lead = match shape.refs().iter().find(|one| one.name == *reference) {
             Some(reference) => row.lead(reference),
             None if reference == SOURCE => row.source(),
@@ -485,6 +516,17 @@ fn compare_values(one: &Value, two: &Value) -> Ordering {
         (Value::B(one), Value::B(two)) => one.cmp(two),
         (Value::Bool(one), Value::Bool(two)) => one.cmp(two),
         _ => one.kind().cmp(&two.kind()),
+    }
+}
+
+/// The template of a key that has no cases.
+fn only_template(key: Option<&KeyValue>) -> Option<&Template> {
+    match key? {
+        KeyValue::Cases(cases) => match cases.as_slice() {
+            [case] if case.when.is_none() => Some(&case.is),
+            _ => None,
+        },
+        KeyValue::Native(_) => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Designs other than the shipped ones: what `stories` has no need of.
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod figureforge;
 mod members;
 
 use std::sync::Arc;
