@@ -349,7 +349,10 @@ impl Asked<'_> {
             return self.partita.runner.scan(&request).await;
         }
         let listing = self.blueprint().listing(self.pattern, &self.values)?;
-        let Some(Listing { table, index, keys }) = listing else {
+        let Some(Listing {
+            table, index, keys, ..
+        }) = listing
+        else {
             return Ok(Page::default());
         };
         let request = Query {
@@ -612,7 +615,12 @@ impl Blueprint {
             Read::Scan { .. } => return Ok(None),
         };
         let table = self.table.clone();
-        Ok(Some(Listing { table, index, keys }))
+        Ok(Some(Listing {
+            table,
+            index,
+            keys,
+            last_only: false,
+        }))
     }
 
     /// The range of sort keys; `None` outside where a parameter is missing.

@@ -8,6 +8,7 @@
 //! | `planner::refs` | that the targets of refs are there |
 //! | `planner::aggregate` | counts and sums on other items |
 //! | `planner::views` | the records derived from items |
+//! | `planner::history` | the states that were replaced |
 //! | `planner::unique` | the guards of values that no two items share |
 //! | `planner::follow` | copies that follow, and what a deletion takes along |
 //! | `planner::limits` | how often the caller has done this |
@@ -21,6 +22,7 @@ mod aggregate;
 mod effects;
 mod emit;
 mod follow;
+mod history;
 mod limits;
 mod refs;
 pub(crate) mod request;

@@ -30,6 +30,8 @@ pub(crate) struct Listing {
     pub(crate) table: TableName,
     pub(crate) index: Option<String>,
     pub(crate) keys: KeyCondition,
+    /// Whether only the row with the largest sort key is asked for.
+    pub(crate) last_only: bool,
 }
 
 /// The rows of a list.
@@ -185,12 +187,19 @@ impl Runner {
             index: listing.index.clone(),
             // A global index is never read consistently.
             consistent: listing.index.is_none(),
+            descending: listing.last_only,
             ..Query::new(listing.table.clone(), listing.keys.clone())
         };
         loop {
-            request.limit = Some(LISTED_MAX + 1 - listed.rows.len());
+            request.limit = Some(match listing.last_only {
+                true => 1,
+                false => LISTED_MAX + 1 - listed.rows.len(),
+            });
             let page = self.query(&request).await?;
             listed.rows.extend(page.items);
+            if listing.last_only && !listed.rows.is_empty() {
+                return Ok(listed);
+            }
             if listed.rows.len() > LISTED_MAX {
                 listed.rows.truncate(LISTED_MAX);
                 listed.has_more = true;

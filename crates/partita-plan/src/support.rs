@@ -51,6 +51,7 @@ const KNOWN: &[Construct] = &[
     Construct::ManyRef,
     Construct::IncludeHidden,
     Construct::ViewAttributes,
+    Construct::History,
     Construct::Scan,
     Construct::ViewRef,
 ];

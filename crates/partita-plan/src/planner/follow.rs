@@ -277,6 +277,7 @@ impl<'a> Planner<'a> {
                     table: blueprint.table.clone(),
                     index: finder.index.clone(),
                     keys: keys(vec![(partition.clone(), value)], sort.cloned().zip(prefix)),
+                    last_only: false,
                 });
             }
         }

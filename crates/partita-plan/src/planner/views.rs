@@ -60,7 +60,10 @@ impl<'a> Planner<'a> {
             record.adds.clear();
         }
         for view in views {
-            self.derive_one(at, view)?;
+            match view.history {
+                true => self.record_history(at, view)?,
+                false => self.derive_one(at, view)?,
+            }
         }
         Ok(())
     }
@@ -93,6 +96,7 @@ impl<'a> Planner<'a> {
                     entry.must_be_present(Refusal::Stale);
                 }
             }
+            self.draft.enqueue(record);
         }
         for is in is {
             let record = self.place(at, shape, is.place, None);
@@ -102,6 +106,7 @@ impl<'a> Planner<'a> {
             entry.after = Some(Rc::new(attributes));
             entry.presence = Presence::Absent(Refusal::Stale);
             self.guard_copied(at, view);
+            self.draft.enqueue(record);
         }
         Ok(())
     }
@@ -160,7 +165,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The place of a record in the draft, as it must have been for its source to be as it was.
-    fn place(
+    pub(super) fn place(
         &mut self,
         source: usize,
         shape: Shape<'a>,
@@ -268,7 +273,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The names that a view adds to its source's: its derived attributes, and the element.
-    fn own_names(&self, view: &'a View, scene: &Scene<'_, 'a>) -> Names<'static, 'a> {
+    pub(super) fn own_names(&self, view: &'a View, scene: &Scene<'_, 'a>) -> Names<'static, 'a> {
         let mut names: Names<'static, 'a> = Vec::new();
         for attribute in &view.attributes {
             if let ViewAttribute::Derived {
@@ -337,7 +342,7 @@ impl<'a> Planner<'a> {
 }
 
 /// What a record's own attributes are when it comes into being.
-fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
+pub(super) fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
     let mut initial = Map::new();
     for attribute in &view.attributes {
         let ViewAttribute::Own(own) = attribute else {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod figureforge;
+mod letters;
 mod members;
 
 use std::sync::Arc;
