@@ -32,7 +32,7 @@ impl<'a> Planner<'a> {
             if matches!(entry.before, Before::Unread) && entry.after.is_none() {
                 // Only a number was added to; whether that counts elsewhere is not known yet.
                 let counts = |name: &&str| count.inputs.iter().any(|input| input == name);
-                if entry.adds.keys().any(|name| counts(name)) {
+                if entry.adds.keys().any(counts) {
                     context.reads.need(entry.address.clone());
                 }
                 continue;

@@ -70,7 +70,9 @@ impl<'a> Planner<'a> {
         self.remember(Some(at), seen)?;
         // What is kept is what was replaced, and nothing that somebody wrote in between.
         for name in &view.keep {
-            self.entry_mut(at).guard(name);
+            if !blueprint.kernel.is_fixed(source.name(), name) {
+                self.entry_mut(at).guard(name);
+            }
         }
         let record_at = self.place(at, shape, address, None);
         let entry = self.entry_mut(record_at);

@@ -146,6 +146,24 @@ async fn a_stranger_cannot_tell_what_exists_and_is_not_shown_what_he_may_not_rea
 }
 
 #[tokio::test]
+async fn what_does_not_run_is_refused_by_name_and_line() {
+    let source = partita_design::shipped::find("holdthatthought")
+        .unwrap()
+        .source;
+    let (design, _) = partita_design::check(source, &|_| None);
+    let store = Arc::new(ModelStore::default());
+    let opened = Partita::open(design.unwrap(), store, Surroundings::default()).await;
+    let Err(PlanError::NotSupported { words, line, .. }) = opened.map(|_| ()) else {
+        panic!("it was opened");
+    };
+    let found = source.lines().nth(line - 1).unwrap();
+    assert!(
+        words.contains("movable") && found.contains("movable"),
+        "{words} in {found}"
+    );
+}
+
+#[tokio::test]
 async fn a_throttled_write_says_so() {
     let store: Arc<dyn Store> = Arc::new(ModelStore::default());
     open(store.clone()).await;
