@@ -1,4 +1,4 @@
-//! Plans to the letter: what each operation on a story becomes.
+//! Plans to the letter: what operations become.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use partita_store::surroundings::{ManualClock, SeededEntropy};
 use super::request::{Change, Request};
 use super::*;
 use crate::operation::Caller;
-use crate::{Partita, Patience, Surroundings};
+use crate::reads::Reads;
+use crate::{Operation, Partita, Patience, Surroundings};
 
 const STORY: &str = "01JGFJJZ00000000000000DVNE";
 const NODE: &str = "01JGFJJZ0000000000000NDE01";
@@ -172,22 +173,18 @@ async fn plans() {
     insta::assert_snapshot!("delete_node", removed);
 }
 
-/// What planning a vote costs without the store. The bound is 20 µs in a release build; run it
-/// there, with `--ignored --nocapture`.
-#[tokio::test]
-#[ignore = "a measurement"]
-#[expect(clippy::disallowed_methods, reason = "it measures time")]
-async fn planning_a_vote() {
+/// A published story of Ann's with one chapter, and Bob who reads it.
+async fn storyhub() -> Partita {
     let partita = open("storyhub").await;
-    let run = async |user: &str, entity: &str, given: &[(&str, &str)]| {
-        let operation = crate::Operation::Create {
-            entity: entity.to_owned(),
-            attributes: given
-                .iter()
-                .map(|(name, value)| text(name, value))
-                .collect(),
-        };
+    let run = async |user: &str, operation: Operation| {
         partita.run(&Caller::user(user), operation).await.unwrap();
+    };
+    let create = |entity: &str, given: &[(&str, &str)]| Operation::Create {
+        entity: entity.to_owned(),
+        attributes: given
+            .iter()
+            .map(|(name, value)| text(name, value))
+            .collect(),
     };
     for user in ["ann", "bob"] {
         let profile = [
@@ -195,7 +192,7 @@ async fn planning_a_vote() {
             ("email", "a@b.org"),
             ("displayName", user),
         ];
-        run(user, "User", &profile).await;
+        run(user, create("User", &profile)).await;
     }
     let story = [
         ("storyId", STORY),
@@ -205,7 +202,15 @@ async fn planning_a_vote() {
         ("genre", "sf"),
         ("ageRating", "12"),
     ];
-    run("ann", "Story", &story).await;
+    run("ann", create("Story", &story)).await;
+    let published = Operation::Update {
+        entity: "Story".to_owned(),
+        identity: vec![STORY.to_owned()],
+        changes: Map::from([text("status", "PUBLISHED")]),
+        with_deleted: false,
+        version: None,
+    };
+    run("ann", published).await;
     let chapter = [
         ("storyId", STORY),
         ("nodeId", NODE),
@@ -213,23 +218,68 @@ async fn planning_a_vote() {
         ("title", "One"),
         ("content", "…"),
     ];
-    run("ann", "ChapterNode", &chapter).await;
-    let vote = [
-        ("userId", "bob"),
-        ("nodeId", NODE),
-        ("storyId", STORY),
-        ("voteType", "UPVOTE"),
-    ];
-    let request = Request::Create {
-        entity: partita.blueprint.entity("Vote").unwrap(),
-        given: vote.iter().map(|(name, value)| text(name, value)).collect(),
-    };
+    run("ann", create("ChapterNode", &chapter)).await;
+    partita
+}
+
+fn new<'p>(partita: &'p Partita, entity: &str, given: &[(&str, &str)]) -> Request<'p> {
+    Request::Create {
+        entity: partita.blueprint.entity(entity).unwrap(),
+        given: given
+            .iter()
+            .map(|(name, value)| text(name, value))
+            .collect(),
+    }
+}
+
+const VOTE: [(&str, &str); 4] = [
+    ("userId", "bob"),
+    ("nodeId", NODE),
+    ("storyId", STORY),
+    ("voteType", "UPVOTE"),
+];
+
+#[tokio::test]
+async fn plans_of_readers() {
+    let partita = storyhub().await;
     let bob = Caller::user("bob");
-    let plan = partita.plan(&bob, &request, Vec::new()).await.unwrap();
-    println!("{}", shown(&plan));
+    let plan = async |caller: &Caller, request: Request<'_>| {
+        shown(&partita.plan(caller, &request, Vec::new()).await.unwrap())
+    };
+    let vote = plan(&bob, new(&partita, "Vote", &VOTE)).await;
+    insta::assert_snapshot!("vote", vote);
+    let branch = [
+        ("storyId", STORY),
+        ("nodeId", "01JGFJJZ0000000000000NDE02"),
+        ("parentNodeId", NODE),
+        ("authorId", "bob"),
+        ("title", "Two"),
+        ("content", "…"),
+    ];
+    let branch = plan(&bob, new(&partita, "ChapterNode", &branch)).await;
+    insta::assert_snapshot!("branch", branch);
+    let name = Request::Change {
+        on: partita
+            .on("User", &["ann".to_owned()], false, None)
+            .unwrap(),
+        change: Change::Update(Map::from([text("displayName", "Anna")])),
+    };
+    let name = plan(&Caller::user("ann"), name).await;
+    insta::assert_snapshot!("rename_user", name);
+}
+
+/// What planning a vote costs without the store. The bound is 20 µs in a release build; run it
+/// there, with `--ignored --nocapture`.
+#[tokio::test]
+#[ignore = "a measurement"]
+#[expect(clippy::disallowed_methods, reason = "it measures time")]
+async fn planning_a_vote() {
+    let partita = storyhub().await;
+    let request = new(&partita, "Vote", &VOTE);
+    let bob = Caller::user("bob");
     let moment = partita.moment();
     let mut reads = partita.reads(&moment);
-    let evaluate = |reads: &crate::reads::Reads| {
+    let evaluate = |reads: &Reads| {
         let context = partita.context(&bob, reads, &moment);
         Planner::new(context, &moment).plan(&request)
     };
