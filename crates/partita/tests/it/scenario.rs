@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use partita_core::{Item, plain};
 use partita_store::Store;
-use partita_store::request::Scan;
+use partita_store::request::{PutItem, ReturnValues, Scan};
 use partita_store::surroundings::ManualClock;
 use partita_store::table::TableName;
 use serde_json::Value as Json;
@@ -207,6 +207,7 @@ impl Run<'_> {
         }
         match self.word.as_str() {
             "given" | "when" if self.unjudged => Err("the `when` before has no `then`".to_owned()),
+            "given" if rest.starts_with("the item ") => self.put(&rest).await,
             "given" => {
                 self.send(&rest).await?;
                 match &self.last {
@@ -224,6 +225,22 @@ impl Run<'_> {
             }
             other => Err(format!("`{other}` begins no line of a scenario")),
         }
+    }
+
+    /// Puts an item into the table, past the design: data that was there before.
+    async fn put(&self, text: &str) -> Result<(), String> {
+        let text = text.trim_start_matches("the item ");
+        let parts: Vec<_> = text.splitn(3, " | ").collect();
+        let [partition, sort, attributes] = parts[..] else {
+            return Err(format!("write `the item PK | SK | {{…}}`, not `{text}`"));
+        };
+        let attributes = json(attributes)?.as_object().cloned().unwrap_or_default();
+        let mut item = plain::map_from_json(attributes).map_err(|error| error.to_string())?;
+        item.insert("PK".to_owned(), partition.into());
+        item.insert("SK".to_owned(), sort.into());
+        let put = PutItem::new(self.stage.table.clone(), item);
+        let put = self.stage.store.put_item(put, ReturnValues::None).await;
+        put.map(drop).map_err(|error| error.to_string())
     }
 
     /// Longer names first, so that `$dune2` is not read as `$dune`.
