@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `planner` | an item created, changed or deleted |
 //! | `planner::request` | what a caller asks for, if the rules allow it |
+//! | `planner::action` | what actions do |
 //! | `planner::values` | what is computed from the item and its refs |
 //! | `planner::refs` | that the targets of refs are there |
 //! | `planner::aggregate` | counts and sums on other items |
@@ -18,6 +19,7 @@
 //! Planning is pure: it runs over what was read, and may run several times before everything is
 //! known.
 
+pub(crate) mod action;
 mod aggregate;
 mod effects;
 mod emit;
