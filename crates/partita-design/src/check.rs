@@ -15,9 +15,12 @@
 //! | [`pattern`], [`parameter`] | `[pattern.X]` |
 //! | [`trigger`], [`action`], [`effect`] | `[trigger.X]`, `[action.X]` |
 //! | [`names`], [`condition`], [`value`] | what names mean, in conditions and values |
+//! | [`outcome`] | conditions that do not say what they seem to |
 //! | [`collisions`] | keys and discriminators of all records against each other |
 //! | [`keyspace`], [`usage`] | keys and indexes that are legal, but not good |
 //! | [`followers`] | what follows other items: whether it can, and whether it ends |
+//! | [`clashes`], [`positions`] | effects against each other, positions against deletes |
+//! | [`sizes`] | writes that take more actions than a transaction has |
 //! | [`accept`] | `[[accept]]` |
 //!
 //! Every step works on what the steps before it could read. What was broken there is known to be
@@ -29,6 +32,7 @@ mod aggregate;
 mod attribute;
 mod bucket;
 mod caller;
+mod clashes;
 mod collisions;
 mod condition;
 mod constants;
@@ -42,13 +46,16 @@ mod key;
 mod keyspace;
 mod limits;
 mod names;
+mod outcome;
 mod parameter;
 mod pattern;
+mod positions;
 mod readable;
 mod reference;
 mod rules;
 mod shape;
 mod shapes;
+mod sizes;
 mod table;
 mod trigger;
 mod unique;
@@ -194,6 +201,8 @@ fn compile(
     usage::check(&world, &entities, &patterns, report);
     followers::check(&world, &entities, &refs, &triggers, report);
     followers::action_rules(&world, &mut entities, &actions, report);
+    clashes::check(&world, &triggers, &actions, report);
+    positions::check(&world, &entities, &triggers, &actions, report);
     let limits: Vec<_> = named(&mut root, "limit", report)
         .into_iter()
         .map(|(name, section)| limits::check(name, section, &world, uses, report))
@@ -231,6 +240,10 @@ fn compile(
     });
     let accepts = root.entry("accept");
     unknown_sections(&mut root, report);
+    // A mistake elsewhere may be what makes a write so large.
+    if let Some(design) = design.as_ref().filter(|_| !report.has_errors()) {
+        sizes::check(&world, design, report);
+    }
     accept::check(accepts, report);
     design
 }

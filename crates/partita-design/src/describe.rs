@@ -7,7 +7,7 @@ use crate::design::{
     RecordIndex, Ref, Rule, Rules, SortRange, Source, Table, TargetName, Timing, View,
 };
 use crate::diagnostic::Diagnostic;
-use crate::kernel;
+use crate::kernel::{self, Write};
 
 /// The design: tables, entities, views, patterns, actions, triggers, and the size of every write.
 pub fn describe(design: &Design) -> Json {
@@ -29,10 +29,20 @@ pub fn describe(design: &Design) -> Json {
             "of": trigger.on.of.as_str(),
         })).collect::<Vec<_>>(),
         "transactions": kernel::sizes(design).iter().map(|size| json!({
-            "entity": size.entity,
-            "write": size.access.word(),
+            "of": match &size.write {
+                Write::Access(_, entity) => entity,
+                Write::Action(action) => action,
+            },
+            "write": match &size.write {
+                Write::Access(access, _) => access.word(),
+                Write::Action(_) => "action",
+            },
             "actions": size.actions,
             "jobs": size.has_jobs,
+            "parts": size.parts.iter().map(|part| json!({
+                "cause": part.cause,
+                "actions": part.actions,
+            })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
     })
 }
@@ -87,7 +97,7 @@ fn entity(design: &Design, entity: &Entity) -> Json {
         "about": entity.about,
         "table": table.name,
         "identity": entity.identity.iter().map(|part| &part.name).collect::<Vec<_>>(),
-        "keys": keys(table, &entity.key, &entity.indexes),
+        "keys": keys(table, &entity.key, &entity.indexes).into_iter().collect::<Map<_, _>>(),
         "discriminator": entity.discriminator,
         "attributes": entity.attributes.iter().map(attribute).collect::<Vec<_>>(),
         "refs": entity.refs.iter().map(reference).collect::<Vec<_>>(),
@@ -103,10 +113,11 @@ pub(crate) fn keys(
     table: &Table,
     key: &KeyTemplates,
     indexes: &[RecordIndex],
-) -> Map<String, Json> {
-    let mut keys = Map::new();
-    keys.insert(table.partition.clone(), key.partition.to_string().into());
-    keys.insert(table.sort.clone(), key.sort.to_string().into());
+) -> Vec<(String, Json)> {
+    let mut keys = vec![
+        (table.partition.clone(), key.partition.to_string().into()),
+        (table.sort.clone(), key.sort.to_string().into()),
+    ];
     for record in indexes {
         let Some(index) = table
             .indexes
@@ -115,9 +126,9 @@ pub(crate) fn keys(
         else {
             continue;
         };
-        keys.insert(index.partition.name.clone(), key_value(&record.partition));
+        keys.push((index.partition.name.clone(), key_value(&record.partition)));
         if let (Some(key), Some(value)) = (&index.sort, &record.sort) {
-            keys.insert(key.name.clone(), key_value(value));
+            keys.push((key.name.clone(), key_value(value)));
         }
     }
     keys
@@ -246,7 +257,7 @@ fn view(design: &Design, view: &View) -> Json {
         "history": view.history,
         "when": view.when.as_ref().map(|when| &when.text),
         "each": view.each.as_ref().map(|each| &each.name),
-        "keys": keys(table, &view.key, &view.indexes),
+        "keys": keys(table, &view.key, &view.indexes).into_iter().collect::<Map<_, _>>(),
         "keep": view.keep,
         "attributes": view.attributes.iter().map(|one| json!({ "name": one.name(), "type": one.kind().describe() })).collect::<Vec<_>>(),
     })

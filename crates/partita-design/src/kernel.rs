@@ -7,13 +7,20 @@
 //! Counters, copies, views, history, guards, cascades and triggers are other ways to write this
 //! down. [`reactions`] lowers a design to it; whoever plans, verifies or explains writes needs to
 //! know this form only. Nothing here is text: every expression is resolved, and says what it reads.
+//! [`sizes`] counts from it how many actions each write takes.
+
+mod size;
+
+use std::fmt;
 
 use crate::Design;
 use crate::design::{
-    Access, Aggregate, Each, EachOver, Effect, EffectKind, EffectTarget, Entity, Event, EventKind,
-    Finder, OnDelete, RecordName, Ref, Source, Trigger, Unique, View,
+    Aggregate, Each, Effect, Entity, Event, EventKind, Finder, OnDelete, RecordName, Ref, Source,
+    Trigger, Unique, View,
 };
 use crate::expression::{Predicate, Reading};
+
+pub use size::{Part, Size, Write, sizes};
 
 /// One thing that a write causes.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +56,21 @@ pub enum Cause<'d> {
     Trigger(&'d str),
     /// An effect of an action.
     Action(&'d str),
+}
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Aggregate(entity, name) | Cause::Copy(entity, name) => {
+                write!(f, "entity.{entity}.attributes.{name}")
+            }
+            Cause::View(name) | Cause::History(name) => write!(f, "view.{name}"),
+            Cause::Unique(entity, name) => write!(f, "entity.{entity}.unique.{name}"),
+            Cause::OnDelete(entity, name) => write!(f, "entity.{entity}.refs.{name}"),
+            Cause::Trigger(name) => write!(f, "trigger.{name}"),
+            Cause::Action(name) => write!(f, "action.{name}"),
+        }
+    }
 }
 
 /// When a reaction happens.
@@ -104,26 +126,6 @@ pub enum Does<'d> {
     Release(&'d OnDelete),
     /// An operation on another item.
     Operate(&'d Effect),
-}
-
-impl Reaction<'_> {
-    /// How many actions it adds to the transaction at most; `None` when it becomes a job.
-    pub fn actions_max(&self) -> Option<usize> {
-        let times = match &self.each {
-            Times::Once => 1,
-            Times::Each(each) => match &each.over {
-                EachOver::List { max, .. } => (*max)?,
-                EachOver::Pattern { .. } => return None,
-            },
-            Times::Found(_) | Times::Referring => return None,
-        };
-        // A record or a guard whose key changes is deleted and put.
-        let each = match &self.does {
-            Does::Keep(_) | Does::Guard(_) if self.on.kind != EventKind::Create => 2,
-            _ => 1,
-        };
-        Some(times * each)
-    }
 }
 
 /// Everything that writes cause, in the order of the design.
@@ -274,124 +276,4 @@ fn trigger(trigger: &Trigger) -> Reaction<'_> {
         each: effect.each.as_ref().map_or(Times::Once, Times::Each),
         does: Does::Operate(effect),
     }
-}
-
-/// The largest transaction of a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// The entity.
-    pub entity: String,
-    /// The write.
-    pub access: Access,
-    /// How many actions it takes at most.
-    pub actions: usize,
-    /// Whether some of what it causes becomes a job.
-    pub has_jobs: bool,
-}
-
-/// Effects that cause effects are followed this far.
-const DEPTH_MAX: usize = 8;
-
-/// The largest transaction of every write of every entity.
-///
-/// One action for the item, one for every ref whose target must exist or is changed, and what the
-/// reactions add. What leads to one item by one ref is one action.
-pub fn sizes(design: &Design) -> Vec<Size> {
-    let reactions = reactions(design);
-    let writes = [Access::Create, Access::Update, Access::Delete];
-    let mut sizes = Vec::new();
-    for entity in &design.entities {
-        for access in writes {
-            let (actions, has_jobs) = size(design, &reactions, entity, access, 0);
-            sizes.push(Size {
-                entity: entity.name.clone(),
-                access,
-                actions,
-                has_jobs,
-            });
-        }
-    }
-    sizes
-}
-
-fn size(
-    design: &Design,
-    reactions: &[Reaction<'_>],
-    entity: &Entity,
-    access: Access,
-    depth: usize,
-) -> (usize, bool) {
-    let name = named(entity);
-    let checked = entity
-        .refs
-        .iter()
-        .filter(|one| !one.unchecked && !one.is_many());
-    let checked = checked.filter(|_| access == Access::Create);
-    let mut touched: Vec<&str> = checked.map(|reference| reference.name.as_str()).collect();
-    let mut actions = 1;
-    let mut has_jobs = false;
-    for reaction in reactions.iter().filter(|one| one.on.of == name) {
-        let is_caused = match &reaction.does {
-            // What is kept in step with an item goes with it.
-            Does::Add { .. } | Does::Keep(_) | Does::Guard(_) => true,
-            _ => reaction.on.kind.includes(access),
-        };
-        if !is_caused || matches!(reaction.cause, Cause::Action(_)) {
-            continue;
-        }
-        match &reaction.does {
-            Does::Add { by, .. } => touched.push(by),
-            Does::Operate(effect) => {
-                let (more, jobs) = operated(design, reactions, effect, &mut touched, depth);
-                let times = reaction.actions_max();
-                actions += times.map_or(0, |times| times * more);
-                has_jobs |= jobs || times.is_none();
-            }
-            _ => {
-                let more = reaction.actions_max();
-                // Created or deleted, a record is written once.
-                let is_half = access != Access::Update && reaction.on.kind != EventKind::Create;
-                let is_moved = matches!(reaction.does, Does::Keep(_) | Does::Guard(_));
-                let more_once = more.map(|more| if is_half && is_moved { more / 2 } else { more });
-                actions += more_once.unwrap_or(0);
-                has_jobs |= more.is_none();
-            }
-        }
-    }
-    touched.sort_unstable();
-    touched.dedup();
-    (actions + touched.len(), has_jobs)
-}
-
-/// What an effect adds besides the refs that it touches.
-fn operated<'d>(
-    design: &Design,
-    reactions: &[Reaction<'_>],
-    effect: &'d Effect,
-    touched: &mut Vec<&'d str>,
-    depth: usize,
-) -> (usize, bool) {
-    let access = match effect.kind {
-        EffectKind::Create => Access::Create,
-        EffectKind::Upsert | EffectKind::Update => Access::Update,
-        EffectKind::Delete => Access::Delete,
-    };
-    let own = match &effect.target {
-        EffectTarget::Ref { name, .. } => {
-            touched.push(name);
-            0
-        }
-        _ => 1,
-    };
-    let targets = effect.target.records();
-    let entities = targets
-        .iter()
-        .filter_map(|record| design.entity(record.as_str()));
-    // INVARIANT: recursion ends here; cycles of triggers are reported besides.
-    let inner = entities.filter(|_| depth < DEPTH_MAX).map(|entity| {
-        let (actions, has_jobs) = size(design, reactions, entity, access, depth + 1);
-        (actions - 1, has_jobs)
-    });
-    let (more, has_jobs) = inner.max().unwrap_or((0, false));
-    (own + more, has_jobs)
 }

@@ -6,7 +6,7 @@ use crate::describe;
 use crate::design::{
     Design, Entity, KeyTemplates, Pattern, Read, RecordIndex, Table, TargetName, View,
 };
-use crate::kernel;
+use crate::kernel::{self, Write};
 
 /// The page of a design.
 pub fn page(design: &Design) -> String {
@@ -102,7 +102,7 @@ fn write_keys(
         };
         writeln!(page, "| `{name}` | {} |", cell(&template))?;
     }
-    writeln!(page)
+    Ok(())
 }
 
 fn write_entity(design: &Design, entity: &Entity, page: &mut String) -> std::fmt::Result {
@@ -111,7 +111,7 @@ fn write_entity(design: &Design, entity: &Entity, page: &mut String) -> std::fmt
         writeln!(page, "{about}\n")?;
     }
     write_keys(design.table_of(entity), &entity.key, &entity.indexes, page)?;
-    writeln!(page, "| attribute | type | value |\n|---|---|---|")?;
+    writeln!(page, "\n| attribute | type | value |\n|---|---|---|")?;
     for attribute in &entity.attributes {
         let optional = if attribute.optional { "?" } else { "" };
         let value = describe::value(&attribute.source);
@@ -187,22 +187,25 @@ fn patterns(patterns: &[Pattern], page: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+/// What the writes take that touch more than their item.
 fn transactions(design: &Design, page: &mut String) -> std::fmt::Result {
     writeln!(
         page,
-        "\n## Largest transactions\n\n| entity | create | update | delete |\n|---|---|---|---|"
+        "\n## Largest transactions\n\nHow many actions a write takes at most; DynamoDB allows {}. \
+         What has no bound becomes a job, \
+         and writes that are not listed take one action.\n\n| write | actions | most of them for |\n|---|---|---|",
+        partita_core::limits::TRANSACTION_ACTIONS_MAX
     )?;
-    let sizes = kernel::sizes(design);
-    for sizes in sizes.chunks(3) {
-        let cells: Vec<_> = sizes
-            .iter()
-            .map(|size| {
-                let jobs = if size.has_jobs { " and a job" } else { "" };
-                format!("{}{jobs}", size.actions)
-            })
-            .collect();
-        let entity = sizes.first().map_or("", |size| &size.entity);
-        writeln!(page, "| `{entity}` | {} |", cells.join(" | "))?;
+    let sizes = kernel::sizes(design).into_iter();
+    for size in sizes.filter(|size| size.actions > 1 || size.has_jobs) {
+        let write = match &size.write {
+            Write::Access(access, entity) => format!("{} `{entity}`", access.word()),
+            Write::Action(action) => format!("action `{action}`"),
+        };
+        let jobs = if size.has_jobs { " and a job" } else { "" };
+        let largest = size.parts.first().filter(|part| part.actions > 1);
+        let largest = largest.map_or(String::new(), |part| format!("`{}`", part.cause));
+        writeln!(page, "| {write} | {}{jobs} | {largest} |", size.actions)?;
     }
     Ok(())
 }

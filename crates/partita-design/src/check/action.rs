@@ -280,7 +280,7 @@ fn application(
             let names = outer
                 .clone()
                 .with(&element.each.name, element.meaning.clone());
-            when.and_then(|text| condition::check(text, &names, report))
+            when.and_then(|text| condition::check_at(&section.place, text, &names, report))
         }
         None => Field::Broken,
     };

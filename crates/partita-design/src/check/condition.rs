@@ -4,6 +4,7 @@ use partita_core::expression::{Bindings, Comparator, Condition, Operand, Path, S
 use partita_core::{Type, Value};
 
 use super::names::Names;
+use super::outcome;
 use crate::codes::Code;
 use crate::diagnostic::Report;
 use crate::document::Text;
@@ -12,8 +13,21 @@ use crate::types::AttributeType;
 
 /// Reads a condition over names; `None` after a report.
 pub(crate) fn check(text: &Text, names: &Names<'_>, report: &mut Report) -> Option<Predicate> {
+    let place = names.record.map_or("", |record| &record.place);
+    check_at(place, text, names, report)
+}
+
+/// As [`check`], for a condition that does not belong to the record whose names it uses.
+pub(crate) fn check_at(
+    place: &str,
+    text: &Text,
+    names: &Names<'_>,
+    report: &mut Report,
+) -> Option<Predicate> {
     let tree = parse(text, report)?;
-    resolve(tree, text, names, report)
+    let predicate = resolve(tree, text, names, report)?;
+    outcome::check(&predicate, text, place, names, report);
+    Some(predicate)
 }
 
 /// Parses a condition; `None` after a report.

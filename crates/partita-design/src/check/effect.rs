@@ -87,7 +87,7 @@ pub(crate) fn predicate(
     report: &mut Report,
 ) -> Field<Predicate> {
     let text = section.text(key, report);
-    text.and_then(|text| condition::check(text, names, report))
+    text.and_then(|text| condition::check_at(&section.place, text, names, report))
 }
 
 /// The one operation of an effect.
@@ -333,12 +333,14 @@ fn assignment(
     let mut kind: Option<AttributeType> = None;
     let mut stored = None;
     let mut may_be_missing = false;
+    let mut declared = span;
     for record in records {
         let attribute = record.resolve(name, span, report)?;
         writable(record, attribute, how, span, report)?;
         may_be_missing = attribute.optional || attribute.has_initial() && how == How::Create;
         kind = attribute.kind.clone();
         stored = Some(attribute.name.clone());
+        declared = attribute.span;
     }
     // Something is added to a number; whether the sum is in range is decided in the write.
     let target = match how {
@@ -346,6 +348,13 @@ fn assignment(
         _ => kind,
     };
     let (formula, optional) = value::formula(name, node, target.as_ref(), names, report)?;
+    reachable(
+        &formula,
+        target.as_ref(),
+        how,
+        (node.span, declared),
+        report,
+    )?;
     if optional && !may_be_missing && how != How::Add {
         let message = format!("`{name}` is required, but this may be missing");
         report
@@ -354,6 +363,48 @@ fn assignment(
         return None;
     }
     Some((stored?, formula))
+}
+
+/// A state that is set needs a step that leads to it; a new item has the first.
+fn reachable(
+    formula: &Formula,
+    kind: Option<&AttributeType>,
+    how: How,
+    (span, declared): (Span, Span),
+    report: &mut Report,
+) -> Option<()> {
+    let Some(AttributeType::State(states)) = kind else {
+        return Some(());
+    };
+    for case in &formula.cases {
+        let crate::expression::Expr::Literal(value) = &case.is else {
+            continue;
+        };
+        let place = states
+            .names
+            .iter()
+            .position(|name| value.as_str() == Some(name));
+        let Some(place) = place else { continue };
+        let word = &states.names[place];
+        let is_led_to = states.steps.iter().any(|(_, to)| *to == place);
+        let (message, help) = match how {
+            How::Set if !is_led_to => (
+                format!("no step leads to `{word}`"),
+                format!("write `… -> {word}` among the steps"),
+            ),
+            How::Create if place != 0 => (
+                format!("a new item is `{}`, not `{word}`", states.names[0]),
+                "leave it out, and set the state later".to_owned(),
+            ),
+            _ => continue,
+        };
+        report
+            .add(Code::NoSuchStep, span, message)
+            .help(help)
+            .related(declared, "the steps");
+        return None;
+    }
+    Some(())
 }
 
 /// Whether an effect may write the attribute.

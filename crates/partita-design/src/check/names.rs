@@ -312,7 +312,7 @@ impl Place<'_, '_> {
         }
         let mut reading = found?;
         let is_known = self.leads_somewhere(record, reference, &hops);
-        reading.optional |= !is_known && reference.is_optional(record);
+        reading.optional |= !is_known && reference.is_optional(record, self.names.world);
         let mut steps = vec![Step::Field(reading.path.root)];
         steps.append(&mut reading.path.steps);
         reading.path = Path {
@@ -332,7 +332,7 @@ impl Place<'_, '_> {
         if present.iter().any(|path| path.starts_with(&behind)) {
             return true;
         }
-        let optional = reference.optional_arguments(record);
+        let optional = reference.optional_arguments(record, self.names.world);
         hops.len() == 1
             && !optional.is_empty()
             && optional.iter().all(|argument| present.contains(argument))

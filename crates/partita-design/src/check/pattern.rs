@@ -52,7 +52,10 @@ pub(crate) fn check(
         _ => None,
     };
     let compiled = match (&parsed, &found) {
-        (Some(parsed), Some(found)) => filter::check(parsed, found, &params, world, report),
+        (Some(parsed), Some(found)) => {
+            let place = format!("pattern.{}", name.text);
+            filter::check(&place, parsed, found, &params, world, report)
+        }
         _ => None,
     };
     let sort = match (section.texts("sort", false, report), &found) {

@@ -1,5 +1,8 @@
 //! `[view.X]`: records that are kept for the items of an entity.
 
+mod existence;
+mod identity;
+
 use partita_core::expression::{Path, Span, Step};
 
 use super::about;
@@ -13,16 +16,18 @@ use super::rules;
 use super::value::{Sort, Values};
 use super::world::{Declared, Record, Uses, ViewOf, World};
 use crate::codes::Code;
-use crate::design::{Construct, Each, EachOver, RecordName, SoftDelete, View, ViewAttribute};
+use crate::design::{Construct, Each, EachOver, RecordName, View, ViewAttribute};
 use crate::diagnostic::Report;
 use crate::document::{Field, Name, Node, Section, Text};
-use crate::expression::{Expr, Formula, Origin, Predicate, Reading};
-use crate::spelling;
+use crate::expression::{Formula, Origin};
 use crate::syntax::attribute::{Head, Line, LineValue};
 use crate::types::AttributeType;
+use existence::{hidden_by, while_live};
+use identity::Check;
 
 /// Actions in a transaction at most.
 const ACTIONS_MAX: usize = partita_core::limits::TRANSACTION_ACTIONS_MAX;
+
 /// Elements of a view at most: each may be replaced by another.
 const EACH_MAX: usize = (ACTIONS_MAX - 1) / 2;
 
@@ -498,183 +503,6 @@ fn keep(names: &[&Text], source: &Record, report: &mut Report) -> Option<Vec<Str
         }
     }
     is_good.then_some(kept)
-}
-
-/// What a view must be, held against its source.
-struct Check<'c> {
-    record: &'c Record,
-    source: &'c Record,
-    derived: &'c [(String, Formula)],
-    report: &'c mut Report,
-}
-
-impl Check<'_> {
-    fn all(mut self, when: &Field<Predicate>) {
-        self.parts(when);
-        self.identity();
-    }
-
-    /// A view exists with all parts of its key or not at all; which of the two must be clear
-    /// from `when`.
-    fn parts(&mut self, when: &Field<Predicate>) {
-        if matches!(when, Field::Broken) {
-            return;
-        }
-        for hole in self.record.keys.holes().filter(|hole| hole.optional) {
-            let name = &hole.written;
-            let stored = hole.attribute.as_deref().unwrap_or(name);
-            let stored = self
-                .source_attribute(stored)
-                .unwrap_or_else(|| stored.to_owned());
-            let is_guarded = match when {
-                Field::Given(when) => condition::implies_existence(&when.tree, &stored),
-                _ => false,
-            };
-            if !is_guarded {
-                let message = format!("`{name}` may be missing, but it is part of the view's key");
-                let finding = self.report.add(Code::OptionalKeyPart, hole.span, message);
-                finding.help(format!("write `when = \"attribute_exists({stored})\"`"));
-                if let Some(declared) = self.source.find(&stored) {
-                    finding.related(declared.span, "declared here");
-                }
-            }
-        }
-    }
-
-    /// The attribute of the source that a name of the view stands for.
-    fn source_attribute(&self, name: &str) -> Option<String> {
-        match self.derived.iter().find(|(derived, _)| derived == name) {
-            Some((_, formula)) => match formula.cases.as_slice() {
-                [case] => match (&case.is, formula.reads.as_slice()) {
-                    (Expr::Path(_), [reading]) if reading.origin == Origin::Item => {
-                        Some(reading.attribute.clone())
-                    }
-                    _ => None,
-                },
-                _ => None,
-            },
-            None => Some(name.to_owned()),
-        }
-    }
-
-    /// Whether a part of the key comes from the element of the view's `each`.
-    fn has_element(&self, element: &str) -> bool {
-        self.record.keys.holes().any(|hole| {
-            let name = hole.attribute.as_deref().unwrap_or_default();
-            let is_element =
-                |reading: &Reading| reading.origin == Origin::Element(element.to_owned());
-            let derived = self.derived.iter().find(|(derived, _)| derived == name);
-            match derived {
-                Some((_, formula)) => formula.reads.iter().any(is_element),
-                None => name == element || hole.written.contains(element),
-            }
-        })
-    }
-
-    fn identity(&mut self) {
-        let (Some((_, sort)), Some(identity)) = (
-            self.record
-                .keys
-                .both()
-                .and(self.record.keys.sort.as_ref())
-                .map(|sort| ((), sort)),
-            self.source.identity(),
-        ) else {
-            return;
-        };
-        let held: Vec<String> = self
-            .record
-            .keys
-            .holes()
-            .filter_map(|hole| self.source_attribute(hole.attribute.as_deref()?))
-            .collect();
-        // A generated part tells items apart on its own.
-        let is_enough = identity.iter().any(|part| {
-            let declared = self.source.find(&part.attribute);
-            let is_generated = declared.is_some_and(|one| one.line.generated.is_some());
-            is_generated && held.contains(&part.attribute)
-        });
-        let mut missing: Vec<&str> = identity
-            .iter()
-            .filter(|part| !is_enough && !held.contains(&part.attribute))
-            .map(|part| part.name.as_str())
-            .collect();
-        let view = self.record.view.as_ref();
-        let element = view.and_then(|view| view.element.as_ref());
-        if let Some((element, _)) = element
-            && !self.has_element(element)
-        {
-            missing.push(element);
-        }
-        if missing.is_empty() {
-            return;
-        }
-        let lacking = spelling::list(&missing);
-        let message = format!(
-            "two items of `{}` would share one record of `{}`: its key lacks {lacking}",
-            self.source.title(),
-            self.record.place
-        );
-        self.report
-            .add(Code::IncompleteViewKey, sort.span, message)
-            .help(format!(
-                "end the sort key with `#{{{}}}`",
-                missing.join("}#{")
-            ));
-    }
-}
-
-/// The soft delete that hides a view whose `when` does not speak of it.
-fn hidden_by(when: &Field<Predicate>, source: &Record, history: bool) -> Option<SoftDelete> {
-    let Field::Given(soft_delete) = &source.soft_delete else {
-        return None;
-    };
-    let is_named = match when {
-        Field::Given(when) => when
-            .reads
-            .iter()
-            .any(|reading| reading.attribute == soft_delete.attribute()),
-        _ => false,
-    };
-    (!is_named && !history).then(|| soft_delete.clone())
-}
-
-/// Without a `when` that names the flag, a view vanishes while its source is soft-deleted.
-fn while_live(
-    when: Field<Predicate>,
-    hidden_by: Option<&SoftDelete>,
-    source: &Record,
-) -> Option<Option<Predicate>> {
-    let when = optional(when)?;
-    let Some(soft_delete) = hidden_by else {
-        return Some(when);
-    };
-    let live = soft_delete.live();
-    let name = soft_delete.attribute();
-    let declared = source.find(name);
-    let reading = Reading {
-        path: crate::template::dotted(name),
-        origin: Origin::Item,
-        hops: Vec::new(),
-        attribute: name.to_owned(),
-        kind: declared
-            .and_then(|one| one.kind.clone())
-            .unwrap_or(AttributeType::Any),
-        optional: declared.is_some_and(|one| one.optional),
-        by_key: false,
-    };
-    Some(Some(match when {
-        None => Predicate {
-            tree: live,
-            reads: vec![reading],
-            text: String::new(),
-        },
-        Some(mut when) => {
-            when.tree = when.tree.and(live);
-            when.reads.push(reading);
-            when
-        }
-    }))
 }
 
 /// A path of plain names.

@@ -3,6 +3,7 @@
 
 mod book;
 mod corpus;
+mod design_pages;
 mod key_strings;
 mod keys;
 mod manual;

@@ -1,5 +1,7 @@
 //! The commands as a user types them.
 
+mod designs;
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

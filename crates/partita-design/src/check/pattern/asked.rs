@@ -1,5 +1,7 @@
 //! What a pattern asks of which keys.
 
+mod sort_keys;
+
 use partita_core::expression::{Comparator, Span};
 
 use super::super::index;
@@ -7,15 +9,16 @@ use super::super::shape::Shape;
 use super::super::table;
 use super::super::world::{Record, World};
 use crate::codes::Code;
-use crate::design::{KeyBound, KeyTemplates, Parameter, ParameterKind, QueryRead, Read, SortRange};
+use crate::design::{KeyBound, KeyTemplates, Parameter, Read};
 use crate::diagnostic::Report;
 use crate::document::{Field, Section, Text};
 use crate::expression::Expr;
 use crate::syntax::query::{self, Bound, Clause, Test};
 use crate::syntax::template::Piece;
 use crate::syntax::value::Raw;
-use crate::template::{DELIMITER, Format, Hole, Part, Template, dotted};
+use crate::template::{Format, Hole, Part, Template, dotted};
 use crate::types::AttributeType;
+use sort_keys::Query;
 
 /// A read, and the shapes of the keys that it asks for.
 pub(super) struct Asked<'d> {
@@ -413,111 +416,6 @@ fn get(
         sort,
     };
     Some((Read::Get(keys), SortShape::Equals(shape)))
-}
-
-/// What a query needs to know.
-struct Query<'q> {
-    index: Option<String>,
-    params: &'q [Parameter],
-    records: &'q [&'q Record],
-}
-
-impl Query<'_> {
-    fn read(
-        self,
-        partition: KeyBound,
-        sort: Option<&Clause>,
-        report: &mut Report,
-    ) -> Option<(Read, SortShape)> {
-        let (sort, shape) = match sort {
-            None => (SortRange::All, SortShape::All),
-            Some(clause) => self.range(clause, report)?,
-        };
-        let read = Read::Query(QueryRead {
-            index: self.index,
-            partition,
-            sort,
-        });
-        Some((read, shape))
-    }
-
-    fn range(&self, clause: &Clause, report: &mut Report) -> Option<(SortRange, SortShape)> {
-        let key = bound(clause)?;
-        match &clause.test {
-            Test::Compare(Comparator::Equal, _) if self.index.is_none() => {
-                let message = "a query with the whole key finds one item at most";
-                report
-                    .add(Code::PatternSyntax, clause.attribute.1, message)
-                    .help("make it a `get`");
-                None
-            }
-            Test::Compare(Comparator::Equal, _) => {
-                let shape = shape(&key.value);
-                Some((SortRange::Equals(key), SortShape::Equals(shape)))
-            }
-            Test::Compare(comparator, _) => {
-                let shape = SortShape::Compared(*comparator, shape(&key.value));
-                Some((SortRange::Compared(key, *comparator), shape))
-            }
-            Test::Between(_, high) => {
-                let high = KeyBound {
-                    attribute: key.attribute.clone(),
-                    value: template(high)?,
-                };
-                let shapes = SortShape::Between(shape(&key.value), shape(&high.value));
-                Some((SortRange::Between(key, high), shapes))
-            }
-            Test::BeginsWith(written) => {
-                let shape = self.prefix(&key.value, written, report)?;
-                Some((SortRange::BeginsWith(key), shape))
-            }
-        }
-    }
-
-    fn prefix(&self, value: &Template, written: &Bound, report: &mut Report) -> Option<SortShape> {
-        if let Some(whole) = shape(value).prefix() {
-            return Some(SortShape::Begins(whole));
-        }
-        // A parameter that is declared as a beginning may end inside a part.
-        let last = value.parts.last().and_then(|part| match part {
-            Part::Value(hole) => hole.name(),
-            Part::Text(_) => None,
-        });
-        let is_prefix = |param: &&Parameter| {
-            Some(&param.name) == last.as_ref() && matches!(param.kind, ParameterKind::PrefixOf(_))
-        };
-        if let Some(param) = self.params.iter().find(is_prefix) {
-            let mut before = shape(value);
-            before.segments.pop();
-            return Some(SortShape::BeginsInside(before, param.name.clone()));
-        }
-        self.cut(written, last.as_deref(), report);
-        None
-    }
-
-    /// A prefix ends at a delimiter; `CHAPTER#1` would also find chapter 10.
-    fn cut(&self, bound: &Bound, last: Option<&str>, report: &mut Report) {
-        let written = &bound.written;
-        // The prefix that was probably meant: some sort key up to its next delimiter.
-        let sorts = self.records.iter().flat_map(|record| {
-            let own = record.keys.sort.iter();
-            own.chain(record.indexes.iter().filter_map(|keys| keys.sort.as_ref()))
-        });
-        let meant = sorts.into_iter().find_map(|sort| {
-            let rest = sort.written.strip_prefix(written.as_str())?;
-            let end = written.len() + rest.find(DELIMITER)? + 1;
-            sort.written.get(..end)
-        });
-        let help = match (meant, last) {
-            (Some(meant), _) => format!("write `'{meant}'`"),
-            (None, Some(last)) => format!(
-                "end a prefix with `{DELIMITER}`, or write `params = {{ {last} = \"prefix of …\" }}`"
-            ),
-            (None, None) => format!("end a prefix with `{DELIMITER}`"),
-        };
-        let message = format!("`{written}` ends inside a part of the key");
-        report.add(Code::CutPrefix, bound.span, message).help(help);
-    }
 }
 
 fn bound(clause: &Clause) -> Option<KeyBound> {

@@ -9,6 +9,7 @@ use partita_core::expression::{Comparator, Condition, Found, Operand, Path, Scop
 
 use super::super::condition;
 use super::super::names::{Meaning, Names};
+use super::super::outcome;
 use super::super::table::Discriminator;
 use super::super::world::{Record, World};
 use super::asked::{Asked, declared};
@@ -272,6 +273,7 @@ fn decide(tree: &Condition, keys: &Keys<'_>) -> Option<bool> {
 
 /// Resolves a filter against every record that is found; `None` after a report.
 pub(super) fn check(
+    place: &str,
     parsed: &Parsed<'_>,
     found: &FoundRecords<'_>,
     params: &[Parameter],
@@ -303,7 +305,12 @@ pub(super) fn check(
             stored: None,
         };
         let names = names.with(TEXTS, element);
-        predicate = Some(condition::resolve(tree.clone(), text, &names, report)?);
+        let resolved = condition::resolve(tree.clone(), text, &names, report)?;
+        // Records that have nothing in common are judged by the first.
+        if predicate.is_none() {
+            outcome::check(&resolved, text, place, &names, report);
+        }
+        predicate = Some(resolved);
     }
     let parameters = parameters(parsed, tree, found, params);
     Some(Compiled {

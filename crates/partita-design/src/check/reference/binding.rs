@@ -1,0 +1,240 @@
+//! What a ref is made of: the parts of its target's identity, or the parameters of a pattern.
+
+use partita_core::expression::Span;
+
+use super::super::finder;
+use super::super::names::Names;
+use super::super::value::Values;
+use super::super::world::Record;
+use crate::codes::Code;
+use crate::design::{Argument, IdentityPart, Pattern, RecordName, Ref, TargetName};
+use crate::diagnostic::Report;
+use crate::expression::Reading;
+use crate::syntax::reference::Line;
+
+/// The one argument of a ref to constants: which row.
+pub(super) fn constant_argument(
+    line: &Line,
+    names: &Names<'_>,
+    report: &mut Report,
+) -> Option<Vec<Argument>> {
+    let [argument] = line.arguments.as_slice() else {
+        let (name, span) = &line.target;
+        let message = "a row of constants is found by one value";
+        report
+            .add(Code::RefSyntax, *span, message)
+            .help(format!("write `{name}(attribute)`"));
+        return None;
+    };
+    let mut values = Values::new(names);
+    values.path(&argument.path, report)?;
+    let reading = values.reads.pop()?;
+    Some(vec![Argument {
+        part: argument.part.0.clone(),
+        path: reading.path.to_string(),
+        many: false,
+    }])
+}
+
+/// For each part of the target's identity, what holds it; `None` after a report.
+pub(crate) fn bind(
+    line: &Line,
+    identity: &[IdentityPart],
+    to: &Record,
+    names: &Names<'_>,
+    span: Span,
+    report: &mut Report,
+) -> Option<Vec<Argument>> {
+    let bound = bind_readings(line, identity, to, names, span, report)?;
+    let arguments = bound.into_iter().map(|(part, reading, many)| Argument {
+        part,
+        path: reading.path.to_string(),
+        many,
+    });
+    Some(arguments.collect())
+}
+
+/// For each part of an identity: the part, what holds it, and whether that is a list.
+pub(crate) fn bind_readings(
+    line: &Line,
+    identity: &[IdentityPart],
+    to: &Record,
+    names: &Names<'_>,
+    span: Span,
+    report: &mut Report,
+) -> Option<Vec<(String, Reading, bool)>> {
+    let is_part = |part: &IdentityPart, name: &str| part.name == name || part.attribute == name;
+    let title = to.title();
+    let mut is_good = true;
+    for (index, argument) in line.arguments.iter().enumerate() {
+        let (part, part_span) = &argument.part;
+        let earlier = &line.arguments[..index];
+        if earlier.iter().any(|other| other.part.0 == *part) {
+            let message = format!("`{part}` is given twice");
+            report.add(Code::RefSyntax, *part_span, message);
+            is_good = false;
+        }
+        if !identity.iter().any(|known| is_part(known, part)) {
+            let message = format!("`{part}` is no part of the identity of `{title}`");
+            report
+                .add(Code::UnknownPart, *part_span, message)
+                .suggest(part, identity.iter().map(|known| known.name.as_str()));
+            is_good = false;
+        }
+    }
+    let mut bound = Vec::new();
+    for part in identity {
+        let argument = line
+            .arguments
+            .iter()
+            .find(|argument| is_part(part, &argument.part.0));
+        let mut values = Values::new(names);
+        let (reading, many, at) = match argument {
+            Some(argument) => {
+                let found = values.path(&argument.path, report);
+                is_good &= found.is_some();
+                (values.reads.pop(), argument.many, argument.path.span)
+            }
+            None => {
+                let found = by_name(part, names);
+                // With a wrong argument it is unknown which part it was meant for.
+                if found.is_none() && is_good && names.record.is_some_and(|one| !one.is_broken) {
+                    unbound(part, title, span, report);
+                }
+                is_good &= found.is_some();
+                (found, false, span)
+            }
+        };
+        if let Some(reading) = reading {
+            is_good &= is_same_type(part, to, &reading, many, at, report);
+            bound.push((part.attribute.clone(), reading, many));
+        }
+    }
+    is_good.then_some(bound)
+}
+
+/// The attribute or alias of the same name as a part.
+fn by_name(part: &IdentityPart, names: &Names<'_>) -> Option<Reading> {
+    let mut silent = Report::default();
+    let path = crate::template::dotted(&part.name);
+    let found = names.resolve(&path, Span::default(), &mut silent);
+    found.or_else(|| {
+        let path = crate::template::dotted(&part.attribute);
+        // An alias of the target says what the name `id` alone does not.
+        let is_alias = part.name != part.attribute;
+        match is_alias {
+            true => None,
+            false => names.resolve(&path, Span::default(), &mut silent),
+        }
+    })
+}
+
+/// What refers to an identity must be of the identity's type.
+fn is_same_type(
+    part: &IdentityPart,
+    to: &Record,
+    reading: &Reading,
+    many: bool,
+    span: Span,
+    report: &mut Report,
+) -> bool {
+    let Some(expected) = to.find(&part.attribute).and_then(|one| one.kind.as_ref()) else {
+        return true;
+    };
+    let given = match (&reading.kind, many) {
+        (crate::types::AttributeType::List { element, .. }, true) => element,
+        (kind, false) => kind,
+        (kind, true) => {
+            let message = format!("`{}` is {}, not a list", reading.path, kind.noun());
+            report.add(Code::RefType, span, message);
+            return false;
+        }
+    };
+    let (one, two) = (expected.stored_as(), given.stored_as());
+    if one == two || one.is_none() || two.is_none() {
+        return true;
+    }
+    let message = format!(
+        "`{}` is {}, but `{}` of `{}` is {}",
+        reading.path,
+        given.noun(),
+        part.name,
+        to.title(),
+        expected.noun()
+    );
+    report
+        .add(Code::RefType, span, message)
+        .help("give the two attributes one type");
+    false
+}
+
+fn unbound(part: &IdentityPart, target: &str, span: Span, report: &mut Report) {
+    let name = &part.name;
+    let message = format!("nothing says which `{name}` of `{target}` is meant");
+    report.add(Code::UnboundPart, span, message).help(format!(
+        "write `{target}({name} = …)` with an attribute of this entity, or give it an attribute `{name}`"
+    ));
+}
+
+/// Binds the parameters of the patterns by which refs are found; called when patterns are known.
+pub(crate) fn bind_patterns(
+    record: &Record,
+    refs: &mut [Ref],
+    names: &Names<'_>,
+    patterns: &[Option<Pattern>],
+    report: &mut Report,
+) {
+    let mut silent = Report::default();
+    for (declared, compiled) in record.refs.iter().zip(refs) {
+        for (declared_target, target) in declared.targets.iter().zip(&mut compiled.targets) {
+            let Some((_, line)) = declared_target.line() else {
+                continue;
+            };
+            let Some((via, span)) = &line.via else {
+                continue;
+            };
+            let found = patterns
+                .iter()
+                .flatten()
+                .find(|pattern| pattern.name == *via);
+            let Some(pattern) = found else { continue };
+            let finds = TargetName::Record(match pattern.returns.as_slice() {
+                [one] => one.clone(),
+                _ => RecordName::Entity(String::new()),
+            });
+            if !pattern.one || finds != target.to {
+                let message = format!("`{via}` does not find one `{}`", line.target.0);
+                report
+                    .add(Code::UnknownPattern, *span, message)
+                    .help("a ref is found by a pattern with `one = true` that returns its target");
+                continue;
+            }
+            for parameter in &pattern.parameters {
+                let argument = line
+                    .arguments
+                    .iter()
+                    .find(|argument| argument.part.0 == parameter.name);
+                let path = match argument {
+                    Some(argument) => argument.path.names.join("."),
+                    None => parameter.name.clone(),
+                };
+                let path = crate::template::dotted(&path);
+                match names.resolve(&path, *span, &mut silent) {
+                    Some(reading) => target.arguments.push(Argument {
+                        part: parameter.name.clone(),
+                        path: reading.path.to_string(),
+                        many: false,
+                    }),
+                    None => {
+                        let part = IdentityPart {
+                            name: parameter.name.clone(),
+                            attribute: parameter.name.clone(),
+                        };
+                        unbound(&part, &line.target.0, declared.span, report);
+                    }
+                }
+            }
+            target.finder = finder::find(record, declared.by.as_ref(), target, names.world);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Refs as they stand in the file, before their arguments are looked at.
+
+use partita_core::expression::Span;
+
+use super::super::world::{Record, World};
+use crate::design::RecordName;
+use crate::syntax::Word;
+use crate::syntax::reference::Line;
+
+/// A reference, as far as it could be read.
+#[derive(Debug)]
+pub(crate) struct DeclaredRef {
+    pub(crate) name: Word,
+    /// The place of its line.
+    pub(crate) span: Span,
+    /// The attribute that chooses one of the targets.
+    pub(crate) by: Option<Word>,
+    pub(crate) targets: Vec<DeclaredTarget>,
+}
+
+/// One target of a reference.
+#[derive(Debug)]
+pub(crate) enum DeclaredTarget {
+    Record {
+        /// The value of `by` that chooses it.
+        when: Option<Word>,
+        record: usize,
+        line: Line,
+    },
+    Constants {
+        when: Option<Word>,
+        table: usize,
+        line: Line,
+    },
+    /// Something with a mistake.
+    Broken,
+}
+
+impl DeclaredTarget {
+    pub(super) fn line(&self) -> Option<(&Option<Word>, &Line)> {
+        match self {
+            DeclaredTarget::Record { when, line, .. }
+            | DeclaredTarget::Constants { when, line, .. } => Some((when, line)),
+            DeclaredTarget::Broken => None,
+        }
+    }
+}
+
+impl DeclaredRef {
+    /// The ref of every view to the item that it is derived from.
+    pub(crate) fn source(record: usize, span: Span) -> DeclaredRef {
+        let line = Line {
+            target: (String::new(), span),
+            arguments: Vec::new(),
+            via: None,
+            on_delete: None,
+            live: None,
+            unchecked: None,
+            broken: false,
+        };
+        DeclaredRef {
+            name: ("source".to_owned(), span),
+            span,
+            by: None,
+            targets: vec![DeclaredTarget::Record {
+                when: None,
+                record,
+                line,
+            }],
+        }
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        let is_broken = |target: &DeclaredTarget| matches!(target, DeclaredTarget::Broken);
+        self.targets.iter().any(is_broken)
+    }
+
+    /// Whether one of its targets is that record.
+    pub(crate) fn leads_to(&self, name: &RecordName, world: &World) -> bool {
+        self.targets.iter().any(|target| match target {
+            DeclaredTarget::Record { record, .. } => world.records[*record].name == *name,
+            DeclaredTarget::Constants { .. } | DeclaredTarget::Broken => false,
+        })
+    }
+
+    /// The own attributes that it is made of.
+    pub(crate) fn arguments(&self, record: &Record, world: &World) -> Vec<String> {
+        let mut names: Vec<String> = self.by.iter().map(|(by, _)| by.clone()).collect();
+        for target in &self.targets {
+            let Some((_, line)) = target.line() else {
+                continue;
+            };
+            names.extend(line.arguments.iter().map(|one| one.path.names.join(".")));
+            // The other parts are found by their names.
+            if let DeclaredTarget::Record { record, .. } = target {
+                let identity = world.records[*record].identity().unwrap_or_default();
+                let others = identity.into_iter().filter(|part| {
+                    let is_given = |given: &str| given == part.name || given == part.attribute;
+                    !line.arguments.iter().any(|one| is_given(&one.part.0))
+                });
+                names.extend(others.map(|part| part.name));
+            }
+        }
+        let stored = names
+            .iter()
+            .filter_map(|name| Some(record.find(name)?.name.clone()));
+        stored.collect()
+    }
+
+    /// Whether it may lead nowhere, because an argument of it may be missing.
+    pub(crate) fn is_optional(&self, record: &Record, world: &World) -> bool {
+        let is_loose = self
+            .targets
+            .iter()
+            .filter_map(DeclaredTarget::line)
+            .any(|(_, line)| line.via.is_some() || line.unchecked.is_some());
+        let is_constant =
+            |target: &DeclaredTarget| matches!(target, DeclaredTarget::Constants { .. });
+        is_loose
+            || self.targets.iter().any(is_constant)
+            || !self.optional_arguments(record, world).is_empty()
+    }
+
+    /// The arguments that may be missing.
+    pub(crate) fn optional_arguments(&self, record: &Record, world: &World) -> Vec<String> {
+        let mut names = self.arguments(record, world);
+        names.retain(|name| {
+            record
+                .find(name)
+                .is_some_and(|attribute| attribute.optional)
+        });
+        names
+    }
+}

@@ -1,0 +1,582 @@
+//! How many actions the transaction of a write takes at most.
+//!
+//! A transaction has one action for each item, so that what matters is which items a write touches.
+//! They are named by the way to them from the item that is written: the same ref leads to the same
+//! item, whatever follows it. What a caused write changes is known, and only what follows from
+//! those attributes is touched in turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Cause, Does, Reaction, Times, reactions};
+use crate::Design;
+use crate::design::{
+    Access, Action, ActionOn, Aggregate, EachOver, Effect, EffectKind, EffectTarget, Entity,
+    KeyValue, OnDelete, RecordName, Ref, Source, TargetName, Timing, View,
+};
+use crate::expression::{Formula, Origin, Predicate, Reading};
+use crate::types::AttributeType;
+
+/// The largest transaction of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// The write.
+    pub write: Write,
+    /// How many actions it takes at most.
+    pub actions: usize,
+    /// Whether some of what it causes becomes a job.
+    pub has_jobs: bool,
+    /// What the actions are for, the largest part first.
+    pub parts: Vec<Part>,
+}
+
+/// A write that a caller can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// To an item of an entity.
+    Access(Access, String),
+    /// An action.
+    Action(String),
+}
+
+/// Some of the actions of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The part of the design that asks for them, such as `view.AlbumTag`.
+    pub cause: String,
+    /// How many there are.
+    pub actions: usize,
+}
+
+/// Effects that cause effects are followed this far.
+const DEPTH_MAX: usize = 8;
+/// Changes that are followed for one write. Far beyond what fits into a transaction.
+const CHANGES_MAX: usize = 10_000;
+
+/// The largest transaction of every write of every entity, and of every action.
+///
+/// What has no bound becomes a job and does not count.
+pub fn sizes(design: &Design) -> Vec<Size> {
+    let reactions = reactions(design);
+    let count = |write: Write, tally: Tally| {
+        let mut parts: BTreeMap<String, usize> = BTreeMap::new();
+        for (cause, actions) in tally.items.into_values() {
+            *parts.entry(cause).or_default() += actions;
+        }
+        let parts = parts.into_iter().filter(|(_, actions)| *actions > 0);
+        let parts = parts.map(|(cause, actions)| Part { cause, actions });
+        let mut parts: Vec<Part> = parts.collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.actions));
+        Size {
+            write,
+            actions: parts.iter().map(|part| part.actions).sum(),
+            has_jobs: tally.has_jobs,
+            parts,
+        }
+    };
+    let mut sizes = Vec::new();
+    for entity in &design.entities {
+        for access in [Access::Create, Access::Update, Access::Delete] {
+            let mut counter = Counter::new(design, &reactions);
+            let change = Change::of_caller(entity, access);
+            let cause = format!("entity.{}", entity.name);
+            counter.touch("", 1, &cause);
+            counter.item(entity, &change, &Place::root());
+            let write = Write::Access(access, entity.name.clone());
+            sizes.push(count(write, counter.finish()));
+        }
+    }
+    for action in &design.actions {
+        let largest = records_of(action).into_iter().map(|record| {
+            let mut counter = Counter::new(design, &reactions);
+            counter.action(action, record);
+            count(Write::Action(action.name.clone()), counter.finish())
+        });
+        sizes.extend(largest.max_by_key(|size| size.actions));
+    }
+    sizes
+}
+
+/// What one action changes in one transaction. One on every item of a pattern is a job.
+fn records_of(action: &Action) -> Vec<&RecordName> {
+    match &action.on {
+        ActionOn::Items(records) => records.iter().collect(),
+        ActionOn::Found { record, .. } => vec![record],
+        ActionOn::Every(_) => Vec::new(),
+    }
+}
+
+/// What happens to an item.
+struct Change {
+    access: Access,
+    /// The attributes that may differ afterwards.
+    changed: BTreeSet<String>,
+    /// Whether it is an operation, or only a number that follows.
+    is_operation: bool,
+}
+
+impl Change {
+    /// A caller may change whatever is given and not fixed.
+    fn of_caller(entity: &Entity, access: Access) -> Change {
+        let is_free = |name: &str| {
+            let mut identity = entity.identity.iter();
+            !identity.any(|part| part.attribute == name)
+        };
+        let given = entity.attributes.iter().filter(|attribute| {
+            let is_given = matches!(attribute.source, Source::Given { .. });
+            let is_counter = attribute.kind == AttributeType::Counter;
+            let may_change = !attribute.fixed && is_free(&attribute.name) || attribute.movable;
+            is_given && !is_counter && may_change
+        });
+        let given = given.map(|attribute| attribute.name.clone());
+        Change::new(entity, access, given.collect(), true)
+    }
+
+    /// With what is computed from what changes.
+    fn new(
+        entity: &Entity,
+        access: Access,
+        mut changed: BTreeSet<String>,
+        is_operation: bool,
+    ) -> Change {
+        loop {
+            let follows = entity.attributes.iter().filter(|attribute| {
+                let Source::Computed(computed) = &attribute.source else {
+                    return false;
+                };
+                let is_read = |mut names: Vec<&str>| names.drain(..).any(|it| changed.contains(it));
+                match &computed.timing {
+                    Timing::Always => is_read(computed.value.own_attributes().collect()),
+                    Timing::Write => is_operation,
+                    Timing::Once(when) => is_read(when.own_attributes().collect()),
+                    Timing::Ref => entity.refs.iter().any(|one| moves(one, &changed)),
+                    Timing::Create => false,
+                }
+            });
+            let more: BTreeSet<String> = follows.map(|one| one.name.clone()).collect();
+            if more.is_subset(&changed) {
+                break;
+            }
+            changed.extend(more);
+        }
+        Change {
+            access,
+            changed,
+            is_operation,
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.access != Access::Update
+    }
+
+    fn touches<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> bool {
+        let mut names = names.into_iter();
+        self.is_whole() || names.any(|name| self.changed.contains(name))
+    }
+
+    /// Whether an event is this; a number that follows is one only for who looks at it.
+    fn is_event(&self, reaction: &Reaction<'_>) -> bool {
+        let looks_at: Vec<&str> = match reaction.when {
+            super::When::Turns(turns, when) => {
+                let when = when.into_iter().flat_map(Predicate::own_attributes);
+                turns.own_attributes().chain(when).collect()
+            }
+            super::When::If(when) => when.own_attributes().collect(),
+            super::When::Always | super::When::While(_) => Vec::new(),
+        };
+        let is_seen = match looks_at.is_empty() {
+            true => self.is_operation,
+            false => self.touches(looks_at),
+        };
+        reaction.on.kind.includes(self.access) && is_seen
+    }
+}
+
+/// Whether a ref leads elsewhere when these attributes change.
+fn moves(reference: &Ref, changed: &BTreeSet<String>) -> bool {
+    let by = reference.by.iter().map(String::as_str);
+    let arguments = reference
+        .targets
+        .iter()
+        .flat_map(|target| &target.arguments);
+    let mut names = arguments.map(|argument| argument.path.as_str()).chain(by);
+    names.any(|name| changed.contains(name))
+}
+
+/// The way to an item, and how many there are of it.
+#[derive(Clone)]
+struct Place {
+    way: String,
+    times: usize,
+    depth: usize,
+}
+
+impl Place {
+    fn root() -> Place {
+        Place {
+            way: String::new(),
+            times: 1,
+            depth: 0,
+        }
+    }
+
+    fn by(&self, step: &str) -> Place {
+        Place {
+            way: format!("{}.{step}", self.way),
+            times: self.times,
+            depth: self.depth + 1,
+        }
+    }
+}
+
+/// The items that are touched: by which way, for what, and how many actions.
+#[derive(Default)]
+struct Tally {
+    items: BTreeMap<String, (String, usize)>,
+    has_jobs: bool,
+}
+
+struct Counter<'d> {
+    design: &'d Design,
+    reactions: &'d [Reaction<'d>],
+    tally: Tally,
+    /// Records of views that are changed by their identity: they may be touched already.
+    members: Vec<(String, usize, String)>,
+    /// How many changes were followed.
+    changes: usize,
+}
+
+impl<'d> Counter<'d> {
+    fn new(design: &'d Design, reactions: &'d [Reaction<'d>]) -> Self {
+        Counter {
+            design,
+            reactions,
+            tally: Tally::default(),
+            members: Vec::new(),
+            changes: 0,
+        }
+    }
+
+    fn touch(&mut self, way: &str, times: usize, cause: &str) {
+        let new = (cause.to_owned(), times);
+        let item = self.tally.items.entry(way.to_owned()).or_insert(new);
+        item.1 = item.1.max(times);
+    }
+
+    /// A record that a view's source moves anyway is one action, also when an effect changes it.
+    fn finish(mut self) -> Tally {
+        for (view, times, cause) in std::mem::take(&mut self.members) {
+            let ending = format!("#{view}");
+            let mut ways = self.tally.items.keys();
+            let known = ways.find(|way| way.ends_with(&ending)).cloned();
+            let way = known.unwrap_or(ending);
+            self.touch(&way, times, &cause);
+        }
+        self.tally
+    }
+
+    fn action(&mut self, action: &Action, record: &RecordName) {
+        let cause = format!("action.{}", action.name);
+        self.touch("", 1, &cause);
+        let names = action
+            .changes
+            .names()
+            .chain(action.input.iter().map(String::as_str));
+        if let Some(entity) = self.design.entity(record.as_str()) {
+            let access = if action.delete {
+                Access::Delete
+            } else {
+                Access::Update
+            };
+            let changed = names.map(str::to_owned).collect();
+            let change = Change::new(entity, access, changed, true);
+            self.item(entity, &change, &Place::root());
+        }
+        self.reads(
+            action.require.iter().flat_map(|it| &it.reads),
+            &Place::root(),
+            &cause,
+        );
+        for effect in &action.then {
+            self.effect(effect, &Place::root(), &cause);
+        }
+    }
+
+    /// Everything that a change of an item touches besides the item.
+    fn item(&mut self, entity: &Entity, change: &Change, place: &Place) {
+        // INVARIANT: recursion ends here; cycles of triggers are reported besides.
+        self.changes += 1;
+        if place.depth > DEPTH_MAX || self.changes > CHANGES_MAX {
+            return;
+        }
+        self.targets(entity, change, place);
+        let name = RecordName::Entity(entity.name.clone());
+        let all = self.reactions;
+        for reaction in all.iter().filter(|one| one.on.of == name) {
+            let cause = reaction.cause.to_string();
+            match &reaction.does {
+                Does::Add { by, aggregate } => {
+                    self.aggregate(entity, by, aggregate, change, reaction, place)
+                }
+                Does::Follow { from, .. } => {
+                    self.tally.has_jobs |=
+                        !change.is_whole() && change.touches([from.attribute.as_str()]);
+                }
+                Does::Keep(view) => {
+                    let times = place.times * records(view) * moved(view, change);
+                    self.touch(&format!("{}#{}", place.way, view.name), times, &cause);
+                }
+                Does::Archive(view) if reaction.on.kind.includes(change.access) => {
+                    self.touch(&format!("{}#{}", place.way, view.name), place.times, &cause);
+                }
+                Does::Guard(unique) => {
+                    let names = unique.attributes.iter().map(String::as_str);
+                    let each = match (change.is_whole(), change.touches(names)) {
+                        (true, _) => 1,
+                        (false, touches) => 2 * usize::from(touches),
+                    };
+                    self.touch(
+                        &format!("{}!{}", place.way, unique.name),
+                        place.times * each,
+                        &cause,
+                    );
+                }
+                Does::Release(on_delete) => {
+                    let is_job = !matches!(on_delete, OnDelete::Refuse { .. });
+                    self.tally.has_jobs |= change.access == Access::Delete && is_job;
+                }
+                Does::Operate(effect) if !matches!(reaction.cause, Cause::Action(_)) => {
+                    if change.is_event(reaction) {
+                        if let super::When::Turns(turns, _) = reaction.when {
+                            self.reads(&turns.reads, place, &cause);
+                        }
+                        if matches!(reaction.each, Times::Referring | Times::Found(_)) {
+                            self.tally.has_jobs = true;
+                        }
+                        self.effect(effect, place, &cause);
+                    }
+                }
+                Does::Archive(_) | Does::Operate(_) => {}
+            }
+        }
+    }
+
+    /// The targets of refs that must be there.
+    fn targets(&mut self, entity: &Entity, change: &Change, place: &Place) {
+        for reference in &entity.refs {
+            let is_set = match change.access {
+                Access::Create => true,
+                Access::Update => moves(reference, &change.changed),
+                _ => false,
+            };
+            let mut targets = reference.targets.iter();
+            let is_item = targets.any(|target| matches!(target.to, TargetName::Record(_)));
+            if is_set && is_item && !reference.unchecked && !reference.is_many() {
+                let cause = format!("entity.{}.refs.{}", entity.name, reference.name);
+                self.touch(&place.by(&reference.name).way, place.times, &cause);
+            }
+        }
+    }
+
+    /// A number of another item, and the sums over it.
+    fn aggregate(
+        &mut self,
+        entity: &Entity,
+        by: &str,
+        aggregate: &Aggregate,
+        change: &Change,
+        reaction: &Reaction<'_>,
+        place: &Place,
+    ) {
+        let Some(reference) = entity.reference(by) else {
+            return;
+        };
+        let is_moved = !change.is_whole() && moves(reference, &change.changed);
+        let only = aggregate.only.iter().flat_map(Predicate::own_attributes);
+        let sum = aggregate.sum.as_deref();
+        if !is_moved && !change.touches(only.chain(sum)) {
+            return;
+        }
+        let Cause::Aggregate(target, attribute) = reaction.cause else {
+            return;
+        };
+        let cause = reaction.cause.to_string();
+        let there = place.by(by);
+        // What it was counted for, and what it is counted for now.
+        let was = is_moved.then(|| place.by(&format!("old.{by}")));
+        for there in was.into_iter().chain([there]) {
+            self.touch(&there.way, place.times, &cause);
+            if let Some(target) = self.design.entity(target) {
+                let changed = BTreeSet::from([attribute.to_owned()]);
+                let change = Change::new(target, Access::Update, changed, false);
+                self.item(target, &change, &there);
+            }
+        }
+    }
+
+    fn effect(&mut self, effect: &Effect, place: &Place, cause: &str) {
+        let mut times = place.times;
+        if let Some(each) = &effect.each {
+            match &each.over {
+                EachOver::List {
+                    max: Some(max),
+                    reading,
+                } => {
+                    self.reads([reading.as_ref()], place, cause);
+                    times *= max;
+                }
+                EachOver::List { max: None, .. } | EachOver::Pattern { .. } => {
+                    self.tally.has_jobs = true;
+                    return;
+                }
+            }
+        }
+        let conditions = effect.when.iter().chain(&effect.require);
+        self.reads(conditions.flat_map(|it| &it.reads), place, cause);
+        let values = effect.changes.set.iter().chain(&effect.changes.add);
+        self.reads(values.flat_map(|(_, value)| &value.reads), place, cause);
+        let there = match &effect.target {
+            EffectTarget::Ref { name, .. } => place.by(name),
+            EffectTarget::Entity(_) | EffectTarget::Element(_) | EffectTarget::Identity { .. } => {
+                Place {
+                    times,
+                    ..place.by(&format!("{cause}/{}", self.tally.items.len()))
+                }
+            }
+        };
+        for record in effect.target.records() {
+            if let (RecordName::View(view), EffectTarget::Identity { .. }) =
+                (&record, &effect.target)
+            {
+                self.members.push((view.clone(), times, cause.to_owned()));
+                continue;
+            }
+            self.touch(&there.way, there.times, cause);
+            let Some(entity) = self.design.entity(record.as_str()) else {
+                continue;
+            };
+            let accesses: &[Access] = match effect.kind {
+                EffectKind::Create => &[Access::Create],
+                EffectKind::Upsert => &[Access::Create, Access::Update],
+                EffectKind::Update => &[Access::Update],
+                EffectKind::Delete => &[Access::Delete],
+            };
+            for access in accesses {
+                let changed = effect.changes.names().map(str::to_owned).collect();
+                let change = Change::new(entity, *access, changed, true);
+                self.item(entity, &change, &there);
+            }
+        }
+    }
+
+    /// What was read of other items must still be so.
+    fn reads<'r>(
+        &mut self,
+        reads: impl IntoIterator<Item = &'r Reading>,
+        place: &Place,
+        cause: &str,
+    ) {
+        for reading in reads {
+            if !matches!(reading.origin, Origin::Item | Origin::Old) {
+                continue;
+            }
+            let known = usize::from(reading.by_key);
+            let mut there = place.clone();
+            for hop in reading
+                .hops
+                .iter()
+                .take(reading.hops.len().saturating_sub(known))
+            {
+                there = there.by(&hop.reference);
+                let entity = self.design.entity(hop.record.as_str());
+                let reference = entity.and_then(|entity| entity.reference(&hop.reference));
+                let is_item = reference.is_none_or(|one| {
+                    let mut targets = one.targets.iter();
+                    targets.any(|target| matches!(target.to, TargetName::Record(_)))
+                });
+                if is_item && reference.is_none_or(|one| !one.is_many()) {
+                    self.touch(&there.way, place.times, cause);
+                }
+            }
+        }
+    }
+}
+
+/// How many records a view has for an item at most. Without a bound there is no design.
+fn records(view: &View) -> usize {
+    match view.each.as_ref().map(|each| &each.over) {
+        Some(EachOver::List { max, .. }) => max.unwrap_or(1),
+        _ => 1,
+    }
+}
+
+/// How often each record of a view is written: not at all, in its place, or deleted and put.
+fn moved(view: &View, change: &Change) -> usize {
+    if change.is_whole() {
+        return 1;
+    }
+    let list = match view.each.as_ref().map(|each| (&each.name, &each.over)) {
+        Some((element, EachOver::List { reading, .. })) => Some((element, reading)),
+        _ => None,
+    };
+    let sources = |names: Vec<String>| {
+        let mut found: BTreeSet<String> = BTreeSet::new();
+        for name in names {
+            let derived = view.derived().find(|(known, _)| *known == name);
+            match derived {
+                Some((_, value)) => found.extend(all_names(value)),
+                None => found.extend([name]),
+            }
+        }
+        if let Some((element, reading)) = list {
+            let root = |name: &String| name.split('.').next() == Some(element.as_str());
+            if found.iter().any(root) {
+                found.insert(reading.attribute.clone());
+            }
+        }
+        found
+    };
+    let is_changed =
+        |names: BTreeSet<String>| names.iter().any(|name| change.changed.contains(name));
+    if is_changed(sources(view.key.names())) {
+        return 2;
+    }
+    let mut kept: Vec<String> = view.keep.clone();
+    kept.extend(view.derived().map(|(name, _)| name.to_owned()));
+    kept.extend(
+        view.when
+            .iter()
+            .flat_map(Predicate::own_attributes)
+            .map(str::to_owned),
+    );
+    for index in &view.indexes {
+        for value in [Some(&index.partition), index.sort.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            match value {
+                KeyValue::Native(name) => kept.push(name.clone()),
+                KeyValue::Cases(cases) => {
+                    kept.extend(cases.iter().flat_map(|case| case.is.names()));
+                }
+            }
+        }
+    }
+    kept.extend(list.map(|(_, reading)| reading.attribute.clone()));
+    usize::from(is_changed(sources(kept)))
+}
+
+/// What a value reads: attributes of the item, and the element.
+fn all_names(value: &Formula) -> impl Iterator<Item = String> {
+    value
+        .reads
+        .iter()
+        .filter_map(|reading| match &reading.origin {
+            Origin::Item if reading.hops.is_empty() => Some(reading.attribute.clone()),
+            Origin::Element(name) => Some(name.clone()),
+            _ => None,
+        })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+use super::*;
+use crate::{check, shipped};
+
+/// The size of a write of a shipped design, with its parts.
+fn size(design: &str, write: &Write) -> Size {
+    let source = shipped::find(design).expect("it ships").source;
+    let (design, _) = check(source, &|_| None);
+    let sizes = sizes(&design.expect("it has no mistakes"));
+    let found = sizes.into_iter().find(|size| size.write == *write);
+    found.expect("the design has the write")
+}
+
+fn create(entity: &str) -> Write {
+    Write::Access(Access::Create, entity.to_owned())
+}
+
+fn update(entity: &str) -> Write {
+    Write::Access(Access::Update, entity.to_owned())
+}
+
+/// The vote, its user and its chapter; the sums of the story and of the author; the notification
+/// and whom it is for.
+#[test]
+fn sums_of_counts_are_followed() {
+    assert_eq!(size("storyhub", &create("Vote")).actions, 7);
+}
+
+/// 49 records of a view follow the time of the last message, and the same 49 count it as unread.
+#[test]
+fn a_record_that_is_touched_twice_is_one_action() {
+    let size = size("holdthatthought", &create("Message"));
+    assert_eq!(size.parts[0].actions, 49);
+    assert_eq!(size.parts[0].cause, "view.ConversationMember");
+    assert!(size.actions < 60, "{size:?}");
+}
+
+/// Replacing all tags: 49 out, 49 in.
+#[test]
+fn an_element_in_a_key_is_deleted_and_put() {
+    let size = size("mediahub", &update("Album"));
+    assert_eq!(size.parts[0].cause, "view.AlbumTag");
+    assert_eq!(size.parts[0].actions, 98);
+    assert_eq!(
+        size.parts.iter().map(|part| part.actions).sum::<usize>(),
+        size.actions
+    );
+}
+
+/// A report changes the image that it is about, and none of the records of its tags.
+#[test]
+fn only_what_follows_from_a_change_is_touched() {
+    assert_eq!(size("figureforge", &create("Report")).actions, 2);
+}
+
+#[test]
+fn what_has_no_bound_is_a_job() {
+    let size = size(
+        "mediahub",
+        &Write::Access(Access::Delete, "Album".to_owned()),
+    );
+    assert!(size.has_jobs);
+    assert_eq!(size.actions, 50);
+}
