@@ -7,6 +7,13 @@
 //! | `PATCH /{design}/{Entity}/{identity…}` | update |
 //! | `DELETE /{design}/{Entity}/{identity…}` | delete |
 //! | `POST /{design}/{Entity}/{identity…}/restore` | restore |
+//! | `POST /{design}/{Entity}/{identity…}/action/{action}` | do something that has a name |
+//! | `POST /{design}/action/{action}` | the same, where the action finds its items |
+//!
+//! `If-Match: "3"` lets a change pass only while the item has that version.
+//!
+//! | request | operation |
+//! |---|---|
 //! | `GET /{design}/query/{pattern}?parameter=…&limit=…&cursor=…` | query |
 
 use std::collections::BTreeMap;
@@ -76,6 +83,11 @@ pub fn operation(request: &Request<'_>, segments: &[String]) -> Result<Operation
     match (method(request), parts.as_slice()) {
         ("GET", ["query", pattern]) => query(request, pattern),
         (_, ["query", _]) => Err(Problem::method_not_allowed("GET")),
+        ("POST", ["action", action]) => act(request, None, &[], action),
+        (_, ["action", _]) => Err(Problem::method_not_allowed("POST")),
+        ("POST", [entity, identity @ .., "action", action]) if !identity.is_empty() => {
+            act(request, Some(entity), identity, action)
+        }
         ("POST", [entity]) => {
             no_parameters(request)?;
             Ok(Operation::Create {
@@ -100,6 +112,39 @@ pub fn operation(request: &Request<'_>, segments: &[String]) -> Result<Operation
     }
 }
 
+fn act(
+    request: &Request<'_>,
+    entity: Option<&str>,
+    identity: &[&str],
+    action: &str,
+) -> Result<Operation, Problem> {
+    no_parameters(request)?;
+    Ok(Operation::Act {
+        action: action.to_owned(),
+        entity: entity.map(str::to_owned),
+        identity: owned(identity),
+        // Most actions need nothing but their name.
+        given: match request.body.is_empty() {
+            true => Map::new(),
+            false => body(request)?,
+        },
+        version: version(request)?,
+    })
+}
+
+/// The version that the caller saw, from `If-Match: "3"`.
+fn version(request: &Request<'_>) -> Result<Option<i64>, Problem> {
+    let Some(value) = request.headers.get(header::IF_MATCH) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default().trim();
+    match text.trim_matches('"').parse() {
+        Ok(version) => Ok(Some(version)),
+        Err(_) if text == "*" => Ok(None),
+        Err(_) => Err(Problem::bad_request("`If-Match` must be a version: \"3\"")),
+    }
+}
+
 fn on_item(
     request: &Request<'_>,
     entity: &str,
@@ -117,10 +162,15 @@ fn on_item(
             identity,
             changes: body(request)?,
             with_deleted: with_deleted(request)?,
+            version: version(request)?,
         }),
         "DELETE" => {
             no_parameters(request)?;
-            Ok(Operation::Delete { entity, identity })
+            Ok(Operation::Delete {
+                entity,
+                identity,
+                version: version(request)?,
+            })
         }
         _ => Err(Problem::method_not_allowed("GET, PATCH, DELETE")),
     }

@@ -142,9 +142,9 @@ impl From<PlanError> for Problem {
         let detail = error.to_string();
         let problem = |status, name, title| Problem::new(status, name, title, detail.clone());
         match error {
-            PlanError::UnknownEntity { .. } | PlanError::UnknownPattern { .. } => {
-                Problem::no_route(detail)
-            }
+            PlanError::UnknownEntity { .. }
+            | PlanError::UnknownPattern { .. }
+            | PlanError::UnknownAction { .. } => Problem::no_route(detail),
             PlanError::Invalid { faults } => {
                 let faults: Vec<Json> = faults
                     .iter()
@@ -169,6 +169,38 @@ impl From<PlanError> for Problem {
             PlanError::Exists { entity } => {
                 let title = "There is such an item already";
                 problem(StatusCode::CONFLICT, "exists", title).with("entity", entity)
+            }
+            PlanError::StaleVersion { entity } => {
+                let title = "The item was changed since it was read";
+                let status = StatusCode::PRECONDITION_FAILED;
+                problem(status, "stale-version", title).with("entity", entity)
+            }
+            PlanError::Requires { name, rule } => {
+                let title = "What this requires is not so";
+                let problem = problem(StatusCode::CONFLICT, "requirement", title);
+                problem.with("name", name).with("rule", rule)
+            }
+            PlanError::InUse { entity, by, .. } => {
+                let title = "Others refer to this item";
+                let problem = problem(StatusCode::CONFLICT, "in-use", title);
+                problem.with("entity", entity).with("by", by)
+            }
+            PlanError::TooMuch { .. } => {
+                let title = "This write is larger than a transaction";
+                problem(StatusCode::UNPROCESSABLE_ENTITY, "too-much", title)
+            }
+            PlanError::LimitReached {
+                limit,
+                wait_seconds,
+                ..
+            } => {
+                let title = "This was done as often as it may be";
+                let problem = problem(StatusCode::TOO_MANY_REQUESTS, "limit-reached", title);
+                problem.with("limit", limit).with("wait", wait_seconds)
+            }
+            PlanError::TooDeep => {
+                let title = "This write depends on too many items";
+                problem(StatusCode::UNPROCESSABLE_ENTITY, "too-much", title)
             }
             PlanError::NotDeleted { entity } => {
                 let title = "Only what is deleted can be restored";

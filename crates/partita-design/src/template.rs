@@ -319,7 +319,7 @@ fn check_part(name: &str, text: String) -> Result<String, PartError> {
 }
 
 /// The path of an attribute whose name may have dots.
-pub(crate) fn dotted(name: &str) -> Path {
+pub fn dotted(name: &str) -> Path {
     let mut steps = name.split('.');
     let mut path = Path::attribute(steps.next().unwrap_or_default());
     let fields = steps.map(|step| partita_core::expression::Step::Field(step.to_owned()));

@@ -1,21 +1,35 @@
 //! Rules, decided where the rows are.
 
-use std::borrow::Cow;
-
-use partita_core::expression::{Found, Path, Scope, Step};
-use partita_core::{Map, Value};
-use partita_design::design::{Access, Entity, Rule};
+use partita_core::Map;
+use partita_core::expression::{Found, Scope as _};
+use partita_design::design::{Access, AttributeRule, Rule, Rules};
 
 use crate::error::PlanError;
-use crate::operation::Caller;
+use crate::nested;
+use crate::scene::Scene;
+use crate::shape::Shape;
 
-/// What a rule is decided on.
-#[derive(Clone, Copy)]
-pub(crate) struct Subject<'a> {
-    pub(crate) caller: &'a Caller,
-    pub(crate) attributes: &'a Map,
-    /// Whether these are all attributes, or only those known before the item is read.
-    pub(crate) complete: bool,
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Asked<'a> {
+    Access(Access),
+    Action(&'a str),
+}
+
+impl<'a> Asked<'a> {
+    fn rule(self, rules: &Rules) -> &Rule {
+        match self {
+            Asked::Access(access) => rules.get(access),
+            Asked::Action(name) => rules.action(name),
+        }
+    }
+
+    fn word(self) -> String {
+        match self {
+            Asked::Access(access) => access.word().to_owned(),
+            Asked::Action(name) => name.to_owned(),
+        }
+    }
 }
 
 /// What a rule says.
@@ -23,53 +37,26 @@ pub(crate) struct Subject<'a> {
 pub(crate) enum Verdict {
     Allowed,
     Denied,
-    /// It depends on the item.
+    /// It depends on what was not read yet.
     Open,
 }
 
-impl Scope for Subject<'_> {
-    fn find(&self, path: &Path) -> Found<'_> {
-        if path.root == "caller" {
-            return self.find_caller(path);
-        }
-        match self.attributes.find(path) {
-            Found::Missing if !self.complete && !self.attributes.contains_key(&path.root) => {
-                Found::Unknown
-            }
-            found => found,
-        }
-    }
-}
-
-impl Subject<'_> {
-    /// Without a caller nothing is known of one, so that no comparison with it holds, `<>`
-    /// included.
-    fn find_caller(&self, path: &Path) -> Found<'_> {
-        let text = match (&self.caller.id, path.steps.as_slice()) {
-            (None, _) => return Found::Unknown,
-            (Some(id), []) => Some(id),
-            (Some(_), [Step::Field(name)]) if name == "role" => self.caller.role.as_ref(),
-            _ => None,
-        };
-        match text {
-            Some(text) => Found::Value(Cow::Owned(Value::S(text.clone()))),
-            None => Found::Missing,
-        }
+impl Scene<'_, '_> {
+    /// What the record's rule says of this.
+    pub(crate) fn verdict(&self, asked: Asked<'_>) -> Verdict {
+        self.decide(asked.rule(self.shape.rules()))
     }
 
-    /// What the entity's rule says of this access.
-    pub(crate) fn verdict(&self, entity: &Entity, access: Access) -> Verdict {
-        let signed_in = self.caller.id.is_some();
-        match entity.rules.get(access) {
+    fn decide(&self, rule: &Rule) -> Verdict {
+        let signed_in = self.context.caller.id.is_some();
+        match rule {
             Rule::Public => Verdict::Allowed,
             Rule::SignedIn if signed_in => Verdict::Allowed,
             Rule::SignedIn | Rule::Never => Verdict::Denied,
             Rule::When(rule) => match rule.tree.decide(self) {
                 Some(true) => Verdict::Allowed,
                 Some(false) => Verdict::Denied,
-                None if self.complete || (!signed_in && self.needs_caller(entity, access)) => {
-                    Verdict::Denied
-                }
+                None if self.complete || (!signed_in && self.needs_caller(rule)) => Verdict::Denied,
                 None => Verdict::Open,
             },
         }
@@ -77,30 +64,39 @@ impl Subject<'_> {
 
     /// Whether nothing but the missing caller keeps the rule open: every attribute that it reads
     /// is known.
-    fn needs_caller(&self, entity: &Entity, access: Access) -> bool {
-        let Rule::When(rule) = entity.rules.get(access) else {
-            return false;
-        };
+    fn needs_caller(&self, rule: &partita_design::expression::Predicate) -> bool {
         let mut all_known = true;
         rule.tree.visit_paths(&mut |path| {
-            all_known &= path.root == "caller" || self.attributes.contains_key(&path.root);
+            all_known &= path.root == "caller" || self.item.contains_key(&path.root);
         });
         all_known
     }
 
     /// Refuses what the rule certainly does not allow.
-    pub(crate) fn demand(&self, entity: &Entity, access: Access) -> Result<(), PlanError> {
-        match self.verdict(entity, access) {
-            Verdict::Denied => Err(self.refusal(entity, access)),
+    pub(crate) fn demand(&self, asked: Asked<'_>) -> Result<(), PlanError> {
+        match self.verdict(asked) {
+            Verdict::Denied => Err(self.refusal(asked)),
             Verdict::Allowed | Verdict::Open => Ok(()),
         }
     }
 
-    fn refusal(&self, entity: &Entity, access: Access) -> PlanError {
-        let rule = entity.rules.get(access);
-        let access = access.word();
-        let entity = entity.name.clone();
-        if self.caller.id.is_none() && *rule != Rule::Never {
+    /// Refuses what is certain before the item is read. A refusal that rests on other items waits,
+    /// because it would tell that they are there.
+    pub(crate) fn demand_early(&self, asked: Asked<'_>) -> Result<(), PlanError> {
+        let refused = self.demand(asked);
+        match self.trace.has_looked_around() {
+            true => Ok(()),
+            false => refused,
+        }
+    }
+
+    fn refusal(&self, asked: Asked<'_>) -> PlanError {
+        self.refused(asked.rule(self.shape.rules()), asked.word())
+    }
+
+    fn refused(&self, rule: &Rule, access: String) -> PlanError {
+        let entity = self.shape.name().to_owned();
+        if self.context.caller.id.is_none() && *rule != Rule::Never {
             return PlanError::Unauthenticated { access, entity };
         }
         let rule = match rule {
@@ -114,17 +110,55 @@ impl Subject<'_> {
             rule,
         }
     }
+
+    /// Refuses what the rules for single attributes do not let the caller write.
+    pub(crate) fn demand_attributes<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Result<(), PlanError> {
+        for name in names {
+            for rule in attribute_rules(self.shape, true, name) {
+                if self.decide(&rule.rule) == Verdict::Denied {
+                    return Err(self.refused(&rule.rule, format!("write {name}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The attributes that the caller may see, those that are not stored too. Secrets are for
+    /// nobody.
+    pub(crate) fn shown(&self) -> Map {
+        let mut shown = self.item.clone();
+        for attribute in &self.shape.source().attributes {
+            if attribute.secret {
+                nested::remove(&mut shown, &attribute.name);
+            } else if let (true, Shape::Entity(_)) = (
+                attribute.is_virtual
+                    || (attribute.per.is_some()
+                        && nested::get(self.item, &attribute.name).is_some()),
+                self.shape,
+            ) && let Found::Value(value) = self.find(&attribute.path())
+            {
+                nested::set(&mut shown, &attribute.name, value.into_owned());
+            }
+        }
+        for rule in &self.shape.rules().by_attribute {
+            if !rule.writes && self.decide(&rule.rule) != Verdict::Allowed {
+                for name in &rule.attributes {
+                    nested::remove(&mut shown, name);
+                }
+            }
+        }
+        shown
+    }
 }
 
-/// The attributes that a rule reads, which a write that it allowed is guarded by.
-pub(crate) fn attributes_read(entity: &Entity, access: Access) -> Vec<&str> {
-    let mut names = Vec::new();
-    if let Rule::When(rule) = entity.rules.get(access) {
-        rule.tree.visit_paths(&mut |path| {
-            if path.root != "caller" {
-                names.push(path.root.as_str());
-            }
-        });
-    }
-    names
+fn attribute_rules<'r>(
+    shape: Shape<'r>,
+    writes: bool,
+    name: &'r str,
+) -> impl Iterator<Item = &'r AttributeRule> {
+    let rules = shape.rules().by_attribute.iter();
+    rules.filter(move |rule| rule.writes == writes && rule.attributes.iter().any(|one| one == name))
 }

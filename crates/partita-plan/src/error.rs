@@ -1,5 +1,6 @@
 //! Refusals: what is wrong, where, and what to do.
 
+use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_design::template::PartError;
 use partita_store::{ErrorKind, StoreError};
 
@@ -31,6 +32,12 @@ pub enum PlanError {
         /// What was asked for.
         name: String,
     },
+    /// The design has no such action, or not for this entity.
+    #[error("there is no action `{name}` here")]
+    UnknownAction {
+        /// What was asked for.
+        name: String,
+    },
     /// What was given does not fit the design.
     #[error("{}", sentences(.faults))]
     Invalid {
@@ -41,7 +48,7 @@ pub enum PlanError {
     #[error("{access} `{entity}` needs a token")]
     Unauthenticated {
         /// What was asked, as a rule names it.
-        access: &'static str,
+        access: String,
         /// The entity.
         entity: String,
     },
@@ -49,7 +56,7 @@ pub enum PlanError {
     #[error("the rule `{rule}` does not let you {access} this `{entity}`")]
     Forbidden {
         /// What was asked, as a rule names it.
-        access: &'static str,
+        access: String,
         /// The entity.
         entity: String,
         /// The rule that decided.
@@ -69,6 +76,55 @@ pub enum PlanError {
         /// The entity.
         entity: String,
     },
+    /// The item was changed since the caller saw it.
+    #[error("this `{entity}` has another version by now; read it again")]
+    StaleVersion {
+        /// The entity.
+        entity: String,
+    },
+    /// What an action or an effect requires is not so.
+    #[error("`{name}` requires `{rule}`, and that is not so")]
+    Requires {
+        /// The action or the trigger.
+        name: String,
+        /// What it requires.
+        rule: String,
+    },
+    /// Others refer to the item.
+    #[error("this `{entity}` cannot be deleted: {count} `{by}` refer to it")]
+    InUse {
+        /// The entity.
+        entity: String,
+        /// Whose items refer to it.
+        by: String,
+        /// How many.
+        count: String,
+    },
+    /// The write touches more items than one transaction can.
+    #[error(
+        "this write is too large for one transaction, which has room for {TRANSACTION_ACTIONS_MAX} items: {what}"
+    )]
+    TooMuch {
+        /// What does not fit.
+        what: String,
+    },
+    /// The caller has done this as often as a limit allows.
+    #[error(
+        "`{limit}` allows this {count} times in {window_seconds} seconds; try again in {wait_seconds}"
+    )]
+    LimitReached {
+        /// The limit.
+        limit: String,
+        /// How often it allows it.
+        count: u64,
+        /// In which time.
+        window_seconds: u64,
+        /// When the window ends.
+        wait_seconds: u64,
+    },
+    /// The write depends on items behind items behind items.
+    #[error("this write depends on too many items, one behind the other")]
+    TooDeep,
     /// Only what is deleted can be restored.
     #[error("this `{entity}` is not deleted")]
     NotDeleted {

@@ -6,11 +6,17 @@
 //! | [`operation`] | what can be asked, by whom, and what is answered |
 //! | [`error`] | [`PlanError`]: refusals with entity, attribute and rule |
 //! | [`support`] | which parts of the language run |
-//! | `record` | stored items to records and back |
-//! | `input` | a caller's attributes: checked, completed, all faults at once |
+//! | `kernel` | what a write to a record can cause, found once |
+//! | `blueprint` | a design ready to be planned with: stored items to records and back |
+//! | `shape` | what a record looks like |
+//! | `nested` | attributes inside maps |
+//! | `input` | a caller's attributes: checked, all faults at once |
+//! | `reads` | what was read for a plan, and what it turned out to need |
+//! | `scene` | what expressions see, and what they looked at |
 //! | `access` | rules: decided where the rows are |
-//! | `write` | one write as one transaction, guarded by what it was decided on |
-//! | `view` | records kept for an item: put, changed, moved, removed |
+//! | `draft` | every item that a write touches, as it was and as it will be |
+//! | `planner` | one write as one transaction, guarded by what it was decided on |
+//! | `table` | the table that a design lives in |
 //! | `run` | retries, conflicts and unknown outcomes |
 //! | `pattern` | access patterns: full pages, sorted results |
 //! | [`cursor`] | where a page ended, sealed |
@@ -36,17 +42,23 @@
 //! This crate sees `Arc<dyn Store>` and never knows which store it has; it knows nothing of HTTP.
 
 mod access;
+mod blueprint;
 pub mod cursor;
+mod draft;
 pub mod error;
 mod input;
+mod kernel;
+mod nested;
 pub mod operation;
 pub mod partita;
 mod pattern;
-mod record;
+mod planner;
+mod reads;
 mod run;
+mod scene;
+mod shape;
 pub mod support;
-mod view;
-mod write;
+mod table;
 
 pub use error::{Fault, PlanError};
 pub use operation::{Answer, Caller, Operation, Record};

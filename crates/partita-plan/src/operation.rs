@@ -57,6 +57,8 @@ pub enum Operation {
         changes: Map,
         /// Whether a soft-deleted item is changed too.
         with_deleted: bool,
+        /// The version that the caller saw; another one is refused.
+        version: Option<i64>,
     },
     /// Delete an item, softly if the design says so.
     Delete {
@@ -64,6 +66,8 @@ pub enum Operation {
         entity: String,
         /// The parts of its identity, in order.
         identity: Vec<String>,
+        /// The version that the caller saw; another one is refused.
+        version: Option<i64>,
     },
     /// Take a soft delete back.
     Restore {
@@ -71,6 +75,19 @@ pub enum Operation {
         entity: String,
         /// The parts of its identity, in order.
         identity: Vec<String>,
+    },
+    /// Do something to an item that the design has a name for.
+    Act {
+        /// The action.
+        action: String,
+        /// The record that the item is; where the action finds its items itself, there is none.
+        entity: Option<String>,
+        /// The parts of its identity, in order.
+        identity: Vec<String>,
+        /// Attributes and parameters.
+        given: Map,
+        /// The version that the caller saw; another one is refused.
+        version: Option<i64>,
     },
     /// Read by an access pattern.
     Query {

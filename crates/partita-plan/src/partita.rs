@@ -1,25 +1,29 @@
 //! A design on a store.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use partita_core::{Item as StoredItem, Map};
+use partita_core::{Map, Value};
 use partita_design::Design;
-use partita_design::design::{Access, Entity};
-use partita_store::request::{CreateTable, ItemAddress};
+use partita_design::design::{Access, RecordName};
+use partita_design::time;
+use partita_store::request::ItemAddress;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
-use partita_store::{Clock, Entropy, Store, StoreError};
-use ulid::Ulid;
+use partita_store::{Clock, Entropy, Store};
 
-use crate::access::{Subject, Verdict};
+use crate::access::{Asked, Verdict};
+use crate::blueprint::Blueprint;
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
-use crate::input::{Changes, Input};
+use crate::input;
 use crate::operation::{Answer, Caller, Operation};
-use crate::record::Blueprint;
+use crate::planner::action::is_for;
+use crate::planner::request::{Change, On, Request};
+use crate::planner::{Moment, Planner, WritePlan};
+use crate::reads::{Known, Reads};
 use crate::run::{Committed, Patience, Runner};
-use crate::view::is_deleted;
-use crate::write::{Existing, WritePlan};
+use crate::scene::{Context, Lead, Scene, Trace};
+use crate::shape::Shape;
+use crate::table;
 
 /// What a design takes from its surroundings.
 pub struct Surroundings {
@@ -64,7 +68,7 @@ impl Partita {
         surroundings: Surroundings,
     ) -> Result<Self, PlanError> {
         let blueprint = Blueprint::new(design)?;
-        prepare_table(&blueprint, &*store).await?;
+        table::prepare(&blueprint, &*store).await?;
         let Surroundings {
             clock,
             entropy,
@@ -90,38 +94,14 @@ impl Partita {
 
     /// Carries an operation out for a caller.
     pub async fn run(&self, caller: &Caller, operation: Operation) -> Result<Answer, PlanError> {
-        match operation {
-            Operation::Create { entity, attributes } => {
-                self.create(caller, self.blueprint.entity(&entity)?, attributes)
-                    .await
-            }
+        let request = match operation {
             Operation::Get {
                 entity,
                 identity,
                 with_deleted,
             } => {
-                self.item(caller, &entity, identity)?
-                    .get(with_deleted)
-                    .await
-            }
-            Operation::Update {
-                entity,
-                identity,
-                changes,
-                with_deleted,
-            } => {
-                let item = self.item(caller, &entity, identity)?;
-                item.update(changes, with_deleted).await
-            }
-            Operation::Delete { entity, identity } => {
-                self.item(caller, &entity, identity)?
-                    .change(Intent::Delete)
-                    .await
-            }
-            Operation::Restore { entity, identity } => {
-                self.item(caller, &entity, identity)?
-                    .change(Intent::Restore)
-                    .await
+                let on = self.on(&entity, &identity, with_deleted, None)?;
+                return self.get(caller, &on).await;
             }
             Operation::Query {
                 pattern,
@@ -129,303 +109,242 @@ impl Partita {
                 limit,
                 cursor,
             } => {
-                self.query(caller, &pattern, &parameters, limit, cursor.as_deref())
-                    .await
+                let cursor = cursor.as_deref();
+                return self
+                    .query(caller, &pattern, &parameters, limit, cursor)
+                    .await;
             }
-        }
+            Operation::Create { entity, attributes } => Request::Create {
+                entity: self.blueprint.entity(&entity)?,
+                given: attributes,
+            },
+            Operation::Update {
+                entity,
+                identity,
+                changes,
+                with_deleted,
+                version,
+            } => Request::Change {
+                on: self.on(&entity, &identity, with_deleted, version)?,
+                change: Change::Update(changes),
+            },
+            Operation::Delete {
+                entity,
+                identity,
+                version,
+            } => Request::Change {
+                on: self.on(&entity, &identity, false, version)?,
+                change: Change::Delete,
+            },
+            Operation::Restore { entity, identity } => Request::Change {
+                on: self.on(&entity, &identity, true, None)?,
+                change: Change::Restore,
+            },
+            Operation::Act {
+                action,
+                entity,
+                identity,
+                given,
+                version,
+            } => self.act(&action, entity.as_deref(), &identity, given, version)?,
+        };
+        self.write(caller, &request).await
     }
 
-    fn item<'a>(
-        &'a self,
-        caller: &'a Caller,
+    /// The item that the parts of an identity name.
+    pub(crate) fn on(
+        &self,
         entity: &str,
-        identity: Vec<String>,
-    ) -> Result<Item<'a>, PlanError> {
-        let entity = self.blueprint.entity(entity)?;
-        Ok(Item {
-            partita: self,
-            caller,
-            entity,
-            identity: self.input(entity).identity(&identity)?,
+        identity: &[String],
+        with_deleted: bool,
+        version: Option<i64>,
+    ) -> Result<On<'_>, PlanError> {
+        let shape = Shape::Entity(self.blueprint.entity(entity)?);
+        Ok(On {
+            shape,
+            identity: input::identity(shape, identity)?,
+            with_deleted,
+            version,
         })
     }
 
-    async fn create(
+    fn act(
         &self,
-        caller: &Caller,
-        entity: &Entity,
+        name: &str,
+        record: Option<&str>,
+        identity: &[String],
         given: Map,
-    ) -> Result<Answer, PlanError> {
-        let attributes = self.input(entity).create(given, || self.new_id())?;
-        let subject = Subject {
-            caller,
-            attributes: &attributes,
-            complete: true,
+        version: Option<i64>,
+    ) -> Result<Request<'_>, PlanError> {
+        let action = self.blueprint.action(name)?;
+        let Some(record) = record else {
+            return Ok(Request::Found { action, given });
         };
-        self.write(Write::Create { entity, subject }).await
+        let names = [
+            RecordName::Entity(record.to_owned()),
+            RecordName::View(record.to_owned()),
+        ];
+        let shape = names.iter().find_map(|name| self.blueprint.shape(name));
+        let shape = shape.ok_or_else(|| PlanError::UnknownEntity {
+            name: record.to_owned(),
+        })?;
+        if !names.iter().any(|name| is_for(action, name)) {
+            let name = name.to_owned();
+            return Err(PlanError::UnknownAction { name });
+        }
+        Ok(Request::Change {
+            on: On {
+                shape,
+                identity: input::identity(shape, identity)?,
+                with_deleted: false,
+                version,
+            },
+            change: Change::Act { action, given },
+        })
     }
 
     /// Plans and commits, again from the start whenever what was read has changed meanwhile.
-    async fn write(&self, write: Write<'_>) -> Result<Answer, PlanError> {
+    async fn write(&self, caller: &Caller, request: &Request<'_>) -> Result<Answer, PlanError> {
         let mut last = PlanError::Conflict;
+        let mut doubted: Vec<ItemAddress> = Vec::new();
         for attempt in 0..self.runner.patience.attempts {
-            let plan = match &write {
-                Write::Create { entity, subject } => self.blueprint.create(entity, *subject)?,
-                Write::Change { item, intent } => item.plan(intent).await?,
-            };
+            let plan = self.plan(caller, request, std::mem::take(&mut doubted));
+            let plan = plan.await?;
             match self.runner.commit(&plan).await? {
                 Committed::Done => return Ok(plan.answer),
-                Committed::NotYet(cause) => last = cause,
+                Committed::NotYet { cause, failed } => {
+                    last = cause;
+                    let steps = failed.into_iter().map(|at| &plan.steps[at]);
+                    doubted.extend(steps.map(|step| self.blueprint.place_of(&step.action)));
+                }
             }
             self.runner.pause(attempt).await;
         }
         Err(last)
     }
 
-    pub(crate) fn input<'a>(&'a self, entity: &'a Entity) -> Input<'a> {
-        Input {
-            entity,
-            table: &self.blueprint.design.table,
-            now_millis: self.clock.now_millis(),
-        }
+    /// Plans a write. What an attempt before took for granted and was not so is looked at first.
+    pub(crate) async fn plan(
+        &self,
+        caller: &Caller,
+        request: &Request<'_>,
+        doubted: Vec<ItemAddress>,
+    ) -> Result<WritePlan, PlanError> {
+        let moment = self.moment();
+        let mut reads = self.reads(&moment);
+        doubted.into_iter().for_each(|address| reads.need(address));
+        let plan = self.runner.settle(&mut reads, |reads| {
+            let context = self.context(caller, reads, &moment);
+            Planner::new(context, &moment).plan(request)
+        });
+        plan.await
     }
 
-    fn new_id(&self) -> String {
-        let mut random = [0; 16];
-        self.runner.entropy.fill(&mut random);
-        let millis = u64::try_from(self.clock.now_millis()).unwrap_or(0);
-        Ulid::from_parts(millis, u128::from_le_bytes(random)).to_string()
-    }
-}
-
-/// A write that a caller asks for.
-enum Write<'a> {
-    Create {
-        entity: &'a Entity,
-        subject: Subject<'a>,
-    },
-    Change {
-        item: Item<'a>,
-        intent: Intent,
-    },
-}
-
-/// What is to become of an item that is there.
-enum Intent {
-    Update {
-        changes: Changes,
-        with_deleted: bool,
-    },
-    Delete,
-    Restore,
-}
-
-/// One item that a caller names by its identity.
-struct Item<'a> {
-    partita: &'a Partita,
-    caller: &'a Caller,
-    entity: &'a Entity,
-    identity: Map,
-}
-
-impl<'a> Item<'a> {
-    async fn get(&self, with_deleted: bool) -> Result<Answer, PlanError> {
-        let existing = self.read(Access::Read).await?;
-        self.must_be_visible(&existing, with_deleted)?;
-        let record = self
-            .partita
-            .blueprint
-            .record(self.entity, existing.attributes);
-        Ok(Answer::Record(record))
+    async fn get(&self, caller: &Caller, on: &On<'_>) -> Result<Answer, PlanError> {
+        let moment = self.moment();
+        let mut reads = self.reads(&moment);
+        let got = self.runner.settle(&mut reads, |reads| {
+            self.found(&self.context(caller, reads, &moment), on)
+        });
+        got.await
     }
 
-    async fn update(self, given: Map, with_deleted: bool) -> Result<Answer, PlanError> {
-        let input = self.partita.input(self.entity);
-        let changes = input.update(given, &self.identity)?;
-        self.change(Intent::Update {
-            changes,
-            with_deleted,
-        })
-        .await
-    }
-
-    async fn change(self, intent: Intent) -> Result<Answer, PlanError> {
-        let partita = self.partita;
-        partita.write(Write::Change { item: self, intent }).await
-    }
-
-    /// Reads the item and plans what is to become of it.
-    async fn plan(&self, intent: &Intent) -> Result<WritePlan, PlanError> {
-        let blueprint = &self.partita.blueprint;
-        match intent {
-            Intent::Update {
-                changes,
-                with_deleted,
-            } => {
-                let existing = self.read(Access::Update).await?;
-                self.must_be_visible(&existing, *with_deleted)?;
-                Ok(self.shown(blueprint.update(&existing, changes)?))
-            }
-            Intent::Delete => {
-                let existing = self.read(Access::Delete).await?;
-                self.must_be_visible(&existing, false)?;
-                match self.flag(true) {
-                    Some(changes) => Ok(WritePlan {
-                        answer: Answer::Done,
-                        ..blueprint.update(&existing, &changes)?
-                    }),
-                    None => blueprint.remove_item(&existing),
-                }
-            }
-            Intent::Restore => {
-                let entity = self.entity.name.clone();
-                let Some(changes) = self.flag(false) else {
-                    return Err(PlanError::NotRestorable { entity });
-                };
-                let existing = self.read(Access::Restore).await?;
-                match is_deleted(self.entity, &existing.attributes) {
-                    true => Ok(self.shown(blueprint.update(&existing, &changes)?)),
-                    false => Err(PlanError::NotDeleted { entity }),
-                }
-            }
-        }
-    }
-
-    /// Whoever may write an item but not read it is not shown what became of it.
-    fn shown(&self, plan: WritePlan) -> WritePlan {
-        let may_read = match &plan.answer {
-            Answer::Record(record) => self.may_read(&record.attributes),
-            Answer::Page { .. } | Answer::Done => true,
+    /// One item, if the caller may see it.
+    fn found(&self, context: &Context<'_>, on: &On<'_>) -> Result<Answer, PlanError> {
+        let asked = Asked::Access(Access::Read);
+        let not_found = |deleted| PlanError::NotFound {
+            entity: on.shape.name().to_owned(),
+            deleted,
         };
-        match may_read {
-            true => plan,
-            false => WritePlan {
-                answer: Answer::Done,
-                ..plan
-            },
-        }
-    }
-
-    fn may_read(&self, attributes: &Map) -> bool {
-        let subject = Subject {
-            caller: self.caller,
-            attributes,
-            complete: true,
-        };
-        subject.verdict(self.entity, Access::Read) == Verdict::Allowed
-    }
-
-    /// What a soft delete or its opposite writes.
-    fn flag(&self, deleted: bool) -> Option<Changes> {
-        let soft_delete = self.entity.soft_delete.as_ref()?;
-        let mut set = self.partita.input(self.entity).written();
-        set.insert(soft_delete.attribute().to_owned(), deleted.into());
-        Some(Changes {
-            set,
-            ..Changes::default()
-        })
-    }
-
-    /// Reads the item with the targets of its live references, if the caller may do this to it.
-    async fn read(&self, access: Access) -> Result<Existing<'a>, PlanError> {
-        let Partita {
-            blueprint, runner, ..
-        } = self.partita;
-        let mut subject = Subject {
-            caller: self.caller,
-            attributes: &self.identity,
+        let trace = Trace::default();
+        let known = Scene {
+            context: *context,
+            shape: on.shape,
+            item: &on.identity,
+            old: None,
             complete: false,
+            names: &[],
+            refs: &[],
+            trace: &trace,
         };
-        subject.demand(self.entity, access)?;
-        let is_decided = subject.verdict(self.entity, access) == Verdict::Allowed;
-        let address = blueprint.address(&self.entity.key, &self.identity)?;
-        let (_, known_targets) = blueprint.live_targets(self.entity, &self.identity)?;
-        let mut addresses = vec![address.clone()];
-        addresses.extend(known_targets);
-        let mut items = runner.read_items(addresses.clone()).await?;
-        let item = items[0].take().ok_or_else(|| self.not_found(false))?;
-        let attributes = blueprint.attributes(self.entity, &item)?;
-        subject.attributes = &attributes;
-        subject.complete = true;
-        if let Err(refusal) = subject.demand(self.entity, access) {
+        known.demand_early(asked)?;
+        let is_decided = known.verdict(asked) == Verdict::Allowed;
+        is_hidden(&known);
+        let address = self.blueprint.address(on.shape, &on.identity)?;
+        let Known::Found(item) = context.reads.item(&address) else {
+            return Err(not_found(false));
+        };
+        let item = self.blueprint.attributes(on.shape, item)?;
+        let scene = Scene {
+            item: &item,
+            complete: true,
+            ..known
+        };
+        if let Err(refusal) = scene.demand(asked) {
             // Where the item decides, a refusal would tell that it is there.
-            return Err(match is_decided || self.may_read(&attributes) {
+            return Err(match is_decided {
                 true => refusal,
-                false => self.not_found(false),
+                false => not_found(false),
             });
         }
-        let read = addresses.into_iter().zip(items).skip(1).collect();
-        self.must_have_live_targets(&attributes, read).await?;
-        Ok(Existing {
-            entity: self.entity,
-            address,
-            attributes,
-            access,
-        })
+        if is_hidden(&scene) {
+            return Err(not_found(false));
+        }
+        if !on.with_deleted && on.shape.is_deleted(&item) {
+            return Err(not_found(true));
+        }
+        Ok(Answer::Record(
+            self.blueprint.record(on.shape, scene.shown()),
+        ))
     }
 
-    /// Refuses an item that a live reference hides. Targets that only the item names are read now.
-    async fn must_have_live_targets(
-        &self,
-        attributes: &Map,
-        mut read: HashMap<ItemAddress, Option<StoredItem>>,
-    ) -> Result<(), PlanError> {
-        let Partita {
-            blueprint, runner, ..
-        } = self.partita;
-        let (refs, targets) = blueprint.live_targets(self.entity, attributes)?;
-        let missing: Vec<_> = targets
-            .iter()
-            .filter(|target| !read.contains_key(target))
-            .cloned()
-            .collect();
-        if !missing.is_empty() {
-            let items = runner.read_items(missing.clone()).await?;
-            read.extend(missing.into_iter().zip(items));
-        }
-        let mut pairs = refs.into_iter().zip(&targets);
-        match pairs.any(|(reference, target)| blueprint.hides(reference, read[target].as_ref())) {
-            true => Err(self.not_found(false)),
-            false => Ok(()),
+    pub(crate) fn context<'a>(
+        &'a self,
+        caller: &'a Caller,
+        reads: &'a Reads,
+        moment: &'a Moment,
+    ) -> Context<'a> {
+        Context {
+            blueprint: &self.blueprint,
+            reads,
+            caller,
+            now: &moment.now,
+            now_millis: moment.now_millis,
         }
     }
 
-    fn must_be_visible(
-        &self,
-        existing: &Existing<'_>,
-        with_deleted: bool,
-    ) -> Result<(), PlanError> {
-        match !with_deleted && is_deleted(self.entity, &existing.attributes) {
-            true => Err(self.not_found(true)),
-            false => Ok(()),
-        }
+    /// Nothing read yet.
+    pub(crate) fn reads(&self, moment: &Moment) -> Reads {
+        let ttl = self.blueprint.design.table.ttl.clone();
+        Reads::new(ttl.map(|ttl| (ttl, moment.now_millis)))
     }
 
-    fn not_found(&self, deleted: bool) -> PlanError {
-        PlanError::NotFound {
-            entity: self.entity.name.clone(),
-            deleted,
+    pub(crate) fn moment(&self) -> Moment {
+        let mut random = [0; 16];
+        self.runner.entropy.fill(&mut random);
+        let now_millis = self.clock.now_millis();
+        Moment {
+            now: Value::S(time::format_millis(now_millis)),
+            now_millis,
+            random: u128::from_le_bytes(random),
         }
     }
 }
 
-async fn prepare_table(blueprint: &Blueprint, store: &dyn Store) -> Result<(), PlanError> {
-    let (table, key) = (&blueprint.table, blueprint.schema());
-    let request = CreateTable::new(table.clone(), key.clone());
-    let found = match store.describe_table(table).await {
-        // Another process may create it at the same moment.
-        Err(StoreError::TableNotFound { .. }) => match store.create_table(request).await {
-            Err(StoreError::TableExists { .. }) => store.describe_table(table).await?,
-            created => created?,
-        },
-        described => described?,
-    };
-    // Indexes that somebody added are no business of the design's.
-    match found.schema.key == key {
-        true => Ok(()),
-        false => Err(PlanError::Store(StoreError::validation(format!(
-            "the table `{table}` has other keys than the design `{}`; name another table",
-            blueprint.design.name
-        )))),
+/// Whether a live reference hides an item: its target is deleted or gone.
+pub(crate) fn is_hidden(scene: &Scene<'_, '_>) -> bool {
+    let mut is_hidden = false;
+    for reference in scene.shape.refs().iter().filter(|one| one.live) {
+        let Lead::To(targets) = scene.lead(reference) else {
+            continue;
+        };
+        for target in targets {
+            is_hidden |= match scene.context.reads.item(&target.address) {
+                Known::Found(item) => target.shape.is_deleted(item),
+                Known::Missing => true,
+                Known::Unread => false,
+            };
+        }
     }
+    is_hidden
 }

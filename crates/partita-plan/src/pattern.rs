@@ -1,25 +1,31 @@
 //! Access patterns: full pages, sorted results.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+mod listing;
 
-use partita_core::expression::{KeyCondition, KeyRange};
-use partita_core::limits::BATCH_GET_KEYS_MAX;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
 use partita_core::{Item, Map, Value};
+use partita_design::design::pattern::TEXTS;
 use partita_design::design::{
-    Access, Entity, KeyTemplates, LIMIT_MAX, Pattern, QueryRead, Read, RecordName, Ref, SortRange,
+    Access, KeyTemplates, KeyValue, LIMIT_MAX, ParameterKind, Pattern, QueryRead, Read, SortOrder,
+    SortRange,
 };
 use partita_design::template::{Part, Template};
-use partita_store::request::{ItemAddress, Page, Query};
+use partita_design::types::AttributeType;
+use partita_store::request::{Page, Query, Scan};
 
-use crate::access::{Subject, Verdict};
+use crate::access::{Asked as AskedFor, Verdict};
+use crate::blueprint::Blueprint;
 use crate::cursor::{Position, Question};
 use crate::error::{Fault, PlanError};
 use crate::input::key_part;
+use crate::nested;
 use crate::operation::{Answer, Caller, Record};
-use crate::partita::Partita;
-use crate::record::Blueprint;
-use crate::view::is_deleted;
+use crate::partita::{Partita, is_hidden};
+use crate::reads::{Known, Listing};
+use crate::scene::{Context, Lead, Named, Scene, Trace};
+use crate::shape::{SOURCE, Shape};
 
 /// How many rows one page may look at before it is answered short. A caller who may see almost
 /// nothing of a large partition gets many short pages, not one that never ends.
@@ -47,10 +53,7 @@ impl Partita {
         limit: Option<usize>,
         cursor: Option<&str>,
     ) -> Result<Answer, PlanError> {
-        let pattern = self.blueprint.design.pattern(name);
-        let pattern = pattern.ok_or_else(|| PlanError::UnknownPattern {
-            name: name.to_owned(),
-        })?;
+        let pattern = self.blueprint.pattern(name)?;
         let asked = Asked {
             partita: self,
             caller,
@@ -68,8 +71,13 @@ impl Partita {
         match &pattern.read {
             Read::Get(_) if cursor.is_some() => Err(PlanError::BadCursor),
             Read::Get(templates) => asked.get(templates).await,
-            // Designs with a scan are not opened.
             Read::Query(_) | Read::Scan { .. } => {
+                if pattern.one {
+                    return match cursor {
+                        None => asked.one().await,
+                        Some(_) => Err(PlanError::BadCursor),
+                    };
+                }
                 let position = asked.open(cursor)?;
                 match pattern.whole {
                     Some(whole) if !pattern.sort.is_empty() => asked.sorted(whole, position).await,
@@ -94,7 +102,11 @@ fn typed(
             faults.push(Fault::new(name, "is required"));
             continue;
         };
-        match key_part(name, parameter.kind.attribute_type(), text) {
+        let value = match &parameter.kind {
+            ParameterKind::Value(kind) => key_part(name, kind, text),
+            ParameterKind::PrefixOf(_) => key_part(name, &AttributeType::string(), text),
+        };
+        match value {
             Ok(value) => {
                 values.insert(name.clone(), value);
             }
@@ -126,18 +138,21 @@ fn typed(
 impl Asked<'_> {
     /// Refuses at once what the parameters alone show to be refused for every row.
     fn demand(&self) -> Result<(), PlanError> {
+        let moment = self.partita.moment();
+        let nothing = self.partita.reads(&moment);
+        let context = self.partita.context(self.caller, &nothing, &moment);
         let mut refused = None;
         for name in &self.pattern.returns {
-            let Some((source, templates)) = self.blueprint().shape_of(name) else {
+            let Some(shape) = self.blueprint().shape(name) else {
                 continue;
             };
-            let attributes = self.known_attributes(templates);
-            let subject = Subject {
-                caller: self.caller,
-                attributes: &attributes,
+            let attributes = self.known_attributes(shape);
+            let trace = Trace::default();
+            let scene = Scene {
                 complete: false,
+                ..scene(context, shape, &attributes, &trace)
             };
-            match subject.demand(source, Access::Read) {
+            match scene.demand(AskedFor::Access(Access::Read)) {
                 Ok(()) => return Ok(()),
                 Err(error) => refused = refused.or(Some(error)),
             }
@@ -146,47 +161,90 @@ impl Asked<'_> {
     }
 
     /// The attributes of a record that the parameters fix.
-    fn known_attributes(&self, record: &KeyTemplates) -> Map {
-        let mut pairs: Vec<(&Template, &Template)> = Vec::new();
+    fn known_attributes(&self, shape: Shape<'_>) -> Map {
+        let mut known = Map::new();
+        let mut learn = |asked: &Template, record: Option<&Template>| {
+            let parts = record.map_or(&[][..], |record| &record.parts);
+            for parts in asked.parts.iter().zip(parts) {
+                match parts {
+                    (Part::Value(parameter), Part::Value(attribute)) => {
+                        let value = parameter.name().and_then(|name| self.whole_value(&name));
+                        if let (Some(name), Some(value)) = (attribute.name(), value) {
+                            known.insert(name, value.clone());
+                        }
+                    }
+                    (Part::Text(asked), Part::Text(record)) if asked == record => {}
+                    // From here on the two are not alike.
+                    _ => break,
+                }
+            }
+        };
         match &self.pattern.read {
             Read::Get(asked) => {
-                pairs.push((&asked.partition, &record.partition));
-                pairs.push((&asked.sort, &record.sort));
+                learn(&asked.partition, Some(&shape.key().partition));
+                learn(&asked.sort, Some(&shape.key().sort));
             }
             Read::Query(QueryRead {
-                partition, sort, ..
+                index,
+                partition,
+                sort,
             }) => {
-                pairs.push((&partition.value, &record.partition));
-                if let SortRange::BeginsWith(prefix) = sort {
-                    pairs.push((&prefix.value, &record.sort));
+                let (own_partition, own_sort) = match index {
+                    None => (Some(&shape.key().partition), Some(&shape.key().sort)),
+                    Some(index) => {
+                        let keys = shape.indexes().iter().find(|keys| keys.index == *index);
+                        let partition = keys.map(|keys| &keys.partition);
+                        let sort = keys.and_then(|keys| keys.sort.as_ref());
+                        (only_template(partition), only_template(sort))
+                    }
+                };
+                learn(&partition.value, own_partition);
+                if let SortRange::BeginsWith(prefix) | SortRange::Equals(prefix) = sort {
+                    learn(&prefix.value, own_sort);
                 }
             }
             Read::Scan { .. } => {}
         }
-        let parts = pairs
-            .into_iter()
-            .flat_map(|(asked, record)| asked.parts.iter().zip(&record.parts));
-        parts
-            .filter_map(|parts| match parts {
-                (Part::Value(parameter), Part::Value(attribute)) => {
-                    let value = self.values.get(&parameter.name()?)?;
-                    Some((attribute.name()?, value.clone()))
-                }
-                _ => None,
-            })
-            .collect()
+        known
+    }
+
+    /// The value of a parameter that is not only the beginning of one.
+    fn whole_value(&self, name: &str) -> Option<&Value> {
+        let mut parameters = self.pattern.parameters.iter();
+        let parameter = parameters.find(|parameter| parameter.name == name)?;
+        match parameter.kind {
+            ParameterKind::Value(_) => self.values.get(name),
+            ParameterKind::PrefixOf(_) => None,
+        }
     }
 
     async fn get(&self, templates: &KeyTemplates) -> Result<Answer, PlanError> {
-        let address = self.blueprint().address(templates, &self.values)?;
+        let mut key = Item::new();
+        let table = &self.blueprint().design.table;
+        key.insert(
+            table.partition.clone(),
+            self.render(&templates.partition)?.into(),
+        );
+        key.insert(table.sort.clone(), self.render(&templates.sort)?.into());
+        let address = self.blueprint().address_of(&key);
         let items = self.partita.runner.read_items(vec![address]).await?;
         let rows: Vec<Item> = items.into_iter().flatten().collect();
-        let record = self.visible(&rows).await?.into_iter().flatten().next();
+        self.only(&rows).await
+    }
+
+    /// The only row of a pattern of one.
+    async fn one(&self) -> Result<Answer, PlanError> {
+        let rows = self.read(None, LIMIT_MAX).await?.items;
+        self.only(&rows).await
+    }
+
+    async fn only(&self, rows: &[Item]) -> Result<Answer, PlanError> {
+        let record = self.visible(rows).await?.into_iter().flatten().next();
         record
             .map(Answer::Record)
             .ok_or_else(|| PlanError::NotFound {
                 entity: match self.pattern.returns.first() {
-                    Some(RecordName::Entity(name) | RecordName::View(name)) => name.clone(),
+                    Some(name) => name.as_str().to_owned(),
                     None => self.pattern.name.clone(),
                 },
                 deleted: false,
@@ -242,9 +300,12 @@ impl Asked<'_> {
             .zip(visible)
             .filter_map(|(row, record)| record.map(|record| (self.rank(row), record)))
             .collect();
-        let order = |one: &[Option<Value>], two: &[Option<Value>]| match self.pattern.descending {
-            true => compare_ranks(two, one),
-            false => compare_ranks(one, two),
+        let order = |one: &[Option<Value>], two: &[Option<Value>]| {
+            let order = compare_ranks(one, two, &self.pattern.sort);
+            match self.pattern.descending {
+                true => order.reverse(),
+                false => order,
+            }
         };
         ordered.sort_by(|(one, _), (two, _)| order(one, two));
         if let Some(after) = after {
@@ -278,29 +339,33 @@ impl Asked<'_> {
     }
 
     async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page<Item>, PlanError> {
+        if let Read::Scan { index } = &self.pattern.read {
+            let request = Scan {
+                index: index.clone(),
+                limit: Some(limit),
+                start_after,
+                consistent: index.is_none(),
+                ..Scan::new(self.blueprint().table.clone())
+            };
+            return self.partita.runner.scan(&request).await;
+        }
+        let listing = self.blueprint().listing(self.pattern, &self.values)?;
+        let Some(Listing {
+            table, index, keys, ..
+        }) = listing
+        else {
+            return Ok(Page::default());
+        };
         let request = Query {
             descending: self.pattern.descending && self.pattern.sort.is_empty(),
             limit: Some(limit),
             start_after,
-            ..Query::new(self.blueprint().table.clone(), self.key_condition()?)
+            // A global index is never read consistently.
+            consistent: index.is_none(),
+            index,
+            ..Query::new(table, keys)
         };
         self.partita.runner.query(&request).await
-    }
-
-    fn key_condition(&self) -> Result<KeyCondition, PlanError> {
-        let Read::Query(QueryRead {
-            partition, sort, ..
-        }) = &self.pattern.read
-        else {
-            unreachable!("only queries are read page by page");
-        };
-        let table = &self.blueprint().design.table;
-        let mut keys = KeyCondition::partition(&table.partition, self.render(&partition.value)?);
-        if let SortRange::BeginsWith(prefix) = sort {
-            let prefix = KeyRange::BeginsWith(self.render(&prefix.value)?.into());
-            keys.range = Some((table.sort.clone(), prefix));
-        }
-        Ok(keys)
     }
 
     fn render(&self, template: &Template) -> Result<String, PlanError> {
@@ -308,77 +373,73 @@ impl Asked<'_> {
         Ok(text.expect("every placeholder of a pattern is a parameter, and all were given"))
     }
 
-    /// For each row, its record if the caller may see it.
+    /// For each row, its record if the caller may see it. Whatever refs lead to is read for all
+    /// rows at once.
     async fn visible(&self, rows: &[Item]) -> Result<Vec<Option<Record>>, PlanError> {
-        let recognised: Vec<_> = rows
+        let recognised: Vec<Option<(Shape<'_>, Map)>> = rows
             .iter()
             .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
-            .map(|found| found.filter(|(name, record)| self.may_see(name, record)))
             .collect();
-        let mut targets: HashMap<ItemAddress, Option<Item>> = HashMap::new();
-        let mut needed = Vec::new();
-        for (name, record) in recognised.iter().flatten() {
-            let (refs, addresses) = self.live_targets(name, record)?;
-            needed.push((refs, addresses.clone()));
-            targets.extend(addresses.into_iter().map(|address| (address, None)));
-        }
-        self.load(&mut targets).await?;
-        let mut needed = needed.into_iter();
-        Ok(recognised
-            .into_iter()
-            .map(|found| {
-                let (_, record) = found?;
-                let (refs, addresses) = needed.next()?;
-                let mut pairs = refs.into_iter().zip(addresses);
-                let hidden = pairs.any(|(reference, address)| {
-                    self.blueprint()
-                        .hides(reference, targets[&address].as_ref())
-                });
-                (!hidden).then_some(record)
-            })
-            .collect())
+        let moment = self.partita.moment();
+        let mut reads = self.partita.reads(&moment);
+        let visible = self.partita.runner.settle(&mut reads, |reads| {
+            let context = self.partita.context(self.caller, reads, &moment);
+            let rows = recognised.iter().zip(rows).map(|(found, row)| match found {
+                Some(_) if !self.pattern.with_expired && reads.is_expired(row) => Ok(None),
+                Some((shape, item)) => self.seen(context, *shape, item, row),
+                None => Ok(None),
+            });
+            rows.collect()
+        });
+        visible.await
     }
 
-    /// Reads the targets of references, as few at a time as a batch allows.
-    async fn load(
+    /// A row as the caller sees it, if it passes the filter and the rules.
+    fn seen(
         &self,
-        targets: &mut HashMap<ItemAddress, Option<Item>>,
-    ) -> Result<(), PlanError> {
-        let addresses: Vec<_> = targets.keys().cloned().collect();
-        for chunk in addresses.chunks(BATCH_GET_KEYS_MAX) {
-            let items = self.partita.runner.read_items(chunk.to_vec()).await?;
-            targets.extend(chunk.iter().cloned().zip(items));
+        context: Context<'_>,
+        shape: Shape<'_>,
+        item: &Map,
+        stored: &Item,
+    ) -> Result<Option<Record>, PlanError> {
+        let trace = Trace::default();
+        let row = scene(context, shape, item, &trace);
+        if !passes(self.pattern, &self.values, &row, stored) {
+            return Ok(None);
         }
-        Ok(())
-    }
-
-    fn live_targets(
-        &self,
-        name: &RecordName,
-        record: &Record,
-    ) -> Result<(Vec<&Ref>, Vec<ItemAddress>), PlanError> {
-        match name {
-            RecordName::Entity(name) => {
-                let entity = self.blueprint().entity(name)?;
-                self.blueprint().live_targets(entity, &record.attributes)
+        let Some(reference) = &self.pattern.follow else {
+            return Ok(self.shown(&row));
+        };
+        // A view's record says no more than its source, whose rules then decide; a link is an item
+        // of its own.
+        if matches!(shape, Shape::Entity(_)) && self.shown(&row).is_none() {
+            return Ok(None);
+        }
+        let lead = match shape.refs().iter().find(|one| one.name == *reference) {
+            Some(reference) => row.lead(reference),
+            None if reference == SOURCE => row.source(),
+            None => Lead::Nowhere,
+        };
+        let Lead::To(targets) = lead else {
+            return Ok(None);
+        };
+        for target in targets {
+            if let Known::Found(found) = context.reads.item(&target.address) {
+                let item = self.blueprint().attributes(target.shape, found)?;
+                let trace = Trace::default();
+                return Ok(self.shown(&scene(context, target.shape, &item, &trace)));
             }
-            RecordName::View(_) => Ok((Vec::new(), Vec::new())),
         }
+        Ok(None)
     }
 
-    fn may_see(&self, name: &RecordName, record: &Record) -> bool {
-        let Some((source, _)) = self.blueprint().shape_of(name) else {
-            return false;
-        };
-        let subject = Subject {
-            caller: self.caller,
-            attributes: &record.attributes,
-            complete: true,
-        };
-        // A view's record exists or does not; an entity's is there, but hidden while deleted.
-        let is_hidden =
-            matches!(name, RecordName::Entity(_)) && is_deleted(source, &record.attributes);
-        !is_hidden && subject.verdict(source, Access::Read) == Verdict::Allowed
+    fn shown(&self, row: &Scene<'_, '_>) -> Option<Record> {
+        let is_deleted = !self.pattern.with_deleted && row.shape.is_deleted(row.item);
+        let is_allowed = row.verdict(AskedFor::Access(Access::Read)) == Verdict::Allowed;
+        (is_allowed && !is_deleted && !is_hidden(row)).then(|| Record {
+            name: row.shape.name().to_owned(),
+            attributes: row.shown(),
+        })
     }
 
     /// What a row is ordered by: the pattern's attributes, and the sort key where they are equal.
@@ -386,14 +447,26 @@ impl Asked<'_> {
         let table = &self.blueprint().design.table;
         let sort = self.pattern.sort.iter().map(|order| &order.attribute);
         let names = sort.chain([&table.sort]);
-        names.map(|name| row.get(name).cloned()).collect()
+        names.map(|name| nested::get(row, name).cloned()).collect()
     }
 
+    /// The key attributes of a row, those of the index that was read included.
     fn key_of(&self, row: &Item) -> Item {
         let table = &self.blueprint().design.table;
-        let names = [&table.partition, &table.sort];
-        let keys = names.map(|name| Some((name.clone(), row.get(name)?.clone())));
-        keys.into_iter().flatten().collect()
+        let mut names = vec![&table.partition, &table.sort];
+        if let Read::Query(QueryRead {
+            index: Some(index), ..
+        }) = &self.pattern.read
+            && let Some(index) = self.blueprint().index(index)
+        {
+            names.push(&index.partition.name);
+            names.extend(index.sort.as_ref().map(|sort| &sort.name));
+        }
+        let keys = names.into_iter().filter_map(|name| {
+            let value = row.get(name)?.clone();
+            Some((name.clone(), value))
+        });
+        keys.collect()
     }
 
     fn open(&self, cursor: Option<&str>) -> Result<Option<Position>, PlanError> {
@@ -424,11 +497,15 @@ impl Asked<'_> {
     }
 }
 
-/// Ranks are compared value by value; a missing one stands last.
-fn compare_ranks(one: &[Option<Value>], two: &[Option<Value>]) -> Ordering {
-    let mut orders = one.iter().zip(two).map(|(one, two)| match (one, two) {
-        (Some(one), Some(two)) => compare_values(one, two),
-        (one, two) => one.is_none().cmp(&two.is_none()),
+/// Ranks are compared value by value; a missing one stands last, whichever way the others go.
+fn compare_ranks(one: &[Option<Value>], two: &[Option<Value>], sort: &[SortOrder]) -> Ordering {
+    let mut orders = one.iter().zip(two).enumerate().map(|(at, (one, two))| {
+        let is_descending = sort.get(at).is_some_and(|order| order.descending);
+        match (one, two) {
+            (Some(one), Some(two)) if is_descending => compare_values(two, one),
+            (Some(one), Some(two)) => compare_values(one, two),
+            (one, two) => one.is_none().cmp(&two.is_none()),
+        }
     });
     orders
         .find(|order| order.is_ne())
@@ -446,21 +523,55 @@ fn compare_values(one: &Value, two: &Value) -> Ordering {
     }
 }
 
-impl Blueprint {
-    /// The live references of an item that lead somewhere, and where.
-    pub(crate) fn live_targets<'d>(
-        &'d self,
-        entity: &'d Entity,
-        attributes: &Map,
-    ) -> Result<(Vec<&'d Ref>, Vec<ItemAddress>), PlanError> {
-        let mut refs = Vec::new();
-        let mut addresses = Vec::new();
-        for reference in entity.refs.iter().filter(|reference| reference.live) {
-            if let Some(address) = self.target_address(reference, attributes)? {
-                refs.push(reference);
-                addresses.push(address);
-            }
-        }
-        Ok((refs, addresses))
+/// The template of a key that has no cases.
+fn only_template(key: Option<&KeyValue>) -> Option<&Template> {
+    match key? {
+        KeyValue::Cases(cases) => match cases.as_slice() {
+            [case] if case.when.is_none() => Some(&case.is),
+            _ => None,
+        },
+        KeyValue::Native(_) => None,
+    }
+}
+
+/// Whether a row passes the filter of a pattern. It can speak of keys, which stand only in the item
+/// as it is stored, and compares with texts that the parameters stand in.
+pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>, stored: &Item) -> bool {
+    let Some(filter) = &pattern.filter else {
+        return true;
+    };
+    let texts = pattern.texts.iter();
+    let texts = texts.map(|text| text.value(values).unwrap_or(Value::Null));
+    let texts = Named::Value(Some(Value::L(texts.collect())));
+    let blueprint = row.context.blueprint;
+    let keys = stored
+        .iter()
+        .filter(|(name, _)| blueprint.is_reserved(name));
+    let keys = keys.map(|(name, value)| (name.clone(), Named::Value(Some(value.clone()))));
+    let names: Vec<_> = std::iter::once((TEXTS.to_owned(), texts))
+        .chain(keys)
+        .collect();
+    filter.holds(&Scene {
+        names: &names,
+        ..*row
+    })
+}
+
+/// A row of a list, as rules and filters see it.
+pub(crate) fn scene<'s, 'a>(
+    context: Context<'a>,
+    shape: Shape<'a>,
+    item: &'s Map,
+    trace: &'s Trace<'a>,
+) -> Scene<'s, 'a> {
+    Scene {
+        context,
+        shape,
+        item,
+        old: None,
+        complete: true,
+        names: &[],
+        refs: &[],
+        trace,
     }
 }

@@ -6,13 +6,15 @@ use std::time::Duration;
 use partita_core::Item;
 use partita_store::error::CancellationReason;
 use partita_store::request::{
-    BatchGetItem, BatchGot, ItemAddress, Page, Query, TransactWriteItems,
+    BatchGetItem, BatchGot, ItemAddress, Page, Query, ReturnValues, Scan, TransactAction,
+    TransactWriteItems, UpdateItem,
 };
 use partita_store::{Entropy, ErrorKind, Store, StoreError};
 use ulid::Ulid;
 
-use crate::error::PlanError;
-use crate::write::{Refusal, Step, WritePlan};
+use crate::draft::Refusal;
+use crate::error::{Fault, PlanError};
+use crate::planner::{Step, WritePlan};
 
 /// How long a write or read is tried again before the caller hears of it.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +48,20 @@ pub(crate) struct Runner {
 pub(crate) enum Committed {
     /// It is done.
     Done,
-    /// It is not done, and may be when it is planned again; otherwise this is the answer.
-    NotYet(PlanError),
+    /// It is not done, and may be when it is planned again.
+    NotYet {
+        /// The answer if there is no other attempt.
+        cause: PlanError,
+        /// The actions whose conditions were not met.
+        failed: Vec<usize>,
+    },
+}
+
+impl Committed {
+    fn not_yet(cause: PlanError) -> Committed {
+        let failed = Vec::new();
+        Committed::NotYet { cause, failed }
+    }
 }
 
 impl Runner {
@@ -59,6 +73,9 @@ impl Runner {
     pub(crate) async fn commit(&self, plan: &WritePlan) -> Result<Committed, PlanError> {
         if plan.steps.is_empty() {
             return Ok(Committed::Done);
+        }
+        if plan.is_tally {
+            return self.count(&plan.steps).await;
         }
         let request = TransactWriteItems {
             actions: plan.steps.iter().map(|step| step.action.clone()).collect(),
@@ -74,7 +91,7 @@ impl Runner {
                 ErrorKind::OutcomeUnknown => in_doubt = true,
                 ErrorKind::Conflict | ErrorKind::Retry if in_doubt => {}
                 ErrorKind::Conflict | ErrorKind::Retry => {
-                    return Ok(Committed::NotYet(error.into()));
+                    return Ok(Committed::not_yet(error.into()));
                 }
                 _ if in_doubt => return Err(PlanError::OutcomeUnknown),
                 _ => return Err(error.into()),
@@ -82,6 +99,50 @@ impl Runner {
             self.pause(attempt).await;
         }
         Err(PlanError::OutcomeUnknown)
+    }
+
+    /// Carries out steps that only count, each by itself: the first is what was asked for, the
+    /// others are sums over it.
+    ///
+    /// A tally is counted at least once: where the outcome is unknown, it is counted again.
+    async fn count(&self, steps: &[Step]) -> Result<Committed, PlanError> {
+        for (at, step) in steps.iter().enumerate() {
+            let TransactAction::Update(update) = &step.action else {
+                continue;
+            };
+            match self.update(update).await {
+                Ok(()) => {}
+                Err(PlanError::Store(error)) if error.kind() == ErrorKind::ConditionFailed => {
+                    // Nothing was counted yet, so that all of it can be planned again.
+                    if at == 0 {
+                        return Ok(Committed::NotYet {
+                            cause: PlanError::Conflict,
+                            failed: vec![at],
+                        });
+                    }
+                }
+                Err(error) if at == 0 => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(Committed::Done)
+    }
+
+    async fn update(&self, request: &UpdateItem) -> Result<(), PlanError> {
+        let mut attempt = 0;
+        loop {
+            match self
+                .store
+                .update_item(request.clone(), ReturnValues::None)
+                .await
+            {
+                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
+                Err(StoreError::OutcomeUnknown { .. }) if attempt < self.patience.attempts => {
+                    self.pause(attempt).await;
+                }
+                answer => return Ok(answer.map(drop)?),
+            }
+        }
     }
 
     /// Reads items, each found or missing, in the order of the addresses.
@@ -127,6 +188,17 @@ impl Runner {
         }
     }
 
+    /// Reads one page of a table or index.
+    pub(crate) async fn scan(&self, request: &Scan) -> Result<Page<Item>, PlanError> {
+        let mut attempt = 0;
+        loop {
+            match self.store.scan(request.clone()).await {
+                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
+                answer => return Ok(answer?.answer.into_parts()?),
+            }
+        }
+    }
+
     async fn batch_get(&self, request: &BatchGetItem) -> Result<Vec<BatchGot>, PlanError> {
         let mut attempt = 0;
         loop {
@@ -166,23 +238,33 @@ impl Runner {
     }
 }
 
-/// What a failed condition means: the refusal of the first step that says it is final.
+/// What failed conditions mean: everything that says that it is final, or another attempt.
 fn refused(steps: &[Step], error: StoreError) -> Result<Committed, PlanError> {
-    let changed = Ok(Committed::NotYet(PlanError::Conflict));
     let StoreError::TransactionCanceled { reasons } = error else {
-        return changed;
+        return Ok(Committed::not_yet(PlanError::Conflict));
     };
-    let failed = |reason: &CancellationReason| {
-        matches!(reason, CancellationReason::ConditionalCheckFailed { .. })
-    };
-    let refusals = steps
-        .iter()
-        .zip(&reasons)
-        .filter(|(_, reason)| failed(reason));
-    for (step, _) in refusals {
-        if let Refusal::Final(error) = &step.refusal {
-            return Err((**error).clone());
+    let mut failed = Vec::new();
+    let mut faults: Vec<Fault> = Vec::new();
+    for (at, (step, reason)) in steps.iter().zip(&reasons).enumerate() {
+        let CancellationReason::ConditionalCheckFailed { item } = reason else {
+            continue;
+        };
+        failed.push(at);
+        // What must be there is there: then something else about it has changed.
+        let is_there = item.is_some() && !matches!(step.action, TransactAction::Put(_));
+        match &step.refusal {
+            Refusal::Final(refusal) if !is_there => match &**refusal {
+                PlanError::Invalid { faults: more } => faults.extend(more.iter().cloned()),
+                refusal => return Err(refusal.clone()),
+            },
+            Refusal::Final(_) | Refusal::Stale => {}
         }
     }
-    changed
+    match faults.is_empty() {
+        true => Ok(Committed::NotYet {
+            cause: PlanError::Conflict,
+            failed,
+        }),
+        false => Err(PlanError::Invalid { faults }),
+    }
 }

@@ -4,19 +4,61 @@
 //! then, by name and line: nothing in a design is silently ignored.
 
 use partita_design::Design;
-use partita_design::design::Construct;
+use partita_design::design::{CallerSource, Construct, Use};
 
 use crate::error::PlanError;
 
 /// The parts of the language that are carried out, beside those that every design has.
-const KNOWN: &[Construct] = &[];
+const KNOWN: &[Construct] = &[
+    Construct::Index,
+    Construct::NestedAttribute,
+    Construct::State,
+    Construct::Counter,
+    Construct::Version,
+    Construct::ComputedValue,
+    Construct::ComputedDefault,
+    Construct::GeneratedUuid,
+    Construct::Aggregate,
+    Construct::Copy,
+    Construct::Fixed,
+    Construct::Secret,
+    Construct::FormattedPlaceholder,
+    Construct::SoftDeleteValue,
+    Construct::Repeat,
+    Construct::PolymorphicRef,
+    Construct::ConstantRef,
+    Construct::OnDelete,
+    Construct::Unchecked,
+    Construct::RefPath,
+    Construct::AttributeRule,
+    Construct::Action,
+    Construct::Trigger,
+    Construct::IndexRead,
+    Construct::SortRange,
+    Construct::Filter,
+    Construct::Follow,
+    Construct::One,
+    Construct::PatternParameter,
+    Construct::DescendingSort,
+    Construct::Unique,
+    Construct::Expiry,
+    Construct::Virtual,
+    Construct::Require,
+    Construct::Period,
+    Construct::ViewEach,
+    Construct::ViewRules,
+    Construct::RefByPattern,
+    Construct::ManyRef,
+    Construct::IncludeHidden,
+    Construct::ViewAttributes,
+    Construct::History,
+    Construct::Scan,
+    Construct::ViewRef,
+];
 
 /// Refuses a design that uses other parts of the language, naming the first of them.
 pub fn check(design: &Design) -> Result<(), PlanError> {
-    let unknown = design
-        .uses
-        .iter()
-        .find(|used| !KNOWN.contains(&used.construct));
+    let unknown = design.uses.iter().find(|used| !runs(design, used));
     match unknown {
         None => Ok(()),
         Some(used) => Err(PlanError::NotSupported {
@@ -24,5 +66,19 @@ pub fn check(design: &Design) -> Result<(), PlanError> {
             words: used.words.clone(),
             line: used.line,
         }),
+    }
+}
+
+/// Whether a use of the language is carried out. Of some parts only the simple forms are.
+fn runs(design: &Design, used: &Use) -> bool {
+    match used.construct {
+        // The windows of limits are kept in a record of the design, if it names one.
+        Construct::Limit => design.limit_record.is_some(),
+        // Attributes of the caller's item are; tokens have no groups.
+        Construct::CallerAttribute => {
+            let is_attribute = design.callers.groups != CallerSource::Token;
+            is_attribute || !used.words.contains("groups")
+        }
+        construct => KNOWN.contains(&construct),
     }
 }

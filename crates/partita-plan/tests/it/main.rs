@@ -1,6 +1,10 @@
 //! Designs other than the shipped ones: what `stories` has no need of.
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod figureforge;
+mod letters;
+mod members;
+
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
@@ -86,6 +90,7 @@ fn update(note: &str) -> Operation {
         identity: vec![note.into()],
         changes: Map::from([("text".into(), "changed".into())]),
         with_deleted: false,
+        version: None,
     }
 }
 
@@ -93,6 +98,7 @@ fn delete(entity: &str, id: &str) -> Operation {
     Operation::Delete {
         entity: entity.into(),
         identity: vec![id.into()],
+        version: None,
     }
 }
 
@@ -137,6 +143,24 @@ async fn a_stranger_cannot_tell_what_exists_and_is_not_shown_what_he_may_not_rea
         panic!("{shown:?}")
     };
     assert_eq!(note.attributes["text"], Value::from("changed"));
+}
+
+#[tokio::test]
+async fn what_does_not_run_is_refused_by_name_and_line() {
+    let source = partita_design::shipped::find("holdthatthought")
+        .unwrap()
+        .source;
+    let (design, _) = partita_design::check(source, &|_| None);
+    let store = Arc::new(ModelStore::default());
+    let opened = Partita::open(design.unwrap(), store, Surroundings::default()).await;
+    let Err(PlanError::NotSupported { words, line, .. }) = opened.map(|_| ()) else {
+        panic!("it was opened");
+    };
+    let found = source.lines().nth(line - 1).unwrap();
+    assert!(
+        words.contains("movable") && found.contains("movable"),
+        "{words} in {found}"
+    );
 }
 
 #[tokio::test]

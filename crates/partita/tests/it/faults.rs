@@ -106,6 +106,7 @@ fn life_of_a_story() -> Vec<Operation> {
         Operation::Delete {
             entity: entity(),
             identity: identity(),
+            version: None,
         },
         Operation::Restore {
             entity: entity(),
@@ -116,10 +117,12 @@ fn life_of_a_story() -> Vec<Operation> {
             identity: identity(),
             changes: Map::from([text("title", "Messiah")]),
             with_deleted: false,
+            version: None,
         },
         Operation::Delete {
             entity: entity(),
             identity: identity(),
+            version: None,
         },
     ]
 }
@@ -209,8 +212,13 @@ fn operation(random: &mut fastrand::Rng, seed: u64, count: u64) -> Operation {
             identity,
             changes: Map::from([text("title", &title)]),
             with_deleted: random.bool(),
+            version: None,
         },
-        5 | 6 => Operation::Delete { entity, identity },
+        5 | 6 => Operation::Delete {
+            entity,
+            identity,
+            version: None,
+        },
         7 | 8 => Operation::Restore { entity, identity },
         _ => Operation::Create {
             entity: "Node".to_owned(),

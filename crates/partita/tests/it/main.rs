@@ -14,6 +14,7 @@ mod faults;
 mod http;
 mod layers;
 mod monitoring;
+mod numbers;
 mod readme;
 mod scenario;
 mod scenarios;

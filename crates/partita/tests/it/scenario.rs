@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use partita_core::{Item, plain};
 use partita_store::Store;
-use partita_store::request::Scan;
+use partita_store::request::{PutItem, ReturnValues, Scan};
 use partita_store::surroundings::ManualClock;
 use partita_store::table::TableName;
 use serde_json::Value as Json;
@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) caller: Option<String>,
+    pub(crate) role: Option<String>,
     pub(crate) verb: Verb,
 }
 
@@ -35,6 +36,14 @@ pub(crate) enum Verb {
         entity: String,
         path: String,
         deleted: bool,
+        version: Option<i64>,
+        body: Json,
+    },
+    Act {
+        action: String,
+        /// The entity and the path, unless the action finds its items itself.
+        on: Option<(String, String)>,
+        version: Option<i64>,
         body: Json,
     },
     Delete {
@@ -198,6 +207,7 @@ impl Run<'_> {
         }
         match self.word.as_str() {
             "given" | "when" if self.unjudged => Err("the `when` before has no `then`".to_owned()),
+            "given" if rest.starts_with("the item ") => self.put(&rest).await,
             "given" => {
                 self.send(&rest).await?;
                 match &self.last {
@@ -215,6 +225,22 @@ impl Run<'_> {
             }
             other => Err(format!("`{other}` begins no line of a scenario")),
         }
+    }
+
+    /// Puts an item into the table, past the design: data that was there before.
+    async fn put(&self, text: &str) -> Result<(), String> {
+        let text = text.trim_start_matches("the item ");
+        let parts: Vec<_> = text.splitn(3, " | ").collect();
+        let [partition, sort, attributes] = parts[..] else {
+            return Err(format!("write `the item PK | SK | {{…}}`, not `{text}`"));
+        };
+        let attributes = json(attributes)?.as_object().cloned().unwrap_or_default();
+        let mut item = plain::map_from_json(attributes).map_err(|error| error.to_string())?;
+        item.insert("PK".to_owned(), partition.into());
+        item.insert("SK".to_owned(), sort.into());
+        let put = PutItem::new(self.stage.table.clone(), item);
+        let put = self.stage.store.put_item(put, ReturnValues::None).await;
+        put.map(drop).map_err(|error| error.to_string())
     }
 
     /// Longer names first, so that `$dune2` is not read as `$dune`.
@@ -251,6 +277,9 @@ impl Run<'_> {
         let last = self.last.as_ref().ok_or("nothing has happened yet")?;
         let (expected, more) = match text.split_once(' ').unwrap_or((text, "")) {
             ("done", "") => (Seen::Done, false),
+            ("shows", body) => return shows(last, &json(body)?),
+            ("the", item) => return self.judge_item(item).await,
+            ("there", rest) => return self.judge_beginnings(rest).await,
             ("returns", body) => (Seen::Record(json(body)?), false),
             ("lists", "") => (Seen::Page(records(block)?, None), false),
             ("lists,", "with more") => (Seen::Page(records(block)?, None), true),
@@ -277,6 +306,52 @@ impl Run<'_> {
         same(&listed(&self.items().await), &expected.join("\n"))
     }
 
+    /// `item PK | SK | {…}`: the item is there, and these of its attributes are so.
+    async fn judge_item(&self, text: &str) -> Result<(), String> {
+        let text = text
+            .strip_prefix("item ")
+            .ok_or("write `the item PK | SK | {…}`")?;
+        let parts: Vec<_> = text.splitn(3, " | ").collect();
+        let [partition, sort, attributes] = parts[..] else {
+            return Err(format!("write `the item PK | SK | {{…}}`, not `{text}`"));
+        };
+        let items = self.items().await;
+        let is_it = |item: &&Item| {
+            item["PK"].as_str() == Some(partition) && item["SK"].as_str() == Some(sort)
+        };
+        let Some(item) = items.iter().find(is_it) else {
+            return Err(format!("there is no such item\n{}", listed(&items)));
+        };
+        let found = Json::Object(plain::map_to_json(item));
+        includes(&found, &json(attributes)?)
+    }
+
+    /// `are 2 items under PK | SK-PREFIX`
+    async fn judge_beginnings(&self, text: &str) -> Result<(), String> {
+        let text = text.trim_start_matches("are ").trim_start_matches("is ");
+        let usage = "write `there are 2 items under PK | beginning of SK`";
+        let (count, rest) = text.split_once(' ').ok_or(usage)?;
+        let rest = rest
+            .trim_start_matches("items under ")
+            .trim_start_matches("item under ");
+        let (partition, prefix) = rest.split_once(" |").ok_or(usage)?;
+        let prefix = prefix.trim_start();
+        let expected = match count {
+            "no" => 0,
+            count => count.parse::<usize>().map_err(|_| usage)?,
+        };
+        let items = self.items().await;
+        let found = items
+            .iter()
+            .filter(|item| item["PK"].as_str() == Some(partition))
+            .filter(|item| item["SK"].as_str().unwrap().starts_with(prefix))
+            .count();
+        match found == expected {
+            true => Ok(()),
+            false => Err(format!("there are {found}\n{}", listed(&items))),
+        }
+    }
+
     async fn items(&self) -> Vec<Item> {
         let mut items = Vec::new();
         let mut scan = Scan::new(self.stage.table.clone());
@@ -290,6 +365,39 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// Whether a record, or each record of a page in its order, has these attributes among others.
+fn shows(seen: &Seen, expected: &Json) -> Result<(), String> {
+    match (seen, expected) {
+        (Seen::Record(record), expected) => includes(record, expected),
+        (Seen::Page(records, _), Json::Array(expected)) if records.len() == expected.len() => {
+            let mut pairs = records.iter().zip(expected);
+            pairs.try_for_each(|(record, expected)| includes(record, expected))
+        }
+        _ => Err(format!("it is otherwise: {seen:#?}")),
+    }
+}
+
+fn includes(found: &Json, expected: &Json) -> Result<(), String> {
+    let has = |found: &Json, expected: &Json| match (found, expected) {
+        (Json::Object(_), Json::Object(_)) => includes(found, expected).is_ok(),
+        _ => found == expected,
+    };
+    let (Json::Object(all), Json::Object(some)) = (found, expected) else {
+        return same(&found.to_string(), &expected.to_string());
+    };
+    for (name, expected) in some {
+        let is_so = match (all.get(name), expected) {
+            (None, Json::Null) => true,
+            (Some(found), expected) => has(found, expected),
+            (None, _) => false,
+        };
+        if !is_so {
+            return Err(format!("`{name}` is not {expected} in\n{found:#}"));
+        }
+    }
+    Ok(())
 }
 
 /// The items as a scenario writes them, sorted.
@@ -331,6 +439,8 @@ fn request(text: &str) -> Result<Request, String> {
     };
     let entity = (*target).to_owned();
     let deleted = rest.contains(&"deleted=include");
+    let version = rest.iter().find_map(|word| word.strip_prefix("version="));
+    let version = version.and_then(|text| text.parse().ok());
     let path = || {
         rest.first()
             .map(|path| (*path).to_owned())
@@ -351,7 +461,17 @@ fn request(text: &str) -> Result<Request, String> {
             entity,
             path: path()?,
             deleted,
+            version,
             body: body()?,
+        },
+        "does" => Verb::Act {
+            action: entity,
+            on: match rest {
+                ["to", entity, path, ..] => Some(((*entity).to_owned(), (*path).to_owned())),
+                _ => None,
+            },
+            version,
+            body: body().unwrap_or_else(|_| Json::Object(Default::default())),
         },
         "deletes" => Verb::Delete {
             entity,
@@ -367,8 +487,12 @@ fn request(text: &str) -> Result<Request, String> {
         },
         other => return Err(format!("nobody knows how one `{other}`")),
     };
-    let caller = (*caller != "nobody").then(|| decoded(caller));
-    Ok(Request { caller, verb })
+    let (caller, role) = match caller.split_once('/') {
+        Some((caller, role)) => (caller, Some(role.to_owned())),
+        None => (*caller, None),
+    };
+    let caller = (caller != "nobody").then(|| decoded(caller));
+    Ok(Request { caller, role, verb })
 }
 
 fn parameters(words: &[&str]) -> Result<BTreeMap<String, String>, String> {

@@ -16,7 +16,12 @@ use crate::scenario::{Driver, Request, Seen, Stage, Verb, decoded};
 /// A shipped design in a table of its own.
 pub(crate) fn design(name: &str, table: &str) -> Design {
     let source = shipped::find(name).expect("the design is shipped").source;
-    let variables = |variable: &str| (variable == "TABLE_NAME").then(|| table.to_owned());
+    let variables = |variable: &str| match variable {
+        "TABLE_NAME" => Some(table.to_owned()),
+        // The name of the table of storyhub ends with its stage.
+        "Stage" => Some(table.to_owned()),
+        _ => None,
+    };
     let (design, diagnostics) = partita_design::check(source, &variables);
     design.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"))
 }
@@ -50,11 +55,12 @@ fn seed_of(table: &str) -> u64 {
 pub(crate) async fn in_library(design: &str, table: &str, store: Arc<dyn Store>) -> Stage {
     let clock = Arc::new(ManualClock::default());
     let partita = open(design, table, &store, &clock).await;
+    let table = partita.design().table.name.parse().unwrap();
     Stage {
         driver: Box::new(Library(partita)),
         clock,
         store,
-        table: table.parse().unwrap(),
+        table,
     }
 }
 
@@ -62,6 +68,7 @@ pub(crate) async fn in_library(design: &str, table: &str, store: Arc<dyn Store>)
 pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) -> Stage {
     let clock = Arc::new(ManualClock::default());
     let partita = open(design, table, &store, &clock).await;
+    let table = partita.design().table.name.parse().unwrap();
     let secret = Secret::new(vec![7; 32]).unwrap();
     let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(8));
     let time: Arc<dyn Clock> = clock.clone();
@@ -84,7 +91,7 @@ pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) 
         }),
         clock,
         store,
-        table: table.parse().unwrap(),
+        table,
     }
 }
 
@@ -95,7 +102,7 @@ impl Driver for Library {
     async fn send(&self, request: &Request) -> Seen {
         let caller = Caller {
             id: request.caller.clone(),
-            role: None,
+            role: request.role.clone(),
         };
         match self.0.run(&caller, operation(&request.verb)).await {
             Ok(Answer::Done) => Seen::Done,
@@ -131,7 +138,7 @@ fn seen_problem(problem: &Json) -> Seen {
 }
 
 fn operation(verb: &Verb) -> Operation {
-    let identity = |path: &str| path.split('/').map(decoded).collect();
+    let identity = |path: &str| -> Vec<String> { path.split('/').map(decoded).collect() };
     let attributes = |body: &Json| plain::map_from_json(body.as_object().unwrap().clone()).unwrap();
     match verb.clone() {
         Verb::Create { entity, body } => Operation::Create {
@@ -151,17 +158,38 @@ fn operation(verb: &Verb) -> Operation {
             entity,
             path,
             deleted,
+            version,
             body,
         } => Operation::Update {
             entity,
             identity: identity(&path),
             changes: attributes(&body),
             with_deleted: deleted,
+            version,
         },
         Verb::Delete { entity, path } => Operation::Delete {
             entity,
             identity: identity(&path),
+            version: None,
         },
+        Verb::Act {
+            action,
+            on,
+            version,
+            body,
+        } => {
+            let (entity, path) = match on {
+                Some((entity, path)) => (Some(entity), Some(path)),
+                None => (None, None),
+            };
+            Operation::Act {
+                action,
+                entity,
+                identity: path.as_deref().map(identity).unwrap_or_default(),
+                given: attributes(&body),
+                version,
+            }
+        }
         Verb::Restore { entity, path } => Operation::Restore {
             entity,
             identity: identity(&path),
@@ -192,7 +220,12 @@ impl Driver for Http {
     async fn send(&self, request: &Request) -> Seen {
         let mut call = self.call(&request.verb);
         if let Some(caller) = &request.caller {
-            call = call.bearer_auth(self.tokens.make(&self.design, caller, None, 3600));
+            call = call.bearer_auth(self.tokens.make(
+                &self.design,
+                caller,
+                request.role.as_deref(),
+                3600,
+            ));
         }
         let response = call.send().await.unwrap();
         let status = response.status().as_u16();
@@ -235,7 +268,8 @@ fn expected_status(problem: &str) -> u16 {
         "unauthenticated" | "token-invalid" | "token-expired" => 401,
         "forbidden" => 403,
         "not-found" | "no-route" => 404,
-        "exists" | "not-deleted" | "not-restorable" | "conflict" => 409,
+        "exists" | "not-deleted" | "not-restorable" | "conflict" | "requirement" | "in-use" => 409,
+        "stale-version" => 412,
         "invalid" | "too-large" | "refused-by-store" => 422,
         other => panic!("no scenario expects `{other}`"),
     }
@@ -261,8 +295,24 @@ impl Http {
                 entity,
                 path,
                 deleted,
+                version,
                 body,
-            } => self.client.patch(item(entity, path, *deleted)).json(body),
+            } => {
+                let call = self.client.patch(item(entity, path, *deleted)).json(body);
+                match version {
+                    Some(version) => call.header("if-match", format!("\"{version}\"")),
+                    None => call,
+                }
+            }
+            Verb::Act {
+                action, on, body, ..
+            } => {
+                let url = match on {
+                    Some((entity, path)) => format!("{base}/{entity}/{path}/action/{action}"),
+                    None => format!("{base}/action/{action}"),
+                };
+                self.client.post(url).json(body)
+            }
             Verb::Delete { entity, path } => self.client.delete(item(entity, path, false)),
             Verb::Restore { entity, path } => self
                 .client

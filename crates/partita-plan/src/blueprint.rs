@@ -1,0 +1,331 @@
+//! A design, ready to be planned with: stored items to records and back.
+//!
+//! In memory an item is the map of its attributes, with those that are stored only inside its
+//! key; in the table it has its keys and its discriminator instead.
+
+use std::str::FromStr as _;
+
+use partita_core::expression::{Path, Scope};
+use partita_core::key::KeyType;
+use partita_core::{Item, Map, Type, Value};
+use partita_design::Design;
+use partita_design::design::{
+    Action, Constants, Entity, IndexKey, KeyValue, Pattern, Projection, RecordIndex, RecordName,
+    Table,
+};
+use partita_design::template::PartError;
+use partita_store::StoreError;
+use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
+use partita_store::request::{ItemAddress, TransactAction};
+use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
+
+use crate::error::{Fault, PlanError};
+use crate::kernel::Kernel;
+use crate::nested;
+use crate::operation::Record;
+use crate::shape::Shape;
+use crate::support;
+
+/// A design, what its writes cause, and the table that it lives in.
+pub(crate) struct Blueprint {
+    pub(crate) design: Design,
+    pub(crate) kernel: Kernel,
+    pub(crate) table: TableName,
+}
+
+impl Blueprint {
+    pub(crate) fn new(design: Design) -> Result<Self, PlanError> {
+        support::check(&design)?;
+        let table = TableName::from_str(&design.table.name)?;
+        let kernel = Kernel::new(&design);
+        Ok(Blueprint {
+            design,
+            kernel,
+            table,
+        })
+    }
+
+    /// The keys and indexes of the table.
+    pub(crate) fn schema(&self) -> Result<TableSchema, PlanError> {
+        let table = &self.design.table;
+        let indexes: Result<_, PlanError> = table.indexes.iter().map(index_schema).collect();
+        Ok(TableSchema {
+            key: KeySchema::strings(&table.partition, &table.sort),
+            indexes: indexes?,
+        })
+    }
+
+    pub(crate) fn entity(&self, name: &str) -> Result<&Entity, PlanError> {
+        let found = self.design.entity(name);
+        found.ok_or_else(|| PlanError::UnknownEntity {
+            name: name.to_owned(),
+        })
+    }
+
+    pub(crate) fn shape(&self, name: &RecordName) -> Option<Shape<'_>> {
+        match name {
+            RecordName::Entity(name) => self.design.entity(name).map(Shape::Entity),
+            RecordName::View(name) => {
+                let view = self.design.view(name)?;
+                let source = self.design.entity(&view.of)?;
+                Some(Shape::View(view, source))
+            }
+        }
+    }
+
+    pub(crate) fn pattern(&self, name: &str) -> Result<&Pattern, PlanError> {
+        let found = self.design.pattern(name);
+        found.ok_or_else(|| PlanError::UnknownPattern {
+            name: name.to_owned(),
+        })
+    }
+
+    pub(crate) fn action(&self, name: &str) -> Result<&Action, PlanError> {
+        let found = self.design.action(name);
+        found.ok_or_else(|| PlanError::UnknownAction {
+            name: name.to_owned(),
+        })
+    }
+
+    pub(crate) fn constants(&self, name: &str) -> Option<&Constants> {
+        let mut constants = self.design.constants.iter();
+        constants.find(|constants| constants.name == name)
+    }
+
+    /// The path of the partition key, which every existing item has.
+    pub(crate) fn partition(&self) -> Path {
+        Path::attribute(&self.design.table.partition)
+    }
+
+    /// The address of a record with these attributes.
+    pub(crate) fn address(
+        &self,
+        shape: Shape<'_>,
+        scope: &impl Scope,
+    ) -> Result<ItemAddress, PlanError> {
+        let templates = shape.key();
+        let mut missing = Vec::new();
+        let mut key = Item::new();
+        let names = [&self.design.table.partition, &self.design.table.sort];
+        for (name, template) in names
+            .into_iter()
+            .zip([&templates.partition, &templates.sort])
+        {
+            match template.key(scope)? {
+                Some(text) => {
+                    key.insert(name.clone(), Value::S(text));
+                }
+                None => missing.extend(template.names()),
+            }
+        }
+        match missing.is_empty() {
+            true => Ok(ItemAddress {
+                table: self.table.clone(),
+                key,
+            }),
+            false => Err(PlanError::Invalid {
+                faults: missing
+                    .into_iter()
+                    .map(|name| Fault::new(name, "is part of the key and is missing"))
+                    .collect(),
+            }),
+        }
+    }
+
+    /// The address of a stored item.
+    pub(crate) fn address_of(&self, item: &Item) -> ItemAddress {
+        let names = [&self.design.table.partition, &self.design.table.sort];
+        let keys = names.map(|name| Some((name.clone(), item.get(name)?.clone())));
+        ItemAddress {
+            table: self.table.clone(),
+            key: keys.into_iter().flatten().collect(),
+        }
+    }
+
+    /// The address that an action writes to.
+    pub(crate) fn place_of(&self, action: &TransactAction) -> ItemAddress {
+        match action {
+            TransactAction::Put(put) => self.address_of(&put.item),
+            TransactAction::Update(update) => self.address_of(&update.key),
+            TransactAction::Delete(delete) => self.address_of(&delete.key),
+            TransactAction::Check(check) => self.address_of(&check.key),
+        }
+    }
+
+    /// A record as it is stored, with keys and discriminator.
+    pub(crate) fn stored(&self, shape: Shape<'_>, address: &ItemAddress, attributes: &Map) -> Item {
+        let mut item = address.key.clone();
+        let key_only = |name: &str| match shape {
+            Shape::Entity(_) => shape.attribute(name).is_some_and(|known| known.key_only),
+            Shape::View(..) => false,
+        };
+        for (name, value) in attributes.iter().filter(|(name, _)| !key_only(name)) {
+            item.insert(name.clone(), value.clone());
+        }
+        if let (Some(name), Some(value)) = (&self.design.table.discriminator, shape.discriminator())
+        {
+            item.insert(name.clone(), Value::from(value));
+        }
+        item
+    }
+
+    /// The keys of a record in one index; none while a part of one is missing.
+    pub(crate) fn index_keys(
+        &self,
+        index: &RecordIndex,
+        scope: &impl Scope,
+    ) -> Result<Vec<(&str, String)>, PartError> {
+        let Some(schema) = self.index(&index.index) else {
+            return Ok(Vec::new());
+        };
+        let sides = [
+            (Some(&schema.partition), Some(&index.partition)),
+            (schema.sort.as_ref(), index.sort.as_ref()),
+        ];
+        let mut keys = Vec::new();
+        for (attribute, value) in sides {
+            let (Some(attribute), Some(KeyValue::Cases(cases))) = (attribute, value) else {
+                continue;
+            };
+            let case = cases
+                .iter()
+                .find(|case| case.when.as_ref().is_none_or(|when| when.holds(scope)));
+            let Some(case) = case else {
+                return Ok(Vec::new());
+            };
+            match case.is.key(scope)? {
+                Some(text) => keys.push((attribute.name.as_str(), text)),
+                None => return Ok(Vec::new()),
+            }
+        }
+        Ok(keys)
+    }
+
+    /// The names of an index's keys that are made for it.
+    pub(crate) fn made_keys(&self, index: &RecordIndex) -> impl Iterator<Item = &str> {
+        let schema = self.index(&index.index).into_iter();
+        schema
+            .flat_map(|schema| std::iter::once(&schema.partition).chain(&schema.sort))
+            .filter(|key| !key.native)
+            .map(|key| key.name.as_str())
+    }
+
+    pub(crate) fn index(&self, name: &str) -> Option<&partita_design::design::Index> {
+        let mut indexes = self.design.table.indexes.iter();
+        indexes.find(|index| index.name == name)
+    }
+
+    /// Whether an attribute is one that Partita keeps for itself.
+    pub(crate) fn is_reserved(&self, name: &str) -> bool {
+        let table = &self.design.table;
+        name == table.partition
+            || name == table.sort
+            || table.discriminator.as_deref() == Some(name)
+            || is_made_key(table, name)
+    }
+
+    /// The attributes of a stored item of this shape.
+    pub(crate) fn attributes(&self, shape: Shape<'_>, item: &Item) -> Result<Map, PlanError> {
+        self.read(shape, item).ok_or_else(|| {
+            PlanError::Store(StoreError::Corrupt {
+                message: format!("an item has a key of `{}` but not its form", shape.name()),
+            })
+        })
+    }
+
+    /// The first of the named records that a stored item is.
+    pub(crate) fn recognise(&self, names: &[RecordName], item: &Item) -> Option<(Shape<'_>, Map)> {
+        names.iter().find_map(|name| {
+            let shape = self.shape(name)?;
+            let marked = match &self.design.table.discriminator {
+                Some(attribute) => {
+                    item.get(attribute).and_then(Value::as_str) == shape.discriminator()
+                }
+                None => true,
+            };
+            let attributes = marked.then(|| self.read(shape, item)).flatten()?;
+            Some((shape, attributes))
+        })
+    }
+
+    /// An item without its keys, but with what its keys hold.
+    fn read(&self, shape: Shape<'_>, item: &Item) -> Option<Map> {
+        let table = &self.design.table;
+        let mut attributes = item.clone();
+        let partition = attributes.remove(&table.partition)?;
+        let sort = attributes.remove(&table.sort)?;
+        if !table.indexes.is_empty() {
+            attributes.retain(|name, _| !is_made_key(table, name));
+        }
+        let templates = shape.key();
+        let parts = [
+            templates.partition.read(partition.as_str()?)?,
+            templates.sort.read(sort.as_str()?)?,
+        ];
+        for (name, text) in parts.into_iter().flatten() {
+            if nested::get(&attributes, &name).is_none() {
+                // An element of a view's list has no type of its own.
+                let value = match shape.kind(&name) {
+                    Some(kind) => kind.from_text(text).ok()?,
+                    None => Value::from(text),
+                };
+                nested::set(&mut attributes, &name, value);
+            }
+        }
+        Some(attributes)
+    }
+
+    /// A record as callers see it, with its discriminator.
+    pub(crate) fn record(&self, shape: Shape<'_>, mut attributes: Map) -> Record {
+        if let (Some(name), Some(value)) = (&self.design.table.discriminator, shape.discriminator())
+        {
+            attributes.insert(name.clone(), Value::from(value));
+        }
+        Record {
+            name: shape.name().to_owned(),
+            attributes,
+        }
+    }
+}
+
+fn is_made_key(table: &Table, name: &str) -> bool {
+    let mut keys = table
+        .indexes
+        .iter()
+        .flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
+    keys.any(|key| !key.native && key.name == name)
+}
+
+fn index_schema(index: &partita_design::design::Index) -> Result<IndexSchema, PlanError> {
+    let keys = |keys: &mut dyn Iterator<Item = &IndexKey>| -> Result<Vec<KeyAttribute>, PlanError> {
+        keys.map(key_attribute).collect()
+    };
+    Ok(IndexSchema {
+        name: index.name.clone(),
+        kind: IndexKind::Global,
+        partition: keys(&mut std::iter::once(&index.partition))?,
+        sort: keys(&mut index.sort.iter())?,
+        projection: match &index.projection {
+            Projection::All => IndexProjection::All,
+            Projection::KeysOnly => IndexProjection::KeysOnly,
+            Projection::Include(names) => IndexProjection::Include(names.clone()),
+        },
+    })
+}
+
+fn key_attribute(key: &IndexKey) -> Result<KeyAttribute, PlanError> {
+    let kind = match key.kind {
+        Type::S => KeyType::S,
+        Type::N => KeyType::N,
+        Type::B => KeyType::B,
+        other => {
+            let name = &key.name;
+            let message = format!("`{name}` is of the type {other}, which no key can have");
+            return Err(PlanError::Store(StoreError::validation(message)));
+        }
+    };
+    Ok(KeyAttribute {
+        name: key.name.clone(),
+        kind,
+    })
+}

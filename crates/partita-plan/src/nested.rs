@@ -1,0 +1,53 @@
+//! Attributes inside maps: the value of `stats.reads` stands in the map `stats`.
+
+use partita_core::{Map, Value};
+
+/// The value under a name with dots.
+pub(crate) fn get<'m>(item: &'m Map, name: &str) -> Option<&'m Value> {
+    match name.split_once('.') {
+        None => item.get(name),
+        Some((outer, inner)) => get(item.get(outer)?.as_map()?, inner),
+    }
+}
+
+/// Puts a value under a name with dots, and the maps around it where they are missing.
+pub(crate) fn set(item: &mut Map, name: &str, value: Value) {
+    match name.split_once('.') {
+        None => {
+            item.insert(name.to_owned(), value);
+        }
+        Some((outer, inner)) => set(open(item, outer), inner, value),
+    }
+}
+
+/// Removes the value under a name with dots; the maps around it stay.
+pub(crate) fn remove(item: &mut Map, name: &str) {
+    match name.split_once('.') {
+        None => {
+            item.remove(name);
+        }
+        Some((outer, inner)) => {
+            if let Some(Value::M(map)) = item.get_mut(outer) {
+                remove(map, inner);
+            }
+        }
+    }
+}
+
+/// Makes the maps that an attribute stands in, so that a later update finds its way.
+pub(crate) fn make_room(item: &mut Map, name: &str) {
+    if let Some((outer, inner)) = name.split_once('.') {
+        make_room(open(item, outer), inner);
+    }
+}
+
+fn open<'m>(item: &'m mut Map, name: &str) -> &'m mut Map {
+    let value = item.entry(name.to_owned()).or_insert(Value::Null);
+    if !matches!(value, Value::M(_)) {
+        *value = Value::M(Map::new());
+    }
+    match value {
+        Value::M(map) => map,
+        _ => unreachable!("it was made a map just now"),
+    }
+}

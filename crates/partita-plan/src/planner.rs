@@ -1,0 +1,518 @@
+//! A write, evaluated: operations on items, and everything that follows from them.
+//!
+//! | module | what it adds to the draft |
+//! |---|---|
+//! | `planner` | an item created, changed or deleted |
+//! | `planner::request` | what a caller asks for, if the rules allow it |
+//! | `planner::action` | what actions do |
+//! | `planner::values` | what is computed from the item and its refs |
+//! | `planner::refs` | that the targets of refs are there |
+//! | `planner::aggregate` | counts and sums on other items |
+//! | `planner::views` | the records derived from items |
+//! | `planner::history` | the states that were replaced |
+//! | `planner::unique` | the guards of values that no two items share |
+//! | `planner::follow` | copies that follow, and what a deletion takes along |
+//! | `planner::limits` | how often the caller has done this |
+//! | `planner::effects` | what triggers and actions cause |
+//! | `planner::emit` | the transaction |
+//!
+//! Planning is pure: it runs over what was read, and may run several times before everything is
+//! known.
+
+pub(crate) mod action;
+mod aggregate;
+mod effects;
+mod emit;
+mod follow;
+mod history;
+mod limits;
+mod refs;
+pub(crate) mod request;
+mod unique;
+mod values;
+mod views;
+
+use std::rc::Rc;
+
+use partita_core::{Map, Number, Value};
+use partita_design::design::{Access, Entity, Repeat, SoftDelete};
+use partita_design::types::AttributeType;
+use partita_store::request::{ItemAddress, TransactAction};
+use ulid::Ulid;
+
+use crate::draft::{Before, Draft, Entry, Presence, Refusal};
+use crate::error::{Fault, PlanError};
+use crate::input::{Changes, Slot, refuse};
+use crate::nested;
+use crate::operation::Answer;
+use crate::reads::Known;
+use crate::scene::{Context, Named, Scene, Seen, Trace};
+use crate::shape::{Shape, lapsed};
+
+/// How many items' consequences are looked at in one write. The checker excludes cycles; this
+/// keeps a mistake of ours from running on.
+const STEPS_MAX: usize = 10_000;
+
+/// A transaction, and the answer once it is committed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WritePlan {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) answer: Answer,
+    /// Whether the steps only count, so that each is carried out by itself.
+    pub(crate) is_tally: bool,
+}
+
+/// One action, and what it means when its condition does not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) action: TransactAction,
+    pub(crate) refusal: Refusal,
+}
+
+/// What is drawn once for an attempt, so that every evaluation of it comes to the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Moment {
+    pub(crate) now: Value,
+    pub(crate) now_millis: i64,
+    pub(crate) random: u128,
+}
+
+/// Who writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// A caller, with an operation or an action on the item itself.
+    Caller,
+    /// Something that was caused by another write. It leaves version and time of change alone.
+    Effect,
+}
+
+/// Evaluates one write.
+pub(crate) struct Planner<'a> {
+    pub(crate) context: Context<'a>,
+    pub(crate) moment: &'a Moment,
+    pub(crate) draft: Draft<'a>,
+    pub(crate) faults: Vec<Fault>,
+    /// The trigger or action whose effect is being carried out.
+    origin: Option<&'a str>,
+    ids_drawn: u64,
+}
+
+impl<'a> Planner<'a> {
+    pub(crate) fn new(context: Context<'a>, moment: &'a Moment) -> Self {
+        Planner {
+            context,
+            moment,
+            draft: Draft::default(),
+            faults: Vec::new(),
+            origin: None,
+            ids_drawn: 0,
+        }
+    }
+
+    /// The place of an item in the draft, as far as it was read.
+    pub(crate) fn touch(
+        &mut self,
+        shape: Shape<'a>,
+        address: ItemAddress,
+    ) -> Result<usize, PlanError> {
+        if let Some(at) = self.draft.find(&address) {
+            return Ok(at);
+        }
+        let before = match self.context.reads.peek(&address) {
+            Known::Unread => Before::Unread,
+            Known::Missing => Before::Missing,
+            Known::Found(item) => {
+                let attributes = self.context.blueprint.attributes(shape, item)?;
+                Before::Found(Rc::new(attributes))
+            }
+        };
+        Ok(self.draft.insert(shape, address, before))
+    }
+
+    /// The place of an item in the draft; it is read if it was not.
+    pub(crate) fn look_up(
+        &mut self,
+        shape: Shape<'a>,
+        address: ItemAddress,
+    ) -> Result<usize, PlanError> {
+        let at = self.touch(shape, address)?;
+        let entry = &self.draft.entries[at];
+        if matches!(entry.before, Before::Unread) && entry.after.is_none() {
+            self.context.reads.need(entry.address.clone());
+        }
+        Ok(at)
+    }
+
+    pub(crate) fn entry(&self, at: usize) -> &Entry<'a> {
+        &self.draft.entries[at]
+    }
+
+    pub(crate) fn entry_mut(&mut self, at: usize) -> &mut Entry<'a> {
+        &mut self.draft.entries[at]
+    }
+
+    /// A new item. Where one is there already, the entity says whether that is refused, ignored,
+    /// or an update.
+    pub(crate) fn create(
+        &mut self,
+        entity: &'a Entity,
+        given: &Changes<'a>,
+        by: By,
+    ) -> Result<usize, PlanError> {
+        let shape = Shape::Entity(entity);
+        let mut item = Map::new();
+        for (slot, value) in &given.set {
+            put(&mut item, slot, value.clone());
+        }
+        let seen = self.complete(entity, &mut item)?;
+        let address = match self.context.blueprint.address(shape, &item) {
+            Ok(address) => address,
+            Err(error) => {
+                self.check_new(entity, &item);
+                self.refuse()?;
+                return Err(error);
+            }
+        };
+        let at = match entity.repeat {
+            Repeat::Refuse => self.touch(shape, address)?,
+            Repeat::Ignore | Repeat::Update => self.look_up(shape, address)?,
+        };
+        if self.entry(at).old().is_some() {
+            self.check_new(entity, &item);
+            self.refuse()?;
+            return self.repeat(at, entity, given, by);
+        }
+        let exists = PlanError::Exists {
+            entity: entity.name.clone(),
+        };
+        let entry = self.entry_mut(at);
+        let item = Rc::new(item);
+        entry.after = Some(item.clone());
+        entry.operation = Some(Access::Create);
+        entry.presence = Presence::Absent(match (entity.repeat, by) {
+            (Repeat::Refuse, By::Caller) => Refusal::last(exists),
+            _ => Refusal::Stale,
+        });
+        self.draft.enqueue(at);
+        self.remember(None, seen)?;
+        self.check_refs(at)?;
+        self.check_new(entity, &item);
+        self.check_requirement(at, entity)?;
+        self.refuse()?;
+        Ok(at)
+    }
+
+    /// A creation of what is there already.
+    fn repeat(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+        given: &Changes<'a>,
+        by: By,
+    ) -> Result<usize, PlanError> {
+        match entity.repeat {
+            Repeat::Refuse => Err(PlanError::Exists {
+                entity: entity.name.clone(),
+            }),
+            Repeat::Ignore => Ok(at),
+            Repeat::Update => {
+                let is_part = |slot: &Slot<'_>| {
+                    let mut identity = entity.identity.iter();
+                    identity.any(|part| part.attribute == slot.name())
+                };
+                let mut changes = given.clone();
+                changes.set.retain(|(slot, _)| !is_part(slot));
+                self.change(at, &changes, by)?;
+                Ok(at)
+            }
+        }
+    }
+
+    /// A change of an item that is there.
+    pub(crate) fn change(
+        &mut self,
+        at: usize,
+        changes: &Changes<'a>,
+        by: By,
+    ) -> Result<(), PlanError> {
+        let now = self.moment.now_millis;
+        let entry = self.entry_mut(at);
+        let shape = entry.shape;
+        let Some(after) = &mut entry.after else {
+            return Ok(());
+        };
+        let after = Rc::make_mut(after);
+        for (slot, value) in &changes.set {
+            put(after, slot, value.clone());
+        }
+        for slot in &changes.remove {
+            match slot {
+                Slot::Declared(attribute) => nested::remove(after, &attribute.name),
+                Slot::Open(name) => {
+                    after.remove(name);
+                }
+            }
+        }
+        let before = entry.old().cloned();
+        for (attribute, amount) in &changes.add {
+            if *amount == Number::from(0_i64) {
+                continue;
+            }
+            let lapsed = before
+                .as_ref()
+                .and_then(|before| lapsed(shape, attribute, before, now));
+            match (lapsed, &mut entry.after) {
+                // The counter starts again with the period.
+                (Some(time), Some(after)) => {
+                    nested::set(Rc::make_mut(after), &attribute.name, Value::N(*amount));
+                    entry.guard(time);
+                }
+                _ => entry.add(&attribute.name, *amount)?,
+            }
+        }
+        if entry.operation.is_none() {
+            entry.operation = Some(Access::Update);
+        }
+        if let Shape::Entity(entity) = shape {
+            self.recompute(at, entity, by)?;
+            self.check_fixed(at, entity);
+            self.refuse()?;
+            self.check_refs(at)?;
+            self.check_changed(at, entity);
+            self.check_requirement(at, entity)?;
+            self.refuse()?;
+        }
+        self.draft.enqueue(at);
+        Ok(())
+    }
+
+    /// A deletion, soft where the entity has it so.
+    pub(crate) fn delete(&mut self, at: usize, by: By) -> Result<(), PlanError> {
+        let shape = self.entry(at).shape;
+        let soft_delete = match shape {
+            Shape::Entity(entity) => entity.soft_delete.as_ref(),
+            Shape::View(..) => None,
+        };
+        if let (Some(soft_delete), Shape::Entity(entity)) = (soft_delete, shape) {
+            let value = match soft_delete {
+                SoftDelete::Flag(_) => Value::Bool(true),
+                SoftDelete::Time(name) => self.now_as(entity, name),
+                SoftDelete::Value { deleted, .. } => deleted.clone(),
+            };
+            self.flag(at, soft_delete, Some(value), Access::Delete, by)?;
+            return Ok(());
+        }
+        let entry = self.entry_mut(at);
+        entry.after = None;
+        entry.operation = Some(Access::Delete);
+        self.draft.enqueue(at);
+        Ok(())
+    }
+
+    /// The opposite of a soft delete.
+    pub(crate) fn restore(&mut self, at: usize, by: By) -> Result<(), PlanError> {
+        let Shape::Entity(entity) = self.entry(at).shape else {
+            return Ok(());
+        };
+        let Some(soft_delete) = &entity.soft_delete else {
+            return Err(PlanError::NotRestorable {
+                entity: entity.name.clone(),
+            });
+        };
+        let value = match soft_delete {
+            SoftDelete::Flag(_) => Some(Value::Bool(false)),
+            SoftDelete::Time(_) => None,
+            SoftDelete::Value { restored, .. } => Some(restored.clone()),
+        };
+        self.flag(at, soft_delete, value, Access::Restore, by)
+    }
+
+    fn flag(
+        &mut self,
+        at: usize,
+        soft_delete: &'a SoftDelete,
+        value: Option<Value>,
+        operation: Access,
+        by: By,
+    ) -> Result<(), PlanError> {
+        let entry = self.entry_mut(at);
+        entry.operation = Some(operation);
+        let name = soft_delete.attribute();
+        entry.guard(name);
+        if let Some(after) = &mut entry.after {
+            let after = Rc::make_mut(after);
+            match value {
+                Some(value) => nested::set(after, name, value),
+                None => nested::remove(after, name),
+            }
+        }
+        self.change(at, &Changes::default(), by)
+    }
+
+    /// Looks at the consequences of everything in the draft, and at theirs, until there are no
+    /// more.
+    pub(crate) fn follow_through(&mut self) -> Result<(), PlanError> {
+        let mut steps = 0;
+        while let Some(at) = self.draft.next() {
+            steps += 1;
+            if steps > STEPS_MAX {
+                let name = self.entry(at).shape.name();
+                let what = format!("one thing leads to another, at last to a `{name}`");
+                return Err(PlanError::TooMuch { what });
+            }
+            self.refresh(at)?;
+            self.aggregate(at)?;
+            self.follow_copies(at)?;
+            self.follow_deletion(at)?;
+            // What follows may change the item once more, and is looked at in its turn.
+            let entry = self.entry_mut(at);
+            entry.told = entry.after.clone();
+            self.trigger(at)?;
+            self.derive(at)?;
+        }
+        self.check_deletions()?;
+        self.refuse()
+    }
+
+    /// Computes again what is made of numbers that were added to. For that the item must be known.
+    fn refresh(&mut self, at: usize) -> Result<(), PlanError> {
+        let kernel = &self.context.blueprint.kernel;
+        let entry = self.entry(at);
+        let Shape::Entity(entity) = entry.shape else {
+            return Ok(());
+        };
+        let mut added = entry.adds.keys();
+        if !added.any(|name| kernel.is_feeding(&entity.name, name)) {
+            return Ok(());
+        }
+        match entry.before {
+            Before::Unread => {
+                self.context.reads.need(entry.address.clone());
+                Ok(())
+            }
+            Before::Missing => Ok(()),
+            Before::Found(_) => self.recompute(at, entity, By::Effect),
+        }
+    }
+
+    /// Refuses the write for its faults. While something is still to be read they may be none, and
+    /// the evaluation goes on to find out what else it needs.
+    pub(crate) fn refuse(&mut self) -> Result<(), PlanError> {
+        let mut faults = std::mem::take(&mut self.faults);
+        for fault in &mut faults {
+            fault.attribute = self.named(&fault.attribute);
+        }
+        match self.context.reads.is_complete() {
+            true => refuse(faults),
+            false => Ok(()),
+        }
+    }
+
+    /// An attribute as a fault calls it: that of an effect with the name of what causes it.
+    fn named(&self, attribute: &str) -> String {
+        match self.origin {
+            Some(origin) => format!("{origin}.{attribute}"),
+            None => attribute.to_owned(),
+        }
+    }
+
+    /// What expressions see of an item as it will be, or as it was if it is removed.
+    pub(crate) fn scene<'s>(
+        &self,
+        shape: Shape<'a>,
+        item: &'s Map,
+        old: Option<&'s Map>,
+        trace: &'s Trace<'a>,
+    ) -> Scene<'s, 'a> {
+        Scene {
+            context: self.context,
+            shape,
+            item,
+            old,
+            complete: true,
+            names: &[],
+            refs: &[],
+            trace,
+        }
+    }
+
+    /// Guards what was looked at, where it can change.
+    pub(crate) fn remember(&mut self, own: Option<usize>, seen: Seen<'a>) -> Result<(), PlanError> {
+        if let Some(at) = own {
+            let entry = self.entry_mut(at);
+            for name in seen.own {
+                // What this write says does not rest on what was there.
+                if !entry.is_written(name) {
+                    entry.guard(name);
+                }
+            }
+            seen.old.into_iter().for_each(|name| entry.guard(name));
+        }
+        for (address, shape, name) in seen.foreign {
+            let at = self.touch(shape, address)?;
+            let entry = self.entry_mut(at);
+            match name {
+                Some(name) => entry.guard(name),
+                None if entry.after.is_none() => {
+                    if matches!(entry.presence, Presence::Any) {
+                        entry.presence = Presence::Absent(Refusal::Stale);
+                    }
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// An id that no other item has. The ULIDs of one write rise.
+    pub(crate) fn new_id(&mut self, kind: &AttributeType) -> String {
+        let random = self.moment.random.wrapping_add(u128::from(self.ids_drawn));
+        self.ids_drawn += 1;
+        match kind {
+            AttributeType::Uuid => uuid(random),
+            _ => {
+                let millis = u64::try_from(self.moment.now_millis).unwrap_or(0);
+                Ulid::from_parts(millis, random).to_string()
+            }
+        }
+    }
+
+    /// The time of the write in the form of an attribute.
+    pub(crate) fn now_as(&self, entity: &Entity, name: &str) -> Value {
+        let now = self.moment.now.clone();
+        match entity.attribute(name) {
+            Some(attribute) => attribute.kind.adopt(now),
+            None => now,
+        }
+    }
+}
+
+/// Puts a value where it belongs.
+fn put(item: &mut Map, slot: &Slot<'_>, value: Value) {
+    match slot {
+        Slot::Declared(attribute) => nested::set(item, &attribute.name, value),
+        Slot::Open(name) => {
+            item.insert(name.clone(), value);
+        }
+    }
+}
+
+/// A random UUID: version 4, variant 1.
+fn uuid(random: u128) -> String {
+    let bits = (random & !(0xf << 76) & !(0b11 << 62)) | (0x4 << 76) | (0b10 << 62);
+    let hex = format!("{bits:032x}");
+    let parts = [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ];
+    parts.join("-")
+}
+
+/// Elements and parameters that an expression can name.
+pub(crate) type Names<'s, 'a> = Vec<(String, Named<'s, 'a>)>;
+
+#[cfg(test)]
+mod tests;

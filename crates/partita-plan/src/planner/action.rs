@@ -1,0 +1,305 @@
+//! Actions: something that a design has a name for, done to an item, to the one that a pattern
+//! finds, or to every one of them.
+
+use partita_core::{Map, Value};
+use partita_design::design::{
+    Action, ActionOn, Application, EachOver, Parameter, ParameterKind, RecordName, Source,
+};
+use partita_design::types::AttributeType;
+
+use super::effects::{Cause, assigned};
+use super::refs::Given;
+use super::request::{Change, On};
+use super::{By, Names, Planner};
+use crate::access::Asked;
+use crate::error::{Fault, PlanError};
+use crate::input::{Changes, Input, refuse};
+use crate::nested;
+use crate::pattern::passes;
+use crate::scene::{Lead, Named, Scene, Trace};
+use crate::shape::{Shape, identity_of, is_inside};
+
+impl<'a> Planner<'a> {
+    /// Does what an action says to an item.
+    pub(super) fn act(
+        &mut self,
+        at: usize,
+        action: &'a Action,
+        given: &Map,
+    ) -> Result<(), PlanError> {
+        let shape = self.entry(at).shape;
+        let Some(old) = self.entry(at).after.clone() else {
+            return Ok(());
+        };
+        let (attributes, parameters) = self.split(action, given);
+        let mut changes = Changes::default();
+        if let Shape::Entity(entity) = shape {
+            let input = Input {
+                blueprint: self.context.blueprint,
+                entity,
+            };
+            changes = input.update(attributes, &Map::new(), &mut self.faults);
+        }
+        self.refuse()?;
+        let names: Names<'_, 'a> = parameters;
+        let trace = Trace::default();
+        let scene = Scene {
+            names: &names,
+            refs: &action.refs,
+            ..self.scene(shape, &old, Some(&old), &trace)
+        };
+        let require = action.require.as_ref();
+        let is_refused = require.filter(|require| !require.holds(&scene));
+        let values = assigned(&scene, &action.changes);
+        let leads: Vec<_> = action
+            .refs
+            .iter()
+            .map(|one| (one, scene.lead(one)))
+            .collect();
+        self.remember(Some(at), trace.into_seen())?;
+        if let (Some(require), true) = (is_refused, self.context.reads.is_complete()) {
+            return Err(PlanError::Requires {
+                name: action.name.clone(),
+                rule: require.text.clone(),
+            });
+        }
+        for (reference, lead) in leads {
+            if let (Lead::To(targets), false) = (lead, reference.unchecked) {
+                for target in targets {
+                    self.expect(reference, target, Given::Now)?;
+                }
+            }
+        }
+        let said = self.changes(shape, &action.changes, values, false);
+        changes.set.extend(said.set);
+        changes.add.extend(said.add);
+        changes.remove.extend(said.remove);
+        if action.delete {
+            self.delete(at, By::Caller)?;
+        } else {
+            let by = match self.is_tally(action, shape) {
+                true => By::Effect,
+                false => By::Caller,
+            };
+            self.change(at, &changes, by)?;
+        }
+        let cause = Cause {
+            at,
+            names: &names,
+            refs: &action.refs,
+        };
+        for effect in &action.then {
+            self.effect(cause, effect, &action.name)?;
+        }
+        Ok(())
+    }
+
+    /// What a caller gives for an action: attributes of the item, and parameters.
+    fn split(&mut self, action: &'a Action, given: &Map) -> (Map, Names<'static, 'a>) {
+        let mut attributes = Map::new();
+        let mut parameters: Names<'static, 'a> = Vec::new();
+        for name in &action.input {
+            match nested::get(given, name) {
+                Some(value) => nested::set(&mut attributes, name, value.clone()),
+                None => self.faults.push(Fault::new(name, "is required")),
+            }
+        }
+        for parameter in &action.parameters {
+            let value = given
+                .get(&parameter.name)
+                .filter(|value| **value != Value::Null);
+            if let Some(fault) = check_parameter(parameter, value) {
+                self.faults.push(fault);
+            }
+            let named = Named::Value(value.cloned());
+            parameters.push((parameter.name.clone(), named));
+        }
+        for name in given.keys() {
+            let is_input = |known: &String| is_inside(known, name);
+            let is_known = action.input.iter().any(is_input)
+                || action.parameters.iter().any(|one| one.name == *name);
+            if !is_known {
+                let message = format!("is nothing that `{}` takes", action.name);
+                self.faults.push(Fault::new(name, message));
+            }
+        }
+        (attributes, parameters)
+    }
+
+    /// An action on the item, or on every item, that a pattern finds.
+    pub(super) fn act_on_found(
+        &mut self,
+        action: &'a Action,
+        given: &Map,
+    ) -> Result<Option<usize>, PlanError> {
+        match &action.on {
+            ActionOn::Items(_) => Err(PlanError::UnknownAction {
+                name: action.name.clone(),
+            }),
+            ActionOn::Found { pattern, record } => {
+                let (asked, rest) = self.asked(pattern, given)?;
+                let found = self.rows(pattern, &asked)?;
+                let Some((shape, item)) = found.into_iter().next() else {
+                    return Err(PlanError::NotFound {
+                        entity: record.as_str().to_owned(),
+                        deleted: false,
+                    });
+                };
+                let on = on_row(shape, &item);
+                let change = Change::Act {
+                    action,
+                    given: rest,
+                };
+                self.change_for(&on, &change).map(Some)
+            }
+            ActionOn::Every(application) => {
+                self.act_on_every(action, application, given)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn act_on_every(
+        &mut self,
+        action: &'a Action,
+        application: &'a Application,
+        given: &Map,
+    ) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let EachOver::Pattern { pattern, .. } = &application.each.over else {
+            return Err(PlanError::UnknownAction {
+                name: action.name.clone(),
+            });
+        };
+        let applied = blueprint.action(&application.apply)?;
+        let (asked, rest) = self.asked(pattern, given)?;
+        for (shape, item) in self.rows(pattern, &asked)? {
+            let address = blueprint.address(shape, &item)?;
+            let named = Named::Item {
+                shape,
+                item: &item,
+                address,
+            };
+            let names = [(application.each.name.clone(), named)];
+            let trace = Trace::default();
+            let scene = Scene {
+                names: &names,
+                ..self.scene(shape, &item, None, &trace)
+            };
+            scene.demand(Asked::Action(&action.name))?;
+            let when = application.when.as_ref();
+            if when.is_none_or(|when| when.holds(&scene)) {
+                let on = on_row(shape, &item);
+                let change = Change::Act {
+                    action: applied,
+                    given: rest.clone(),
+                };
+                self.change_for(&on, &change)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The parameters of a pattern among what was given, and the rest.
+    fn asked(&mut self, pattern: &str, given: &Map) -> Result<(Map, Map), PlanError> {
+        let pattern = self.context.blueprint.pattern(pattern)?;
+        let mut asked = Map::new();
+        let mut rest = given.clone();
+        for parameter in &pattern.parameters {
+            let value = rest.remove(&parameter.name);
+            match check_parameter(parameter, value.as_ref()) {
+                Some(fault) => self.faults.push(fault),
+                None => asked.extend(value.map(|value| (parameter.name.clone(), value))),
+            }
+        }
+        refuse(std::mem::take(&mut self.faults))?;
+        Ok((asked, rest))
+    }
+
+    /// The rows of a pattern, as far as they were read.
+    fn rows(&mut self, pattern: &str, asked: &Map) -> Result<Vec<(Shape<'a>, Map)>, PlanError> {
+        let blueprint = self.context.blueprint;
+        let pattern = blueprint.pattern(pattern)?;
+        let Some(listing) = blueprint.listing(pattern, asked)? else {
+            return Ok(Vec::new());
+        };
+        let Some(listed) = self.context.reads.list(&listing) else {
+            return Ok(Vec::new());
+        };
+        if listed.has_more {
+            return Err(PlanError::TooMuch {
+                what: format!("every item of `{}` is meant", pattern.name),
+            });
+        }
+        let rows = listed.rows.iter().filter_map(|row| {
+            let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
+            let unwatched = Trace::default();
+            let seen = self.scene(shape, &item, None, &unwatched);
+            let is_shown = pattern.with_deleted || !shape.is_deleted(&item);
+            (is_shown && passes(pattern, asked, &seen, row)).then_some((shape, item))
+        });
+        Ok(rows.collect())
+    }
+
+    /// Whether an action only counts: then it is no write of the item, and needs no transaction.
+    pub(super) fn is_tally(&self, action: &Action, shape: Shape<'a>) -> bool {
+        let changes = &action.changes;
+        let only_adds = changes.set.is_empty()
+            && changes.remove.is_empty()
+            && !changes.add.is_empty()
+            && action.input.is_empty()
+            && action.then.is_empty()
+            && action.require.is_none()
+            && !action.delete;
+        only_adds && changes.add.iter().all(|(name, _)| is_tally(shape, name))
+    }
+}
+
+/// Whether a number is a plain counter on which nothing rests but sums.
+fn is_tally(shape: Shape<'_>, name: &str) -> bool {
+    let is_counter = shape.attribute(name).is_some_and(|attribute| {
+        attribute.kind == AttributeType::Counter && attribute.per.is_none()
+    });
+    let indexes = shape.indexes().iter().flat_map(|index| &index.reads);
+    let in_index = indexes.into_iter().any(|reading| reading.attribute == name);
+    let attributes = shape.source().attributes.iter();
+    let is_read = attributes
+        .filter_map(|attribute| match &attribute.source {
+            Source::Computed(computed) => Some(&computed.value),
+            _ => None,
+        })
+        .any(|value| value.own_attributes().any(|own| own == name));
+    is_counter && !in_index && !is_read
+}
+
+fn check_parameter(parameter: &Parameter, value: Option<&Value>) -> Option<Fault> {
+    let name = &parameter.name;
+    match (value, &parameter.kind) {
+        (None, _) if parameter.optional => None,
+        (None, _) => Some(Fault::new(name, "is required")),
+        (Some(value), ParameterKind::Value(kind)) => kind
+            .check(value)
+            .err()
+            .map(|expected| Fault::new(name, format!("must be {expected}"))),
+        (Some(Value::S(_)), ParameterKind::PrefixOf(_)) => None,
+        (Some(_), ParameterKind::PrefixOf(_)) => Some(Fault::new(name, "must be a string")),
+    }
+}
+
+/// The item that a row of a pattern is.
+fn on_row<'a>(shape: Shape<'a>, item: &Map) -> On<'a> {
+    On {
+        shape,
+        identity: identity_of(shape, item).unwrap_or_default(),
+        with_deleted: false,
+        version: None,
+    }
+}
+
+/// Whether an action can be done to items of this record.
+pub(crate) fn is_for(action: &Action, record: &RecordName) -> bool {
+    match &action.on {
+        ActionOn::Items(records) => records.contains(record),
+        ActionOn::Found { .. } | ActionOn::Every(_) => false,
+    }
+}

@@ -1,0 +1,195 @@
+//! Counts and sums: the numbers that other items keep of an item.
+//!
+//! A number moves by what an item counted before and counts now. It is added to whatever it is,
+//! so that two votes never wait for each other.
+
+use std::rc::Rc;
+
+use partita_core::{Map, Number};
+
+use super::Planner;
+use crate::draft::{Before, Presence, Refusal};
+use crate::error::{Fault, PlanError};
+use crate::kernel::Count;
+use crate::nested;
+use crate::scene::{Lead, Target, Trace, number_at};
+use crate::shape::Shape;
+
+/// Where an item counts, and how much.
+struct Share<'a> {
+    targets: Vec<Target<'a>>,
+    amount: Number,
+}
+
+impl<'a> Planner<'a> {
+    /// Moves the numbers over an item that changed.
+    pub(super) fn aggregate(&mut self, at: usize) -> Result<(), PlanError> {
+        let context = self.context;
+        let blueprint = context.blueprint;
+        let shape = self.entry(at).shape;
+        for count in blueprint.kernel.counts(&blueprint.design, shape.name()) {
+            let entry = self.entry(at);
+            if matches!(entry.before, Before::Unread) && entry.after.is_none() {
+                // Only a number was added to; whether that counts elsewhere is not known yet.
+                let counts = |name: &&str| count.inputs.iter().any(|input| input == name);
+                if entry.adds.keys().any(counts) {
+                    context.reads.need(entry.address.clone());
+                }
+                continue;
+            }
+            let (old, new) = (entry.told.clone(), entry.after.clone());
+            let differs = match (&old, &new) {
+                (Some(old), Some(new)) => count
+                    .inputs
+                    .iter()
+                    .any(|name| nested::get(old, name) != nested::get(new, name)),
+                (None, None) => false,
+                _ => true,
+            };
+            if differs {
+                self.move_number(at, count, old, new)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn move_number(
+        &mut self,
+        at: usize,
+        count: Count<'a>,
+        old: Option<Rc<Map>>,
+        new: Option<Rc<Map>>,
+    ) -> Result<(), PlanError> {
+        let was = self.share(at, count, old.as_deref(), true)?;
+        let is = self.share(at, count, new.as_deref(), false)?;
+        let same_places = match (&was, &is) {
+            (Some(was), Some(is)) => {
+                let addresses = |share: &Share<'_>| {
+                    let targets = share.targets.iter();
+                    targets.map(|one| one.address.clone()).collect::<Vec<_>>()
+                };
+                addresses(was) == addresses(is)
+            }
+            _ => false,
+        };
+        if let (Some(was), Some(is), true) = (&was, &is, same_places) {
+            let difference = minus(is.amount, was.amount, count)?;
+            for target in is.targets.clone() {
+                self.add_to(target, count, difference, false)?;
+            }
+            return Ok(());
+        }
+        // The item counts elsewhere now, with all that it is: what it was must not change meanwhile.
+        if let (Some(sum), Some(_)) = (&count.aggregate.sum, &was) {
+            self.entry_mut(at).guard(sum);
+        }
+        let zero = Number::from(0_i64);
+        for share in was.into_iter() {
+            let amount = minus(zero, share.amount, count)?;
+            for target in share.targets {
+                self.add_to(target, count, amount, false)?;
+            }
+        }
+        for share in is.into_iter() {
+            for target in share.targets {
+                self.add_to(target, count, share.amount, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where an item counts and how much; nowhere while it is deleted or the condition is not met.
+    fn share(
+        &mut self,
+        at: usize,
+        count: Count<'a>,
+        item: Option<&Map>,
+        is_old: bool,
+    ) -> Result<Option<Share<'a>>, PlanError> {
+        let Some(item) = item else {
+            return Ok(None);
+        };
+        let shape = self.entry(at).shape;
+        if let Shape::Entity(entity) = shape
+            && let Some(soft_delete) = &entity.soft_delete
+        {
+            self.entry_mut(at).guard(soft_delete.attribute());
+            if soft_delete.is_deleted(item) {
+                return Ok(None);
+            }
+        }
+        let trace = Trace::default();
+        let scene = self.scene(shape, item, None, &trace);
+        let aggregate = count.aggregate;
+        let only = aggregate.only.as_ref();
+        let lead = match only.is_none_or(|only| only.holds(&scene)) {
+            false => Lead::Nowhere,
+            true => match shape.refs().iter().find(|one| one.name == aggregate.by) {
+                Some(reference) => scene.lead(reference),
+                None => scene.source(),
+            },
+        };
+        let mut seen = trace.into_seen();
+        if is_old {
+            seen.old.append(&mut seen.own);
+        }
+        self.remember(Some(at), seen)?;
+        let Lead::To(mut targets) = lead else {
+            return Ok(None);
+        };
+        // A ref with several targets counts only at the one that has this number.
+        targets.retain(|target| target.shape.name() == count.entity.name);
+        let amount = match &aggregate.sum {
+            None => Number::from(1_i64),
+            Some(sum) => number_at(shape, item, sum).unwrap_or_else(|| Number::from(0_i64)),
+        };
+        Ok(Some(Share { targets, amount }))
+    }
+
+    /// Adds to a number of another item. A ref that this write sets must lead somewhere; one that
+    /// was set before may have lost its target, and nobody counts then.
+    fn add_to(
+        &mut self,
+        target: Target<'a>,
+        count: Count<'a>,
+        amount: Number,
+        is_set_now: bool,
+    ) -> Result<(), PlanError> {
+        if amount == Number::from(0_i64) && !is_set_now {
+            return Ok(());
+        }
+        let at = self.touch(target.shape, target.address)?;
+        let entry = self.entry_mut(at);
+        match &entry.before {
+            Before::Missing if entry.after.is_none() => {
+                match is_set_now {
+                    true => {
+                        let message = format!("leads to no `{}`", count.entity.name);
+                        let fault = Fault::new(&count.aggregate.by, message);
+                        if !self.faults.contains(&fault) {
+                            self.faults.push(fault);
+                        }
+                    }
+                    false => entry.presence = Presence::Absent(Refusal::Stale),
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        if amount == Number::from(0_i64) {
+            return Ok(());
+        }
+        entry.add(&count.attribute.name, amount)?;
+        if !entry.is_new() {
+            entry.must_be_present(Refusal::Stale);
+        }
+        self.draft.enqueue(at);
+        Ok(())
+    }
+}
+
+fn minus(one: Number, two: Number, count: Count<'_>) -> Result<Number, PlanError> {
+    one.checked_sub(two).map_err(|_| PlanError::Invalid {
+        faults: vec![Fault::new(&count.attribute.name, "would be out of range")],
+    })
+}

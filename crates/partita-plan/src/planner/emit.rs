@@ -1,0 +1,303 @@
+//! The draft as a transaction: one action for each item, guarded by what was read and matters.
+
+use std::collections::BTreeMap;
+
+use partita_core::expression::{
+    Comparator, Condition, Operand, Path, Scope as _, SetOperand, SetValue, Step as PathStep,
+    Update,
+};
+use partita_core::limits::TRANSACTION_ACTIONS_MAX;
+use partita_core::{Map, Number, Value};
+use partita_design::template::dotted;
+use partita_design::time::TimeForm;
+use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
+
+use super::{Planner, Step};
+use crate::draft::{Before, Entry, Presence, Refusal};
+use crate::error::PlanError;
+use crate::scene::Trace;
+use crate::shape::Shape;
+
+/// A key of an index and what it becomes.
+type KeyChange = (String, Option<String>);
+
+impl Planner<'_> {
+    /// The actions of the write.
+    pub(crate) fn emit(&mut self) -> Result<Vec<Step>, PlanError> {
+        let mut guards = Vec::new();
+        for at in 0..self.draft.entries.len() {
+            guards.extend(self.unique(at)?);
+        }
+        let mut steps = Vec::new();
+        for at in 0..self.draft.entries.len() {
+            let keys = self.index_keys(at)?;
+            steps.extend(self.action(self.entry(at), keys));
+        }
+        steps.extend(guards);
+        match steps.len() > TRANSACTION_ACTIONS_MAX {
+            true => Err(PlanError::TooMuch {
+                what: self.largest_part(steps.len()),
+            }),
+            false => Ok(steps),
+        }
+    }
+
+    /// Of which record there are the most items in the write.
+    fn largest_part(&self, all: usize) -> String {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for entry in &self.draft.entries {
+            *counts.entry(entry.shape.name()).or_default() += 1;
+        }
+        let largest = counts.into_iter().max_by_key(|(_, count)| *count);
+        let (name, count) = largest.unwrap_or_default();
+        format!("it would touch {all}, {count} of them `{name}`")
+    }
+
+    fn action(&self, entry: &Entry<'_>, keys: Vec<KeyChange>) -> Option<Step> {
+        let blueprint = self.context.blueprint;
+        let address = &entry.address;
+        let (table, key) = (address.table.clone(), address.key.clone());
+        let (presence, refusal) = self.presence(entry);
+        let condition = condition(entry, presence);
+        let return_item_on_failure = matches!(refusal, Refusal::Final(_)) && entry.has_guards();
+        let action = match (entry.old(), &entry.after) {
+            (None, Some(after)) => {
+                let mut item = blueprint.stored(entry.shape, address, after);
+                let keys = keys
+                    .into_iter()
+                    .filter_map(|(name, key)| Some((name, key?)));
+                item.extend(keys.map(|(name, key)| (name, Value::S(key))));
+                TransactAction::Put(PutItem {
+                    table,
+                    item,
+                    condition,
+                    return_item_on_failure: false,
+                })
+            }
+            (Some(_), None) => TransactAction::Delete(DeleteItem {
+                table,
+                key,
+                condition,
+                return_item_on_failure,
+            }),
+            (old, after) => {
+                let mut update = Update::default();
+                if let (Some(old), Some(after)) = (old, after) {
+                    difference(entry, old, after, &mut update);
+                }
+                for (name, amount) in &entry.adds {
+                    let is_written = update.paths().any(|path| path.overlaps(&dotted(name)));
+                    if *amount != Number::from(0_i64) && !is_written {
+                        update.set.push(addition(dotted(name), *amount));
+                    }
+                }
+                for (name, key) in keys {
+                    let path = Path::attribute(name);
+                    match key {
+                        Some(key) => update = update.setting(path, key),
+                        None => update.remove.push(path),
+                    }
+                }
+                match (update.is_empty(), condition) {
+                    (false, condition) => TransactAction::Update(UpdateItem {
+                        table,
+                        key,
+                        update,
+                        condition,
+                        return_item_on_failure,
+                    }),
+                    (true, Some(condition)) => TransactAction::Check(ConditionCheck {
+                        table,
+                        key,
+                        condition,
+                        return_item_on_failure,
+                    }),
+                    (true, None) => return None,
+                }
+            }
+        };
+        Some(Step { action, refusal })
+    }
+
+    /// Whether the item must be there, and what it means if that is not so.
+    fn presence(&self, entry: &Entry<'_>) -> (Option<Condition>, Refusal) {
+        match &entry.presence {
+            Presence::Present(refusal) => (Some(self.is_there(entry)), refusal.clone()),
+            Presence::Absent(refusal) => (Some(self.is_missing(entry)), refusal.clone()),
+            Presence::Any => {
+                let condition = match (&entry.before, &entry.after) {
+                    (Before::Found(_), _) if entry.is_touched() => Some(self.is_there(entry)),
+                    (Before::Missing | Before::Unread, Some(_)) => Some(self.is_missing(entry)),
+                    _ => None,
+                };
+                (condition, Refusal::Stale)
+            }
+        }
+    }
+
+    fn is_there(&self, entry: &Entry<'_>) -> Condition {
+        let exists = Condition::Exists(self.context.blueprint.partition());
+        match self.is_over(entry) {
+            Some(is_over) => exists.and(Condition::Not(Box::new(is_over))),
+            None => exists,
+        }
+    }
+
+    /// An item whose time is over is missing, and may be replaced before it is swept.
+    fn is_missing(&self, entry: &Entry<'_>) -> Condition {
+        let missing = Condition::NotExists(self.context.blueprint.partition());
+        match self.is_over(entry) {
+            Some(is_over) => Condition::Any(vec![missing, is_over]),
+            None => missing,
+        }
+    }
+
+    fn is_over(&self, entry: &Entry<'_>) -> Option<Condition> {
+        let expiry = match entry.shape {
+            Shape::Entity(entity) => entity.expiry()?,
+            Shape::View(..) => return None,
+        };
+        let now = TimeForm::Epoch.write(self.moment.now_millis);
+        Some(Condition::Compare(
+            Operand::Path(expiry.path()),
+            Comparator::Less,
+            Operand::value(now),
+        ))
+    }
+
+    /// The keys of indexes that the write changes.
+    fn index_keys(&mut self, at: usize) -> Result<Vec<KeyChange>, PlanError> {
+        let blueprint = self.context.blueprint;
+        let entry = self.entry(at);
+        // The keys of views are part of their records.
+        let (Shape::Entity(_), Some(after)) = (entry.shape, entry.after.clone()) else {
+            return Ok(Vec::new());
+        };
+        let shape = entry.shape;
+        let old = entry.old().cloned();
+        let mut changes: Vec<KeyChange> = Vec::new();
+        for index in shape.indexes() {
+            let unwatched = Trace::default();
+            if let Some(old) = &old {
+                let was = self.scene(shape, old, None, &unwatched);
+                let is = self.scene(shape, &after, None, &unwatched);
+                let mut reads = index.reads.iter();
+                if reads.all(|reading| was.find(&reading.path) == is.find(&reading.path)) {
+                    continue;
+                }
+            }
+            let trace = Trace::default();
+            let scene = self.scene(shape, &after, None, &trace);
+            let new = blueprint.index_keys(index, &scene)?;
+            let was = match &old {
+                Some(old) => {
+                    let scene = self.scene(shape, old, None, &unwatched);
+                    blueprint.index_keys(index, &scene)?
+                }
+                None => Vec::new(),
+            };
+            self.remember(Some(at), trace.into_seen())?;
+            for name in blueprint.made_keys(index) {
+                let key = |keys: &[(&str, String)]| {
+                    let found = keys.iter().find(|(known, _)| *known == name);
+                    found.map(|(_, key)| key.clone())
+                };
+                let (was, is) = (key(&was), key(&new));
+                if was != is && changes.iter().all(|(known, _)| known != name) {
+                    changes.push((name.to_owned(), is));
+                }
+            }
+        }
+        Ok(changes)
+    }
+}
+
+impl Entry<'_> {
+    fn has_guards(&self) -> bool {
+        !self.guards.is_empty() || !self.conditions.is_empty()
+    }
+
+    /// Whether the write changes the item or rests on it.
+    fn is_touched(&self) -> bool {
+        let is_changed = match (self.old(), &self.after) {
+            (Some(old), Some(after)) => old != after,
+            (None, None) => false,
+            _ => true,
+        };
+        is_changed || !self.adds.is_empty() || self.has_guards()
+    }
+}
+
+fn condition(entry: &Entry<'_>, presence: Option<Condition>) -> Option<Condition> {
+    let guards = entry.guards.iter().map(|(name, value)| {
+        let path = dotted(name);
+        match value {
+            Some(value) => Condition::equals(path, value.clone()),
+            None => Condition::NotExists(path),
+        }
+    });
+    let parts = presence.into_iter().chain(guards);
+    let parts = parts.chain(entry.conditions.iter().cloned());
+    parts.reduce(Condition::and)
+}
+
+/// `SET x = if_not_exists(x, 0) + d`: right whatever the number is by then.
+fn addition(path: Path, amount: Number) -> (Path, SetValue) {
+    let zero = SetOperand::Value(Value::N(Number::from(0_i64)));
+    let now = SetOperand::IfNotExists(path.clone(), Box::new(zero));
+    let amount = SetOperand::Value(Value::N(amount));
+    (path, SetValue::Plus(now, amount))
+}
+
+/// Writes what differs, and nothing else. Maps that attributes of the design stand in are gone
+/// through; every other value is written whole.
+fn difference(entry: &Entry<'_>, old: &Map, new: &Map, update: &mut Update) {
+    let mut walk = Walk { entry, update };
+    walk.go(old, new, &mut Vec::new());
+}
+
+struct Walk<'w, 'a> {
+    entry: &'w Entry<'a>,
+    update: &'w mut Update,
+}
+
+impl Walk<'_, '_> {
+    fn go(&mut self, old: &Map, new: &Map, way: &mut Vec<String>) {
+        for (name, is) in new {
+            way.push(name.clone());
+            let was = old.get(name);
+            let dots = way.join(".");
+            if was != Some(is) && !self.entry.adds.contains_key(dots.as_str()) {
+                // A map that is not there yet is written with the numbers in it.
+                match (was, is) {
+                    (Some(Value::M(was)), Value::M(is)) if self.entry.shape.is_container(&dots) => {
+                        self.go(was, is, way);
+                    }
+                    _ if self.is_stored(&dots) => {
+                        let value = SetValue::Is(SetOperand::Value(is.clone()));
+                        self.update.set.push((path(way), value));
+                    }
+                    _ => {}
+                }
+            }
+            way.pop();
+        }
+        for name in old.keys().filter(|name| !new.contains_key(*name)) {
+            way.push(name.clone());
+            self.update.remove.push(path(way));
+            way.pop();
+        }
+    }
+
+    fn is_stored(&self, name: &str) -> bool {
+        let attribute = self.entry.shape.attribute(name);
+        attribute.is_none_or(|attribute| !attribute.key_only)
+    }
+}
+
+fn path(way: &[String]) -> Path {
+    let mut path = Path::attribute(&way[0]);
+    let fields = way[1..].iter().cloned();
+    path.steps.extend(fields.map(PathStep::Field));
+    path
+}

@@ -1,0 +1,286 @@
+//! From an item back to those that refer to it: copies that follow, and what a deletion takes
+//! along.
+
+use std::rc::Rc;
+
+use partita_core::{Map, Number, Value};
+use partita_design::design::{Entity, Finder, KeyValue, OnDelete, Ref, RefTarget};
+use partita_store::request::ItemAddress;
+
+use super::{By, Planner};
+use crate::error::PlanError;
+use crate::input::{Changes, Slot};
+use crate::nested;
+use crate::reads::{Listing, keys};
+use crate::scene::{Lead, Trace, number_at};
+use crate::shape::{Shape, identity_of};
+
+impl<'a> Planner<'a> {
+    /// Refreshes the copies of what changed.
+    pub(super) fn follow_copies(&mut self, at: usize) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let entry = self.entry(at);
+        let (Some(old), Some(new)) = (entry.told.clone(), entry.after.clone()) else {
+            return Ok(());
+        };
+        let name = entry.shape.name();
+        for follower in blueprint.kernel.followers(&blueprint.design, name) {
+            let value = nested::get(&new, follower.followed);
+            if nested::get(&old, follower.followed) == value {
+                continue;
+            }
+            let items = self.referring(at, follower.entity, follower.reference, follower.target)?;
+            for item in items {
+                let entry = self.entry_mut(item);
+                if let Some(after) = &mut entry.after {
+                    let after = Rc::make_mut(after);
+                    match value.cloned() {
+                        Some(value) => nested::set(after, &follower.attribute.name, value),
+                        None => nested::remove(after, &follower.attribute.name),
+                    }
+                }
+                self.draft.enqueue(item);
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes or changes the items that refer to one that is removed.
+    pub(super) fn follow_deletion(&mut self, at: usize) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let entry = self.entry(at);
+        if !entry.is_removed() || entry.told.is_none() {
+            return Ok(());
+        }
+        let name = entry.shape.name();
+        for referrer in blueprint.kernel.referrers(&blueprint.design, name) {
+            let (entity, reference, target) =
+                (referrer.entity, referrer.reference, referrer.target);
+            match &target.on_delete {
+                OnDelete::Keep | OnDelete::Refuse { .. } => {}
+                OnDelete::Cascade => {
+                    let items = self.referring(at, entity, reference, target)?;
+                    self.demand_all(at, entity, reference, items.len())?;
+                    for item in items {
+                        self.delete(item, By::Effect)?;
+                    }
+                }
+                OnDelete::Clear(names) => {
+                    let attributes = names.iter().filter_map(|name| entity.attribute(name));
+                    let changes = Changes {
+                        remove: attributes.map(Slot::Declared).collect(),
+                        ..Changes::default()
+                    };
+                    let items = self.referring(at, entity, reference, target)?;
+                    self.demand_all(at, entity, reference, items.len())?;
+                    for item in items {
+                        self.change(item, &changes, By::Effect)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that no item is left behind: an index can lack one that was just written, and
+    /// one can be written while this is planned. Where the items are counted, the count tells.
+    fn demand_all(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+        reference: &Ref,
+        found: usize,
+    ) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let shape = self.entry(at).shape;
+        let mut counts = blueprint.kernel.counts(&blueprint.design, &entity.name);
+        let count = counts.find(|count| {
+            let aggregate = count.aggregate;
+            let is_whole = aggregate.only.is_none() && aggregate.sum.is_none();
+            is_whole && aggregate.by == reference.name && count.entity.name == shape.name()
+        });
+        let (Some(count), None) = (count, &entity.soft_delete) else {
+            return Ok(());
+        };
+        let entry = self.entry_mut(at);
+        entry.guard(&count.attribute.name);
+        let expected = entry
+            .old()
+            .and_then(|old| number_at(shape, old, &count.attribute.name));
+        let is_all = expected == Some(Number::from(found as u64));
+        match is_all || !self.context.reads.is_complete() {
+            true => Ok(()),
+            false => Err(PlanError::Conflict),
+        }
+    }
+
+    /// Refuses to delete what others still refer to, those left aside that go with it.
+    pub(super) fn check_deletions(&mut self) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let zero = Number::from(0_i64);
+        for at in 0..self.draft.entries.len() {
+            let entry = self.entry(at);
+            let Some(old) = entry.old().cloned().filter(|_| entry.is_removed()) else {
+                continue;
+            };
+            let shape = entry.shape;
+            for referrer in blueprint.kernel.referrers(&blueprint.design, shape.name()) {
+                let OnDelete::Refuse { count } = &referrer.target.on_delete else {
+                    continue;
+                };
+                let entry = self.entry_mut(at);
+                entry.guard(count);
+                let added = entry.adds.get(count.as_str()).copied().unwrap_or(zero);
+                let left = number_at(shape, &old, count).unwrap_or(zero);
+                let left = left.checked_add(added).unwrap_or(left);
+                if left > zero && self.context.reads.is_complete() {
+                    return Err(PlanError::InUse {
+                        entity: shape.name().to_owned(),
+                        by: referrer.entity.name.clone(),
+                        count: left.to_string(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The items that refer to one by a ref, all of them read.
+    fn referring(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+        reference: &'a Ref,
+        target: &'a RefTarget,
+    ) -> Result<Vec<usize>, PlanError> {
+        let blueprint = self.context.blueprint;
+        let (Some(finder), Some(old)) = (&target.finder, self.entry(at).old().cloned()) else {
+            return Ok(Vec::new());
+        };
+        let address = self.entry(at).address.clone();
+        let mut found: Vec<ItemAddress> = Vec::new();
+        for listing in self.listings(at, reference, target, finder, &old)? {
+            let Some(listed) = self.context.reads.list(&listing) else {
+                continue;
+            };
+            if listed.has_more {
+                let (entity, reference) = (&entity.name, &reference.name);
+                let what = format!("every `{entity}` whose `{reference}` leads there must follow");
+                return Err(PlanError::TooMuch { what });
+            }
+            for row in &listed.rows {
+                let names = std::slice::from_ref(&finder.record);
+                let Some((shape, record)) = blueprint.recognise(names, row) else {
+                    continue;
+                };
+                let place = match shape {
+                    Shape::Entity(_) => Some(blueprint.address_of(row)),
+                    Shape::View(_, source) => {
+                        let source = Shape::Entity(source);
+                        let identity = identity_of(source, &record);
+                        identity.and_then(|identity| blueprint.address(source, &identity).ok())
+                    }
+                };
+                found.extend(place.filter(|place| !found.contains(place)));
+            }
+        }
+        let mut items = Vec::new();
+        for place in found {
+            let item = self.look_up(Shape::Entity(entity), place)?;
+            let Some(now) = self.entry(item).after.clone() else {
+                continue;
+            };
+            // An index may be behind: only what the item itself says counts.
+            let trace = Trace::default();
+            let scene = self.scene(Shape::Entity(entity), &now, None, &trace);
+            let refers = match scene.lead(reference) {
+                Lead::To(targets) => targets.iter().any(|target| target.address == address),
+                _ => false,
+            };
+            self.remember(Some(item), trace.into_seen())?;
+            if refers {
+                items.push(item);
+            }
+        }
+        Ok(items)
+    }
+
+    /// The queries that find the items that refer to one.
+    fn listings(
+        &self,
+        at: usize,
+        reference: &Ref,
+        target: &RefTarget,
+        finder: &Finder,
+        item: &Map,
+    ) -> Result<Vec<Listing>, PlanError> {
+        let blueprint = self.context.blueprint;
+        let mut known = Map::new();
+        for (part, argument) in self
+            .entry(at)
+            .shape
+            .identity()
+            .iter()
+            .zip(&target.arguments)
+        {
+            if let Some(value) = nested::get(item, &part.attribute) {
+                nested::set(&mut known, &argument.path, value.clone());
+            }
+        }
+        if let (Some(by), Some(when)) = (&reference.by, &target.when) {
+            nested::set(&mut known, by, Value::from(when.as_str()));
+        }
+        let shape = blueprint.shape(&finder.record);
+        let mut knowns = vec![known];
+        for name in &finder.enumerate {
+            let words = shape
+                .and_then(|shape| shape.kind(name)?.words())
+                .unwrap_or_default();
+            knowns = knowns
+                .iter()
+                .flat_map(|known| {
+                    words.iter().map(|word| {
+                        let mut known = known.clone();
+                        nested::set(&mut known, name, Value::from(word.as_str()));
+                        known
+                    })
+                })
+                .collect();
+        }
+        let table = &blueprint.design.table;
+        let index = finder
+            .index
+            .as_deref()
+            .and_then(|name| blueprint.index(name));
+        let (partition, sort) = match index {
+            Some(index) => (
+                &index.partition.name,
+                index.sort.as_ref().map(|sort| &sort.name),
+            ),
+            None => (&table.partition, Some(&table.sort)),
+        };
+        let mut listings = Vec::new();
+        for known in knowns {
+            let value = match &finder.partition {
+                KeyValue::Native(name) => nested::get(&known, name).cloned(),
+                KeyValue::Cases(cases) => match cases.first() {
+                    Some(case) => case.is.key(&known)?.map(Value::S),
+                    None => None,
+                },
+            };
+            let prefix = match &finder.prefix {
+                Some(prefix) => prefix.key(&known)?,
+                None => None,
+            };
+            if let Some(value) = value {
+                listings.push(Listing {
+                    table: blueprint.table.clone(),
+                    index: finder.index.clone(),
+                    keys: keys(vec![(partition.clone(), value)], sort.cloned().zip(prefix)),
+                    last_only: false,
+                });
+            }
+        }
+        Ok(listings)
+    }
+}

@@ -1,0 +1,138 @@
+//! That the targets of refs are there.
+
+use partita_core::expression::Scope as _;
+use partita_design::design::{Ref, TargetName};
+use partita_design::template::{dotted, part_text};
+
+use super::Planner;
+use crate::draft::{Before, Presence, Refusal};
+use crate::error::{Fault, PlanError};
+use crate::kernel::reference_inputs;
+use crate::nested;
+use crate::scene::{Lead, Target, Trace};
+use crate::shape::Shape;
+
+/// When a reference was set.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Given {
+    /// By this write: a missing target is the caller's mistake.
+    Now,
+    /// Before: the target was there when it was read, so it went meanwhile.
+    Before,
+}
+
+impl<'a> Planner<'a> {
+    /// Lets the write pass only if the refs that it sets lead somewhere, and if the targets of live
+    /// refs are there.
+    pub(super) fn check_refs(&mut self, at: usize) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let Some(item) = entry.after.clone() else {
+            return Ok(());
+        };
+        let (shape, old) = (entry.shape, entry.old().cloned());
+        for reference in shape.refs() {
+            let differs = |name: &String| match &old {
+                Some(old) => nested::get(old, name) != nested::get(&item, name),
+                None => true,
+            };
+            let is_set = reference_inputs(reference).any(|name| differs(&name));
+            let given = match (is_set, reference.live) {
+                (true, _) => Given::Now,
+                (false, true) => Given::Before,
+                (false, false) => continue,
+            };
+            let trace = Trace::default();
+            let scene = self.scene(shape, &item, old.as_deref(), &trace);
+            let lead = scene.lead(reference);
+            if given == Given::Now {
+                self.check_arguments(reference, &item);
+            }
+            self.remember(Some(at), trace.into_seen())?;
+            match lead {
+                Lead::To(targets) if !reference.unchecked => {
+                    for target in targets {
+                        self.expect(reference, target, given)?;
+                    }
+                }
+                Lead::Nowhere if given == Given::Now => {
+                    self.check_constant(reference, &item);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The values that a ref is made of are parts of a key.
+    fn check_arguments(&mut self, reference: &Ref, item: &partita_core::Map) {
+        let targets = reference.targets.iter();
+        for argument in targets.flat_map(|target| &target.arguments) {
+            if let (Some(value), false) = (nested::get(item, &argument.path), argument.many)
+                && let Err(error) = part_text(&argument.path, value)
+            {
+                self.faults.push(error.into());
+            }
+        }
+    }
+
+    /// A ref to constants names one of their rows.
+    fn check_constant(&mut self, reference: &Ref, item: &partita_core::Map) {
+        for target in &reference.targets {
+            let TargetName::Constants(name) = &target.to else {
+                continue;
+            };
+            for argument in &target.arguments {
+                let found = item.find(&dotted(&argument.path));
+                if matches!(found, partita_core::expression::Found::Value(_)) {
+                    let message = format!("is not in `{name}`");
+                    self.faults.push(Fault::new(&argument.path, message));
+                }
+            }
+        }
+    }
+
+    /// Lets the write pass only if the target of a ref is there.
+    pub(super) fn expect(
+        &mut self,
+        reference: &Ref,
+        target: Target<'a>,
+        given: Given,
+    ) -> Result<(), PlanError> {
+        let at = self.touch(target.shape, target.address)?;
+        let name = target.shape.name();
+        let message = format!("leads to no `{name}`");
+        let named = self.named(&reference.name);
+        let entry = self.entry_mut(at);
+        if entry.is_new() {
+            return Ok(());
+        }
+        let is_gone = match &entry.before {
+            Before::Unread => false,
+            Before::Missing => true,
+            Before::Found(item) => reference.live && entry.shape.is_deleted(item),
+        };
+        if is_gone {
+            match given {
+                Given::Now => self.faults.push(Fault::new(&reference.name, message)),
+                // Whoever asked for the item was told that it is hidden.
+                Given::Before => entry.presence = Presence::Absent(Refusal::Stale),
+            }
+            return Ok(());
+        }
+        if let (true, Shape::Entity(entity)) = (reference.live, entry.shape)
+            && let Some(soft_delete) = &entity.soft_delete
+        {
+            let live = soft_delete.live();
+            if !entry.conditions.contains(&live) {
+                entry.conditions.push(live);
+            }
+        }
+        entry.must_be_present(match given {
+            Given::Now => Refusal::last(PlanError::Invalid {
+                faults: vec![Fault::new(named, message)],
+            }),
+            Given::Before => Refusal::Stale,
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! What callers ask for, as operations on the draft: rules first, then the item, then everything
+//! that follows.
+
+use partita_core::{Map, Number};
+use partita_design::design::rules::LimitOf;
+use partita_design::design::{Access, Action, Entity};
+
+use super::refs::Given;
+use super::{By, Planner, WritePlan};
+use crate::access::{Asked, Verdict};
+use crate::draft::Before;
+use crate::error::PlanError;
+use crate::input::{Changes, Input};
+use crate::operation::Answer;
+use crate::reads::Known;
+use crate::scene::{Lead, Scene, Trace, number_at};
+use crate::shape::Shape;
+
+/// A write that a caller asks for.
+#[derive(Clone, Debug)]
+pub(crate) enum Request<'a> {
+    Create {
+        entity: &'a Entity,
+        given: Map,
+    },
+    /// Something is done to an item that is there.
+    Change {
+        on: On<'a>,
+        change: Change<'a>,
+    },
+    /// An action that finds its item, or its items, by a pattern.
+    Found {
+        action: &'a Action,
+        given: Map,
+    },
+}
+
+/// The item that a caller names.
+#[derive(Clone, Debug)]
+pub(crate) struct On<'a> {
+    pub(crate) shape: Shape<'a>,
+    pub(crate) identity: Map,
+    /// Whether a soft-deleted item is found too.
+    pub(crate) with_deleted: bool,
+    /// The version that the caller saw.
+    pub(crate) version: Option<i64>,
+}
+
+/// What is to become of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Change<'a> {
+    Update(Map),
+    Delete,
+    Restore,
+    Act { action: &'a Action, given: Map },
+}
+
+impl<'a> Change<'a> {
+    fn asked(&self) -> Asked<'a> {
+        match self {
+            Change::Update(_) => Asked::Access(Access::Update),
+            Change::Delete => Asked::Access(Access::Delete),
+            Change::Restore => Asked::Access(Access::Restore),
+            Change::Act { action, .. } => Asked::Action(&action.name),
+        }
+    }
+}
+
+impl<'a> Planner<'a> {
+    /// Plans a write, as far as what was read allows.
+    pub(crate) fn plan(mut self, request: &Request<'a>) -> Result<WritePlan, PlanError> {
+        let (shown, is_tally) = match request {
+            Request::Create { entity, given } => (self.create_for(entity, given)?, false),
+            Request::Change { on, change } => {
+                let at = self.change_for(on, change)?;
+                match change {
+                    Change::Delete => (None, false),
+                    Change::Act { action, .. } => {
+                        let is_tally = self.is_tally(action, self.entry(at).shape);
+                        (Some(at).filter(|_| !is_tally), is_tally)
+                    }
+                    Change::Update(_) | Change::Restore => (Some(at), false),
+                }
+            }
+            Request::Found { action, given } => (self.act_on_found(action, given)?, false),
+        };
+        self.follow_through()?;
+        let answer = match shown {
+            Some(at) => self.answer(at),
+            None => Answer::Done,
+        };
+        let steps = self.emit()?;
+        Ok(WritePlan {
+            steps,
+            answer,
+            is_tally,
+        })
+    }
+
+    /// Whoever may write an item but not read it is not shown what became of it.
+    fn answer(&self, at: usize) -> Answer {
+        let entry = self.entry(at);
+        let Some(item) = &entry.after else {
+            return Answer::Done;
+        };
+        let trace = Trace::default();
+        let scene = self.scene(entry.shape, item, None, &trace);
+        match scene.verdict(Asked::Access(Access::Read)) {
+            Verdict::Allowed => {
+                let blueprint = self.context.blueprint;
+                Answer::Record(blueprint.record(entry.shape, scene.shown()))
+            }
+            Verdict::Denied | Verdict::Open => Answer::Done,
+        }
+    }
+
+    fn create_for(&mut self, entity: &'a Entity, given: &Map) -> Result<Option<usize>, PlanError> {
+        let input = Input {
+            blueprint: self.context.blueprint,
+            entity,
+        };
+        let changes = input.create(given.clone(), &mut self.faults);
+        let at = self.create(entity, &changes, By::Caller)?;
+        let entry = self.entry(at);
+        let (old, new) = (entry.old().cloned(), entry.after.clone());
+        let trace = Trace::default();
+        if let Some(new) = &new {
+            let scene = self.scene(entry.shape, new, old.as_deref(), &trace);
+            scene.demand(Asked::Access(Access::Create))?;
+            scene.demand_attributes(changes.set.iter().map(|(slot, _)| slot.name()))?;
+        }
+        if let Some(old) = &old {
+            let scene = self.scene(entry.shape, old, None, &trace);
+            scene.demand(Asked::Access(Access::Update))?;
+        }
+        self.remember(Some(at), trace.into_seen())?;
+        self.count_towards(&LimitOf::Access(Access::Create, entity.name.clone()))?;
+        Ok(new.map(|_| at))
+    }
+
+    pub(super) fn change_for(
+        &mut self,
+        on: &On<'a>,
+        change: &Change<'a>,
+    ) -> Result<usize, PlanError> {
+        if let (Change::Restore, Shape::Entity(entity)) = (change, on.shape)
+            && entity.soft_delete.is_none()
+        {
+            return Err(PlanError::NotRestorable {
+                entity: entity.name.clone(),
+            });
+        }
+        let at = self.find(on, change.asked())?;
+        let not_deleted = |deleted: bool| match deleted {
+            true => Ok(()),
+            false => Err(PlanError::NotDeleted {
+                entity: on.shape.name().to_owned(),
+            }),
+        };
+        let is_deleted = match self.entry(at).old() {
+            Some(old) => on.shape.is_deleted(old),
+            None => return Ok(at),
+        };
+        match change {
+            Change::Restore => not_deleted(is_deleted)?,
+            _ if is_deleted && !on.with_deleted => return Err(not_found(on.shape, true)),
+            _ => {}
+        }
+        if let Shape::Entity(entity) = on.shape {
+            if let Some(soft_delete) = &entity.soft_delete {
+                self.entry_mut(at).guard(soft_delete.attribute());
+            }
+            self.check_version(at, entity, on.version)?;
+        }
+        self.count_towards(&match change.asked() {
+            Asked::Access(access) => LimitOf::Access(access, on.shape.name().to_owned()),
+            Asked::Action(name) => LimitOf::Action(name.to_owned()),
+        })?;
+        match change {
+            Change::Update(given) => self.update_for(at, on, given)?,
+            Change::Delete => self.delete(at, By::Caller)?,
+            Change::Restore => self.restore(at, By::Caller)?,
+            Change::Act { action, given } => self.act(at, action, given)?,
+        }
+        Ok(at)
+    }
+
+    fn update_for(&mut self, at: usize, on: &On<'a>, given: &Map) -> Result<(), PlanError> {
+        let Shape::Entity(entity) = on.shape else {
+            return Ok(());
+        };
+        let input = Input {
+            blueprint: self.context.blueprint,
+            entity,
+        };
+        let changes = input.update(given.clone(), &on.identity, &mut self.faults);
+        self.refuse()?;
+        self.demand_written(at, &changes)?;
+        self.change(at, &changes, By::Caller)
+    }
+
+    /// Rules for single attributes look at the item as it is.
+    fn demand_written(&mut self, at: usize, changes: &Changes<'a>) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let Some(old) = entry.old().cloned() else {
+            return Ok(());
+        };
+        let trace = Trace::default();
+        let scene = self.scene(entry.shape, &old, None, &trace);
+        let set = changes.set.iter().map(|(slot, _)| slot.name());
+        scene.demand_attributes(set.chain(changes.remove.iter().map(|slot| slot.name())))?;
+        self.remember(Some(at), trace.into_seen())
+    }
+
+    /// The item that a caller names, if there is one and the rule allows what is asked.
+    fn find(&mut self, on: &On<'a>, asked: Asked<'a>) -> Result<usize, PlanError> {
+        let shape = on.shape;
+        let early = Trace::default();
+        let known = Scene {
+            complete: false,
+            ..self.scene(shape, &on.identity, None, &early)
+        };
+        known.demand_early(asked)?;
+        let is_decided = known.verdict(asked) == Verdict::Allowed;
+        for reference in shape.refs().iter().filter(|one| one.live) {
+            if let Lead::To(targets) = known.lead(reference) {
+                for target in targets {
+                    self.context.reads.need(target.address);
+                }
+            }
+        }
+        let address = self.context.blueprint.address(shape, &on.identity)?;
+        let at = self.look_up(shape, address)?;
+        let Before::Found(old) = self.entry(at).before.clone() else {
+            return Err(not_found(shape, false));
+        };
+        let trace = Trace::default();
+        let scene = self.scene(shape, &old, None, &trace);
+        if let Err(refusal) = scene.demand(asked) {
+            // Where the item decides, a refusal would tell that it is there.
+            let may_read = scene.verdict(Asked::Access(Access::Read)) == Verdict::Allowed;
+            return Err(match is_decided || may_read {
+                true => refusal,
+                false => not_found(shape, false),
+            });
+        }
+        self.remember(Some(at), trace.into_seen())?;
+        self.demand_live(at, &old)?;
+        Ok(at)
+    }
+
+    /// Refuses an item that a live reference hides.
+    fn demand_live(&mut self, at: usize, item: &Map) -> Result<(), PlanError> {
+        let shape = self.entry(at).shape;
+        for reference in shape.refs().iter().filter(|one| one.live) {
+            let trace = Trace::default();
+            let lead = self.scene(shape, item, None, &trace).lead(reference);
+            self.remember(Some(at), trace.into_seen())?;
+            let Lead::To(targets) = lead else { continue };
+            for target in targets {
+                let is_hidden = match self.context.reads.item(&target.address) {
+                    Known::Found(item) => target.shape.is_deleted(item),
+                    Known::Missing => true,
+                    Known::Unread => false,
+                };
+                if is_hidden {
+                    return Err(not_found(shape, false));
+                }
+                self.expect(reference, target, Given::Before)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_version(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+        expected: Option<i64>,
+    ) -> Result<(), PlanError> {
+        let Some(expected) = expected else {
+            return Ok(());
+        };
+        let entry = self.entry_mut(at);
+        let found = entity.version().and_then(|version| {
+            entry.guard(&version.name);
+            let old = entry.old()?;
+            number_at(Shape::Entity(entity), old, &version.name)
+        });
+        match found == Some(Number::from(expected)) {
+            true => Ok(()),
+            false => Err(PlanError::StaleVersion {
+                entity: entity.name.clone(),
+            }),
+        }
+    }
+}
+
+fn not_found(shape: Shape<'_>, deleted: bool) -> PlanError {
+    PlanError::NotFound {
+        entity: shape.name().to_owned(),
+        deleted,
+    }
+}

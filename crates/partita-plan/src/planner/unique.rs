@@ -1,0 +1,104 @@
+//! Values that no two items share: an item of its own guards each of them.
+
+use partita_core::expression::Condition;
+use partita_core::{Item, Map, Value};
+use partita_design::design::Unique;
+use partita_design::design::entity::UNIQUE_SORT;
+use partita_store::request::{DeleteItem, PutItem, TransactAction};
+
+use super::{Planner, Step};
+use crate::draft::{Before, Refusal};
+use crate::error::{Fault, PlanError};
+use crate::scene::Trace;
+use crate::shape::{Shape, identity_of};
+
+impl<'a> Planner<'a> {
+    /// The guards that a write to an item takes and gives back.
+    pub(super) fn unique(&mut self, at: usize) -> Result<Vec<Step>, PlanError> {
+        let entry = self.entry(at);
+        let Shape::Entity(entity) = entry.shape else {
+            return Ok(Vec::new());
+        };
+        if matches!(entry.before, Before::Unread) && entry.after.is_none() {
+            return Ok(Vec::new());
+        }
+        let (old, new) = (entry.old().cloned(), entry.after.clone());
+        let mut steps = Vec::new();
+        for guard in &entity.unique {
+            let was = self.guard_key(at, guard, old.as_deref(), true)?;
+            let is = self.guard_key(at, guard, new.as_deref(), false)?;
+            if was == is {
+                continue;
+            }
+            steps.extend(was.map(|key| self.give_back(key)));
+            if let (Some(key), Some(item)) = (is, &new) {
+                let owner = identity_of(Shape::Entity(entity), item).unwrap_or_default();
+                steps.push(self.take(guard, key, owner));
+            }
+        }
+        Ok(steps)
+    }
+
+    /// The partition of the guard; none while a part of the value is missing.
+    fn guard_key(
+        &mut self,
+        at: usize,
+        guard: &'a Unique,
+        item: Option<&Map>,
+        is_old: bool,
+    ) -> Result<Option<String>, PlanError> {
+        let Some(item) = item else {
+            return Ok(None);
+        };
+        let trace = Trace::default();
+        let scene = self.scene(self.entry(at).shape, item, None, &trace);
+        let key = guard.partition.key(&scene)?;
+        let mut seen = trace.into_seen();
+        if is_old {
+            seen.old.append(&mut seen.own);
+        }
+        self.remember(Some(at), seen)?;
+        Ok(key)
+    }
+
+    fn take(&self, guard: &Unique, key: String, owner: Map) -> Step {
+        let blueprint = self.context.blueprint;
+        let mut item = self.guard_item(key);
+        item.extend(owner);
+        let put = PutItem {
+            condition: Some(Condition::NotExists(blueprint.partition())),
+            ..PutItem::new(blueprint.table.clone(), item)
+        };
+        let faults = guard
+            .attributes
+            .iter()
+            .map(|name| Fault::new(name, "is taken"));
+        Step {
+            action: TransactAction::Put(put),
+            refusal: Refusal::last(PlanError::Invalid {
+                faults: faults.collect(),
+            }),
+        }
+    }
+
+    fn give_back(&self, key: String) -> Step {
+        let blueprint = self.context.blueprint;
+        Step {
+            action: TransactAction::Delete(DeleteItem {
+                table: blueprint.table.clone(),
+                key: self.guard_item(key),
+                condition: Some(Condition::Exists(blueprint.partition())),
+                return_item_on_failure: false,
+            }),
+            refusal: Refusal::Stale,
+        }
+    }
+
+    fn guard_item(&self, key: String) -> Item {
+        let table = &self.context.blueprint.design.table;
+        Item::from([
+            (table.partition.clone(), Value::S(key)),
+            (table.sort.clone(), Value::from(UNIQUE_SORT)),
+        ])
+    }
+}

@@ -1,0 +1,340 @@
+//! What is computed from an item and its refs, and whether the result is a good item.
+
+use std::rc::Rc;
+
+use partita_core::{Map, Number, Value};
+use partita_design::design::{Attribute, Computed, Entity, Repeat, Source, Timing};
+use partita_design::expression::{Expr, Formula, Reading};
+use partita_design::template::part_text;
+use partita_design::types::AttributeType;
+
+use super::{By, Planner};
+use crate::error::{Fault, PlanError};
+use crate::kernel::reference_inputs;
+use crate::nested;
+use crate::scene::{Scene, Seen, Trace, number_at};
+use crate::shape::{Shape, reads_as_zero};
+
+impl<'a> Planner<'a> {
+    /// Completes a new item: ids, defaults, zeros, and what is computed.
+    pub(super) fn complete(
+        &mut self,
+        entity: &'a Entity,
+        item: &mut Map,
+    ) -> Result<Seen<'a>, PlanError> {
+        for attribute in &entity.attributes {
+            if attribute.is_virtual || nested::get(item, &attribute.name).is_some() {
+                continue;
+            }
+            let name = &attribute.name;
+            match &attribute.source {
+                Source::Generated => {
+                    let id = self.new_id(&attribute.kind);
+                    nested::set(item, name, Value::S(id));
+                }
+                _ if reads_as_zero(attribute) => match attribute.optional {
+                    true => nested::make_room(item, name),
+                    false => nested::set(item, name, Value::N(Number::from(0_i64))),
+                },
+                _ if attribute.kind == AttributeType::Version => {
+                    nested::set(item, name, Value::N(Number::from(1_i64)));
+                }
+                _ => {}
+            }
+        }
+        let trace = Trace::default();
+        self.compute(entity, None, item, By::Caller, &trace);
+        Ok(trace.into_seen())
+    }
+
+    /// Computes again what follows from the changes of an item.
+    pub(super) fn recompute(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+        by: By,
+    ) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let (Some(before), Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
+            return Ok(());
+        };
+        let mut item = Map::clone(&after);
+        let trace = Trace::default();
+        self.compute(entity, Some(&before), &mut item, by, &trace);
+        if let (Some(version), By::Caller) = (entity.version(), by) {
+            let now = number_at(Shape::Entity(entity), &before, &version.name);
+            let next = now.and_then(|now| now.checked_add(Number::from(1_i64)).ok());
+            if let Some(next) = next {
+                nested::set(&mut item, &version.name, Value::N(next));
+                self.entry_mut(at).guard(&version.name);
+            }
+        }
+        self.entry_mut(at).after = Some(Rc::new(item));
+        self.remember(Some(at), trace.into_seen())
+    }
+
+    /// Computes values until nothing changes any more: one may rest on another.
+    fn compute(
+        &self,
+        entity: &'a Entity,
+        before: Option<&Map>,
+        item: &mut Map,
+        by: By,
+        trace: &Trace<'a>,
+    ) {
+        for _ in 0..=entity.attributes.len() {
+            let mut is_done = true;
+            for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
+                let scene = self.scene(Shape::Entity(entity), item, before, trace);
+                let Some(value) = due(attribute, &scene, by) else {
+                    continue;
+                };
+                let value = value.map(|value| attribute.kind.adopt(value));
+                if nested::get(item, &attribute.name) == value.as_ref() {
+                    continue;
+                }
+                is_done = false;
+                match value {
+                    Some(value) => nested::set(item, &attribute.name, value),
+                    None => nested::remove(item, &attribute.name),
+                }
+            }
+            if is_done {
+                return;
+            }
+        }
+    }
+
+    /// Finds everything that is wrong with a new item.
+    pub(super) fn check_new(&mut self, entity: &Entity, item: &Map) {
+        for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
+            let name = &attribute.name;
+            if self.faults.iter().any(|fault| fault.attribute == *name) {
+                continue;
+            }
+            match nested::get(item, name) {
+                None if attribute.optional || self.is_explained(attribute) => {}
+                None => self.faults.push(Fault::new(name, "is required")),
+                Some(value) => {
+                    self.check_value(entity, attribute, value);
+                    if let (AttributeType::State(states), Some(now)) =
+                        (&attribute.kind, value.as_str())
+                        && let Some(first) = states.names.first()
+                        && now != first
+                        && entity.repeat == Repeat::Refuse
+                    {
+                        let message = format!("begins as `{first}`");
+                        self.faults.push(Fault::new(name, message));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds everything that was changed and never changes.
+    pub(super) fn check_fixed(&mut self, at: usize, entity: &'a Entity) {
+        let entry = self.entry(at);
+        let (Some(before), Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
+            return;
+        };
+        for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
+            let name = &attribute.name;
+            if nested::get(&before, name) == nested::get(&after, name) {
+                continue;
+            }
+            if entity.identity.iter().any(|part| part.attribute == *name) {
+                let message = "is part of the identity and never changes";
+                self.faults.push(Fault::new(name, message));
+            } else if attribute.fixed {
+                self.faults
+                    .push(Fault::new(name, "is fixed and never changes"));
+            }
+        }
+    }
+
+    /// Finds everything that is wrong with the changes of an item.
+    pub(super) fn check_changed(&mut self, at: usize, entity: &'a Entity) {
+        let entry = self.entry(at);
+        let (Some(before), Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
+            return;
+        };
+        for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
+            let name = &attribute.name;
+            let (old, new) = (nested::get(&before, name), nested::get(&after, name));
+            if old == new {
+                continue;
+            }
+            if let Some(new) = new {
+                self.check_value(entity, attribute, new);
+                self.check_step(at, attribute, old, new);
+                self.check_range(at, attribute);
+            } else if !attribute.optional && !self.is_explained(attribute) {
+                let message = "is required and cannot be removed";
+                self.faults.push(Fault::new(name, message));
+            }
+        }
+    }
+
+    /// Whether a value is missing because a ref leads nowhere, which is said already.
+    fn is_explained(&self, attribute: &Attribute) -> bool {
+        let reads = match &attribute.source {
+            Source::Copy(reading) => std::slice::from_ref(reading),
+            Source::Computed(computed) => &computed.value.reads,
+            _ => &[],
+        };
+        let mut refs = reads.iter().filter_map(|reading| reading.hops.first());
+        refs.any(|hop| {
+            let mut faults = self.faults.iter();
+            faults.any(|fault| fault.attribute == hop.reference)
+        })
+    }
+
+    fn check_value(&mut self, entity: &Entity, attribute: &Attribute, value: &Value) {
+        let name = &attribute.name;
+        if let Err(expected) = attribute.kind.check(value) {
+            self.faults
+                .push(Fault::new(name, format!("must be {expected}")));
+        } else if entity.identity.iter().any(|part| part.attribute == *name)
+            && let Err(error) = part_text(name, value)
+        {
+            self.faults.push(error.into());
+        }
+    }
+
+    /// A state changes only by the steps of the design, and the one that it was in is guarded.
+    fn check_step(
+        &mut self,
+        at: usize,
+        attribute: &'a Attribute,
+        old: Option<&Value>,
+        new: &Value,
+    ) {
+        let AttributeType::State(states) = &attribute.kind else {
+            return;
+        };
+        let (Some(from), Some(to)) = (old.and_then(Value::as_str), new.as_str()) else {
+            return;
+        };
+        self.entry_mut(at).guard(&attribute.name);
+        if states.allows(from, to) {
+            return;
+        }
+        let next: Vec<String> = states
+            .names
+            .iter()
+            .filter(|name| *name != from && states.allows(from, name))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let rest = match next.is_empty() {
+            true => "and stays so".to_owned(),
+            false => format!("and can only become {}", next.join(" or ")),
+        };
+        let message = format!("is `{from}` {rest}");
+        self.faults.push(Fault::new(&attribute.name, message));
+    }
+
+    /// A number that is added to stays in its range, whatever it is when the write arrives.
+    fn check_range(&mut self, at: usize, attribute: &'a Attribute) {
+        use partita_core::expression::{Comparator, Condition, Operand};
+        let (AttributeType::Number(bounds) | AttributeType::Int(bounds)) = &attribute.kind else {
+            return;
+        };
+        let Some(amount) = self.entry(at).adds.get(attribute.name.as_str()).copied() else {
+            return;
+        };
+        let zero = Number::from(0_i64);
+        let limit = match amount < zero {
+            true => bounds.min.map(|min| {
+                let comparator = match bounds.above_min {
+                    true => Comparator::Greater,
+                    false => Comparator::GreaterOrEqual,
+                };
+                (min, comparator)
+            }),
+            false => bounds.max.map(|max| (max, Comparator::LessOrEqual)),
+        };
+        if let Some((limit, comparator)) = limit
+            && let Ok(limit) = limit.checked_sub(amount)
+        {
+            let path = Operand::Path(attribute.path());
+            let condition = Condition::Compare(path, comparator, Operand::value(limit));
+            self.entry_mut(at).conditions.push(condition);
+        }
+    }
+
+    /// What the design requires of an item holds after every write to it.
+    pub(super) fn check_requirement(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+    ) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let (Some(require), Some(item)) = (&entity.require, entry.after.clone()) else {
+            return Ok(());
+        };
+        let old = entry.old().cloned();
+        let trace = Trace::default();
+        let scene = self.scene(Shape::Entity(entity), &item, old.as_deref(), &trace);
+        let holds = require.holds(&scene);
+        self.remember(Some(at), trace.into_seen())?;
+        if !holds {
+            let name = require.own_attributes().next().unwrap_or(&entity.name);
+            let message = format!("breaks the rule `{}`", require.text);
+            self.faults.push(Fault::new(name, message));
+        }
+        Ok(())
+    }
+}
+
+/// The value of an attribute that is to be computed now, where `None` inside means that there is
+/// none; `None` outside leaves the attribute alone.
+fn due(attribute: &Attribute, scene: &Scene<'_, '_>, by: By) -> Option<Option<Value>> {
+    let is_new = scene.old.is_none();
+    match &attribute.source {
+        Source::Given {
+            default: Some(default),
+        } if is_new && nested::get(scene.item, &attribute.name).is_none() => {
+            Some(default.value(scene))
+        }
+        Source::Copy(reading) if is_new || leads_elsewhere(&[reading], scene) => {
+            Some(Expr::Path(reading.path.clone()).value(scene))
+        }
+        Source::Computed(Computed { value, timing }) => {
+            let is_due = match timing {
+                Timing::Create => is_new,
+                Timing::Write => is_new || by == By::Caller,
+                Timing::Always => is_new || has_changed(value, scene),
+                Timing::Ref => {
+                    let reads: Vec<&Reading> = value.reads.iter().collect();
+                    is_new || leads_elsewhere(&reads, scene)
+                }
+                Timing::Once(condition) => {
+                    let old = scene.old.and_then(|old| nested::get(old, &attribute.name));
+                    old.is_none() && condition.holds(scene)
+                }
+            };
+            is_due.then(|| value.value(scene))
+        }
+        _ => None,
+    }
+}
+
+/// Whether one of the item's own attributes that a value reads was changed.
+fn has_changed(value: &Formula, scene: &Scene<'_, '_>) -> bool {
+    let mut names = value.own_attributes();
+    names.any(|name| differs(name, scene))
+}
+
+/// Whether one of the refs that these readings go through was changed.
+fn leads_elsewhere(reads: &[&Reading], scene: &Scene<'_, '_>) -> bool {
+    let hops = reads.iter().filter_map(|reading| reading.hops.first());
+    let refs = scene.shape.refs();
+    hops.filter_map(|hop| refs.iter().find(|one| one.name == hop.reference))
+        .flat_map(reference_inputs)
+        .any(|name| differs(&name, scene))
+}
+
+fn differs(name: &str, scene: &Scene<'_, '_>) -> bool {
+    let old = scene.old.and_then(|old| nested::get(old, name));
+    old != nested::get(scene.item, name)
+}

@@ -1,0 +1,387 @@
+//! Records kept for an item: put, changed, moved, removed.
+//!
+//! Where a record stays, only what changed is written to it, so that two writers of different
+//! attributes do not undo each other. Where it appears or moves, it is written whole, and every
+//! attribute in it that was only read is guarded on the source.
+
+use std::rc::Rc;
+
+use partita_core::expression::{Found, Scope as _};
+use partita_core::{Map, Number, Value};
+use partita_design::design::{EachOver, Source, View, ViewAttribute};
+use partita_store::request::ItemAddress;
+
+use super::effects::members;
+use super::{Names, Planner};
+use crate::draft::{Before, Presence, Refusal};
+use crate::error::PlanError;
+use crate::nested;
+use crate::scene::{Named, Scene, Trace};
+use crate::shape::{Shape, reads_as_zero};
+
+/// A record of a view.
+struct Placed {
+    place: ItemAddress,
+    /// What is derived from the source, with the keys in the indexes.
+    derived: Map,
+    /// What its own attributes are when it comes into being.
+    own: Map,
+}
+
+impl<'a> Planner<'a> {
+    /// Keeps the views of an item in step with it.
+    pub(super) fn derive(&mut self, at: usize) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let entry = self.entry(at);
+        let Shape::Entity(entity) = entry.shape else {
+            return Ok(());
+        };
+        let views = blueprint.kernel.views(&blueprint.design, &entity.name);
+        let mut views = views.peekable();
+        if views.peek().is_none() {
+            return Ok(());
+        }
+        if matches!(entry.before, Before::Unread) && entry.after.is_none() {
+            // A number that a view repeats was added to: where the record is, only the item says.
+            let adds: Vec<&str> = entry.adds.keys().copied().collect();
+            let address = entry.address.clone();
+            if views.any(|view| adds.iter().any(|name| depends_on(view, name))) {
+                self.context.reads.need(address);
+            }
+            return Ok(());
+        }
+        // The item may have been looked at before, and have changed since.
+        for record in std::mem::take(&mut self.entry_mut(at).views) {
+            let record = self.entry_mut(record);
+            if record.operation.is_some() {
+                continue;
+            }
+            record.after = record.old().cloned();
+            record.adds.clear();
+        }
+        for view in views {
+            match view.history {
+                true => self.record_history(at, view)?,
+                false => self.derive_one(at, view)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn derive_one(&mut self, at: usize, view: &'a View) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let shape = Shape::View(view, entry.shape.source());
+        let (old, new) = (entry.old().cloned(), entry.after.clone());
+        if let (Some(old), Some(new)) = (&old, &new)
+            && !names_of(view).any(|name| nested::get(old, name) != nested::get(new, name))
+        {
+            return Ok(());
+        }
+        let was = self.records(at, view, shape, old.as_deref(), true)?;
+        let mut is = self.records(at, view, shape, new.as_deref(), false)?;
+        if let ([was], [is], None) = (&was[..], &mut is[..], &view.each)
+            && was.place != is.place
+        {
+            self.carry(view, shape, was.place.clone(), &mut is.own)?;
+        }
+        for was in was {
+            let found = is.iter().position(|is| is.place == was.place);
+            let now = found.map(|found| is.remove(found).derived);
+            let record = self.place(at, shape, was.place, Some(was.derived.clone()));
+            match now {
+                Some(now) => self.keep_record(at, record, view, &was.derived, now),
+                None => {
+                    let entry = self.entry_mut(record);
+                    entry.after = None;
+                    entry.must_be_present(Refusal::Stale);
+                }
+            }
+            self.draft.enqueue(record);
+        }
+        for is in is {
+            let record = self.place(at, shape, is.place, None);
+            let entry = self.entry_mut(record);
+            let mut attributes = is.derived;
+            attributes.extend(is.own);
+            entry.after = Some(Rc::new(attributes));
+            entry.presence = Presence::Absent(Refusal::Stale);
+            self.guard_copied(at, view);
+            self.draft.enqueue(record);
+        }
+        Ok(())
+    }
+
+    /// What belongs to a record goes with it where it moves.
+    fn carry(
+        &mut self,
+        view: &'a View,
+        shape: Shape<'a>,
+        from: ItemAddress,
+        own: &mut Map,
+    ) -> Result<(), PlanError> {
+        let names = view.attributes.iter().filter_map(|one| match one {
+            ViewAttribute::Own(own) => Some(own.name.as_str()),
+            ViewAttribute::Derived { .. } => None,
+        });
+        let names: Vec<&'a str> = names.collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let record = self.look_up(shape, from)?;
+        let entry = self.entry_mut(record);
+        let Some(old) = entry.old().cloned() else {
+            return Ok(());
+        };
+        for name in names {
+            entry.guard(name);
+            match nested::get(&old, name) {
+                Some(value) => nested::set(own, name, value.clone()),
+                None => nested::remove(own, name),
+            }
+        }
+        Ok(())
+    }
+
+    /// A record that stays where it is. Only what is derived is written; the rest is its own.
+    fn keep_record(&mut self, source: usize, at: usize, view: &View, was: &Map, now: Map) {
+        let adds = self.entry(source).adds.clone();
+        let entry = self.entry_mut(at);
+        if *was == now {
+            return;
+        }
+        // What is only added to the source is only added to the record.
+        for (name, amount) in adds {
+            if view.keep.iter().any(|kept| kept == name) {
+                entry.adds.insert(name, amount);
+            }
+        }
+        if let Some(after) = &mut entry.after {
+            let after = Rc::make_mut(after);
+            after.retain(|name, _| now.contains_key(name) || !was.contains_key(name));
+            let changed = now.into_iter();
+            after.extend(changed.filter(|(name, value)| was.get(name) != Some(value)));
+        }
+        entry.must_be_present(Refusal::Stale);
+    }
+
+    /// The place of a record in the draft, as it must have been for its source to be as it was.
+    pub(super) fn place(
+        &mut self,
+        source: usize,
+        shape: Shape<'a>,
+        address: ItemAddress,
+        was: Option<Map>,
+    ) -> usize {
+        let before = match was {
+            Some(was) => Before::Found(Rc::new(was)),
+            None => Before::Missing,
+        };
+        let at = match self.draft.find(&address) {
+            Some(at) => {
+                let entry = self.entry_mut(at);
+                if matches!(entry.before, Before::Unread) {
+                    entry.before = before;
+                    entry.after = entry.old().cloned();
+                }
+                at
+            }
+            None => self.draft.insert(shape, address, before),
+        };
+        self.entry_mut(source).views.push(at);
+        at
+    }
+
+    /// Everything in a record that is written whole comes from the source as it was read.
+    fn guard_copied(&mut self, at: usize, view: &'a View) {
+        let kernel = &self.context.blueprint.kernel;
+        let entry = self.entry_mut(at);
+        for name in &view.keep {
+            if !entry.is_written(name) && !kernel.is_fixed(entry.shape.name(), name) {
+                entry.guard(name);
+            }
+        }
+    }
+
+    /// The records of an item; none while the view's condition does not hold.
+    fn records(
+        &mut self,
+        at: usize,
+        view: &'a View,
+        shape: Shape<'a>,
+        source: Option<&Map>,
+        is_old: bool,
+    ) -> Result<Vec<Placed>, PlanError> {
+        let Some(source) = source else {
+            return Ok(Vec::new());
+        };
+        let source_shape = self.entry(at).shape;
+        let trace = Trace::default();
+        let scene = self.scene(source_shape, source, None, &trace);
+        let records = self.make_all(view, shape, &scene)?;
+        let mut seen = trace.into_seen();
+        if is_old {
+            seen.old.append(&mut seen.own);
+        }
+        self.remember(Some(at), seen)?;
+        Ok(records)
+    }
+
+    /// One record, or one for each element; of those that agree in `distinct` only the first.
+    fn make_all(
+        &self,
+        view: &'a View,
+        shape: Shape<'a>,
+        scene: &Scene<'_, 'a>,
+    ) -> Result<Vec<Placed>, PlanError> {
+        let Some(each) = &view.each else {
+            return Ok(self.make(view, shape, scene)?.into_iter().collect());
+        };
+        let EachOver::List { reading, .. } = &each.over else {
+            return Ok(Vec::new());
+        };
+        let elements: Vec<Value> = match scene.find(&reading.path) {
+            Found::Value(list) => members(&list).collect(),
+            Found::Missing | Found::Unknown => Vec::new(),
+        };
+        let mut records: Vec<Placed> = Vec::new();
+        let mut seen: Vec<Option<Value>> = Vec::new();
+        for element in elements {
+            let names = [(each.name.clone(), Named::Value(Some(element)))];
+            let scene = Scene {
+                names: &names,
+                ..*scene
+            };
+            if let Some(distinct) = &view.distinct {
+                let own = self.own_names(view, &scene);
+                let scene = Scene {
+                    names: &own,
+                    ..scene
+                };
+                let value = distinct.value(&scene);
+                if seen.contains(&value) {
+                    continue;
+                }
+                seen.push(value);
+            }
+            if let Some(record) = self.make(view, shape, &scene)?
+                && records.iter().all(|other| other.place != record.place)
+            {
+                records.push(record);
+            }
+        }
+        Ok(records)
+    }
+
+    /// The names that a view adds to its source's: its derived attributes, and the element.
+    pub(super) fn own_names(&self, view: &'a View, scene: &Scene<'_, 'a>) -> Names<'static, 'a> {
+        let mut names: Names<'static, 'a> = Vec::new();
+        for attribute in &view.attributes {
+            if let ViewAttribute::Derived {
+                name, kind, value, ..
+            } = attribute
+            {
+                let value = value.value(scene).map(|value| kind.adopt(value));
+                names.push((name.clone(), Named::Value(value)));
+            }
+        }
+        for (name, named) in scene.names {
+            if let Named::Value(value) = named {
+                names.push((name.clone(), Named::Value(value.clone())));
+            }
+        }
+        names
+    }
+
+    fn make(
+        &self,
+        view: &'a View,
+        shape: Shape<'a>,
+        scene: &Scene<'_, 'a>,
+    ) -> Result<Option<Placed>, PlanError> {
+        let exists = view.when.as_ref().is_none_or(|when| when.holds(scene));
+        if !exists {
+            return Ok(None);
+        }
+        let mut record = Map::new();
+        for name in &view.keep {
+            if let Some(value) = nested::get(scene.item, name) {
+                nested::set(&mut record, name, value.clone());
+            }
+        }
+        // Keys are over the record's own attributes, and its source's.
+        let own = self.own_names(view, scene);
+        for (name, _) in view.derived() {
+            let value = own.iter().find(|(known, _)| known == name);
+            if let Some((_, Named::Value(Some(value)))) = value {
+                nested::set(&mut record, name, value.clone());
+            }
+        }
+        let scene = Scene {
+            names: &own,
+            ..*scene
+        };
+        let blueprint = self.context.blueprint;
+        for template in [&view.key.partition, &view.key.sort] {
+            if template.key(&scene)?.is_none() {
+                return Ok(None);
+            }
+        }
+        let address = blueprint.address(shape, &scene)?;
+        // They are kept with the record, which then moves in the indexes as it changes.
+        for index in &view.indexes {
+            for (name, key) in blueprint.index_keys(index, &scene)? {
+                record.insert(name.to_owned(), Value::S(key));
+            }
+        }
+        Ok(Some(Placed {
+            place: address,
+            derived: record,
+            own: initial(view, &scene),
+        }))
+    }
+}
+
+/// What a record's own attributes are when it comes into being.
+pub(super) fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
+    let mut initial = Map::new();
+    for attribute in &view.attributes {
+        let ViewAttribute::Own(own) = attribute else {
+            continue;
+        };
+        let value = match &own.source {
+            Source::Given {
+                default: Some(default),
+            } => default.value(scene),
+            Source::Computed(computed) => computed.value.value(scene),
+            _ if reads_as_zero(own) && !own.optional => Some(Value::N(Number::from(0_i64))),
+            _ => None,
+        };
+        if let Some(value) = value {
+            nested::set(&mut initial, &own.name, own.kind.adopt(value));
+        }
+    }
+    initial
+}
+
+/// The attributes of the source that a view is made of.
+fn names_of(view: &View) -> impl Iterator<Item = &str> {
+    let when = view.when.iter().flat_map(|when| when.own_attributes());
+    let derived = view.derived().flat_map(|(_, value)| value.own_attributes());
+    let keys = view.identity.iter().map(|part| part.attribute.as_str());
+    let indexes = view.indexes.iter().flat_map(|index| &index.reads);
+    let indexes = indexes.map(|reading| reading.attribute.as_str());
+    let each = view.each.iter().filter_map(|each| match &each.over {
+        EachOver::List { reading, .. } => Some(reading.attribute.as_str()),
+        EachOver::Pattern { .. } => None,
+    });
+    let keep = view.keep.iter().map(String::as_str);
+    keep.chain(when)
+        .chain(derived)
+        .chain(keys)
+        .chain(indexes)
+        .chain(each)
+}
+
+fn depends_on(view: &View, name: &str) -> bool {
+    names_of(view).any(|one| one == name)
+}

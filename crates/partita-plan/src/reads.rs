@@ -1,0 +1,223 @@
+//! What was read for a plan, and what it turned out to need.
+//!
+//! A plan is evaluated over items that were read before. Where it needs one that was not, it says
+//! so and goes on as if the value were unknown; when it comes to its end, everything that it
+//! asked for is read at once, and it is evaluated again from the beginning. It is good when
+//! nothing was missing.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use partita_core::Item;
+use partita_core::expression::{KeyCondition, KeyRange};
+use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_design::time::TimeForm;
+use partita_store::request::{ItemAddress, Query};
+use partita_store::table::TableName;
+
+use crate::error::PlanError;
+use crate::run::Runner;
+
+/// Rounds of reading at most. A path goes through a few refs; more rounds are a mistake of ours.
+const ROUNDS_MAX: usize = 32;
+
+/// Rows of a list that a plan goes through at most: more than one transaction can write.
+pub(crate) const LISTED_MAX: usize = 100;
+
+/// A query that a plan rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Listing {
+    pub(crate) table: TableName,
+    pub(crate) index: Option<String>,
+    pub(crate) keys: KeyCondition,
+    /// Whether only the row with the largest sort key is asked for.
+    pub(crate) last_only: bool,
+}
+
+/// The rows of a list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) rows: Vec<Item>,
+    /// Whether there are more than a plan can go through.
+    pub(crate) has_more: bool,
+}
+
+/// What was read, and what is needed.
+pub(crate) struct Reads {
+    /// The attribute that says when an item expires, and the time now.
+    expiry: Option<(String, i64)>,
+    items: HashMap<ItemAddress, Option<Item>>,
+    lists: HashMap<Listing, Listed>,
+    needs: RefCell<Needs>,
+    /// Whether something that matters is in a list behind what is read of it.
+    has_given_up: Cell<bool>,
+}
+
+#[derive(Default)]
+struct Needs {
+    items: Vec<ItemAddress>,
+    lists: Vec<Listing>,
+}
+
+/// An item as a plan knows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Known<'r> {
+    Found(&'r Item),
+    Missing,
+    Unread,
+}
+
+impl Reads {
+    /// Nothing read yet. Items whose time is over will count as missing, swept or not.
+    pub(crate) fn new(expiry: Option<(String, i64)>) -> Reads {
+        Reads {
+            expiry,
+            items: HashMap::new(),
+            lists: HashMap::new(),
+            needs: RefCell::default(),
+            has_given_up: Cell::new(false),
+        }
+    }
+
+    /// Whether an item counts as missing because its time is over.
+    pub(crate) fn is_expired(&self, item: &Item) -> bool {
+        let Some((name, now_millis)) = &self.expiry else {
+            return false;
+        };
+        let until = item.get(name).and_then(|value| TimeForm::Epoch.read(value));
+        until.is_some_and(|until| until < *now_millis)
+    }
+
+    /// The item, without asking for it.
+    pub(crate) fn peek(&self, address: &ItemAddress) -> Known<'_> {
+        match self.items.get(address) {
+            None => Known::Unread,
+            Some(None) => Known::Missing,
+            Some(Some(item)) => Known::Found(item),
+        }
+    }
+
+    /// The item; one that was not read yet will be.
+    pub(crate) fn item(&self, address: &ItemAddress) -> Known<'_> {
+        let known = self.peek(address);
+        if matches!(known, Known::Unread) {
+            self.need(address.clone());
+        }
+        known
+    }
+
+    /// Says that a list is too long for what is looked for in it.
+    pub(crate) fn give_up(&self) {
+        self.has_given_up.set(true);
+    }
+
+    /// Asks for an item.
+    pub(crate) fn need(&self, address: ItemAddress) {
+        let needs = &mut self.needs.borrow_mut().items;
+        if !self.items.contains_key(&address) && !needs.contains(&address) {
+            needs.push(address);
+        }
+    }
+
+    /// The rows of a list; one that was not read yet will be.
+    pub(crate) fn list(&self, listing: &Listing) -> Option<&Listed> {
+        let found = self.lists.get(listing);
+        let needs = &mut self.needs.borrow_mut().lists;
+        if found.is_none() && !needs.contains(listing) {
+            needs.push(listing.clone());
+        }
+        found
+    }
+
+    /// Whether nothing was asked for that is still to be read.
+    pub(crate) fn is_complete(&self) -> bool {
+        let needs = self.needs.borrow();
+        needs.items.is_empty() && needs.lists.is_empty()
+    }
+
+    fn take_needs(&mut self) -> Option<Needs> {
+        let needs = self.needs.take();
+        (!needs.items.is_empty() || !needs.lists.is_empty()).then_some(needs)
+    }
+}
+
+impl Runner {
+    /// Evaluates again and again, reading what is missing, until nothing is.
+    ///
+    /// What an evaluation says while something is missing counts for nothing, refusals included.
+    pub(crate) async fn settle<T>(
+        &self,
+        reads: &mut Reads,
+        mut evaluate: impl FnMut(&Reads) -> Result<T, PlanError>,
+    ) -> Result<T, PlanError> {
+        for _ in 0..ROUNDS_MAX {
+            let outcome = evaluate(reads);
+            match reads.take_needs() {
+                None if reads.has_given_up.get() => return Err(PlanError::TooDeep),
+                None => return outcome,
+                Some(needs) => {
+                    drop(outcome);
+                    self.read(reads, needs).await?;
+                }
+            }
+        }
+        // Refs and effects have no cycles; only a very deep tree gets here.
+        Err(PlanError::TooDeep)
+    }
+
+    async fn read(&self, reads: &mut Reads, needs: Needs) -> Result<(), PlanError> {
+        for chunk in needs.items.chunks(BATCH_GET_KEYS_MAX) {
+            let items = self.read_items(chunk.to_vec()).await?;
+            for (address, item) in chunk.iter().zip(items) {
+                let item = item.filter(|item| !reads.is_expired(item));
+                reads.items.insert(address.clone(), item);
+            }
+        }
+        for listing in needs.lists {
+            let mut listed = self.read_list(&listing).await?;
+            listed.rows.retain(|row| !reads.is_expired(row));
+            reads.lists.insert(listing, listed);
+        }
+        Ok(())
+    }
+
+    async fn read_list(&self, listing: &Listing) -> Result<Listed, PlanError> {
+        let mut listed = Listed::default();
+        let mut request = Query {
+            index: listing.index.clone(),
+            // A global index is never read consistently.
+            consistent: listing.index.is_none(),
+            descending: listing.last_only,
+            ..Query::new(listing.table.clone(), listing.keys.clone())
+        };
+        loop {
+            request.limit = Some(match listing.last_only {
+                true => 1,
+                false => LISTED_MAX + 1 - listed.rows.len(),
+            });
+            let page = self.query(&request).await?;
+            listed.rows.extend(page.items);
+            if listing.last_only && !listed.rows.is_empty() {
+                return Ok(listed);
+            }
+            if listed.rows.len() > LISTED_MAX {
+                listed.rows.truncate(LISTED_MAX);
+                listed.has_more = true;
+                return Ok(listed);
+            }
+            match page.last_key {
+                None => return Ok(listed),
+                last_key => request.start_after = last_key,
+            }
+        }
+    }
+}
+
+/// Equal keys, and perhaps the beginning of a sort key.
+pub(crate) fn keys(
+    equals: Vec<(String, partita_core::Value)>,
+    prefix: Option<(String, String)>,
+) -> KeyCondition {
+    let range = prefix.map(|(name, text)| (name, KeyRange::BeginsWith(text.into())));
+    KeyCondition { equals, range }
+}

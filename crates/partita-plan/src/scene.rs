@@ -1,0 +1,541 @@
+//! What expressions see: one item, what its refs lead to, the time, and who calls.
+//!
+//! A scene also remembers what was looked at. Whoever writes something because of what stood
+//! there can then guard exactly that.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+
+use partita_core::expression::{Found, Path, Scope, Step};
+use partita_core::{Map, Number, Value};
+use partita_design::design::{
+    Argument, Attribute, CallerSource, Ref, RefTarget, Source, TargetName,
+};
+use partita_design::expression::Formula;
+use partita_design::template::dotted;
+use partita_store::request::ItemAddress;
+
+use crate::blueprint::Blueprint;
+use crate::nested;
+use crate::operation::Caller;
+use crate::pattern::{self, passes};
+use crate::reads::{Known, Reads};
+use crate::shape::{SOURCE, Shape, identity_of, lapsed, reads_as_zero};
+
+/// What all scenes of one plan share.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) blueprint: &'a Blueprint,
+    pub(crate) reads: &'a Reads,
+    pub(crate) caller: &'a Caller,
+    /// The time of the write, as a timestamp.
+    pub(crate) now: &'a Value,
+    pub(crate) now_millis: i64,
+}
+
+/// One item, and everything that can be seen from it.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'s, 'a> {
+    pub(crate) context: Context<'a>,
+    pub(crate) shape: Shape<'a>,
+    /// The item as it will be.
+    pub(crate) item: &'s Map,
+    /// The item as it was.
+    pub(crate) old: Option<&'s Map>,
+    /// Whether these are all attributes, or only those known before the item is read.
+    pub(crate) complete: bool,
+    /// Elements and parameters.
+    pub(crate) names: &'s [(String, Named<'s, 'a>)],
+    /// References over parameters.
+    pub(crate) refs: &'a [Ref],
+    pub(crate) trace: &'s Trace<'a>,
+}
+
+/// What a name that is no attribute stands for.
+#[derive(Clone)]
+pub(crate) enum Named<'s, 'a> {
+    Value(Option<Value>),
+    Item {
+        shape: Shape<'a>,
+        item: &'s Map,
+        address: ItemAddress,
+    },
+}
+
+/// What a scene's expressions looked at.
+#[derive(Default)]
+pub(crate) struct Trace<'a> {
+    seen: RefCell<Seen<'a>>,
+    /// Whether another item was looked at, fixed attributes included.
+    has_looked_around: Cell<bool>,
+}
+
+#[derive(Default)]
+pub(crate) struct Seen<'a> {
+    /// Attributes of the item as it will be.
+    pub(crate) own: Vec<&'a str>,
+    /// Attributes of the item as it was.
+    pub(crate) old: Vec<&'a str>,
+    /// Attributes of other items; none of a name where the item was found missing.
+    pub(crate) foreign: Vec<(ItemAddress, Shape<'a>, Option<&'a str>)>,
+}
+
+impl<'a> Trace<'a> {
+    /// Whether something depends on other items.
+    pub(crate) fn has_looked_around(&self) -> bool {
+        self.has_looked_around.get()
+    }
+
+    pub(crate) fn into_seen(self) -> Seen<'a> {
+        self.seen.into_inner()
+    }
+}
+
+/// Where an item's attributes come from.
+#[derive(Clone, Copy)]
+enum Place<'p> {
+    Own,
+    Old,
+    Other(&'p ItemAddress),
+}
+
+/// Where a ref leads.
+pub(crate) enum Lead<'a> {
+    /// To these items.
+    To(Vec<Target<'a>>),
+    /// To a row of constants.
+    Constants(&'a Map),
+    /// Nowhere: one of its arguments is missing.
+    Nowhere,
+    /// Not known before something else is read.
+    Unknown,
+}
+
+/// The item that a ref leads to.
+#[derive(Clone)]
+pub(crate) struct Target<'a> {
+    pub(crate) shape: Shape<'a>,
+    pub(crate) address: ItemAddress,
+    pub(crate) identity: Map,
+}
+
+impl Scope for Scene<'_, '_> {
+    fn find(&self, path: &Path) -> Found<'_> {
+        let root = path.root.as_str();
+        let steps = path.steps.as_slice();
+        if let Some((_, named)) = self.names.iter().find(|(name, _)| name == root) {
+            return self.named(named, steps);
+        }
+        match (root, steps) {
+            ("now", []) => Found::Value(Cow::Borrowed(self.context.now)),
+            ("caller", _) => self.caller(steps),
+            ("old", [Step::Field(first), rest @ ..]) => match self.old {
+                Some(old) => self.inside(self.shape, old, Place::Old, first, rest),
+                // A new item has no past: it has not changed, and was not otherwise either.
+                None => Found::Unknown,
+            },
+            _ => self.inside(self.shape, self.item, Place::Own, root, steps),
+        }
+    }
+}
+
+impl<'a> Scene<'_, 'a> {
+    /// Where a ref of the item leads.
+    pub(crate) fn lead(&self, reference: &'a Ref) -> Lead<'a> {
+        self.lead_from(self.shape, self.item, Place::Own, reference)
+    }
+
+    /// The item that a view's record was derived from.
+    pub(crate) fn source(&self) -> Lead<'a> {
+        self.source_of(self.shape, self.item)
+    }
+
+    fn named<'f>(&'f self, named: &'f Named<'_, 'a>, steps: &[Step]) -> Found<'f> {
+        match (named, steps) {
+            (Named::Value(None), _) => Found::Missing,
+            (Named::Value(Some(value)), steps) => found(descend(value, steps)),
+            (
+                Named::Item {
+                    shape,
+                    item,
+                    address,
+                },
+                [Step::Field(first), rest @ ..],
+            ) => self.inside(*shape, item, Place::Other(address), first, rest),
+            (Named::Item { .. }, _) => Found::Missing,
+        }
+    }
+
+    /// Without a caller nothing is known of one, so that no comparison with it holds, `<>`
+    /// included.
+    fn caller(&self, steps: &[Step]) -> Found<'_> {
+        let caller = self.context.caller;
+        let text = match (&caller.id, steps) {
+            (None, _) => return Found::Unknown,
+            (Some(id), []) => Some(id),
+            (Some(id), [Step::Field(name)]) if name == "role" => {
+                match &self.context.blueprint.design.callers.role {
+                    CallerSource::Token => caller.role.as_ref(),
+                    CallerSource::Attribute(attribute) => {
+                        return self.caller_attribute(id, attribute);
+                    }
+                }
+            }
+            (Some(id), [Step::Field(name)]) if name == "groups" => {
+                match &self.context.blueprint.design.callers.groups {
+                    // Tokens have no groups.
+                    CallerSource::Token => None,
+                    CallerSource::Attribute(attribute) => {
+                        return self.caller_attribute(id, attribute);
+                    }
+                }
+            }
+            _ => None,
+        };
+        match text {
+            Some(text) => Found::Value(Cow::Owned(Value::S(text.clone()))),
+            None => Found::Missing,
+        }
+    }
+
+    /// What the caller's own item says of the caller.
+    fn caller_attribute(&self, id: &str, attribute: &'a str) -> Found<'_> {
+        let blueprint = self.context.blueprint;
+        let entity = blueprint.design.callers.entity.as_deref();
+        let shape = entity.and_then(|name| blueprint.design.entity(name));
+        let Some(shape) = shape.map(Shape::Entity) else {
+            return Found::Missing;
+        };
+        let identity = shape.identity().iter();
+        let identity: Map = identity
+            .map(|part| (part.attribute.clone(), Value::from(id)))
+            .collect();
+        let Ok(address) = blueprint.address(shape, &identity) else {
+            return Found::Missing;
+        };
+        match self.context.reads.item(&address) {
+            Known::Unread => Found::Unknown,
+            // Whoever is not in the table is nobody there.
+            Known::Missing => Found::Missing,
+            Known::Found(item) => {
+                self.note(Place::Other(&address), shape, attribute);
+                found(nested::get(item, attribute))
+            }
+        }
+    }
+
+    /// What stands at a path of some item.
+    fn inside<'f>(
+        &'f self,
+        shape: Shape<'a>,
+        item: &'f Map,
+        place: Place<'_>,
+        root: &str,
+        steps: &[Step],
+    ) -> Found<'f> {
+        if let (Some(reference), false) =
+            (self.reference(shape, place, root), item.contains_key(root))
+        {
+            let lead = match reference {
+                Reference::Declared(reference) => self.lead_from(shape, item, place, reference),
+                Reference::Source => self.source_of(shape, item),
+            };
+            return self.through(lead, steps);
+        }
+        let attribute = shape.declared(root, steps);
+        if let Some(attribute) = attribute {
+            self.note(place, shape, &attribute.name);
+        }
+        let now = self.context.now_millis;
+        match item.get(root).and_then(|value| descend(value, steps)) {
+            Some(_) if attribute.is_some_and(|one| lapsed(shape, one, item, now).is_some()) => {
+                Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
+            }
+            Some(value) => Found::Value(Cow::Borrowed(value)),
+            None if matches!(place, Place::Own) && !self.complete && !item.contains_key(root) => {
+                Found::Unknown
+            }
+            None if attribute.is_some_and(|one| one.is_virtual) => {
+                let Some(formula) = attribute.and_then(virtual_value) else {
+                    return Found::Missing;
+                };
+                // Computed where it is needed, from the item that has it.
+                let trace = Trace::default();
+                let scene = Scene {
+                    shape,
+                    item,
+                    names: &[],
+                    ..*self
+                };
+                let value = match place {
+                    Place::Own => formula.value(&scene),
+                    _ => formula.value(&Scene {
+                        trace: &trace,
+                        ..scene
+                    }),
+                };
+                value.map_or(Found::Missing, |value| Found::Value(Cow::Owned(value)))
+            }
+            None if attribute.is_some_and(reads_as_zero) => {
+                Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
+            }
+            None => Found::Missing,
+        }
+    }
+
+    fn reference(&self, shape: Shape<'a>, place: Place<'_>, name: &str) -> Option<Reference<'a>> {
+        if let (Shape::View(..), SOURCE) = (shape, name) {
+            return Some(Reference::Source);
+        }
+        let extra: &'a [Ref] = match place {
+            Place::Own => self.refs,
+            Place::Old | Place::Other(_) => &[],
+        };
+        let mut refs = extra.iter().chain(shape.refs());
+        refs.find(|reference| reference.name == name)
+            .map(Reference::Declared)
+    }
+
+    /// What stands behind a ref.
+    fn through(&self, lead: Lead<'a>, steps: &[Step]) -> Found<'_> {
+        let Some((Step::Field(next), rest)) = steps.split_first() else {
+            return Found::Missing;
+        };
+        let target = match lead {
+            Lead::Unknown => return Found::Unknown,
+            Lead::Nowhere => return Found::Missing,
+            Lead::Constants(row) => {
+                return found(row.get(next).and_then(|value| descend(value, rest)));
+            }
+            Lead::To(targets) => match targets.into_iter().next() {
+                Some(target) => target,
+                None => return Found::Missing,
+            },
+        };
+        // A part of the identity is known without reading the item.
+        if let (Some(value), true) = (target.identity.get(next), rest.is_empty()) {
+            return Found::Value(Cow::Owned(value.clone()));
+        }
+        self.trace.has_looked_around.set(true);
+        match self.context.reads.item(&target.address) {
+            Known::Unread => Found::Unknown,
+            Known::Missing => {
+                let seen = (target.address, target.shape, None);
+                self.trace.seen.borrow_mut().foreign.push(seen);
+                Found::Missing
+            }
+            Known::Found(item) => {
+                let place = Place::Other(&target.address);
+                self.inside(target.shape, item, place, next, rest)
+            }
+        }
+    }
+
+    fn lead_from(
+        &self,
+        shape: Shape<'a>,
+        item: &Map,
+        place: Place<'_>,
+        reference: &'a Ref,
+    ) -> Lead<'a> {
+        let chosen = match &reference.by {
+            None => reference.targets.first(),
+            Some(by) => match self.argument(shape, item, place, by) {
+                Found::Unknown => return Lead::Unknown,
+                Found::Missing => None,
+                Found::Value(value) => {
+                    let mut targets = reference.targets.iter();
+                    targets.find(|target| target.when.as_deref() == value.as_str())
+                }
+            },
+        };
+        match chosen {
+            Some(target) => self.lead_to(shape, item, place, target),
+            None => Lead::Nowhere,
+        }
+    }
+
+    fn lead_to(
+        &self,
+        shape: Shape<'a>,
+        item: &Map,
+        place: Place<'_>,
+        target: &'a RefTarget,
+    ) -> Lead<'a> {
+        let mut values: Vec<(&'a Argument, Value)> = Vec::new();
+        for argument in &target.arguments {
+            match self.argument(shape, item, place, &argument.path) {
+                Found::Unknown => return Lead::Unknown,
+                Found::Missing => return Lead::Nowhere,
+                Found::Value(value) => values.push((argument, value.into_owned())),
+            }
+        }
+        let blueprint = self.context.blueprint;
+        let record = match &target.to {
+            TargetName::Record(record) => blueprint.shape(record),
+            TargetName::Constants(name) => {
+                let key = values.first().and_then(|(_, value)| value.as_str());
+                let row = key.and_then(|key| blueprint.constants(name)?.rows.get(key));
+                return row.map_or(Lead::Nowhere, Lead::Constants);
+            }
+        };
+        let Some(shape) = record else {
+            return Lead::Nowhere;
+        };
+        if let Some(pattern) = &target.via {
+            return self.lead_via(shape, pattern, values);
+        }
+        let count = values.iter().find_map(|(argument, value)| match value {
+            Value::L(list) if argument.many => Some(list.len()),
+            _ => None,
+        });
+        let mut targets = Vec::new();
+        for at in 0..count.unwrap_or(1) {
+            let mut identity = Map::new();
+            for (part, (argument, value)) in shape.identity().iter().zip(&values) {
+                let value = match value {
+                    Value::L(list) if argument.many => &list[at],
+                    value => value,
+                };
+                identity.insert(part.attribute.clone(), value.clone());
+            }
+            // A value that cannot be part of a key is refused where it is given.
+            if let Ok(address) = blueprint.address(shape, &identity) {
+                targets.push(Target {
+                    shape,
+                    address,
+                    identity,
+                });
+            }
+        }
+        match targets.is_empty() && count.is_none() {
+            true => Lead::Nowhere,
+            false => Lead::To(targets),
+        }
+    }
+
+    /// The item that a pattern of one finds.
+    fn lead_via(
+        &self,
+        shape: Shape<'a>,
+        pattern: &str,
+        values: Vec<(&'a Argument, Value)>,
+    ) -> Lead<'a> {
+        let blueprint = self.context.blueprint;
+        let values = values.into_iter();
+        let values: Map = values
+            .map(|(argument, value)| (argument.part.clone(), value))
+            .collect();
+        let Ok(asked) = blueprint.pattern(pattern) else {
+            return Lead::Nowhere;
+        };
+        let Ok(Some(listing)) = blueprint.listing(asked, &values) else {
+            return Lead::Nowhere;
+        };
+        let Some(listed) = self.context.reads.list(&listing) else {
+            return Lead::Unknown;
+        };
+        let found = listed.rows.iter().find_map(|row| {
+            let item = blueprint.attributes(shape, row).ok()?;
+            let unwatched = Trace::default();
+            let scene = pattern::scene(self.context, shape, &item, &unwatched);
+            let identity = identity_of(shape, &item)?;
+            passes(asked, &values, &scene, row).then(|| Target {
+                shape,
+                address: blueprint.address_of(row),
+                identity,
+            })
+        });
+        match found {
+            Some(target) => Lead::To(vec![target]),
+            // It may be among those that were not read.
+            None if listed.has_more => {
+                self.context.reads.give_up();
+                Lead::Unknown
+            }
+            None => Lead::Nowhere,
+        }
+    }
+
+    fn source_of(&self, shape: Shape<'a>, item: &Map) -> Lead<'a> {
+        let shape = Shape::Entity(shape.source());
+        let Some(identity) = identity_of(shape, item) else {
+            return Lead::Nowhere;
+        };
+        match self.context.blueprint.address(shape, &identity) {
+            Ok(address) => Lead::To(vec![Target {
+                shape,
+                address,
+                identity,
+            }]),
+            Err(_) => Lead::Nowhere,
+        }
+    }
+
+    /// The value of a ref's argument: an attribute, a parameter, or behind another ref.
+    fn argument<'f>(
+        &'f self,
+        shape: Shape<'a>,
+        item: &'f Map,
+        place: Place<'_>,
+        path: &str,
+    ) -> Found<'f> {
+        let path = dotted(path);
+        match place {
+            Place::Own => self.find(&path),
+            _ => self.inside(shape, item, place, &path.root, &path.steps),
+        }
+    }
+
+    fn note(&self, place: Place<'_>, shape: Shape<'a>, attribute: &'a str) {
+        let kernel = &self.context.blueprint.kernel;
+        if kernel.is_fixed(shape.name(), attribute) {
+            return;
+        }
+        let mut seen = self.trace.seen.borrow_mut();
+        match place {
+            Place::Own => seen.own.push(attribute),
+            Place::Old => seen.old.push(attribute),
+            Place::Other(address) => seen.foreign.push((address.clone(), shape, Some(attribute))),
+        }
+    }
+}
+
+enum Reference<'a> {
+    Declared(&'a Ref),
+    Source,
+}
+
+/// The value of an attribute that is not stored.
+fn virtual_value(attribute: &Attribute) -> Option<&Formula> {
+    match &attribute.source {
+        Source::Computed(computed) if attribute.is_virtual => Some(&computed.value),
+        _ => None,
+    }
+}
+
+fn found(value: Option<&Value>) -> Found<'_> {
+    value.map_or(Found::Missing, |value| Found::Value(Cow::Borrowed(value)))
+}
+
+fn descend<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+    steps
+        .iter()
+        .try_fold(value, |value, step| match (step, value) {
+            (Step::Field(name), Value::M(map)) => map.get(name),
+            (Step::Index(index), Value::L(list)) => list.get(*index),
+            _ => None,
+        })
+}
+
+/// The value under a name with dots, where a missing number may count as 0.
+pub(crate) fn number_at(shape: Shape<'_>, item: &Map, name: &str) -> Option<Number> {
+    match nested::get(item, name) {
+        Some(Value::N(number)) => Some(*number),
+        Some(_) => None,
+        None => shape
+            .attribute(name)
+            .filter(|attribute| reads_as_zero(attribute))
+            .map(|_| Number::from(0_i64)),
+    }
+}

@@ -1,0 +1,289 @@
+//! Concurrent readers of one story under injected conflicts, throttling and unknown outcomes.
+//!
+//! Whatever they see, every number is right afterwards: it is counted again from the items alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use partita_core::{Item, Map, Number, Value};
+use partita_engine::{EngineStore, Options};
+use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
+use partita_store::request::Scan;
+use partita_store::surroundings::{ManualClock, SeededEntropy, SystemClock};
+use partita_store::{Faults, FaultyStore, ModelStore, Store};
+
+use crate::stage;
+
+const FAULTS: Faults = Faults {
+    conflict: 0.10,
+    throttle: 0.02,
+    unknown_outcome: 0.02,
+};
+const USERS: [&str; 4] = ["ann", "bob", "cid", "dot"];
+const STORY: &str = "01JGFJJZ00000000000000DVNE";
+const CHAPTERS: [&str; 3] = [
+    "01JGFJJZ0000000000000000AA",
+    "01JGFJJZ0000000000000000BB",
+    "01JGFJJZ0000000000000000CC",
+];
+
+#[test]
+fn are_right_on_the_model_from_many_seeds() {
+    for seed in 0..12 {
+        // One thread: the seed decides the interleaving, so a failure replays.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(history(Arc::new(ModelStore::default()), seed, 25));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn are_right_on_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap();
+    history(Arc::new(store), 1, 60).await;
+}
+
+async fn open(store: Arc<dyn Store>, seed: u64, attempts: u32) -> Arc<Partita> {
+    let surroundings = Surroundings {
+        clock: Arc::new(ManualClock::at(1_767_225_600_000)),
+        entropy: Arc::new(SeededEntropy::new(seed)),
+        cursor_key: [7; 32],
+        patience: Patience {
+            attempts,
+            pause_millis: 0,
+        },
+    };
+    let design = stage::design("storyhub", "numbers");
+    Arc::new(Partita::open(design, store, surroundings).await.unwrap())
+}
+
+async fn history(store: Arc<dyn Store>, seed: u64, operations: u64) {
+    let calm = open(store.clone(), seed + 1000, 3).await;
+    prepare(&calm).await;
+    let faulty = Arc::new(FaultyStore::new(store.clone(), FAULTS, seed));
+    let partita = open(faulty.clone(), seed, 30).await;
+    let clients = USERS.iter().enumerate().map(|(number, user)| {
+        let seed = seed * 100 + number as u64;
+        tokio::spawn(client(partita.clone(), user, seed, operations))
+    });
+    let mut done = 0;
+    for client in clients.collect::<Vec<_>>() {
+        done += client.await.unwrap();
+    }
+    assert!(
+        done > operations,
+        "seed {seed}: only {done} were carried out"
+    );
+    assert!(faulty.injected() > 5, "seed {seed}: hardly any faults");
+    let table = calm.design().table.name.parse().unwrap();
+    let page = store.scan(Scan::new(table)).await.unwrap().answer;
+    let page = page.into_parts().unwrap();
+    if let Err(fault) = right(&page.items) {
+        panic!("seed {seed}: {fault}");
+    }
+}
+
+fn text(name: &str, text: &str) -> (String, Value) {
+    (name.to_owned(), Value::from(text))
+}
+
+fn create(entity: &str, attributes: &[(&str, &str)]) -> Operation {
+    Operation::Create {
+        entity: entity.to_owned(),
+        attributes: attributes
+            .iter()
+            .map(|(name, value)| text(name, value))
+            .collect(),
+    }
+}
+
+fn update(entity: &str, identity: &str, change: (String, Value)) -> Operation {
+    Operation::Update {
+        entity: entity.to_owned(),
+        identity: vec![identity.to_owned()],
+        changes: Map::from([change]),
+        with_deleted: false,
+        version: None,
+    }
+}
+
+async fn prepare(partita: &Partita) {
+    for user in USERS {
+        let profile = [
+            ("userId", user),
+            ("email", "a@b.org"),
+            ("displayName", user),
+        ];
+        let created = partita
+            .run(&Caller::user(user), create("User", &profile))
+            .await;
+        created.unwrap();
+    }
+    let ann = Caller::user("ann");
+    let story = [
+        ("storyId", STORY),
+        ("title", "Dune"),
+        ("synopsis", "Sand."),
+        ("authorId", "ann"),
+        ("genre", "sf"),
+        ("ageRating", "12"),
+    ];
+    partita.run(&ann, create("Story", &story)).await.unwrap();
+    let published = update("Story", STORY, text("status", "PUBLISHED"));
+    partita.run(&ann, published).await.unwrap();
+    for (chapter, user) in CHAPTERS.iter().zip(USERS) {
+        let node = [
+            ("storyId", STORY),
+            ("nodeId", chapter),
+            ("authorId", user),
+            ("title", "One"),
+            ("content", "…"),
+        ];
+        let created = partita
+            .run(&Caller::user(user), create("ChapterNode", &node))
+            .await;
+        created.unwrap();
+    }
+}
+
+/// One reader's random operations; gives how many were carried out.
+async fn client(partita: Arc<Partita>, user: &'static str, seed: u64, operations: u64) -> u64 {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let caller = Caller::user(user);
+    let mut done = 0;
+    for count in 0..operations {
+        let chapter = CHAPTERS[random.usize(0..CHAPTERS.len())];
+        let vote = |kind| {
+            let vote = [
+                ("userId", user),
+                ("nodeId", chapter),
+                ("storyId", STORY),
+                ("voteType", kind),
+            ];
+            create("Vote", &vote)
+        };
+        let operation = match random.u8(0..10) {
+            0..=2 => vote("UPVOTE"),
+            3 | 4 => vote("DOWNVOTE"),
+            5 | 6 => Operation::Delete {
+                entity: "Vote".to_owned(),
+                identity: vec![user.to_owned(), chapter.to_owned()],
+                version: None,
+            },
+            7 => update(
+                "User",
+                user,
+                text("displayName", &format!("{user} {count}")),
+            ),
+            _ => {
+                let branch = [
+                    ("storyId", STORY),
+                    ("parentNodeId", chapter),
+                    ("authorId", user),
+                    ("title", "Two"),
+                    ("content", "…"),
+                ];
+                create("ChapterNode", &branch)
+            }
+        };
+        match partita.run(&caller, operation).await {
+            Ok(Answer::Record(_) | Answer::Done) => done += 1,
+            Ok(Answer::Page { .. }) => unreachable!("nothing was listed"),
+            Err(PlanError::NotFound { .. } | PlanError::Conflict | PlanError::OutcomeUnknown) => {}
+            // A name whose copies do not fit into one transaction any more.
+            Err(PlanError::TooMuch { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    done
+}
+
+/// Counts everything again, from the items alone.
+fn right(items: &[Item]) -> Result<(), String> {
+    let sort = |item: &Item| item["SK"].as_str().unwrap().to_owned();
+    let of = |prefix: &'static str| {
+        items
+            .iter()
+            .filter(move |item| sort(item).starts_with(prefix))
+    };
+    let chapters: Vec<&Item> = of("CHAPTER#").collect();
+    let votes: Vec<&Item> = of("VOTE#").collect();
+    let ups = |chapter: &Item| {
+        let for_it = votes
+            .iter()
+            .filter(|vote| vote["nodeId"] == chapter["nodeId"]);
+        for_it
+            .filter(|vote| vote["voteType"] == Value::from("UPVOTE"))
+            .count()
+    };
+    let is_branch = |chapter: &&&Item| chapter.contains_key("parentNodeId");
+    for chapter in &chapters {
+        let id = chapter["nodeId"].as_str().unwrap();
+        same(chapter, "upvotes", ups(chapter), id)?;
+        let children = chapters
+            .iter()
+            .filter(|other| other.get("parentNodeId") == Some(&chapter["nodeId"]));
+        let mut orders: Vec<&Number> = children
+            .filter_map(|child| child["order"].as_number())
+            .collect();
+        orders.sort();
+        same(chapter, "childCount", orders.len(), id)?;
+        let expected: Vec<Number> = (0..orders.len() as u64).map(Number::from).collect();
+        if orders != expected.iter().collect::<Vec<_>>() {
+            return Err(format!("the branches of {id} are in the order {orders:?}"));
+        }
+    }
+    let story = of("METADATA").next().unwrap();
+    same(story, "totalChapters", chapters.len(), "the story")?;
+    same(
+        story,
+        "totalBranches",
+        chapters.iter().filter(is_branch).count(),
+        "the story",
+    )?;
+    same(
+        story,
+        "totalUpvotes",
+        chapters.iter().map(|one| ups(one)).sum(),
+        "the story",
+    )?;
+    let names: BTreeMap<&str, &Value> = of("PROFILE#")
+        .map(|user| (user["userId"].as_str().unwrap(), &user["displayName"]))
+        .collect();
+    for user in of("PROFILE#") {
+        let id = user["userId"].as_str().unwrap();
+        let own = || {
+            chapters
+                .iter()
+                .filter(|one| one["authorId"].as_str() == Some(id))
+        };
+        same(
+            user,
+            "branchesContributed",
+            own().filter(is_branch).count(),
+            id,
+        )?;
+        same(user, "totalUpvotes", own().map(|one| ups(one)).sum(), id)?;
+    }
+    for copy in chapters.iter().chain(&[story]) {
+        let author = copy["authorId"].as_str().unwrap();
+        if copy["authorName"] != *names[author] {
+            return Err(format!("a name of {author} was not copied: {copy:?}"));
+        }
+    }
+    let branches = chapters.iter().filter(is_branch).count();
+    match of("CHILD#").count() == branches {
+        true => Ok(()),
+        false => Err("a branch has no record under its parent".to_owned()),
+    }
+}
+
+fn same(item: &Item, name: &str, expected: usize, of: &str) -> Result<(), String> {
+    let found = item["stats"].as_map().and_then(|stats| stats.get(name));
+    match found.and_then(Value::as_number) == Some(&Number::from(expected as u64)) {
+        true => Ok(()),
+        false => Err(format!("{name} of {of} is {found:?}, not {expected}")),
+    }
+}
