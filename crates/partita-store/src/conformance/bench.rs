@@ -208,6 +208,22 @@ impl Table<'_> {
         panic!("an index of {} is never done", self.name);
     }
 
+    /// The entries of an index, once the store is done with a change of the table. DynamoDB Local
+    /// fails reads for a moment after it has let an index go.
+    pub(super) async fn entries_when_free(
+        &self,
+        index: &str,
+        keys: KeyCondition,
+    ) -> StoreResult<Vec<Item>> {
+        for _ in 0..POLLS_MAX {
+            match self.entries(index, keys.clone()).await {
+                Err(StoreError::Unavailable { .. }) => wait().await,
+                done => return done,
+            }
+        }
+        panic!("an index of {} is never done", self.name);
+    }
+
     /// Waits until no index of the table is being built.
     pub(super) async fn until_built(&self) -> StoreResult<()> {
         for _ in 0..POLLS_MAX {
