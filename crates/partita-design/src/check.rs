@@ -19,7 +19,8 @@
 //! | [`collisions`] | keys and discriminators of all records against each other |
 //! | [`keyspace`], [`usage`] | keys and indexes that are legal, but not good |
 //! | [`followers`] | what follows other items: whether it can, and whether it ends |
-//! | [`clashes`], [`positions`] | effects against each other, positions against deletes |
+//! | [`clashes`], [`steps`], [`positions`] | effects against each other, against the steps of states, and positions against deletes |
+//! | [`collections`], [`secrets`], [`unseen`] | lists without a bound, secrets that are shown elsewhere, rows that nobody sees |
 //! | [`sizes`] | writes that take more actions than a transaction has |
 //! | [`accept`] | `[[accept]]` |
 //!
@@ -33,6 +34,7 @@ mod attribute;
 mod bucket;
 mod caller;
 mod clashes;
+mod collections;
 mod collisions;
 mod condition;
 mod constants;
@@ -53,12 +55,15 @@ mod positions;
 mod readable;
 mod reference;
 mod rules;
+mod secrets;
 mod shape;
 mod shapes;
 mod sizes;
+mod steps;
 mod table;
 mod trigger;
 mod unique;
+mod unseen;
 mod usage;
 mod value;
 mod variables;
@@ -173,6 +178,7 @@ fn compile(
     let records = declare(&mut root, &mut world, uses, report);
     caller::check(&mut root, &world, report);
     collisions::check(&world, report);
+    collections::check(&world, report);
 
     let (mut entities, mut refs) = compile_entities(records.entities, &world, uses, report);
     keyspace::check(&world, &entities, report);
@@ -186,6 +192,7 @@ fn compile(
         .map(|(name, section)| pattern::check(name, section, &world, uses, report))
         .collect();
     readable::check(&world, &entities, &views, &patterns, report);
+    unseen::check(&world, &entities, &refs, &views, &patterns, report);
     for (record, refs) in world.records.iter().zip(&mut refs) {
         let names = Names::of(&world, record);
         reference::bind_patterns(record, refs, &names, &patterns, report);
@@ -201,7 +208,16 @@ fn compile(
     usage::check(&world, &entities, &patterns, report);
     followers::check(&world, &entities, &refs, &triggers, report);
     followers::action_rules(&world, &mut entities, &actions, report);
-    clashes::check(&world, &triggers, &actions, report);
+    clashes::check(&world, &entities, &refs, &triggers, &actions, report);
+    steps::check(&world, &actions, report);
+    let compiled = secrets::Compiled {
+        entities: &entities,
+        views: &views,
+        patterns: &patterns,
+        triggers: &triggers,
+        actions: &actions,
+    };
+    secrets::check(&world, &compiled, report);
     positions::check(&world, &entities, &triggers, &actions, report);
     let limits: Vec<_> = named(&mut root, "limit", report)
         .into_iter()

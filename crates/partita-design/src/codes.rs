@@ -139,6 +139,8 @@ codes! {
     ExpiringCount        "expiring-count"        Error   File "Items that expire unseen cannot be counted."
     AggregateCycle       "aggregate-cycle"       Error   File "A value follows from itself."
     RepeatedPosition     "repeated-position"     Warning File "A position that is taken from a count repeats after a delete."
+    UnboundedList        "unbounded-list"        Warning File "Nothing bounds a list."
+    RevealedSecret       "revealed-secret"       Warning File "A secret could be learned from something else."
     ConditionSyntax      "condition-syntax"      Error   Line "The condition cannot be read."
     ComparisonType       "comparison-type"       Error   File "The comparison can never hold, because the types differ."
     OneOutcome           "one-outcome"           Warning File "A condition always holds, or never."
@@ -180,6 +182,7 @@ codes! {
     SortWithoutWhole     "sort-without-whole"    Error   File "The result can be ordered only when all of it is read."
 
     NotUnique            "not-unique"            Warning File "A pattern of one can find several items."
+    UnseenRows           "unseen-rows"           Warning File "A pattern finds mostly rows that its readers may not see."
 
     // Accepted warnings.
     UnknownWarning       "unknown-warning"       Error   Line "There is no warning of this name."

@@ -124,6 +124,8 @@ pub struct Reading {
     /// Whether the attribute is a part of the last target's identity, and so is known without
     /// reading that target.
     pub by_key: bool,
+    /// Whether the attribute is never shown.
+    pub secret: bool,
 }
 
 /// Where a path begins.

@@ -1,72 +1,74 @@
-//! Effects against each other, and against the steps of a state.
+//! Effects against each other: one write changes one attribute of one item once.
+//!
+//! What a write does is known from its action, and from the triggers that it fires. Two of them
+//! clash when they write the same attribute of the same item, and when one happens whenever the
+//! other does: then there are writes with both. Effects whose conditions merely differ are taken
+//! to exclude each other, because that cannot be seen here. Triggers that an action cannot fire
+//! are told from what it sets.
 
-use partita_core::expression::{Comparator, Condition, Operand, Span};
+use std::borrow::Cow;
+
+use partita_core::expression::{self, Condition, Found, Path, Span};
 
 use super::world::World;
 use crate::codes::Code;
-use crate::design::{Action, ActionOn, Effect, EffectTarget, EventKind, RecordName, Trigger};
+use crate::design::{
+    Access, Action, ActionOn, Assignments, Effect, EffectTarget, Entity, EventKind, RecordName,
+    Ref, TargetName, Trigger,
+};
 use crate::diagnostic::Report;
-use crate::expression::Predicate;
+use crate::expression::{Origin, Predicate};
 use crate::syntax::Word;
-use crate::types::AttributeType;
 
-/// Reports two effects of one write that set one attribute, and steps that a state does not have.
+/// Reports two effects of one write that change one attribute of one item.
 pub(crate) fn check(
     world: &World,
+    entities: &[Option<Entity>],
+    refs: &[Vec<Ref>],
     triggers: &[Option<Trigger>],
     actions: &[Option<Action>],
     report: &mut Report,
 ) {
+    let scope = Scope {
+        world,
+        entities,
+        refs,
+    };
+    let triggers: Vec<&Trigger> = triggers.iter().flatten().collect();
     for action in actions.iter().flatten() {
-        let span = span_of(&world.actions, &action.name);
-        for (index, one) in action.then.iter().enumerate() {
-            for two in &action.then[index + 1..] {
-                if let Some(name) = clash(one, two) {
-                    let message = format!(
-                        "two effects of `{}` write `{name}` of one item",
-                        action.name
-                    );
-                    report
-                        .add(Code::TwoWrites, span, message)
-                        .help("join them, or give each a `when` that excludes the other");
-                }
+        for record in records(action) {
+            if scope.in_action(action, record, &triggers, report) {
+                break;
             }
         }
-        steps(world, action, span, report);
     }
-    let triggers: Vec<&Trigger> = triggers.iter().flatten().collect();
     for (index, one) in triggers.iter().enumerate() {
         for two in &triggers[index + 1..] {
-            let is_same_event = one.on.of == two.on.of && meet(one.on.kind, two.on.kind);
-            let is_same_turn = text(&one.turns) == text(&two.turns);
-            if !is_same_event || !is_same_turn {
-                continue;
-            }
-            if let Some(name) = clash(&one.effect, &two.effect) {
-                let message = format!(
-                    "`{}` and `{}` both write `{name}` of one item",
-                    one.name, two.name
+            if one.on.of == two.on.of && meet(one.on.kind, two.on.kind) {
+                let span = span_of(&world.triggers, &two.name);
+                let related = span_of(&world.triggers, &one.name);
+                scope.between(
+                    (&scope.of_trigger(one), &scope.of_trigger(two)),
+                    (span, Some(related)),
+                    report,
                 );
-                report
-                    .add(
-                        Code::TwoWrites,
-                        span_of(&world.triggers, &two.name),
-                        message,
-                    )
-                    .help("join them, or give each a `when` that excludes the other")
-                    .related(span_of(&world.triggers, &one.name), "the other trigger");
             }
         }
+    }
+}
+
+/// The items that an action is done to; one that is done to many is done by another action.
+fn records(action: &Action) -> &[RecordName] {
+    match &action.on {
+        ActionOn::Items(records) => records,
+        ActionOn::Found { record, .. } => std::slice::from_ref(record),
+        ActionOn::Every(_) => &[],
     }
 }
 
 fn span_of(words: &[Word], name: &str) -> Span {
     let found = words.iter().find(|(known, _)| known == name);
     found.map_or(Default::default(), |(_, span)| *span)
-}
-
-fn text(predicate: &Option<Predicate>) -> Option<&str> {
-    predicate.as_ref().map(|predicate| predicate.text.as_str())
 }
 
 /// Whether some write is both.
@@ -77,90 +79,272 @@ fn meet(one: EventKind, two: EventKind) -> bool {
     one == two || covers(one, two) || covers(two, one)
 }
 
-/// The attribute that both write, when both happen to the same item. Additions add up; effects
-/// with different conditions are taken to exclude each other.
-fn clash<'e>(one: &'e Effect, two: &Effect) -> Option<&'e str> {
-    let is_same_item = match (&one.target, &two.target) {
-        (EffectTarget::Ref { name: one, .. }, EffectTarget::Ref { name: two, .. }) => one == two,
-        (
-            one @ (EffectTarget::Identity { .. } | EffectTarget::Element(_)),
-            two @ (EffectTarget::Identity { .. } | EffectTarget::Element(_)),
-        ) => one == two,
-        _ => false,
-    };
-    let is_same_case = text(&one.when) == text(&two.when) && one.each == two.each;
-    if !is_same_item || !is_same_case {
-        return None;
+struct Scope<'w> {
+    world: &'w World,
+    entities: &'w [Option<Entity>],
+    refs: &'w [Vec<Ref>],
+}
+
+/// Something that a write does to an item.
+struct Change<'e> {
+    /// Who says so, in messages.
+    by: String,
+    item: Option<Item<'e>>,
+    changes: &'e Assignments,
+    /// All of these hold when it happens. What turns true is another condition than what is true.
+    conditions: Vec<(bool, &'e Condition)>,
+}
+
+/// Which item, as seen from the one that is written: the record, and a path for each part of its
+/// identity. A ref and an identity that is written out can mean the same item.
+#[derive(PartialEq)]
+struct Item<'e> {
+    record: &'e RecordName,
+    parts: Vec<(String, String)>,
+    /// The list or pattern whose element the paths begin with.
+    each: Option<&'e crate::design::Each>,
+}
+
+impl<'w> Scope<'w> {
+    /// Reports what clashes in one action; whether something did.
+    fn in_action(
+        &self,
+        action: &Action,
+        record: &RecordName,
+        triggers: &[&Trigger],
+        report: &mut Report,
+    ) -> bool {
+        let span = span_of(&self.world.actions, &action.name);
+        let facts = Facts { action };
+        let mut changes = vec![Change {
+            by: format!("`{}`", action.name),
+            item: self.itself(record),
+            changes: &action.changes,
+            conditions: Vec::new(),
+        }];
+        for effect in &action.then {
+            let by = format!("an effect of `{}`", action.name);
+            let change = self.of_effect(by, effect, None, record, &action.refs);
+            changes.extend(facts.reduce(change));
+        }
+        let own = changes.len();
+        let access = match action.delete {
+            true => Access::Delete,
+            false => Access::Update,
+        };
+        let is_fired =
+            |trigger: &&&Trigger| trigger.on.of == *record && trigger.on.kind.includes(access);
+        for trigger in triggers.iter().filter(is_fired) {
+            let turns = trigger.turns.as_ref();
+            if turns.is_none_or(|turns| facts.may_turn(turns)) {
+                changes.extend(facts.reduce(self.of_trigger(trigger)));
+            }
+        }
+        // Two triggers are compared with each other, whatever fires them.
+        for (index, one) in changes[..own].iter().enumerate() {
+            for two in &changes[index + 1..] {
+                if self.between((one, two), (span, None), report) {
+                    return true;
+                }
+            }
+        }
+        false
     }
-    let adds = |effect: &Effect, name: &str| effect.changes.add.iter().any(|(it, _)| it == name);
+
+    fn of_trigger<'e>(&'e self, trigger: &'e Trigger) -> Change<'e> {
+        let by = format!("`{}`", trigger.name);
+        let turns = trigger.turns.as_ref();
+        self.of_effect(by, &trigger.effect, turns, &trigger.on.of, &[])
+    }
+
+    fn of_effect<'e>(
+        &'e self,
+        by: String,
+        effect: &'e Effect,
+        turns: Option<&'e Predicate>,
+        of: &'e RecordName,
+        refs: &'e [Ref],
+    ) -> Change<'e> {
+        let mut conditions = Vec::new();
+        for (is_turn, predicate) in [(true, turns), (false, effect.when.as_ref())] {
+            let parts = predicate.map_or(&[][..], |predicate| parts(&predicate.tree));
+            conditions.extend(parts.iter().map(|part| (is_turn, part)));
+        }
+        Change {
+            by,
+            item: self.item(effect, of, refs),
+            changes: &effect.changes,
+            conditions,
+        }
+    }
+
+    /// The item that an action or a trigger is about.
+    fn itself<'e>(&self, record: &'e RecordName) -> Option<Item<'e>> {
+        let (_, found) = self.world.find(record.as_str())?;
+        let identity = found.identity()?.into_iter();
+        Some(Item {
+            record,
+            parts: identity
+                .map(|part| (part.attribute.clone(), part.attribute))
+                .collect(),
+            each: None,
+        })
+    }
+
+    fn item<'e>(
+        &'e self,
+        effect: &'e Effect,
+        of: &'e RecordName,
+        refs: &'e [Ref],
+    ) -> Option<Item<'e>> {
+        let each = effect.each.as_ref();
+        match &effect.target {
+            EffectTarget::Identity { record, parts } => {
+                let by_element = |(_, reading): &(String, crate::expression::Reading)| {
+                    matches!(reading.origin, Origin::Element(_))
+                };
+                Some(Item {
+                    record,
+                    parts: parts
+                        .iter()
+                        .map(|(part, reading)| (part.clone(), reading.path.to_string()))
+                        .collect(),
+                    each: each.filter(|_| parts.iter().any(by_element)),
+                })
+            }
+            EffectTarget::Element(record) => Some(Item {
+                record,
+                parts: Vec::new(),
+                each,
+            }),
+            EffectTarget::Ref { name, .. } => self.led_to(name, of, refs),
+            // What is created has an identity of its own.
+            EffectTarget::Entity(_) => None,
+        }
+    }
+
+    /// The item that a ref leads to. One of several targets has no form of its own.
+    fn led_to<'e>(&'e self, name: &str, of: &RecordName, refs: &'e [Ref]) -> Option<Item<'e>> {
+        let mut entities = self.entities.iter().zip(self.refs);
+        let own = entities.find(|(entity, _)| {
+            entity
+                .as_ref()
+                .is_some_and(|entity| entity.name == of.as_str())
+        });
+        let own = own.map_or(&[][..], |(_, refs)| refs);
+        let reference = refs.iter().chain(own).find(|one| one.name == name)?;
+        let [target] = reference.targets.as_slice() else {
+            return None;
+        };
+        let TargetName::Record(record) = &target.to else {
+            return None;
+        };
+        if reference.is_many() || target.via.is_some() {
+            return None;
+        }
+        Some(Item {
+            record,
+            parts: target
+                .arguments
+                .iter()
+                .map(|argument| (argument.part.clone(), argument.path.clone()))
+                .collect(),
+            each: None,
+        })
+    }
+
+    /// Reports two changes that clash.
+    fn between(
+        &self,
+        (one, two): (&Change<'_>, &Change<'_>),
+        (span, related): (Span, Option<Span>),
+        report: &mut Report,
+    ) -> bool {
+        let is_same_item = one.item.is_some() && one.item == two.item;
+        let is_together =
+            follows(&one.conditions, &two.conditions) || follows(&two.conditions, &one.conditions);
+        let name = match is_same_item && is_together {
+            true => twice(one.changes, two.changes),
+            false => None,
+        };
+        let Some(name) = name else { return false };
+        let other = match one.by == two.by {
+            true => "another",
+            false => &two.by,
+        };
+        let message = format!("{} and {other} both write `{name}` of one item", one.by);
+        let finding = report
+            .add(Code::TwoWrites, span, message)
+            .help("join them, or give each a `when` that excludes the other");
+        if let Some(related) = related {
+            finding.related(related, "the other trigger");
+        }
+        true
+    }
+}
+
+/// Whether all conditions are among others.
+fn follows(conditions: &[(bool, &Condition)], others: &[(bool, &Condition)]) -> bool {
+    conditions.iter().all(|one| others.contains(one))
+}
+
+/// The parts of a condition that must all hold.
+fn parts(condition: &Condition) -> &[Condition] {
+    match condition {
+        Condition::All(parts) => parts,
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// The attribute that both change. Additions add up.
+fn twice<'e>(one: &'e Assignments, two: &Assignments) -> Option<&'e str> {
+    let adds = |changes: &Assignments, name: &str| changes.add.iter().any(|(it, _)| it == name);
     let is_twice = |name: &&str| {
-        let mut others = two.changes.names();
+        let mut others = two.names();
         others.any(|other| other == *name) && !(adds(one, name) && adds(two, name))
     };
-    one.changes.names().find(is_twice)
+    one.names().find(is_twice)
 }
 
-/// An action that requires one state and sets another needs a step between them.
-fn steps(world: &World, action: &Action, span: Span, report: &mut Report) {
-    let records: Vec<&RecordName> = match &action.on {
-        ActionOn::Items(records) => records.iter().collect(),
-        ActionOn::Found { record, .. } => vec![record],
-        ActionOn::Every(_) => return,
-    };
-    let Some(require) = &action.require else {
-        return;
-    };
-    for (name, value) in &action.changes.set {
-        let Some(to) = value.literal().and_then(|value| value.as_str()) else {
-            continue;
-        };
-        for record in &records {
-            let found = world.find(record.as_str());
-            let declared = found.and_then(|(_, record)| record.find(name));
-            let Some(AttributeType::State(states)) = declared.and_then(|one| one.kind.as_ref())
-            else {
-                continue;
-            };
-            let required = required(&require.tree, name);
-            let from = required.iter().find(|from| !states.allows(from, to));
-            if let (Some(from), Some(declared)) = (from, declared) {
-                let message = format!("no step leads from `{from}`, which is required, to `{to}`");
-                report
-                    .add(Code::NoSuchStep, span, message)
-                    .help(format!(
-                        "write `{from} -> {to}` among the steps, or require another state"
-                    ))
-                    .related(declared.span, "the steps");
-                return;
-            }
+/// What is known of the item in every write of an action.
+struct Facts<'a> {
+    action: &'a Action,
+}
+
+impl Facts<'_> {
+    /// A change without the conditions that are known to hold; `None` if it cannot happen.
+    fn reduce<'e>(&self, mut change: Change<'e>) -> Option<Change<'e>> {
+        let outcome = |condition: &Condition| condition.decide(self);
+        let mut conditions = change.conditions.iter();
+        if conditions.any(|(_, condition)| outcome(condition) == Some(false)) {
+            return None;
         }
+        change
+            .conditions
+            .retain(|(_, condition)| outcome(condition) != Some(true));
+        Some(change)
+    }
+
+    /// Whether the action changes something that a condition looks at.
+    fn may_turn(&self, turns: &Predicate) -> bool {
+        let changes = &self.action.changes;
+        let is_changed = |name: &str| {
+            let input = self.action.input.iter().map(String::as_str);
+            changes.names().chain(input).any(|one| one == name)
+        };
+        turns.own_attributes().any(is_changed)
     }
 }
 
-/// The values of an attribute that a condition leaves, where it names them.
-fn required<'c>(condition: &'c Condition, name: &str) -> Vec<&'c str> {
-    let is_it =
-        |operand: &Operand| matches!(operand, Operand::Path(path) if path.to_string() == name);
-    let value = |operand: &'c Operand| match operand {
-        Operand::Value(value, _) => value.as_str(),
-        _ => None,
-    };
-    match condition {
-        Condition::All(parts) => {
-            let mut found = parts.iter().map(|part| required(part, name));
-            found.find(|values| !values.is_empty()).unwrap_or_default()
+impl expression::Scope for Facts<'_> {
+    fn find(&self, path: &Path) -> Found<'_> {
+        let name = path.to_string();
+        let changes = &self.action.changes;
+        let set = changes.set.iter().find(|(set, _)| *set == name);
+        match set.and_then(|(_, formula)| formula.literal()) {
+            Some(value) => Found::Value(Cow::Borrowed(value)),
+            None if changes.remove.contains(&name) => Found::Missing,
+            None => Found::Unknown,
         }
-        Condition::Any(parts) => {
-            let found: Vec<_> = parts.iter().map(|part| required(part, name)).collect();
-            match found.iter().any(Vec::is_empty) {
-                true => Vec::new(),
-                false => found.into_iter().flatten().collect(),
-            }
-        }
-        Condition::Compare(left, Comparator::Equal, right) if is_it(left) => {
-            value(right).into_iter().collect()
-        }
-        Condition::In(left, list) if is_it(left) => list.iter().filter_map(value).collect(),
-        _ => Vec::new(),
     }
 }

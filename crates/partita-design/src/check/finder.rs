@@ -2,12 +2,17 @@
 //!
 //! A cascade, a cleared attribute and a copy go from the target back to the items that refer to
 //! it. That takes a key, of those items or of a view of them, that begins with what the ref holds.
+//! A list cannot stand in a key, so a ref over one takes a view that has a record for each element.
+//!
+//! The way back must find all of them. A view that exists only sometimes does not, nor does an
+//! index from which an optional part keeps some of them.
 
 use super::key::{Case, Key};
 use super::world::{Record, World};
 use crate::design::{Finder, KeyCase, KeyValue, RefTarget};
+use crate::expression::Expr;
 use crate::syntax::Word;
-use crate::template::{DELIMITER, Part, Template};
+use crate::template::{DELIMITER, Hole, Part, Template, dotted};
 
 /// A way back over the keys of a record or one of its views, the record's own first.
 pub(crate) fn find(
@@ -16,36 +21,60 @@ pub(crate) fn find(
     target: &RefTarget,
     world: &World,
 ) -> Option<Finder> {
-    let arguments: Vec<&str> = target
-        .arguments
-        .iter()
-        .filter(|argument| !argument.many)
-        .map(|argument| argument.path.as_str())
-        .collect();
-    if arguments.is_empty() || arguments.len() < target.arguments.len() {
+    if target.arguments.is_empty() {
         return None;
     }
-    let known = Known {
-        arguments,
-        by: by.map(|(name, _)| name.as_str()),
-    };
     let is_view_of = |other: &&Record| {
         let view = other.view.as_ref();
         let source = view.and_then(|view| view.source);
         source.is_some_and(|source| world.records[source].name == record.name)
-            && view.is_some_and(|view| !view.history)
+            && view.is_some_and(|view| !view.history && !view.conditional)
     };
     let views = world.records.iter().filter(is_view_of);
-    std::iter::once(record)
-        .chain(views)
-        .find_map(|holder| over_keys(holder, &known))
+    std::iter::once(record).chain(views).find_map(|holder| {
+        let known = Known {
+            arguments: arguments(target, holder)?,
+            by: by.map(|(name, _)| name.as_str()),
+        };
+        over_keys(holder, &known)
+    })
 }
 
 /// What a ref holds.
 struct Known<'r> {
-    arguments: Vec<&'r str>,
+    arguments: Vec<Held<'r>>,
     /// The attribute that chooses the target, whose value is known.
     by: Option<&'r str>,
+}
+
+/// One argument of a ref.
+#[derive(Clone, Copy, PartialEq)]
+struct Held<'r> {
+    /// How the keys of the holder call it: a list stands there under the name of its element.
+    name: &'r str,
+    /// The attribute of the item that refers.
+    path: &'r str,
+}
+
+impl<'r> Known<'r> {
+    fn argument(&self, name: &str) -> Option<Held<'r>> {
+        self.arguments.iter().find(|one| one.name == name).copied()
+    }
+}
+
+/// The arguments under the names that a holder has for them; `None` if it has none for a list.
+fn arguments<'r>(target: &'r RefTarget, holder: &'r Record) -> Option<Vec<Held<'r>>> {
+    let view = holder.view.as_ref();
+    let element = view.and_then(|view| view.element.as_ref());
+    let held = target.arguments.iter().map(|argument| {
+        let path = argument.path.as_str();
+        let name = match argument.many {
+            false => path,
+            true => &element.filter(|element| element.list == path)?.name,
+        };
+        Some(Held { name, path })
+    });
+    held.collect()
 }
 
 fn over_keys(holder: &Record, known: &Known<'_>) -> Option<Finder> {
@@ -74,11 +103,11 @@ fn over_key(
     known: &Known<'_>,
 ) -> Option<Finder> {
     let case = partition.only()?;
-    let mut covered: Vec<&str> = Vec::new();
+    let mut covered: Vec<Held<'_>> = Vec::new();
     let mut enumerate = Vec::new();
     for hole in &case.holes {
         let attribute = hole.attribute.as_deref()?;
-        if let Some(argument) = known.arguments.iter().find(|one| **one == attribute) {
+        if let Some(argument) = known.argument(attribute) {
             covered.push(argument);
         } else if hole
             .kind
@@ -90,6 +119,9 @@ fn over_key(
             return None;
         }
     }
+    if index.is_some() && is_sparse([Some(partition), sort], known) {
+        return None;
+    }
     let prefix = sort
         .and_then(|sort| sort.only())
         .and_then(|sort| prefix(sort, known, &mut covered));
@@ -100,38 +132,69 @@ fn over_key(
     {
         return None;
     }
+    let whole = match (&prefix, sort.and_then(Key::only)) {
+        (Some(prefix), Some(sort)) => *prefix == sort.template,
+        _ => false,
+    };
     Some(Finder {
         record: holder.name.clone(),
         index,
         partition: match partition.native {
-            true => KeyValue::Native(partition.written.clone()),
+            true => KeyValue::Native(own_name(&partition.written, known)),
             false => KeyValue::Cases(vec![KeyCase {
                 when: case.when.clone(),
-                is: case.template.clone(),
+                is: own_names(&case.template, known),
             }]),
         },
-        whole: match (&prefix, sort.and_then(Key::only)) {
-            (Some(prefix), Some(sort)) => *prefix == sort.template,
-            _ => false,
-        },
-        prefix,
+        whole,
+        prefix: prefix.map(|prefix| own_names(&prefix, known)),
         enumerate,
     })
 }
 
+/// Whether something other than what the ref holds keeps some items out of an index.
+fn is_sparse(keys: [Option<&Key>; 2], known: &Known<'_>) -> bool {
+    let mut holes = keys.into_iter().flatten().flat_map(Key::holes);
+    holes.any(|hole| {
+        let name = hole.attribute.as_deref();
+        let is_held =
+            name.is_some_and(|name| known.argument(name).is_some() || known.by == Some(name));
+        hole.optional && !is_held
+    })
+}
+
+/// The attribute of the item that refers, for a name in the keys of a holder.
+fn own_name(name: &str, known: &Known<'_>) -> String {
+    let path = known.argument(name).map(|argument| argument.path);
+    path.unwrap_or(name).to_owned()
+}
+
+/// A template over the attributes of the item that refers.
+fn own_names(template: &Template, known: &Known<'_>) -> Template {
+    let parts = template.parts.iter().map(|part| match part {
+        Part::Value(hole) => match hole.name().and_then(|name| known.argument(&name)) {
+            Some(argument) => Part::Value(Hole {
+                value: Expr::Path(dotted(argument.path)),
+                ..hole.clone()
+            }),
+            None => part.clone(),
+        },
+        Part::Text(_) => part.clone(),
+    });
+    Template {
+        parts: parts.collect(),
+    }
+}
+
 /// The beginning of the sort key up to the first value that the ref does not hold.
-fn prefix<'k>(sort: &Case, known: &Known<'k>, covered: &mut Vec<&'k str>) -> Option<Template> {
+fn prefix<'k>(sort: &Case, known: &Known<'k>, covered: &mut Vec<Held<'k>>) -> Option<Template> {
     let mut template = Template::default();
     for part in &sort.template.parts {
         match part {
             Part::Text(_) => template.parts.push(part.clone()),
             Part::Value(hole) => {
                 let name = hole.name();
-                let argument = known
-                    .arguments
-                    .iter()
-                    .find(|one| Some(**one) == name.as_deref());
-                match argument {
+                match name.as_deref().and_then(|name| known.argument(name)) {
                     Some(argument) => covered.push(argument),
                     None if known.by == name.as_deref() => {}
                     None => break,

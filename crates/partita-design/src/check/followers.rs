@@ -84,10 +84,21 @@ fn no_way_back(
         "{what} has to find every `{title}` of a target, and no key begins with what `{}` holds",
         reference.name
     );
-    report.add(Code::NoWayBack, span, message).help(format!(
-        "add an index with the partition key `{}#{{{holes}}}`, on `{title}` or on a view of it",
-        reference.name.to_uppercase()
-    ));
+    let mut arguments = reference
+        .targets
+        .iter()
+        .flat_map(|target| &target.arguments);
+    let help = match arguments.find(|argument| argument.many) {
+        Some(list) => format!(
+            "add a view of `{title}` with `each = \"{} in {}\"`, whose partition key holds the element",
+            list.part, list.path
+        ),
+        None => format!(
+            "add an index with the partition key `{}#{{{holes}}}`, on `{title}` or on a view of it",
+            reference.name.to_uppercase()
+        ),
+    };
+    report.add(Code::NoWayBack, span, message).help(help);
 }
 
 /// TTL removes items unseen, so that nothing can be counted of them.
@@ -328,7 +339,7 @@ fn closed(world: &World, action: &Action, entity: &str, report: &mut Report) {
 }
 
 /// What an action is done to.
-fn records_of(action: &Action) -> Vec<&RecordName> {
+pub(crate) fn records_of(action: &Action) -> Vec<&RecordName> {
     match &action.on {
         ActionOn::Items(records) => records.iter().collect(),
         ActionOn::Found { record, .. } => vec![record],

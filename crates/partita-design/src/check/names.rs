@@ -152,6 +152,7 @@ impl Place<'_, '_> {
             kind,
             optional: false,
             by_key: false,
+            secret: false,
         }
     }
 
@@ -343,9 +344,11 @@ impl Place<'_, '_> {
         if one.path == two.path && one.kind.stored_as() == two.kind.stored_as() {
             let optional = one.optional || two.optional;
             let by_key = one.by_key && two.by_key;
+            let secret = one.secret || two.secret;
             return Some(Reading {
                 optional,
                 by_key,
+                secret,
                 ..one
             });
         }
@@ -440,6 +443,7 @@ impl Place<'_, '_> {
                     hops,
                     attribute: declared.name.clone(),
                     optional: is_missing || inner || origin == Origin::Old,
+                    secret: declared.secret,
                     ..self.reading(origin, kind)
                 });
             }

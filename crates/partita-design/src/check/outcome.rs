@@ -19,31 +19,88 @@ pub(crate) fn check(
     names: &Names<'_>,
     report: &mut Report,
 ) {
-    let sides = vec![vec![place.to_owned()]];
-    if let Some(outcome) = outcome(&predicate.tree, &predicate.reads) {
-        let (message, help) = match outcome {
-            true => ("this always holds", "leave it out, or compare with less"),
-            false => (
-                "this never holds",
-                "write `OR` where one of the two is meant",
-            ),
-        };
-        report
-            .add(Code::OneOutcome, text.span(), message)
-            .help(help)
-            .acceptable(sides);
-        return;
+    let judgement = judge(predicate, names);
+    match judgement.outcome {
+        Some(outcome) => warn_of_outcome(outcome, "", text, place, report),
+        None => warn_of_missing(&judgement.missing, text, place, report),
     }
+}
+
+/// As [`check`], for a condition over items of several records, each with its own names.
+///
+/// A part that always holds of one record may be there for the other. One that never holds of a
+/// record leaves none of its items, and `<>` is as loose as in the loosest of them.
+pub(crate) fn check_all(
+    judged: &[(&str, Judgement)],
+    text: &Text,
+    place: &str,
+    report: &mut Report,
+) {
+    let mut outcomes = judged.iter().map(|(_, judgement)| judgement.outcome);
+    if let Some(Some(first)) = outcomes.next()
+        && outcomes.all(|outcome| outcome == Some(first))
+    {
+        return warn_of_outcome(first, "", text, place, report);
+    }
+    let mut missing: Vec<Path> = Vec::new();
+    for (title, judgement) in judged {
+        if judgement.outcome == Some(false) {
+            let of = format!(" of `{title}`");
+            warn_of_outcome(false, &of, text, place, report);
+        }
+        for path in &judgement.missing {
+            if !missing.contains(path) {
+                missing.push(path.clone());
+            }
+        }
+    }
+    warn_of_missing(&missing, text, place, report);
+}
+
+/// What can be said of a condition over the items of one record.
+pub(crate) struct Judgement {
+    /// What it always is.
+    outcome: Option<bool>,
+    /// The operands of `<>` that may be missing.
+    missing: Vec<Path>,
+}
+
+/// Judges a condition whose names are known.
+pub(crate) fn judge(predicate: &Predicate, names: &Names<'_>) -> Judgement {
+    let outcome = outcome(&predicate.tree, &predicate.reads);
     let mut found = Vec::new();
-    missing(&predicate.tree, &[], predicate, names, &mut found);
-    for path in found {
+    if outcome.is_none() {
+        missing(&predicate.tree, &[], predicate, names, &mut found);
+    }
+    Judgement {
+        outcome,
+        missing: found,
+    }
+}
+
+fn warn_of_outcome(outcome: bool, of: &str, text: &Text, place: &str, report: &mut Report) {
+    let (message, help) = match outcome {
+        true => ("this always holds", "leave it out, or compare with less"),
+        false => (
+            "this never holds",
+            "write `OR` where one of the two is meant",
+        ),
+    };
+    report
+        .add(Code::OneOutcome, text.span(), format!("{message}{of}"))
+        .help(help)
+        .acceptable(vec![vec![place.to_owned()]]);
+}
+
+fn warn_of_missing(paths: &[Path], text: &Text, place: &str, report: &mut Report) {
+    for path in paths {
         let message = format!("`{path}` may be missing, and what is missing is different too");
         report
             .add(Code::MissingOperand, text.locate(path.span), message)
             .help(format!(
                 "write `attribute_exists({path}) AND …`, or `attribute_not_exists({path}) OR …`"
             ))
-            .acceptable(sides.clone());
+            .acceptable(vec![vec![place.to_owned()]]);
     }
 }
 

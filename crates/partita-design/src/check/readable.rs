@@ -8,7 +8,7 @@ use super::world::{Record, World};
 use crate::codes::Code;
 use crate::design::{Access, Entity, Pattern, Rule, View, ViewAttribute};
 use crate::diagnostic::Report;
-use crate::expression::{Expr, Origin, Predicate};
+use crate::expression::{Expr, Origin, Predicate, Reading};
 
 pub(crate) fn check(
     world: &World,
@@ -67,7 +67,7 @@ fn decidable(view: &View, rule: &Predicate, world: &World, report: &mut Report) 
 }
 
 /// The attribute of the source that an attribute of the view repeats.
-fn copied(attribute: &ViewAttribute) -> Option<&str> {
+pub(crate) fn copied(attribute: &ViewAttribute) -> Option<&str> {
     let ViewAttribute::Derived { value, .. } = attribute else {
         return None;
     };
@@ -77,25 +77,22 @@ fn copied(attribute: &ViewAttribute) -> Option<&str> {
     }
 }
 
-/// The own attributes that a rule is decided on: those that it names, and the arguments of the
-/// refs that it follows.
+/// The own attributes that a rule is decided on.
 fn needed(rule: &Predicate, source: &Record, world: &World) -> Vec<String> {
-    let mut names = Vec::new();
-    for reading in &rule.reads {
-        if reading.origin != Origin::Item {
-            continue;
-        }
-        match reading.hops.first() {
-            None => names.push(reading.attribute.clone()),
-            Some(hop) => {
-                let found = source.refs.iter().find(|one| one.name.0 == hop.reference);
-                names.extend(
-                    found
-                        .map(|one| one.arguments(source, world))
-                        .unwrap_or_default(),
-                );
-            }
+    let own = rule.reads.iter().filter(|one| one.origin == Origin::Item);
+    own.flat_map(|reading| own_names(reading, source, world))
+        .collect()
+}
+
+/// The own attributes that something is read from: the one that is named, or the arguments of the
+/// ref that is followed.
+pub(crate) fn own_names(reading: &Reading, source: &Record, world: &World) -> Vec<String> {
+    match reading.hops.first() {
+        None => vec![reading.attribute.clone()],
+        Some(hop) => {
+            let found = source.refs.iter().find(|one| one.name.0 == hop.reference);
+            let arguments = found.map(|one| one.arguments(source, world));
+            arguments.unwrap_or_default()
         }
     }
-    names
 }

@@ -136,6 +136,15 @@ fn subject(name: &Name, record: &Record, world: &World, report: &mut Report) -> 
             .iter()
             .map(|attribute| record.resolve(attribute, name.span, report))
             .collect();
+        let secret = resolved.iter().flatten().find(|found| found.secret);
+        if let Some(secret) = secret.filter(|_| !writes) {
+            let message = format!("`{}` is secret, and no rule shows it", secret.name);
+            report
+                .add(Code::NoSuchOperation, name.span, message)
+                .help("leave this rule out, or leave out `secret`")
+                .related(secret.span, "declared here");
+            return None;
+        }
         let attributes = resolved.into_iter().map(|found| Some(found?.name.clone()));
         let attributes = attributes.collect::<Option<_>>()?;
         return Some(Subject::Attributes { writes, attributes });

@@ -1,5 +1,6 @@
 //! `[shape.X]`: maps with named fields.
 
+use super::collections;
 use crate::codes::Code;
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
@@ -53,6 +54,10 @@ fn one(name: &Name, mut section: Section<'_>, names: &[String], report: &mut Rep
         };
         super::check_name(&field.text, field.span, report);
         let line = attribute::parse(text, false, names, report);
+        if let Some(Head::Typed(kind)) = &line.head {
+            let place = format!("shape.{}.{}", name.text, field.text);
+            collections::warn(&field.text, Some(kind), place, field.span, report);
+        }
         match line.head {
             Some(Head::Typed(kind)) if line.value.is_none() => fields.push(Field {
                 name: field.text.clone(),

@@ -169,7 +169,7 @@ fn unique(world: &World, entities: &[Option<Entity>], pattern: &Pattern, report:
 }
 
 /// The attributes of a record's key for which a pattern gives values.
-fn placed(record: Option<&Template>, asked: Option<&Template>) -> Vec<String> {
+pub(crate) fn placed(record: Option<&Template>, asked: Option<&Template>) -> Vec<String> {
     let (Some(record), Some(asked)) = (record, asked) else {
         return Vec::new();
     };

@@ -14,7 +14,7 @@ use super::names::{Meaning, Names};
 use super::reference::DeclaredRef;
 use super::rules;
 use super::value::{Sort, Values};
-use super::world::{Declared, Record, Uses, ViewOf, World};
+use super::world::{Declared, Element, Record, Uses, ViewOf, World};
 use crate::codes::Code;
 use crate::design::{Construct, Each, EachOver, RecordName, View, ViewAttribute};
 use crate::diagnostic::Report;
@@ -91,6 +91,7 @@ pub(crate) fn declare<'d>(
             source,
             history: !history.is_absent(),
             element: None,
+            conditional: section.key_span("when").is_some(),
         }),
         is_broken: source.is_none(),
     };
@@ -160,7 +161,11 @@ impl Pending<'_> {
             return;
         }
         let element = match &each {
-            Field::Given((each, kind)) => Some((each.name.clone(), kind.clone())),
+            Field::Given((each, kind)) => Some(Element {
+                name: each.name.clone(),
+                kind: kind.clone(),
+                list: list_of(each),
+            }),
             _ => None,
         };
         if let Field::Given((each, _)) = &each {
@@ -262,7 +267,7 @@ impl Pending<'_> {
         source: &Record,
         keys: &key::Keys,
         keep: Option<&[String]>,
-        element: Option<&(String, AttributeType)>,
+        element: Option<&Element>,
     ) -> Vec<Declared> {
         let mut attributes: Vec<Declared> = self.own.clone();
         for name in keep.unwrap_or_default() {
@@ -284,7 +289,7 @@ impl Pending<'_> {
             }
             let in_source = source
                 .find(name)
-                .filter(|_| element.is_none_or(|(one, _)| one != name));
+                .filter(|_| element.is_none_or(|element| element.name != *name));
             match in_source {
                 Some(found) => attributes.push(Declared {
                     key_only: true,
@@ -437,6 +442,14 @@ fn stored(name: &str, own: &[Declared], kept: &[&str], source: &Record) -> Optio
     Some((kind, found.optional, found.span))
 }
 
+/// The attribute of the source that an `each` goes through.
+fn list_of(each: &Each) -> String {
+    match &each.over {
+        EachOver::List { reading, .. } if reading.hops.is_empty() => reading.attribute.clone(),
+        EachOver::List { .. } | EachOver::Pattern { .. } => String::new(),
+    }
+}
+
 fn optional<T>(field: Field<T>) -> Option<Option<T>> {
     match field {
         Field::Absent => Some(None),
@@ -453,15 +466,15 @@ fn inside<'w>(world: &'w World, source: &'w Record) -> Names<'w> {
     }
 }
 
-fn with_element<'w>(names: Names<'w>, element: Option<&(String, AttributeType)>) -> Names<'w> {
+fn with_element<'w>(names: Names<'w>, element: Option<&Element>) -> Names<'w> {
     match element {
         None => names,
-        Some((name, kind)) => names.with(
-            name,
+        Some(element) => names.with(
+            &element.name,
             Meaning::Value {
-                kind: kind.clone(),
+                kind: element.kind.clone(),
                 optional: false,
-                origin: Origin::Element(name.clone()),
+                origin: Origin::Element(element.name.clone()),
                 stored: None,
             },
         ),

@@ -65,8 +65,18 @@ pub(crate) struct ViewOf {
     /// The source, as a position in the world's list; `None` after a report.
     pub(crate) source: Option<usize>,
     pub(crate) history: bool,
-    /// The name of the element and its type.
-    pub(crate) element: Option<(String, AttributeType)>,
+    pub(crate) element: Option<Element>,
+    /// Whether it exists only while a condition holds.
+    pub(crate) conditional: bool,
+}
+
+/// What a view has one record for.
+#[derive(Clone, Debug)]
+pub(crate) struct Element {
+    pub(crate) name: String,
+    pub(crate) kind: AttributeType,
+    /// The attribute of the source whose element it is; empty behind a ref.
+    pub(crate) list: String,
 }
 
 /// A declared attribute.

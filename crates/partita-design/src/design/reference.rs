@@ -82,7 +82,8 @@ pub struct Finder {
     pub record: RecordName,
     /// The index; `None` is the table.
     pub index: Option<String>,
-    /// The partition. Its placeholders are attributes of the item that refers.
+    /// The partition. Its placeholders are attributes of the item that refers; a list among them
+    /// stands for one of its elements.
     pub partition: KeyValue,
     /// The beginning of the sort keys.
     pub prefix: Option<Template>,

@@ -3,6 +3,7 @@
 
 mod figureforge;
 mod letters;
+mod lists;
 mod members;
 
 use std::sync::Arc;

@@ -288,6 +288,7 @@ pub(super) fn check(
         });
     };
     let mut predicate = None;
+    let mut judged = Vec::new();
     for record in &found.records {
         let mut names = Names {
             with_caller: false,
@@ -306,12 +307,10 @@ pub(super) fn check(
         };
         let names = names.with(TEXTS, element);
         let resolved = condition::resolve(tree.clone(), text, &names, report)?;
-        // Records that have nothing in common are judged by the first.
-        if predicate.is_none() {
-            outcome::check(&resolved, text, place, &names, report);
-        }
+        judged.push((record.title(), outcome::judge(&resolved, &names)));
         predicate = Some(resolved);
     }
+    outcome::check_all(&judged, text, place, report);
     let parameters = parameters(parsed, tree, found, params);
     Some(Compiled {
         predicate,

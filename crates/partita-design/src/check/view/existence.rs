@@ -49,6 +49,7 @@ pub(super) fn while_live(
             .unwrap_or(AttributeType::Any),
         optional: declared.is_some_and(|one| one.optional),
         by_key: false,
+        secret: false,
     };
     Some(Some(match when {
         None => Predicate {

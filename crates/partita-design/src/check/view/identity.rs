@@ -109,10 +109,10 @@ impl Check<'_> {
             .collect();
         let view = self.record.view.as_ref();
         let element = view.and_then(|view| view.element.as_ref());
-        if let Some((element, _)) = element
-            && !self.has_element(element)
+        if let Some(element) = element
+            && !self.has_element(&element.name)
         {
-            missing.push(element);
+            missing.push(&element.name);
         }
         if missing.is_empty() {
             return;

@@ -1,0 +1,155 @@
+//! Secrets that could be learned in a roundabout way.
+//!
+//! A secret attribute is never shown. What is computed from one is, unless it is secret too; and
+//! whoever may filter or sort by one can find out its value by asking often enough.
+
+use partita_core::expression::Span;
+
+use super::world::World;
+use crate::codes::Code;
+use crate::design::{
+    Action, Assignments, Attribute, Entity, Pattern, RecordName, Source, Trigger, View,
+    ViewAttribute,
+};
+use crate::diagnostic::Report;
+use crate::expression::Reading;
+use crate::syntax::Word;
+
+/// What is compiled, and may read secrets.
+pub(crate) struct Compiled<'c> {
+    pub(crate) entities: &'c [Option<Entity>],
+    pub(crate) views: &'c [Option<View>],
+    pub(crate) patterns: &'c [Option<Pattern>],
+    pub(crate) triggers: &'c [Option<Trigger>],
+    pub(crate) actions: &'c [Option<Action>],
+}
+
+/// Warns of everything that would reveal a secret.
+pub(crate) fn check(world: &World, compiled: &Compiled<'_>, report: &mut Report) {
+    let mut secrets = Secrets { world, report };
+    for entity in compiled.entities.iter().flatten() {
+        for attribute in &entity.attributes {
+            secrets.attribute(&entity.name, attribute);
+        }
+    }
+    for view in compiled.views.iter().flatten() {
+        for attribute in &view.attributes {
+            match attribute {
+                ViewAttribute::Derived { name, value, .. } => {
+                    secrets.value(&view.name, name, &value.reads);
+                }
+                ViewAttribute::Own(attribute) => secrets.attribute(&view.name, attribute),
+            }
+        }
+    }
+    for trigger in compiled.triggers.iter().flatten() {
+        let place = format!("trigger.{}", trigger.name);
+        let span = span_of(&world.triggers, &trigger.name);
+        let effect = &trigger.effect;
+        secrets.changes(&place, span, &effect.target.records(), &effect.changes);
+    }
+    for action in compiled.actions.iter().flatten() {
+        let place = format!("action.{}", action.name);
+        let span = span_of(&world.actions, &action.name);
+        let records: Vec<RecordName> = super::followers::records_of(action)
+            .into_iter()
+            .cloned()
+            .collect();
+        secrets.changes(&place, span, &records, &action.changes);
+        for effect in &action.then {
+            secrets.changes(&place, span, &effect.target.records(), &effect.changes);
+        }
+    }
+    for pattern in compiled.patterns.iter().flatten() {
+        secrets.pattern(pattern);
+    }
+}
+
+fn span_of(words: &[Word], name: &str) -> Span {
+    let found = words.iter().find(|(known, _)| known == name);
+    found.map_or(Default::default(), |(_, span)| *span)
+}
+
+struct Secrets<'s> {
+    world: &'s World,
+    report: &'s mut Report,
+}
+
+impl Secrets<'_> {
+    fn attribute(&mut self, record: &str, attribute: &Attribute) {
+        let reads = match &attribute.source {
+            Source::Given {
+                default: Some(default),
+            } => &default.reads,
+            Source::Computed(computed) => &computed.value.reads,
+            Source::Copy(reading) => std::slice::from_ref(reading),
+            Source::Given { default: None } | Source::Generated | Source::Aggregate(_) => return,
+        };
+        self.value(record, &attribute.name, reads);
+    }
+
+    /// A value that is stored under a name of a record.
+    fn value(&mut self, record: &str, name: &str, reads: &[Reading]) {
+        let found = self.world.find(record);
+        let declared = found.and_then(|(_, record)| Some((record, record.find(name)?)));
+        let Some((record, declared)) = declared.filter(|(_, declared)| !declared.secret) else {
+            return;
+        };
+        let place = format!("{}.{name}", record.place);
+        if let Some(secret) = reads.iter().find(|reading| reading.secret) {
+            let message = format!("`{}` is secret, and `{name}` shows it", secret.path);
+            self.warn(message, "make it `secret` too", place, declared.span);
+        }
+    }
+
+    /// What an effect writes into some attributes.
+    fn changes(&mut self, place: &str, span: Span, records: &[RecordName], changes: &Assignments) {
+        for (name, formula) in changes.set.iter().chain(&changes.add) {
+            let is_hidden = records.iter().all(|record| {
+                let found = self.world.find(record.as_str());
+                let declared = found.and_then(|(_, record)| record.find(name));
+                declared.is_some_and(|declared| declared.secret)
+            });
+            let secret = formula.reads.iter().find(|reading| reading.secret);
+            if let Some(secret) = secret.filter(|_| !is_hidden) {
+                let message = format!(
+                    "`{}` is secret, and this writes it into `{name}`",
+                    secret.path
+                );
+                let help = format!("make `{name}` secret too");
+                self.warn(message, &help, place.to_owned(), span);
+            }
+        }
+    }
+
+    /// What a reader can find out by asking.
+    fn pattern(&mut self, pattern: &Pattern) {
+        let place = format!("pattern.{}", pattern.name);
+        let span = span_of(&self.world.patterns, &pattern.name);
+        let mut reads = pattern.filter.iter().flat_map(|filter| &filter.reads);
+        // A filter without parameters asks one thing only.
+        let asked = reads.find(|reading| reading.secret && !pattern.texts.is_empty());
+        let sorted = pattern.sort.iter().find(|order| {
+            pattern.returns.iter().any(|record| {
+                let found = self.world.find(record.as_str());
+                let declared = found.and_then(|(_, record)| record.find(&order.attribute));
+                declared.is_some_and(|declared| declared.secret)
+            })
+        });
+        let name = asked
+            .map(|reading| reading.path.to_string())
+            .or(sorted.map(|order| order.attribute.clone()));
+        if let Some(name) = name {
+            let message = format!("`{name}` is secret, and this tells which rows have which");
+            let help = "compare it where the caller cannot ask, in a rule or a `require`";
+            self.warn(message, help, place, span);
+        }
+    }
+
+    fn warn(&mut self, message: String, help: &str, place: String, span: Span) {
+        self.report
+            .add(Code::RevealedSecret, span, message)
+            .help(help)
+            .acceptable(vec![vec![place]]);
+    }
+}

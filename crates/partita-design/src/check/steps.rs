@@ -1,0 +1,83 @@
+//! The steps of a state against what actions require and set.
+
+use partita_core::expression::{Comparator, Condition, Operand, Span};
+
+use super::world::World;
+use crate::codes::Code;
+use crate::design::{Action, ActionOn, RecordName};
+use crate::diagnostic::Report;
+use crate::types::AttributeType;
+
+/// Reports actions that require one state and set another that no step leads to.
+pub(crate) fn check(world: &World, actions: &[Option<Action>], report: &mut Report) {
+    for action in actions.iter().flatten() {
+        let found = world.actions.iter().find(|(name, _)| *name == action.name);
+        let span = found.map_or(Default::default(), |(_, span)| *span);
+        steps(world, action, span, report);
+    }
+}
+
+/// An action that requires one state and sets another needs a step between them.
+fn steps(world: &World, action: &Action, span: Span, report: &mut Report) {
+    let records: Vec<&RecordName> = match &action.on {
+        ActionOn::Items(records) => records.iter().collect(),
+        ActionOn::Found { record, .. } => vec![record],
+        ActionOn::Every(_) => return,
+    };
+    let Some(require) = &action.require else {
+        return;
+    };
+    for (name, value) in &action.changes.set {
+        let Some(to) = value.literal().and_then(|value| value.as_str()) else {
+            continue;
+        };
+        for record in &records {
+            let found = world.find(record.as_str());
+            let declared = found.and_then(|(_, record)| record.find(name));
+            let Some(AttributeType::State(states)) = declared.and_then(|one| one.kind.as_ref())
+            else {
+                continue;
+            };
+            let required = required(&require.tree, name);
+            let from = required.iter().find(|from| !states.allows(from, to));
+            if let (Some(from), Some(declared)) = (from, declared) {
+                let message = format!("no step leads from `{from}`, which is required, to `{to}`");
+                report
+                    .add(Code::NoSuchStep, span, message)
+                    .help(format!(
+                        "write `{from} -> {to}` among the steps, or require another state"
+                    ))
+                    .related(declared.span, "the steps");
+                return;
+            }
+        }
+    }
+}
+
+/// The values of an attribute that a condition leaves, where it names them.
+fn required<'c>(condition: &'c Condition, name: &str) -> Vec<&'c str> {
+    let is_it =
+        |operand: &Operand| matches!(operand, Operand::Path(path) if path.to_string() == name);
+    let value = |operand: &'c Operand| match operand {
+        Operand::Value(value, _) => value.as_str(),
+        _ => None,
+    };
+    match condition {
+        Condition::All(parts) => {
+            let mut found = parts.iter().map(|part| required(part, name));
+            found.find(|values| !values.is_empty()).unwrap_or_default()
+        }
+        Condition::Any(parts) => {
+            let found: Vec<_> = parts.iter().map(|part| required(part, name)).collect();
+            match found.iter().any(Vec::is_empty) {
+                true => Vec::new(),
+                false => found.into_iter().flatten().collect(),
+            }
+        }
+        Condition::Compare(left, Comparator::Equal, right) if is_it(left) => {
+            value(right).into_iter().collect()
+        }
+        Condition::In(left, list) if is_it(left) => list.iter().filter_map(value).collect(),
+        _ => Vec::new(),
+    }
+}
