@@ -10,6 +10,7 @@ mod manual;
 mod mutations;
 mod pages;
 mod properties;
+mod readmes;
 mod rendering;
 mod shipped;
 mod spec;
