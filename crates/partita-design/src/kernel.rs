@@ -7,7 +7,8 @@
 //! Counters, copies, views, history, guards, cascades and triggers are other ways to write this
 //! down. [`reactions`] lowers a design to it; whoever plans, verifies or explains writes needs to
 //! know this form only. Nothing here is text: every expression is resolved, and says what it reads.
-//! [`sizes`] counts from it how many actions each write takes.
+//! [`sizes`] counts from it how many actions each write takes, and the planner finds from it what
+//! follows from a write.
 
 mod size;
 

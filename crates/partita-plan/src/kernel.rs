@@ -1,16 +1,19 @@
 //! What a write to a record can cause, found once when a design is opened.
 //!
 //! Counts, sums, copies, views, triggers and cascades are declared where they are seen: at the
-//! number, the copy, the ref. Planning starts from the other end, at the item that changes. This
-//! is the table from there to everything that may have to follow.
+//! number, the copy, the ref. Planning starts from the other end, at the item that changes. What
+//! causes what is decided by the design's own kernel, as [reactions](partita_design::kernel); this
+//! is an index of them by the record that is written. It holds positions instead of reactions,
+//! because it lives beside the design that they would borrow from.
 
 use std::collections::{HashMap, HashSet};
 
 use partita_design::Design;
 use partita_design::design::{
-    Aggregate, Attribute, Entity, OnDelete, RecordName, Ref, RefTarget, Source, TargetName, Timing,
-    Trigger, View,
+    Aggregate, Attribute, Entity, RecordName, Ref, RefTarget, Source, TargetName, Timing, Trigger,
+    View,
 };
+use partita_design::kernel::{Cause, Does, Reaction, reactions};
 
 /// What writes to each record can cause.
 pub(crate) struct Kernel {
@@ -75,48 +78,14 @@ impl Kernel {
             records: HashMap::new(),
             nothing: Consequences::default(),
         };
-        for (entity_at, entity) in design.entities.iter().enumerate() {
-            kernel.of(&entity.name).fixed = fixed(design, entity);
-            kernel.of(&entity.name).feeding = feeding(entity);
-            for (at, attribute) in entity.attributes.iter().enumerate() {
-                match &attribute.source {
-                    Source::Aggregate(aggregate) => {
-                        let inputs = inputs(design, aggregate);
-                        kernel.of(aggregate.of.as_str()).counted.push(Counted {
-                            entity: entity_at,
-                            attribute: at,
-                            inputs,
-                        });
-                    }
-                    Source::Copy(reading) => {
-                        let reference = reading.hops.first().map(|hop| hop.reference.as_str());
-                        let reference = reference.and_then(|name| entity.reference(name));
-                        for target in reference.into_iter().flat_map(|one| &one.targets) {
-                            if let TargetName::Record(record) = &target.to {
-                                let followed = &mut kernel.of(record.as_str()).followed;
-                                followed.push((entity_at, at));
-                            }
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            for (ref_at, reference) in entity.refs.iter().enumerate() {
-                for (at, target) in reference.targets.iter().enumerate() {
-                    if let (TargetName::Record(record), true) =
-                        (&target.to, target.on_delete != OnDelete::Keep)
-                    {
-                        let referrers = &mut kernel.of(record.as_str()).referrers;
-                        referrers.push((entity_at, ref_at, at));
-                    }
-                }
-            }
+        for entity in &design.entities {
+            let consequences = kernel.of(&entity.name);
+            consequences.fixed = fixed(design, entity);
+            consequences.feeding = feeding(entity);
         }
-        for (at, view) in design.views.iter().enumerate() {
-            kernel.of(&view.of).views.push(at);
-        }
-        for (at, trigger) in design.triggers.iter().enumerate() {
-            kernel.of(trigger.on.of.as_str()).triggers.push(at);
+        for reaction in reactions(design) {
+            let record = reaction.on.of.as_str();
+            kernel.of(record).add(design, &reaction);
         }
         kernel
     }
@@ -221,6 +190,53 @@ impl Kernel {
     /// Whether an attribute never changes once its item is there, so that nobody has to guard it.
     pub(crate) fn is_fixed(&self, record: &str, attribute: &str) -> bool {
         self.get(record).fixed.contains(attribute)
+    }
+}
+
+impl Consequences {
+    /// Notes down where in the design a reaction stands. Guards belong to the item itself, and
+    /// the effects of an action to its call.
+    fn add(&mut self, design: &Design, reaction: &Reaction<'_>) {
+        let entity_at = |name: &str| design.entities.iter().position(|one| one.name == name);
+        let attribute_at = |entity: &str, name: &str| {
+            let at = entity_at(entity)?;
+            let mut attributes = design.entities[at].attributes.iter();
+            Some((at, attributes.position(|one| one.name == name)?))
+        };
+        match (&reaction.cause, &reaction.does) {
+            (Cause::Aggregate(entity, name), Does::Add { aggregate, .. }) => {
+                let counted = attribute_at(entity, name);
+                self.counted
+                    .extend(counted.map(|(entity, attribute)| Counted {
+                        entity,
+                        attribute,
+                        inputs: inputs(design, aggregate),
+                    }));
+            }
+            (Cause::Copy(entity, name), _) => self.followed.extend(attribute_at(entity, name)),
+            (Cause::View(name) | Cause::History(name), _) => {
+                let mut views = design.views.iter();
+                self.views.extend(views.position(|one| one.name == *name));
+            }
+            (Cause::Trigger(name), _) => {
+                let mut triggers = design.triggers.iter();
+                self.triggers
+                    .extend(triggers.position(|one| one.name == *name));
+            }
+            (Cause::OnDelete(entity, name), Does::Release(on_delete)) => {
+                let found = entity_at(entity).and_then(|entity| {
+                    let refs = &design.entities[entity].refs;
+                    let reference = refs.iter().position(|one| one.name == *name)?;
+                    let mut targets = refs[reference].targets.iter();
+                    // One ref may release its targets in different ways.
+                    let target =
+                        targets.position(|one| std::ptr::eq(&one.on_delete, *on_delete))?;
+                    Some((entity, reference, target))
+                });
+                self.referrers.extend(found);
+            }
+            _ => {}
+        }
     }
 }
 
