@@ -205,7 +205,7 @@ fn compile(
         .into_iter()
         .map(|(name, section)| action::check(name, section, &world, &patterns, uses, report))
         .collect();
-    usage::check(&world, &entities, &patterns, report);
+    usage::check(&world, &entities, &refs, &patterns, report);
     followers::check(&world, &entities, &refs, &triggers, report);
     followers::action_rules(&world, &mut entities, &actions, report);
     clashes::check(&world, &entities, &refs, &triggers, &actions, report);

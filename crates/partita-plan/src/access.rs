@@ -143,6 +143,10 @@ impl Scene<'_, '_> {
                 nested::set(&mut shown, &attribute.name, value.into_owned());
             }
         }
+        if let Shape::View(view, _) = self.shape {
+            let own = view.attributes.iter().filter(|own| own.is_secret());
+            own.for_each(|own| nested::remove(&mut shown, own.name()));
+        }
         for rule in &self.shape.rules().by_attribute {
             if !rule.writes && self.decide(&rule.rule) != Verdict::Allowed {
                 for name in &rule.attributes {

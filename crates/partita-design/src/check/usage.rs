@@ -1,8 +1,8 @@
 //! Indexes and patterns against each other: what is never read, and what is found by accident.
 
-use super::world::World;
+use super::world::{Record, World};
 use crate::codes::Code;
-use crate::design::{Entity, Pattern, Read, SortRange};
+use crate::design::{Entity, Pattern, Read, Ref, SortRange};
 use crate::diagnostic::Report;
 use crate::spelling;
 use crate::template::Template;
@@ -10,6 +10,7 @@ use crate::template::Template;
 pub(crate) fn check(
     world: &World,
     entities: &[Option<Entity>],
+    refs: &[Vec<Ref>],
     patterns: &[Option<Pattern>],
     report: &mut Report,
 ) {
@@ -25,7 +26,7 @@ pub(crate) fn check(
             .iter()
             .all(|record| record.broken_indexes.is_empty());
     if is_known {
-        indexes(world, patterns, report);
+        indexes(world, refs, patterns, report);
     }
     for pattern in patterns.iter().flatten().filter(|pattern| pattern.one) {
         unique(world, entities, pattern, report);
@@ -40,7 +41,7 @@ fn index_of(pattern: &Pattern) -> Option<&str> {
     }
 }
 
-fn indexes(world: &World, patterns: &[Option<Pattern>], report: &mut Report) {
+fn indexes(world: &World, refs: &[Vec<Ref>], patterns: &[Option<Pattern>], report: &mut Report) {
     for (position, table) in world.tables.iter().enumerate() {
         for index in &table.indexes {
             let records = world
@@ -77,7 +78,7 @@ fn indexes(world: &World, patterns: &[Option<Pattern>], report: &mut Report) {
                 let mut returns = readers.iter().flat_map(|pattern| &pattern.returns);
                 returns.any(|record| record.as_str() == name)
             };
-            let is_native = |record: &&&super::world::Record| {
+            let is_native = |record: &&&Record| {
                 let mut keys = record.indexes.iter();
                 keys.any(|keys| keys.index == index.name && keys.partition.native)
             };
@@ -87,6 +88,11 @@ fn indexes(world: &World, patterns: &[Option<Pattern>], report: &mut Report) {
                 .map(|record| record.title())
                 .filter(|title| !returned(title))
                 .collect();
+            for record in in_it.iter().filter(|record| !is_native(record)) {
+                if !returned(record.title()) && !is_way_back(refs, record, &index.name) {
+                    unused_key(record, &index.name, report);
+                }
+            }
             if !by_accident.is_empty() {
                 let message = format!(
                     "{} are in `{}` too, and no pattern over it returns them",
@@ -100,6 +106,25 @@ fn indexes(world: &World, patterns: &[Option<Pattern>], report: &mut Report) {
             }
         }
     }
+}
+
+/// Whether the items that refer to a target are found over this index of a record.
+fn is_way_back(refs: &[Vec<Ref>], record: &Record, index: &str) -> bool {
+    let targets = refs.iter().flatten().flat_map(|one| &one.targets);
+    let mut finders = targets.filter_map(|target| target.finder.as_ref());
+    finders.any(|finder| finder.record == record.name && finder.index.as_deref() == Some(index))
+}
+
+fn unused_key(record: &Record, index: &str, report: &mut Report) {
+    let Some(keys) = record.indexes.iter().find(|keys| keys.index == index) else {
+        return;
+    };
+    let message = format!("no pattern over `{index}` returns `{}`", record.title());
+    let place = format!("{}.{}", record.place, keys.names.0);
+    report
+        .add(Code::UnusedKey, keys.partition.span, message)
+        .help("every write pays for the key; leave it out, or write a pattern")
+        .acceptable(vec![vec![place]]);
 }
 
 /// Whether a pattern of one can find more than one item.

@@ -381,6 +381,7 @@ impl Pending<'_> {
                     name: name.clone(),
                     kind: declared.kind.clone()?,
                     optional: declared.optional,
+                    secret: declared.secret,
                     value: value.clone(),
                 });
                 continue;

@@ -50,6 +50,8 @@ pub enum ViewAttribute {
         kind: AttributeType,
         /// Whether it may be missing.
         optional: bool,
+        /// Whether it is never shown.
+        secret: bool,
         /// Its value.
         value: Formula,
     },
@@ -63,6 +65,14 @@ impl ViewAttribute {
         match self {
             ViewAttribute::Derived { name, .. } => name,
             ViewAttribute::Own(attribute) => &attribute.name,
+        }
+    }
+
+    /// Whether it is never shown.
+    pub fn is_secret(&self) -> bool {
+        match self {
+            ViewAttribute::Derived { secret, .. } => *secret,
+            ViewAttribute::Own(attribute) => attribute.secret,
         }
     }
 

@@ -1,4 +1,5 @@
-//! Refs over a list, followed back from a target over the records that a view has per element.
+//! Lists and the views that have a record for each element: refs followed back over them, and what
+//! they show.
 
 use std::sync::Arc;
 
@@ -44,6 +45,14 @@ of   = "Room"
 each = "member in memberIds"
 PK   = "USER#{member}"
 SK   = "ROOM#{roomId}"
+
+[view.Member.attributes]
+room   = "= roomId"
+hidden = "= roomId, secret"
+pin    = "string default '0000', secret"
+
+[pattern.roomsOf]
+query = "PK = 'USER#{member}' AND begins_with(SK, 'ROOM#')"
 "#;
 
 async fn rooms() -> Partita {
@@ -91,4 +100,30 @@ async fn a_deleted_target_takes_along_what_names_it_in_a_list() {
     assert!(is_not_found(&answer), "{answer:?}");
     let answer = partita.run(&ann, room("two")).await;
     assert!(matches!(answer, Ok(Answer::Record(_))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn what_is_secret_in_a_view_is_not_shown() {
+    let partita = rooms().await;
+    let user = ("userId".to_owned(), Value::from("ann"));
+    create(&partita, "User", Map::from([user])).await;
+    let room = Map::from([
+        ("roomId".to_owned(), Value::from("one")),
+        ("memberIds".to_owned(), Value::L(vec![Value::from("ann")])),
+    ]);
+    create(&partita, "Room", room).await;
+    let query = Operation::Query {
+        pattern: "roomsOf".to_owned(),
+        parameters: [("member".to_owned(), "ann".to_owned())].into(),
+        limit: None,
+        cursor: None,
+    };
+    let answer = partita.run(&Caller::user("ann"), query).await.unwrap();
+    let Answer::Page { records, .. } = answer else {
+        panic!("{answer:?}")
+    };
+    let shown = &records[0].attributes;
+    assert_eq!(shown["room"], Value::from("one"));
+    assert!(!shown.contains_key("hidden"), "{shown:?}");
+    assert!(!shown.contains_key("pin"), "{shown:?}");
 }
