@@ -1,7 +1,9 @@
 //! `[view.X]`: records that are kept for the items of an entity.
 
+mod element;
 mod existence;
 mod identity;
+mod kept;
 
 use partita_core::expression::{Path, Span, Step};
 
@@ -16,20 +18,16 @@ use super::rules;
 use super::value::{Sort, Values};
 use super::world::{Declared, Element, Record, Uses, ViewOf, World};
 use crate::codes::Code;
-use crate::design::{Construct, Each, EachOver, RecordName, View, ViewAttribute};
+use crate::design::{Construct, Each, RecordName, View, ViewAttribute};
 use crate::diagnostic::Report;
 use crate::document::{Field, Name, Node, Section, Text};
 use crate::expression::{Formula, Origin};
 use crate::syntax::attribute::{Head, Line, LineValue};
 use crate::types::AttributeType;
+use element::{list_of, unbounded, with_element};
 use existence::{hidden_by, while_live};
 use identity::Check;
-
-/// Actions in a transaction at most.
-const ACTIONS_MAX: usize = partita_core::limits::TRANSACTION_ACTIONS_MAX;
-
-/// Elements of a view at most: each may be replaced by another.
-const EACH_MAX: usize = (ACTIONS_MAX - 1) / 2;
+use kept::{keep, stored};
 
 /// A view's section while it is being read.
 pub(crate) struct Pending<'d> {
@@ -402,55 +400,6 @@ impl Pending<'_> {
     }
 }
 
-/// The records of a view change in one transaction with their source.
-fn unbounded(each: &Each, section: &Section<'_>, report: &mut Report) {
-    let EachOver::List { reading, max } = &each.over else {
-        return;
-    };
-    let span = section.key_span("each").unwrap_or(section.span);
-    let name = &reading.attribute;
-    match max {
-        None => {
-            let message =
-                format!("nothing bounds `{name}`, and its records change in one transaction");
-            report.add(Code::UnboundedEach, span, message).help(format!(
-                "write a bound, such as `{name} = \"list of string ..{EACH_MAX}\"`"
-            ));
-        }
-        Some(max) if *max > EACH_MAX => {
-            let message = format!(
-                "replacing {max} elements takes {} actions, and a transaction has {ACTIONS_MAX}",
-                2 * max + 1
-            );
-            report
-                .add(Code::TransactionSize, span, message)
-                .help(format!("write `..{EACH_MAX}` at most"));
-        }
-        Some(_) => {}
-    }
-}
-
-/// An attribute that the record stores under this name.
-fn stored(name: &str, own: &[Declared], kept: &[&str], source: &Record) -> Option<key::Native> {
-    let own = own.iter().find(|one| one.name == name);
-    let kept = || {
-        let kept = kept.contains(&name);
-        let found = source.attributes.iter().find(|one| one.name == name);
-        found.filter(|_| kept)
-    };
-    let found = own.or_else(kept)?;
-    let kind = found.kind.clone().unwrap_or(AttributeType::Any);
-    Some((kind, found.optional, found.span))
-}
-
-/// The attribute of the source that an `each` goes through.
-fn list_of(each: &Each) -> String {
-    match &each.over {
-        EachOver::List { reading, .. } if reading.hops.is_empty() => reading.attribute.clone(),
-        EachOver::List { .. } | EachOver::Pattern { .. } => String::new(),
-    }
-}
-
 fn optional<T>(field: Field<T>) -> Option<Option<T>> {
     match field {
         Field::Absent => Some(None),
@@ -465,58 +414,6 @@ fn inside<'w>(world: &'w World, source: &'w Record) -> Names<'w> {
         with_caller: false,
         ..Names::of(world, source)
     }
-}
-
-fn with_element<'w>(names: Names<'w>, element: Option<&Element>) -> Names<'w> {
-    match element {
-        None => names,
-        Some(element) => names.with(
-            &element.name,
-            Meaning::Value {
-                kind: element.kind.clone(),
-                optional: false,
-                origin: Origin::Element(element.name.clone()),
-                stored: None,
-            },
-        ),
-    }
-}
-
-fn keep(names: &[&Text], source: &Record, report: &mut Report) -> Option<Vec<String>> {
-    let mut kept: Vec<String> = Vec::new();
-    let mut is_good = true;
-    for text in names {
-        let name = text.as_str();
-        if source.has_inside(name) {
-            let inside = source.attributes.iter();
-            let inside = inside.filter(|one| one.name.starts_with(&format!("{name}.")));
-            kept.extend(inside.map(|one| one.name.clone()));
-            continue;
-        }
-        let Some(attribute) = source.resolve(name, text.span(), report) else {
-            is_good = false;
-            continue;
-        };
-        if attribute.key_only || attribute.is_virtual {
-            let why = match attribute.key_only {
-                true => "key-only",
-                false => "virtual",
-            };
-            let message = format!("`{name}` is {why}: there is nothing to copy");
-            report
-                .add(Code::KeyOnlyKept, text.span(), message)
-                .help(format!(
-                    "leave it out; `{{{name}}}` in the key keeps the value"
-                ))
-                .related(attribute.span, "declared here");
-        } else if kept.contains(&attribute.name) {
-            let message = format!("`{name}` is kept twice");
-            report.add(Code::DuplicateName, text.span(), message);
-        } else {
-            kept.push(attribute.name.clone());
-        }
-    }
-    is_good.then_some(kept)
 }
 
 /// A path of plain names.

@@ -5,16 +5,20 @@
 //! item, whatever follows it. What a caused write changes is known, and only what follows from
 //! those attributes is touched in turn.
 
+mod change;
+mod views;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cause, Does, Reaction, Times, reactions};
 use crate::Design;
 use crate::design::{
     Access, Action, ActionOn, Aggregate, EachOver, Effect, EffectKind, EffectTarget, Entity,
-    KeyValue, OnDelete, RecordName, Ref, Source, TargetName, Timing, View,
+    OnDelete, RecordName, TargetName,
 };
-use crate::expression::{Formula, Origin, Predicate, Reading};
-use crate::types::AttributeType;
+use crate::expression::{Origin, Predicate, Reading};
+use change::{Change, moves};
+use views::{moved, records};
 
 /// The largest transaction of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,104 +107,6 @@ fn records_of(action: &Action) -> Vec<&RecordName> {
         ActionOn::Found { record, .. } => vec![record],
         ActionOn::Every(_) => Vec::new(),
     }
-}
-
-/// What happens to an item.
-struct Change {
-    access: Access,
-    /// The attributes that may differ afterwards.
-    changed: BTreeSet<String>,
-    /// Whether it is an operation, or only a number that follows.
-    is_operation: bool,
-}
-
-impl Change {
-    /// A caller may change whatever is given and not fixed.
-    fn of_caller(entity: &Entity, access: Access) -> Change {
-        let is_free = |name: &str| {
-            let mut identity = entity.identity.iter();
-            !identity.any(|part| part.attribute == name)
-        };
-        let given = entity.attributes.iter().filter(|attribute| {
-            let is_given = matches!(attribute.source, Source::Given { .. });
-            let is_counter = attribute.kind == AttributeType::Counter;
-            let may_change = !attribute.fixed && is_free(&attribute.name) || attribute.movable;
-            is_given && !is_counter && may_change
-        });
-        let given = given.map(|attribute| attribute.name.clone());
-        Change::new(entity, access, given.collect(), true)
-    }
-
-    /// With what is computed from what changes.
-    fn new(
-        entity: &Entity,
-        access: Access,
-        mut changed: BTreeSet<String>,
-        is_operation: bool,
-    ) -> Change {
-        loop {
-            let follows = entity.attributes.iter().filter(|attribute| {
-                let Source::Computed(computed) = &attribute.source else {
-                    return false;
-                };
-                let is_read = |mut names: Vec<&str>| names.drain(..).any(|it| changed.contains(it));
-                match &computed.timing {
-                    Timing::Always => is_read(computed.value.own_attributes().collect()),
-                    Timing::Write => is_operation,
-                    Timing::Once(when) => is_read(when.own_attributes().collect()),
-                    Timing::Ref => entity.refs.iter().any(|one| moves(one, &changed)),
-                    Timing::Create => false,
-                }
-            });
-            let more: BTreeSet<String> = follows.map(|one| one.name.clone()).collect();
-            if more.is_subset(&changed) {
-                break;
-            }
-            changed.extend(more);
-        }
-        Change {
-            access,
-            changed,
-            is_operation,
-        }
-    }
-
-    fn is_whole(&self) -> bool {
-        self.access != Access::Update
-    }
-
-    fn touches<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> bool {
-        let mut names = names.into_iter();
-        self.is_whole() || names.any(|name| self.changed.contains(name))
-    }
-
-    /// Whether an event is this; a number that follows is one only for who looks at it.
-    fn is_event(&self, reaction: &Reaction<'_>) -> bool {
-        let looks_at: Vec<&str> = match reaction.when {
-            super::When::Turns(turns, when) => {
-                let when = when.into_iter().flat_map(Predicate::own_attributes);
-                turns.own_attributes().chain(when).collect()
-            }
-            super::When::If(when) => when.own_attributes().collect(),
-            super::When::Always | super::When::While(_) => Vec::new(),
-        };
-        let is_seen = match looks_at.is_empty() {
-            true => self.is_operation,
-            false => self.touches(looks_at),
-        };
-        reaction.on.kind.includes(self.access) && is_seen
-    }
-}
-
-/// Whether a ref leads elsewhere when these attributes change.
-fn moves(reference: &Ref, changed: &BTreeSet<String>) -> bool {
-    let by = reference.by.iter().map(String::as_str);
-    let arguments = reference
-        .targets
-        .iter()
-        .flat_map(|target| &target.arguments);
-    let mut names = arguments.map(|argument| argument.path.as_str()).chain(by);
-    names.any(|name| changed.contains(name))
 }
 
 /// The way to an item, and how many there are of it.
@@ -500,82 +406,6 @@ impl<'d> Counter<'d> {
             }
         }
     }
-}
-
-/// How many records a view has for an item at most. Without a bound there is no design.
-fn records(view: &View) -> usize {
-    match view.each.as_ref().map(|each| &each.over) {
-        Some(EachOver::List { max, .. }) => max.unwrap_or(1),
-        _ => 1,
-    }
-}
-
-/// How often each record of a view is written: not at all, in its place, or deleted and put.
-fn moved(view: &View, change: &Change) -> usize {
-    if change.is_whole() {
-        return 1;
-    }
-    let list = match view.each.as_ref().map(|each| (&each.name, &each.over)) {
-        Some((element, EachOver::List { reading, .. })) => Some((element, reading)),
-        _ => None,
-    };
-    let sources = |names: Vec<String>| {
-        let mut found: BTreeSet<String> = BTreeSet::new();
-        for name in names {
-            let derived = view.derived().find(|(known, _)| *known == name);
-            match derived {
-                Some((_, value)) => found.extend(all_names(value)),
-                None => found.extend([name]),
-            }
-        }
-        if let Some((element, reading)) = list {
-            let root = |name: &String| name.split('.').next() == Some(element.as_str());
-            if found.iter().any(root) {
-                found.insert(reading.attribute.clone());
-            }
-        }
-        found
-    };
-    let is_changed =
-        |names: BTreeSet<String>| names.iter().any(|name| change.changed.contains(name));
-    if is_changed(sources(view.key.names())) {
-        return 2;
-    }
-    let mut kept: Vec<String> = view.keep.clone();
-    kept.extend(view.derived().map(|(name, _)| name.to_owned()));
-    kept.extend(
-        view.when
-            .iter()
-            .flat_map(Predicate::own_attributes)
-            .map(str::to_owned),
-    );
-    for index in &view.indexes {
-        for value in [Some(&index.partition), index.sort.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            match value {
-                KeyValue::Native(name) => kept.push(name.clone()),
-                KeyValue::Cases(cases) => {
-                    kept.extend(cases.iter().flat_map(|case| case.is.names()));
-                }
-            }
-        }
-    }
-    kept.extend(list.map(|(_, reading)| reading.attribute.clone()));
-    usize::from(is_changed(sources(kept)))
-}
-
-/// What a value reads: attributes of the item, and the element.
-fn all_names(value: &Formula) -> impl Iterator<Item = String> {
-    value
-        .reads
-        .iter()
-        .filter_map(|reading| match &reading.origin {
-            Origin::Item if reading.hops.is_empty() => Some(reading.attribute.clone()),
-            Origin::Element(name) => Some(name.clone()),
-            _ => None,
-        })
 }
 
 #[cfg(test)]

@@ -1,0 +1,140 @@
+//! The sections of a design file, and the names that they have.
+
+use partita_core::expression::Span;
+
+use crate::codes::Code;
+use crate::diagnostic::Report;
+use crate::document::{Name, Node, Section, Text, section};
+use crate::syntax::Word;
+use crate::syntax::template::is_name;
+
+/// The sections and keys of a design.
+const SECTIONS: [&str; 17] = [
+    "design",
+    "about",
+    "table",
+    "index",
+    "caller",
+    "every",
+    "shape",
+    "constants",
+    "entity",
+    "view",
+    "action",
+    "trigger",
+    "pattern",
+    "limit",
+    "limits",
+    "bucket",
+    "accept",
+];
+
+/// Reads what the design is called.
+pub(super) fn design_name(root: &mut Section<'_>, report: &mut Report) -> Option<String> {
+    let name = root.required_text("design", "\"name\"", report).given()?;
+    // The name is the first part of the design's URLs.
+    let is_letter =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let text = name.as_str();
+    // `/healthz` is the server's own.
+    let is_taken = text == "healthz";
+    if text.is_empty() || !text.chars().all(is_letter) || text.starts_with('-') || is_taken {
+        report
+            .add(
+                Code::InvalidName,
+                name.span(),
+                format!("`{text}` cannot be the name of a design, because names stand in URLs"),
+            )
+            .help(match is_taken {
+                true => "choose another name: the server answers there itself",
+                false => "use lower-case letters, digits and hyphens",
+            });
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Reads what something is about.
+pub(super) fn about(section: &mut Section<'_>, report: &mut Report) -> Option<String> {
+    let text = section.text("about", report).given()?;
+    Some(text.as_str().to_owned())
+}
+
+/// The sections of one kind, such as `[entity.Story]` and `[entity.Node]`.
+pub(super) fn named<'d>(
+    root: &mut Section<'d>,
+    kind: &str,
+    report: &mut Report,
+) -> Vec<(&'d Name, Section<'d>)> {
+    let entries: &[(Name, Node)] = match root.entry(kind) {
+        None => &[],
+        Some((name, node)) => match section::open(kind.to_owned(), name, node, report) {
+            Some(mut section) => section.all(),
+            None => &[],
+        },
+    };
+    let mut sections = Vec::new();
+    for (name, node) in entries {
+        check_name(&name.text, name.span, report);
+        if kind == "entity" && name.text == "query" {
+            let message = "`query` is where patterns stand in URLs";
+            report
+                .add(Code::InvalidName, name.span, message)
+                .help("choose another name");
+        }
+        let opened = section::open(format!("{kind}.{}", name.text), name, node, report);
+        sections.extend(opened.map(|section| (name, section)));
+    }
+    sections
+}
+
+/// The names of some sections.
+pub(super) fn words(sections: &[(&Name, Section<'_>)]) -> Vec<Word> {
+    let words = sections
+        .iter()
+        .map(|(name, _)| (name.text.clone(), name.span));
+    words.collect()
+}
+
+/// Names of entities, attributes and the like are words of the condition language.
+pub(super) fn check_name(name: &str, span: Span, report: &mut Report) -> bool {
+    let (problem, help) = match name {
+        "caller" => (
+            "`caller` means the one who calls, in rules".to_owned(),
+            "choose another name",
+        ),
+        "now" | "old" => (
+            format!("`{name}` means something else in expressions"),
+            "choose another name",
+        ),
+        _ if is_name(name) => return true,
+        _ => (
+            format!("`{name}` is not a name"),
+            "use letters, digits and `_`, and no digit first",
+        ),
+    };
+    report.add(Code::InvalidName, span, problem).help(help);
+    false
+}
+
+/// Reports what stands at the top of the file and is no section of a design.
+pub(super) fn unknown_sections(root: &mut Section<'_>, report: &mut Report) {
+    for (name, _) in root.all() {
+        let text = name.text.as_str();
+        if SECTIONS.contains(&text) {
+            continue;
+        }
+        report
+            .add(
+                Code::UnknownSection,
+                name.span,
+                format!("a design has no section or key `{text}`"),
+            )
+            .suggest(text, SECTIONS);
+    }
+}
+
+/// A text as an owned string with its place.
+pub(super) fn spot(text: &Text) -> (String, Span) {
+    (text.as_str().to_owned(), text.span())
+}

@@ -1,0 +1,106 @@
+//! What a write changes in an item, and what is computed from that.
+
+use std::collections::BTreeSet;
+
+use super::super::{Reaction, When};
+use crate::design::{Access, Entity, Ref, Source, Timing};
+use crate::expression::Predicate;
+use crate::types::AttributeType;
+
+/// What happens to an item.
+pub(super) struct Change {
+    pub(super) access: Access,
+    /// The attributes that may differ afterwards.
+    pub(super) changed: BTreeSet<String>,
+    /// Whether it is an operation, or only a number that follows.
+    is_operation: bool,
+}
+
+impl Change {
+    /// A caller may change whatever is given and not fixed.
+    pub(super) fn of_caller(entity: &Entity, access: Access) -> Change {
+        let is_free = |name: &str| {
+            let mut identity = entity.identity.iter();
+            !identity.any(|part| part.attribute == name)
+        };
+        let given = entity.attributes.iter().filter(|attribute| {
+            let is_given = matches!(attribute.source, Source::Given { .. });
+            let is_counter = attribute.kind == AttributeType::Counter;
+            let may_change = !attribute.fixed && is_free(&attribute.name) || attribute.movable;
+            is_given && !is_counter && may_change
+        });
+        let given = given.map(|attribute| attribute.name.clone());
+        Change::new(entity, access, given.collect(), true)
+    }
+
+    /// With what is computed from what changes.
+    pub(super) fn new(
+        entity: &Entity,
+        access: Access,
+        mut changed: BTreeSet<String>,
+        is_operation: bool,
+    ) -> Change {
+        loop {
+            let follows = entity.attributes.iter().filter(|attribute| {
+                let Source::Computed(computed) = &attribute.source else {
+                    return false;
+                };
+                let is_read = |mut names: Vec<&str>| names.drain(..).any(|it| changed.contains(it));
+                match &computed.timing {
+                    Timing::Always => is_read(computed.value.own_attributes().collect()),
+                    Timing::Write => is_operation,
+                    Timing::Once(when) => is_read(when.own_attributes().collect()),
+                    Timing::Ref => entity.refs.iter().any(|one| moves(one, &changed)),
+                    Timing::Create => false,
+                }
+            });
+            let more: BTreeSet<String> = follows.map(|one| one.name.clone()).collect();
+            if more.is_subset(&changed) {
+                break;
+            }
+            changed.extend(more);
+        }
+        Change {
+            access,
+            changed,
+            is_operation,
+        }
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.access != Access::Update
+    }
+
+    pub(super) fn touches<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> bool {
+        let mut names = names.into_iter();
+        self.is_whole() || names.any(|name| self.changed.contains(name))
+    }
+
+    /// Whether an event is this; a number that follows is one only for who looks at it.
+    pub(super) fn is_event(&self, reaction: &Reaction<'_>) -> bool {
+        let looks_at: Vec<&str> = match reaction.when {
+            When::Turns(turns, when) => {
+                let when = when.into_iter().flat_map(Predicate::own_attributes);
+                turns.own_attributes().chain(when).collect()
+            }
+            When::If(when) => when.own_attributes().collect(),
+            When::Always | When::While(_) => Vec::new(),
+        };
+        let is_seen = match looks_at.is_empty() {
+            true => self.is_operation,
+            false => self.touches(looks_at),
+        };
+        reaction.on.kind.includes(self.access) && is_seen
+    }
+}
+
+/// Whether a ref leads elsewhere when these attributes change.
+pub(super) fn moves(reference: &Ref, changed: &BTreeSet<String>) -> bool {
+    let by = reference.by.iter().map(String::as_str);
+    let arguments = reference
+        .targets
+        .iter()
+        .flat_map(|target| &target.arguments);
+    let mut names = arguments.map(|argument| argument.path.as_str()).chain(by);
+    names.any(|name| changed.contains(name))
+}
