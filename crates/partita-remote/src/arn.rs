@@ -7,7 +7,7 @@ use partita_store::stream::StreamName;
 use partita_store::{StoreError, StoreResult};
 
 use crate::connect::Clients;
-use crate::error::Call;
+use crate::error::{Call, send};
 
 /// The ARN of a stream.
 pub(crate) async fn of_stream(clients: &Clients, stream: &StreamName) -> StoreResult<String> {
@@ -21,16 +21,12 @@ pub(crate) async fn of_stream(clients: &Clients, stream: &StreamName) -> StoreRe
 /// Asks for the streams of a table, which may be gone.
 async fn learn(clients: &Clients, stream: &StreamName) -> StoreResult<String> {
     let call = Call::of_all_tables();
-    let answer = clients
+    let sent = clients
         .streams
         .list_streams()
         .table_name(stream.table.as_str())
-        .limit(1)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+        .limit(1);
+    let answer = send!(call, sent).map_err(|error| call.error(&error))?;
     let arn = answer
         .streams()
         .first()

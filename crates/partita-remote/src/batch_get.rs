@@ -1,6 +1,6 @@
 //! Reading several items: asked by table, answered in the request's order.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 use partita_core::Item;
@@ -14,9 +14,9 @@ use partita_store::{StoreError, StoreResult};
 use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
 use crate::convert::{Attributes, Unreadable, from_attributes, to_attributes};
-use crate::error::Call;
+use crate::error::{Call, send};
 use crate::expressions::Placeholders;
-use crate::tables::first_missing;
+use crate::tables::with_missing;
 
 /// Reads several items.
 pub(crate) async fn batch_get_item(
@@ -26,23 +26,17 @@ pub(crate) async fn batch_get_item(
     check_batch(&request)?;
     let by_table = by_table(&request)?;
     let call = Call::read(&request.addresses[0].table);
-    let answer = clients
+    let sent = clients
         .reads
         .batch_get_item()
         .set_request_items(Some(by_table))
-        .return_consumed_capacity(BY_INDEX)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await;
-    let answer = match answer.map_err(|error| call.error(&error)) {
+        .return_consumed_capacity(BY_INDEX);
+    let answer = match send!(call, sent) {
         Ok(answer) => answer,
-        Err(StoreError::TableNotFound { table }) => {
-            let tables: HashSet<_> = request.addresses.iter().map(|a| &a.table).collect();
-            let table = first_missing(clients, tables).await.unwrap_or(table);
-            return Err(StoreError::TableNotFound { table });
+        Err(error) => {
+            let tables = request.addresses.iter().map(|address| &address.table);
+            return Err(with_missing(clients, call.error(&error), tables).await);
         }
-        Err(error) => return Err(error),
     };
     let found = Answers::read(answer.responses.unwrap_or_default())?;
     let unprocessed = answer.unprocessed_keys.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Writing several items, each for itself.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, WriteRequest};
@@ -12,8 +12,8 @@ use partita_store::{StoreError, StoreResult};
 use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
 use crate::convert::{Unreadable, from_attributes, to_attributes};
-use crate::error::Call;
-use crate::tables::first_missing;
+use crate::error::{Call, send};
+use crate::tables::with_missing;
 
 /// Writes several items; answers with those that there was no room for.
 pub(crate) async fn batch_write_item(
@@ -26,28 +26,22 @@ pub(crate) async fn batch_write_item(
         let table = table_of(write).to_string();
         by_table.entry(table).or_default().push(built);
     }
-    let tables: HashSet<_> = request.writes.iter().map(table_of).collect();
-    let call = match tables.iter().next() {
-        Some(table) => Call::write(table),
+    let call = match request.writes.first() {
+        Some(write) => Call::write(table_of(write)),
         // Nothing to write is for the service to refuse.
         None => Call::of_all_tables(),
     };
-    let answer = clients
+    let sent = clients
         .writes
         .batch_write_item()
         .set_request_items(Some(by_table))
-        .return_consumed_capacity(BY_INDEX)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await;
-    let answer = match answer.map_err(|error| call.error(&error)) {
+        .return_consumed_capacity(BY_INDEX);
+    let answer = match send!(call, sent) {
         Ok(answer) => answer,
-        Err(StoreError::TableNotFound { table }) => {
-            let table = first_missing(clients, tables).await.unwrap_or(table);
-            return Err(StoreError::TableNotFound { table });
+        Err(error) => {
+            let tables = request.writes.iter().map(table_of);
+            return Err(with_missing(clients, call.error(&error), tables).await);
         }
-        Err(error) => return Err(error),
     };
     let rest = unprocessed(answer.unprocessed_items.unwrap_or_default())?;
     let consumed = answer.consumed_capacity.unwrap_or_default();

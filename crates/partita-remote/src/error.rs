@@ -14,6 +14,20 @@ use aws_sdk_dynamodb::error::{BoxError, ProvideErrorMetadata, SdkError};
 use partita_store::StoreError;
 use partita_store::table::TableName;
 
+/// Sends a request of the SDK as a call, so that it is known whether it was sent. The SDK's
+/// builders have the same methods and no trait for them.
+macro_rules! send {
+    ($call:expr, $request:expr) => {
+        $request
+            .customize()
+            .interceptor($call.interceptor())
+            .send()
+            .await
+    };
+}
+
+pub(crate) use send;
+
 /// What is known of one call, so that its errors can be told.
 pub(crate) struct Call {
     /// The table that is meant, unless it is all of them.

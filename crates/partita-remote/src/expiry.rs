@@ -6,7 +6,7 @@ use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
 use crate::connect::Clients;
-use crate::error::Call;
+use crate::error::{Call, send};
 
 /// Says which attribute of a table's items tells when they expire.
 pub(crate) async fn update_time_to_live(
@@ -19,16 +19,12 @@ pub(crate) async fn update_time_to_live(
         .build()
         .map_err(|error| StoreError::validation(error.to_string()))?;
     let call = Call::write(&request.table);
-    clients
+    let sent = clients
         .writes
         .update_time_to_live()
         .table_name(request.table.as_str())
-        .time_to_live_specification(specification)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+        .time_to_live_specification(specification);
+    send!(call, sent).map_err(|error| call.error(&error))?;
     Ok(())
 }
 
@@ -38,15 +34,9 @@ pub(crate) async fn describe_time_to_live(
     table: &TableName,
 ) -> StoreResult<Option<String>> {
     let call = Call::read(table);
-    let answer = clients
-        .reads
-        .describe_time_to_live()
-        .table_name(table.as_str())
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+    let sent = clients.reads.describe_time_to_live();
+    let answer = send!(call, sent.table_name(table.as_str()));
+    let answer = answer.map_err(|error| call.error(&error))?;
     let described = answer.time_to_live_description;
     let is_enabled = |status: &TimeToLiveStatus| {
         matches!(

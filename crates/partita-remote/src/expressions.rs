@@ -9,6 +9,26 @@ use partita_core::expression::{Condition, Projection, Renderer, Update};
 
 use crate::convert::{Attributes, to_attribute};
 
+/// A write with its table, its condition, the placeholders of all its expressions, and whether a
+/// condition that fails brings the item. The SDK's builders have the same methods and no trait
+/// for them.
+macro_rules! conditional {
+    ($builder:expr, $renderer:expr, $write:expr, $condition:expr) => {{
+        let mut renderer = $renderer;
+        let condition = $crate::expressions::condition(&mut renderer, $condition);
+        let $crate::expressions::Placeholders { names, values } = renderer.into();
+        let on_failure = $crate::convert::on_failure($write.return_item_on_failure);
+        $builder
+            .table_name($write.table.as_str())
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(names)
+            .set_expression_attribute_values(values)
+            .return_values_on_condition_check_failure(on_failure)
+    }};
+}
+
+pub(crate) use conditional;
+
 /// A request's ExpressionAttributeNames and ExpressionAttributeValues. DynamoDB refuses either
 /// if it is there and empty.
 pub(crate) struct Placeholders {

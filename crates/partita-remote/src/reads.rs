@@ -1,7 +1,5 @@
 //! Reading one item, a partition, or a table.
 
-use aws_sdk_dynamodb::operation::query::QueryOutput;
-use aws_sdk_dynamodb::operation::scan::ScanOutput;
 use aws_sdk_dynamodb::types;
 use partita_core::expression::{Projection, Renderer};
 use partita_store::capacity::Metered;
@@ -11,7 +9,7 @@ use partita_store::{FoundItem, StoreResult};
 use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
 use crate::convert::{self, Attributes, Unreadable, from_attributes, to_attributes};
-use crate::error::Call;
+use crate::error::{Call, send};
 use crate::expressions::{self, Placeholders};
 
 /// Reads one item.
@@ -23,7 +21,7 @@ pub(crate) async fn get_item(
     let projection = expressions::projection(&mut renderer, request.projection.as_ref());
     let Placeholders { names, .. } = renderer.into();
     let call = Call::read(&request.table);
-    let answer = clients
+    let sent = clients
         .reads
         .get_item()
         .table_name(request.table.as_str())
@@ -31,96 +29,54 @@ pub(crate) async fn get_item(
         .set_projection_expression(projection)
         .set_expression_attribute_names(names)
         .consistent_read(request.consistent)
-        .return_consumed_capacity(BY_INDEX)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+        .return_consumed_capacity(BY_INDEX);
+    let answer = send!(call, sent).map_err(|error| call.error(&error))?;
     let item = convert::read_parts(answer.item)?.map(FoundItem::from);
     Ok(metered(item, Kind::Read, answer.consumed_capacity))
+}
+
+/// Reads a page, with what a query and a scan both have.
+macro_rules! read_page {
+    ($builder:expr, $renderer:expr, $request:expr) => {{
+        let (mut renderer, request) = ($renderer, $request);
+        let filter = expressions::condition(&mut renderer, request.filter.as_ref());
+        let projection = expressions::projection(&mut renderer, parts(&request.select));
+        let Placeholders { names, values } = renderer.into();
+        let call = Call::read(&request.table);
+        let sent = $builder
+            .table_name(request.table.as_str())
+            .set_index_name(request.index)
+            .set_filter_expression(filter)
+            .set_projection_expression(projection)
+            .set_select(to_select(&request.select))
+            .set_expression_attribute_names(names)
+            .set_expression_attribute_values(values)
+            .set_limit(request.limit.map(to_limit))
+            .set_exclusive_start_key(request.start_after.as_ref().map(to_attributes))
+            .consistent_read(request.consistent)
+            .return_consumed_capacity(BY_INDEX);
+        let answer = send!(call, sent).map_err(|error| call.error(&error))?;
+        let (count, scanned) = (answer.count, answer.scanned_count);
+        let page = page(answer.items, count, scanned, answer.last_evaluated_key)?;
+        Ok(metered(page, Kind::Read, answer.consumed_capacity))
+    }};
 }
 
 /// Reads one page of a partition.
 pub(crate) async fn query(clients: &Clients, request: Query) -> StoreResult<Metered<Page>> {
     let mut renderer = Renderer::default();
     let keys = renderer.key_condition(&request.keys);
-    let filter = expressions::condition(&mut renderer, request.filter.as_ref());
-    let projection = expressions::projection(&mut renderer, parts(&request.select));
-    let Placeholders { names, values } = renderer.into();
-    let call = Call::read(&request.table);
-    let answer = clients
-        .reads
-        .query()
-        .table_name(request.table.as_str())
-        .set_index_name(request.index)
-        .key_condition_expression(keys)
-        .set_filter_expression(filter)
-        .set_projection_expression(projection)
-        .set_select(to_select(&request.select))
-        .set_expression_attribute_names(names)
-        .set_expression_attribute_values(values)
-        .scan_index_forward(!request.descending)
-        .set_limit(request.limit.map(to_limit))
-        .set_exclusive_start_key(request.start_after.as_ref().map(to_attributes))
-        .consistent_read(request.consistent)
-        .return_consumed_capacity(BY_INDEX)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
-    let QueryOutput {
-        items,
-        count,
-        scanned_count,
-        last_evaluated_key,
-        consumed_capacity,
-        ..
-    } = answer;
-    let page = page(items, count, scanned_count, last_evaluated_key)?;
-    Ok(metered(page, Kind::Read, consumed_capacity))
+    let query = clients.reads.query().key_condition_expression(keys);
+    let query = query.scan_index_forward(!request.descending);
+    read_page!(query, renderer, request)
 }
 
 /// Reads one page of a table or index.
 pub(crate) async fn scan(clients: &Clients, request: Scan) -> StoreResult<Metered<Page>> {
-    let mut renderer = Renderer::default();
-    let filter = expressions::condition(&mut renderer, request.filter.as_ref());
-    let projection = expressions::projection(&mut renderer, parts(&request.select));
-    let Placeholders { names, values } = renderer.into();
-    let segment = request.segment;
-    let call = Call::read(&request.table);
-    let answer = clients
-        .reads
-        .scan()
-        .table_name(request.table.as_str())
-        .set_index_name(request.index)
-        .set_filter_expression(filter)
-        .set_projection_expression(projection)
-        .set_select(to_select(&request.select))
-        .set_expression_attribute_names(names)
-        .set_expression_attribute_values(values)
-        .set_limit(request.limit.map(to_limit))
-        .set_exclusive_start_key(request.start_after.as_ref().map(to_attributes))
-        .consistent_read(request.consistent)
-        .set_segment(segment.map(|segment| to_limit(segment.number as usize)))
-        .set_total_segments(segment.map(|segment| to_limit(segment.total as usize)))
-        .return_consumed_capacity(BY_INDEX)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
-    let ScanOutput {
-        items,
-        count,
-        scanned_count,
-        last_evaluated_key,
-        consumed_capacity,
-        ..
-    } = answer;
-    let page = page(items, count, scanned_count, last_evaluated_key)?;
-    Ok(metered(page, Kind::Read, consumed_capacity))
+    let number = request.segment.map(|part| to_limit(part.number as usize));
+    let total = request.segment.map(|part| to_limit(part.total as usize));
+    let scan = clients.reads.scan().set_segment(number);
+    read_page!(scan.set_total_segments(total), Renderer::default(), request)
 }
 
 fn parts(select: &Select) -> Option<&Projection> {

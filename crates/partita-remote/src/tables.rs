@@ -1,5 +1,6 @@
 //! Creating, describing, listing and deleting tables.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::error::BuildError;
@@ -9,7 +10,7 @@ use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
 use crate::connect::Clients;
-use crate::error::Call;
+use crate::error::{Call, send};
 use crate::schema::{Definition, schema_of};
 use crate::{settings, tags};
 
@@ -35,7 +36,7 @@ pub(crate) async fn create_table(
     let throughput = settings::throughput(&settings.billing).map_err(built)?;
     let definition = Definition::of(&schema, &throughput.indexes).map_err(built)?;
     let call = Call::write(&table);
-    let created = clients
+    let sent = clients
         .writes
         .create_table()
         .table_name(table.as_str())
@@ -54,12 +55,8 @@ pub(crate) async fn create_table(
         )
         // Left out rather than false, because some services do not know it.
         .set_deletion_protection_enabled(settings.is_protected.then_some(true))
-        .set_tags(tags::to_tags(tags).map_err(built)?)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await;
-    let created = created.map_err(|error| match error.as_service_error() {
+        .set_tags(tags::to_tags(tags).map_err(built)?);
+    let created = send!(call, sent).map_err(|error| match error.as_service_error() {
         Some(service) if service.is_resource_in_use_exception() => StoreError::TableExists {
             table: table.clone(),
         },
@@ -81,15 +78,8 @@ pub(crate) async fn delete_table(
 ) -> StoreResult<TableDescription> {
     let described = describe_table(clients, table).await?;
     let call = Call::write(table);
-    clients
-        .writes
-        .delete_table()
-        .table_name(table.as_str())
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+    let sent = clients.writes.delete_table().table_name(table.as_str());
+    send!(call, sent).map_err(|error| call.error(&error))?;
     until(patience, table, gone(clients, table)).await?;
     Ok(described)
 }
@@ -156,7 +146,7 @@ pub(crate) fn understood(
 /// Reads one page of the names of tables.
 pub(crate) async fn list_tables(clients: &Clients, request: ListTables) -> StoreResult<TableNames> {
     let call = Call::of_all_tables();
-    let answer = clients
+    let sent = clients
         .reads
         .list_tables()
         .set_exclusive_start_table_name(request.start_after.map(String::from))
@@ -165,12 +155,8 @@ pub(crate) async fn list_tables(clients: &Clients, request: ListTables) -> Store
             request
                 .limit
                 .map(|limit| i32::try_from(limit).unwrap_or(i32::MAX)),
-        )
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+        );
+    let answer = send!(call, sent).map_err(|error| call.error(&error))?;
     let names = answer.table_names.unwrap_or_default().into_iter();
     let names = names.map(TableName::try_from).collect::<Result<_, _>>();
     let last = answer.last_evaluated_table_name;
@@ -189,18 +175,22 @@ fn unlistable(error: StoreError) -> StoreError {
     }
 }
 
-/// The first of the tables that does not exist. A request over several tables is refused
-/// without a word about which of them is missing.
-pub(crate) async fn first_missing<'a>(
+/// The error of a request over several tables. It is refused without a word about which of them
+/// is missing, so they are looked at one after the other.
+pub(crate) async fn with_missing<'a>(
     clients: &Clients,
-    tables: impl IntoIterator<Item = &'a TableName>,
-) -> Option<TableName> {
-    for table in tables {
-        if let Err(StoreError::TableNotFound { table }) = describe(clients, table).await {
-            return Some(table);
+    error: StoreError,
+    tables: impl Iterator<Item = &'a TableName>,
+) -> StoreError {
+    if !matches!(error, StoreError::TableNotFound { .. }) {
+        return error;
+    }
+    for table in tables.collect::<BTreeSet<_>>() {
+        if let Err(missing @ StoreError::TableNotFound { .. }) = describe(clients, table).await {
+            return missing;
         }
     }
-    None
+    error
 }
 
 /// Describes a table in the service's words.
@@ -209,15 +199,8 @@ pub(crate) async fn describe(
     table: &TableName,
 ) -> StoreResult<types::TableDescription> {
     let call = Call::read(table);
-    let answer = clients
-        .reads
-        .describe_table()
-        .table_name(table.as_str())
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+    let sent = clients.reads.describe_table().table_name(table.as_str());
+    let answer = send!(call, sent).map_err(|error| call.error(&error))?;
     answer.table.ok_or_else(|| StoreError::Unavailable {
         message: format!("the description of `{table}` is empty"),
     })

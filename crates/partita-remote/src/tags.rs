@@ -7,7 +7,7 @@ use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
 use crate::connect::Clients;
-use crate::error::Call;
+use crate::error::{Call, send};
 use crate::tables;
 
 /// Tags in the SDK's words; none at all are left out.
@@ -26,16 +26,8 @@ pub(crate) async fn tag_resource(
     let tags = to_tags(tags).map_err(|error| StoreError::validation(error.to_string()))?;
     let arn = arn(clients, table).await?;
     let call = Call::write(table);
-    clients
-        .writes
-        .tag_resource()
-        .resource_arn(arn)
-        .set_tags(tags)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+    let tagged = clients.writes.tag_resource().resource_arn(arn);
+    send!(call, tagged.set_tags(tags)).map_err(|error| call.error(&error))?;
     Ok(())
 }
 
@@ -47,16 +39,8 @@ pub(crate) async fn untag_resource(
 ) -> StoreResult<()> {
     let arn = arn(clients, table).await?;
     let call = Call::write(table);
-    clients
-        .writes
-        .untag_resource()
-        .resource_arn(arn)
-        .set_tag_keys(Some(keys))
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+    let untagged = clients.writes.untag_resource().resource_arn(arn);
+    send!(call, untagged.set_tag_keys(Some(keys))).map_err(|error| call.error(&error))?;
     Ok(())
 }
 
@@ -70,16 +54,9 @@ pub(crate) async fn list_tags_of_resource(
     let mut next = None;
     loop {
         let call = Call::read(table);
-        let page = clients
-            .reads
-            .list_tags_of_resource()
-            .resource_arn(&arn)
-            .set_next_token(next)
-            .customize()
-            .interceptor(call.interceptor())
-            .send()
-            .await
-            .map_err(|error| call.error(&error))?;
+        let listed = clients.reads.list_tags_of_resource().resource_arn(&arn);
+        let page = send!(call, listed.set_next_token(next));
+        let page = page.map_err(|error| call.error(&error))?;
         let found = page.tags.unwrap_or_default().into_iter();
         tags.extend(found.map(|tag| (tag.key, tag.value)));
         next = page.next_token;

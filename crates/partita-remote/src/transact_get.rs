@@ -1,7 +1,5 @@
 //! Reading several items as they are at one moment.
 
-use std::collections::HashSet;
-
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{Get, TransactGetItem};
 use partita_core::expression::{Projection, Renderer};
@@ -14,9 +12,9 @@ use crate::cancellation;
 use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
 use crate::convert::{self, to_attributes};
-use crate::error::Call;
+use crate::error::{Call, send};
 use crate::expressions::{self, Placeholders};
-use crate::tables::first_missing;
+use crate::tables::with_missing;
 
 /// Reads several items as they are at one moment.
 pub(crate) async fn transact_get_items(
@@ -31,23 +29,18 @@ pub(crate) async fn transact_get_items(
         .collect::<Result<_, _>>()
         .map_err(|error| StoreError::validation(error.to_string()))?;
     let call = Call::read(&gets[0].0.table);
-    let answer = clients
+    let sent = clients
         .reads
         .transact_get_items()
         .set_transact_items(Some(items))
-        .return_consumed_capacity(BY_INDEX)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await;
-    let answer = match answer.map_err(|error| cancellation::error(&call, &error, gets.len())) {
+        .return_consumed_capacity(BY_INDEX);
+    let answer = match send!(call, sent) {
         Ok(answer) => answer,
-        Err(StoreError::TableNotFound { table }) => {
-            let tables: HashSet<_> = gets.iter().map(|(address, _)| &address.table).collect();
-            let table = first_missing(clients, tables).await.unwrap_or(table);
-            return Err(StoreError::TableNotFound { table });
+        Err(error) => {
+            let error = cancellation::error(&call, &error, gets.len());
+            let tables = gets.iter().map(|(address, _)| &address.table);
+            return Err(with_missing(clients, error, tables).await);
         }
-        Err(error) => return Err(error),
     };
     let responses = answer.responses.unwrap_or_default();
     if responses.len() != gets.len() {

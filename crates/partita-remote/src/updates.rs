@@ -12,7 +12,7 @@ use partita_store::settings::{Billing, Throughput};
 use partita_store::{StoreError, StoreResult};
 
 use crate::connect::Clients;
-use crate::error::Call;
+use crate::error::{Call, send};
 use crate::{schema, settings, tables};
 
 /// Changes a table. An index that it adds is built by the service, in its own time.
@@ -34,12 +34,7 @@ pub(crate) async fn update_table(
     let update = told(update, &request, current.as_ref())
         .map_err(|error| StoreError::validation(error.to_string()))?;
     let call = Call::write(table);
-    let answer = update
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await;
-    let described = match answer {
+    let described = match send!(call, update) {
         Ok(answer) => answer.table_description,
         Err(error) => return Err(refusal(clients, &request, &call, &error).await),
     };

@@ -13,9 +13,25 @@ use partita_store::{StoreError, StoreResult};
 
 use crate::capacity::{BY_INDEX, Kind, metered};
 use crate::connect::Clients;
-use crate::convert::{self, Attributes, on_failure, to_attributes, to_return_value};
-use crate::error::Call;
-use crate::expressions::{self, Placeholders};
+use crate::convert::{self, Attributes, to_attributes, to_return_value};
+use crate::error::{Call, send};
+use crate::expressions::{self, conditional};
+
+/// Sends a write of one item, with what all three kinds have.
+macro_rules! write {
+    ($builder:expr, $renderer:expr, $request:expr, $returns:expr) => {{
+        let request = $request;
+        let call = Call::write(&request.table);
+        let condition = request.condition.as_ref();
+        let sent = conditional!($builder, $renderer, request, condition)
+            .return_values(to_return_value($returns))
+            .return_consumed_capacity(BY_INDEX);
+        let answer = send!(call, sent);
+        let answer = answer.map_err(|error| write_error(&call, &request.table, error))?;
+        let item = convert::returned(answer.attributes)?;
+        Ok(metered(item, Kind::Write, answer.consumed_capacity))
+    }};
+}
 
 /// Writes a whole item.
 pub(crate) async fn put_item(
@@ -23,28 +39,9 @@ pub(crate) async fn put_item(
     request: PutItem,
     returns: ReturnValues,
 ) -> StoreResult<Metered<Option<Item>>> {
-    let mut renderer = Renderer::default();
-    let condition = expressions::condition(&mut renderer, request.condition.as_ref());
-    let Placeholders { names, values } = renderer.into();
-    let call = Call::write(&request.table);
-    let answer = clients
-        .writes
-        .put_item()
-        .table_name(request.table.as_str())
-        .set_item(Some(to_attributes(&request.item)))
-        .set_condition_expression(condition)
-        .set_expression_attribute_names(names)
-        .set_expression_attribute_values(values)
-        .return_values(to_return_value(returns))
-        .return_values_on_condition_check_failure(on_failure(request.return_item_on_failure))
-        .return_consumed_capacity(BY_INDEX)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| write_error(&call, &request.table, error))?;
-    let item = convert::returned(answer.attributes)?;
-    Ok(metered(item, Kind::Write, answer.consumed_capacity))
+    let item = to_attributes(&request.item);
+    let put = clients.writes.put_item().set_item(Some(item));
+    write!(put, Renderer::default(), request, returns)
 }
 
 /// Changes some attributes of an item, or creates it.
@@ -55,28 +52,10 @@ pub(crate) async fn update_item(
 ) -> StoreResult<Metered<Option<Item>>> {
     let mut renderer = Renderer::default();
     let update = expressions::update(&mut renderer, &request.update);
-    let condition = expressions::condition(&mut renderer, request.condition.as_ref());
-    let Placeholders { names, values } = renderer.into();
-    let call = Call::write(&request.table);
-    let answer = clients
-        .writes
-        .update_item()
-        .table_name(request.table.as_str())
-        .set_key(Some(to_attributes(&request.key)))
-        .set_update_expression(update)
-        .set_condition_expression(condition)
-        .set_expression_attribute_names(names)
-        .set_expression_attribute_values(values)
-        .return_values(to_return_value(returns))
-        .return_values_on_condition_check_failure(on_failure(request.return_item_on_failure))
-        .return_consumed_capacity(BY_INDEX)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| write_error(&call, &request.table, error))?;
-    let item = convert::returned(answer.attributes)?;
-    Ok(metered(item, Kind::Write, answer.consumed_capacity))
+    let key = to_attributes(&request.key);
+    let changed = clients.writes.update_item().set_key(Some(key));
+    let changed = changed.set_update_expression(update);
+    write!(changed, renderer, request, returns)
 }
 
 /// Removes an item.
@@ -85,28 +64,9 @@ pub(crate) async fn delete_item(
     request: DeleteItem,
     returns: ReturnValues,
 ) -> StoreResult<Metered<Option<Item>>> {
-    let mut renderer = Renderer::default();
-    let condition = expressions::condition(&mut renderer, request.condition.as_ref());
-    let Placeholders { names, values } = renderer.into();
-    let call = Call::write(&request.table);
-    let answer = clients
-        .writes
-        .delete_item()
-        .table_name(request.table.as_str())
-        .set_key(Some(to_attributes(&request.key)))
-        .set_condition_expression(condition)
-        .set_expression_attribute_names(names)
-        .set_expression_attribute_values(values)
-        .return_values(to_return_value(returns))
-        .return_values_on_condition_check_failure(on_failure(request.return_item_on_failure))
-        .return_consumed_capacity(BY_INDEX)
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| write_error(&call, &request.table, error))?;
-    let item = convert::returned(answer.attributes)?;
-    Ok(metered(item, Kind::Write, answer.consumed_capacity))
+    let key = to_attributes(&request.key);
+    let delete = clients.writes.delete_item().set_key(Some(key));
+    write!(delete, Renderer::default(), request, returns)
 }
 
 /// Errors that may bring the item whose condition failed.

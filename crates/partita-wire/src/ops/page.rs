@@ -12,6 +12,33 @@ use crate::messages;
 use crate::parameters::ReturnConsumedCapacity;
 use crate::refusal::Refusal;
 
+/// The parameters of a request for a page: those that Query and Scan share, and those of the one.
+/// Serde's `flatten` would say the same, and make it keep a copy of everything that it reads.
+macro_rules! input {
+    ($($name:ident: $kind:ty),* $(,)?) => {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Input {
+            table_name: Option<String>,
+            index_name: Option<String>,
+            filter_expression: Option<String>,
+            projection_expression: Option<String>,
+            expression_attribute_names: Option<partita_core::expression::AttributeNames>,
+            expression_attribute_values: Option<partita_core::expression::AttributeValues>,
+            select: Option<String>,
+            limit: Option<i64>,
+            exclusive_start_key: Option<partita_core::json::Received<partita_core::Item>>,
+            consistent_read: Option<bool>,
+            return_consumed_capacity: Option<String>,
+            attributes_to_get: $crate::parameters::Unread,
+            conditional_operator: $crate::parameters::Unread,
+            $($name: $kind,)*
+        }
+    };
+}
+
+pub(super) use input;
+
 /// Which attributes a page answers, as a request spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Select {

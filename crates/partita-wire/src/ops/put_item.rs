@@ -1,27 +1,13 @@
 //! PutItem.
 
 use bytes::Bytes;
-use partita_store::request::PutItem;
 
-use super::single_write::{self, Decoded, Subject};
+use super::single_write::{self, Subject};
 use super::{Context, written};
 use crate::refusal::Refusal;
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let Decoded {
-        table,
-        subject: item,
-        condition,
-        return_item_on_failure,
-        returns,
-        asked,
-    } = single_write::decode(body, context.cache, Subject::Item)?;
-    let request = PutItem {
-        table,
-        item,
-        condition,
-        return_item_on_failure,
-    };
-    let old = context.store.put_item(request, returns).await?;
+    let (write, returns, asked) = single_write::decode(body, context.cache, Subject::Item)?;
+    let old = context.store.put_item(write.into(), returns).await?;
     Ok(written::encode(context.store, asked, old).await)
 }

@@ -1,11 +1,9 @@
 //! Query.
 
 use bytes::Bytes;
-use partita_core::Item;
-use partita_core::expression::{AttributeNames, AttributeValues, ExpressionCache, ExpressionKind};
+use partita_core::expression::{ExpressionCache, ExpressionKind};
 use partita_core::json::Received;
 use partita_store::request::Query;
-use serde::Deserialize;
 
 use super::Context;
 use super::page::{self, Asked, Select};
@@ -16,26 +14,11 @@ use crate::messages;
 use crate::parameters::{self, ReturnConsumedCapacity, Unread};
 use crate::refusal::Refusal;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Input {
-    table_name: Option<String>,
-    index_name: Option<String>,
+page::input! {
     key_condition_expression: Option<String>,
-    filter_expression: Option<String>,
-    projection_expression: Option<String>,
-    expression_attribute_names: Option<AttributeNames>,
-    expression_attribute_values: Option<AttributeValues>,
-    select: Option<String>,
-    limit: Option<i64>,
     scan_index_forward: Option<bool>,
-    exclusive_start_key: Option<Received<Item>>,
-    consistent_read: Option<bool>,
-    return_consumed_capacity: Option<String>,
-    attributes_to_get: Unread,
     key_conditions: Unread,
     query_filter: Unread,
-    conditional_operator: Unread,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {

@@ -1,11 +1,9 @@
 //! Scan.
 
 use bytes::Bytes;
-use partita_core::Item;
-use partita_core::expression::{AttributeNames, AttributeValues, ExpressionCache, ExpressionKind};
+use partita_core::expression::{ExpressionCache, ExpressionKind};
 use partita_core::json::Received;
 use partita_store::request::{Scan, Segment};
-use serde::Deserialize;
 
 use super::Context;
 use super::page::{self, Asked, Select};
@@ -19,25 +17,10 @@ use crate::refusal::Refusal;
 /// Parts of one scan at most.
 const SEGMENTS_MAX: i64 = 1_000_000;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Input {
-    table_name: Option<String>,
-    index_name: Option<String>,
-    filter_expression: Option<String>,
-    projection_expression: Option<String>,
-    expression_attribute_names: Option<AttributeNames>,
-    expression_attribute_values: Option<AttributeValues>,
-    select: Option<String>,
-    limit: Option<i64>,
-    exclusive_start_key: Option<Received<Item>>,
-    return_consumed_capacity: Option<String>,
-    consistent_read: Option<bool>,
+page::input! {
     segment: Option<i64>,
     total_segments: Option<i64>,
-    attributes_to_get: Unread,
     scan_filter: Unread,
-    conditional_operator: Unread,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {

@@ -6,7 +6,7 @@ use partita_core::expression::{
     AttributeNames, AttributeValues, Condition, ExpressionCache, ExpressionKind,
 };
 use partita_core::json::Received;
-use partita_store::request::ReturnValues;
+use partita_store::request::{DeleteItem, PutItem, ReturnValues};
 use partita_store::table::TableName;
 use serde::Deserialize;
 
@@ -44,22 +44,43 @@ struct Input {
     conditional_operator: Unread,
 }
 
-/// A write, and what its answer tells.
-pub(super) struct Decoded {
-    pub(super) table: TableName,
+/// A put or a delete, as the store has them.
+pub(super) struct Write {
+    table: TableName,
     /// The item or the key.
-    pub(super) subject: Item,
-    pub(super) condition: Option<Condition>,
-    pub(super) return_item_on_failure: bool,
-    pub(super) returns: ReturnValues,
-    pub(super) asked: Asked,
+    subject: Item,
+    condition: Option<Condition>,
+    return_item_on_failure: bool,
 }
 
+impl From<Write> for PutItem {
+    fn from(write: Write) -> Self {
+        PutItem {
+            table: write.table,
+            item: write.subject,
+            condition: write.condition,
+            return_item_on_failure: write.return_item_on_failure,
+        }
+    }
+}
+
+impl From<Write> for DeleteItem {
+    fn from(write: Write) -> Self {
+        DeleteItem {
+            table: write.table,
+            key: write.subject,
+            condition: write.condition,
+            return_item_on_failure: write.return_item_on_failure,
+        }
+    }
+}
+
+/// The write, what it returns, and what else its answer tells.
 pub(super) fn decode(
     body: &[u8],
     cache: &ExpressionCache,
     subject: Subject,
-) -> Result<Decoded, Refusal> {
+) -> Result<(Write, ReturnValues, Asked), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
@@ -91,12 +112,11 @@ pub(super) fn decode(
     let subject = subject.into_result()?;
     let returns = parameters::old_or_none(returns)?;
     let touched = Touched::new(metrics, [(&table, &subject)]);
-    Ok(Decoded {
+    let write = Write {
         table,
         subject,
         condition: placeholders.condition(cache, condition)?,
         return_item_on_failure,
-        returns,
-        asked: Asked { capacity, touched },
-    })
+    };
+    Ok((write, returns, Asked { capacity, touched }))
 }
