@@ -1,6 +1,11 @@
 """ListStreams, DescribeStream, GetShardIterator, GetRecords: what happened to the items of a table."""
 
+import time
+
 from tables import TableTest, client, schema
+
+# How long the endpoint may take to sweep an item that has expired.
+PATIENCE_SECONDS = 30
 
 
 class Streams(TableTest):
@@ -95,6 +100,33 @@ class Streams(TableTest):
         records, _ = self.read(self.iterator("TRIM_HORIZON"))
         keys = [record["dynamodb"]["Keys"]["pk"]["S"] for record in records]
         self.assertCountEqual(keys, ["0", "1", "2"])
+
+    def test_who_has_deleted_an_item(self):
+        self.dynamodb.update_time_to_live(
+            TableName=self.notes,
+            TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires"},
+        )
+        expired = {**self.key, "expires": {"N": str(int(time.time()) - 60)}}
+        self.dynamodb.put_item(TableName=self.notes, Item=expired)
+        self.dynamodb.put_item(TableName=self.notes, Item={"pk": {"S": "bob"}})
+        self.dynamodb.delete_item(TableName=self.notes, Key={"pk": {"S": "bob"}})
+        swept, deleted = self.removals()
+        self.assertEqual(swept["dynamodb"]["OldImage"], expired)
+        self.assertEqual(
+            swept["userIdentity"], {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
+        )
+        self.assertNotIn("userIdentity", deleted)
+
+    def removals(self):
+        """The records of what was deleted, by key, once there are both."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            records, _ = self.read(self.iterator("TRIM_HORIZON"))
+            removed = [record for record in records if record["eventName"] == "REMOVE"]
+            if len(removed) == 2:
+                return sorted(removed, key=lambda record: record["dynamodb"]["Keys"]["pk"]["S"])
+            time.sleep(0.1)
+        self.fail(f"not swept within {PATIENCE_SECONDS} s")
 
     def test_a_stream_ends_and_another_begins(self):
         self.change()

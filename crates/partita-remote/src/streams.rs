@@ -17,7 +17,7 @@ use partita_store::{StoreError, StoreResult};
 use crate::arn;
 use crate::connect::Clients;
 use crate::convert::{Unreadable, from_attributes};
-use crate::error::Call;
+use crate::error::{Call, send};
 
 /// Reads one page of the names of streams.
 pub(crate) async fn list_streams(
@@ -29,17 +29,13 @@ pub(crate) async fn list_streams(
         None => None,
     };
     let call = Call::of_all_tables();
-    let answer = clients
+    let sent = clients
         .streams
         .list_streams()
         .set_table_name(request.table.map(String::from))
         .set_exclusive_start_stream_arn(start)
-        .set_limit(request.limit.map(to_limit))
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| call.error(&error))?;
+        .set_limit(request.limit.map(to_limit));
+    let answer = send!(call, sent).map_err(|error| call.error(&error))?;
     let name = |arn: &str| arn::to_stream(arn).ok_or_else(|| unreadable("the name", arn));
     let names = answer
         .streams()
@@ -63,20 +59,16 @@ pub(crate) async fn describe_stream(
         limit,
     } = request;
     let call = Call::of_all_tables();
-    let answer = clients
+    let sent = clients
         .streams
         .describe_stream()
         .stream_arn(arn::of_stream(clients, &stream).await?)
         .set_exclusive_start_shard_id(start_after)
-        .set_limit(limit.map(to_limit))
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| match error.as_service_error() {
-            Some(service) if service.is_resource_not_found_exception() => not_found(&stream),
-            _ => call.error(&error),
-        })?;
+        .set_limit(limit.map(to_limit));
+    let answer = send!(call, sent).map_err(|error| match error.as_service_error() {
+        Some(service) if service.is_resource_not_found_exception() => not_found(&stream),
+        _ => call.error(&error),
+    })?;
     let described = answer.stream_description;
     let described = described.ok_or_else(|| unreadable("the description", &stream))?;
     from_description(&stream, described)
@@ -144,18 +136,14 @@ pub(crate) async fn get_shard_iterator(
         ShardStart::After(number) => (ShardIteratorType::AfterSequenceNumber, Some(number)),
     };
     let call = Call::of_all_tables();
-    let answer = clients
+    let sent = clients
         .streams
         .get_shard_iterator()
         .stream_arn(arn::of_stream(clients, &stream).await?)
         .shard_id(&shard)
         .shard_iterator_type(kind)
-        .set_sequence_number(number.map(|number| number.to_string()))
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await;
-    let answer = match answer {
+        .set_sequence_number(number.map(|number| number.to_string()));
+    let answer = match send!(call, sent) {
         Ok(answer) => answer,
         Err(error) => {
             let is_missing = error
@@ -189,23 +177,19 @@ async fn missing(clients: &Clients, stream: StreamName, shard: String) -> StoreE
 pub(crate) async fn get_records(clients: &Clients, request: GetRecords) -> StoreResult<Records> {
     let ShardIterator(iterator) = request.iterator;
     let call = Call::of_all_tables();
-    let answer = clients
+    let sent = clients
         .streams
         .get_records()
         .shard_iterator(&iterator)
-        .set_limit(request.limit.map(to_limit))
-        .customize()
-        .interceptor(call.interceptor())
-        .send()
-        .await
-        .map_err(|error| match error.as_service_error() {
-            Some(service) if service.is_resource_not_found_exception() => {
-                // The service's iterators begin with the name of their stream.
-                let arn = iterator.split('|').next().and_then(arn::to_stream);
-                arn.map_or_else(|| call.error(&error), |stream| not_found(&stream))
-            }
-            _ => call.error(&error),
-        })?;
+        .set_limit(request.limit.map(to_limit));
+    let answer = send!(call, sent).map_err(|error| match error.as_service_error() {
+        Some(service) if service.is_resource_not_found_exception() => {
+            // The service's iterators begin with the name of their stream.
+            let arn = iterator.split('|').next().and_then(arn::to_stream);
+            arn.map_or_else(|| call.error(&error), |stream| not_found(&stream))
+        }
+        _ => call.error(&error),
+    })?;
     let records = answer.records.unwrap_or_default().into_iter();
     Ok(Records {
         records: records.map(from_record).collect::<StoreResult<_>>()?,
@@ -240,12 +224,8 @@ fn from_record(record: types::Record) -> StoreResult<StreamRecord> {
 }
 
 /// Whether it is the service itself that deleted an item, because it had expired.
-///
-/// It is said to write the names of an identity's parts in lower case, against its own
-/// description of them; the SDK then finds an identity without parts.
 fn is_the_service(identity: &types::Identity) -> bool {
-    let principal = identity.principal_id();
-    principal.is_none_or(|principal| principal == "dynamodb.amazonaws.com")
+    identity.principal_id() == Some("dynamodb.amazonaws.com")
 }
 
 fn from_event(event: &OperationType) -> Option<StreamEvent> {

@@ -63,12 +63,13 @@ struct Change {
     stream_view_type: &'static str,
 }
 
-/// Who deleted an item that nobody asked to delete. The API's reference has these names with
-/// capitals; the service sends them without.
+/// Who deleted an item that nobody asked to delete. SDKs read these names with capitals, as the
+/// API's reference has them, and leave out what is spelled otherwise; without them they are the
+/// names of the events that Lambda makes of these records.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "PascalCase")]
 struct Identity {
-    #[serde(rename = "type")]
+    #[serde(rename = "Type")]
     kind: &'static str,
     principal_id: &'static str,
 }

@@ -43,7 +43,7 @@ fn a_record_of_an_expired_item_says_who_deleted_it() {
             "SizeBytes": 6,
             "StreamViewType": "NEW_AND_OLD_IMAGES",
         },
-        "userIdentity": {"type": "Service", "principalId": "dynamodb.amazonaws.com"},
+        "userIdentity": {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"},
     }]});
     assert_eq!(encoded(record(7, true)), expected);
     assert_eq!(
