@@ -47,6 +47,7 @@ mod update;
 pub use bindings::Bindings;
 pub use cache::ExpressionCache;
 pub use condition::{Comparator, Condition, Found, Operand, Scope, Truth};
+pub use java_order::listed;
 pub use key_condition::{KeyCondition, KeyRange};
 pub use path::{Path, Span, Step};
 pub use projection::Projection;

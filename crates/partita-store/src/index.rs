@@ -115,14 +115,37 @@ impl IndexSchema {
         let key = KeyValue::from_value(value).filter(|key| key.kind() == attribute.kind);
         let key = key.ok_or_else(|| self.type_mismatch(attribute, value.kind()))?;
         match is_empty(&key) {
-            true => Err(StoreError::validation(format!(
-                "One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty {} value. IndexName: {}, IndexKey: {}",
-                attribute.kind_name(),
-                self.name,
-                attribute.name
-            ))),
+            true => Err(self.empty(attribute)),
             false => Ok(key),
         }
+    }
+
+    /// What is said of an empty value of one of the key's attributes.
+    pub(crate) fn empty(&self, attribute: &KeyAttribute) -> StoreError {
+        StoreError::validation(format!(
+            "One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty {} value. IndexName: {}, IndexKey: {}",
+            attribute.kind_name(),
+            self.name,
+            attribute.name
+        ))
+    }
+
+    /// Refuses an update that empties one of the key's attributes: the service has words of its
+    /// own for it, and looks before it asks for the type.
+    pub(crate) fn check_emptied(&self, old: Option<&Item>, new: &Item) -> StoreResult<()> {
+        for KeyAttribute { name, .. } in self.attributes() {
+            let kind = match new.get(name) {
+                Some(Value::S(text)) if text.is_empty() => "string",
+                Some(Value::B(bytes)) if bytes.is_empty() => "binary",
+                _ => continue,
+            };
+            if old.and_then(|old| old.get(name)) != new.get(name) {
+                return Err(StoreError::validation(format!(
+                    "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty {kind} value."
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn type_mismatch(&self, attribute: &KeyAttribute, actual: Type) -> StoreError {

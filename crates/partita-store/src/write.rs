@@ -135,6 +135,8 @@ impl TransactAction {
                 let mut item = old.unwrap_or(&update.key).clone();
                 update.update.apply(&mut item)?;
                 check_item(&item)?;
+                let mut indexes = schema.indexes.iter();
+                indexes.try_for_each(|index| index.check_emptied(old, &item))?;
                 check_index_keys(schema, old, &item)?;
                 Change::Put(item)
             }
@@ -291,8 +293,9 @@ pub fn batch(request: BatchWriteItem, tables: &impl Tables) -> StoreResult<Vec<T
             }),
         };
         let schema = tables.schema(action.table())?;
+        let key = action.key(&schema.key)?;
         action.check(&schema)?;
-        if !seen.insert((action.table().clone(), action.key(&schema.key)?)) {
+        if !seen.insert((action.table().clone(), key)) {
             return Err(StoreError::validation(
                 "Provided list of item keys contains duplicates",
             ));

@@ -3,6 +3,16 @@
 //! The service is written in Java, and some of its messages name the keys of a hash map in the
 //! map's own order. It is fixed by the keys, so we can answer with the very same text.
 
+use std::collections::HashSet;
+
+/// Names as the service lists them: each once, in the order of a `java.util.HashSet` that
+/// received them one by one.
+pub fn listed(names: Vec<&str>) -> Vec<&str> {
+    let mut seen = HashSet::new();
+    let distinct = names.into_iter().filter(|name| seen.insert(*name));
+    order_of_growth(distinct.collect())
+}
+
 /// The keys in the order of a `java.util.HashSet` that was copied from a collection.
 pub(super) fn order_of_copy<K: JavaHash>(keys: Vec<K>) -> Vec<K> {
     // Java makes room for `length / 0.75 + 1` keys, and at least for 16.
@@ -44,6 +54,12 @@ impl JavaHash for &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_name_is_listed_once() {
+        let names = vec!["status", "b", "x y", "b"];
+        assert_eq!(listed(names), ["x y", "b", "status"]);
+    }
 
     #[test]
     fn orders_that_dynamodb_local_gave() {

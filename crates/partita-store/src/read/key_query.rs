@@ -9,7 +9,7 @@ use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 
 use super::Source;
 use crate::error::{StoreError, StoreResult};
-use crate::table::KeyAttribute;
+use crate::table::{KeyAttribute, is_empty};
 
 /// A prefix of a place's values, and a range of the next one.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,6 +66,8 @@ impl SortRange {
     }
 }
 
+const NOT_SUPPORTED: &str = "Query key condition not supported";
+
 impl Source<'_> {
     /// Holds a key condition against the keys.
     pub fn resolve(&self, keys: &KeyCondition) -> StoreResult<KeyQuery> {
@@ -76,20 +78,20 @@ impl Source<'_> {
         };
         let mut prefix = Vec::new();
         for attribute in self.partition() {
-            let value = equal(attribute).ok_or_else(|| self.missed(attribute))?;
-            prefix.push(typed(attribute, value, PARTITION_KEY_BYTES_MAX)?);
+            let value = equal(attribute).ok_or_else(|| self.missed(attribute, keys))?;
+            prefix.push(self.typed(attribute, value, PARTITION_KEY_BYTES_MAX)?);
         }
         let mut rest = self.sort();
         while let [attribute, behind @ ..] = rest
             && let Some(value) = equal(attribute)
         {
-            prefix.push(typed(attribute, value, SORT_KEY_BYTES_MAX)?);
+            prefix.push(self.typed(attribute, value, SORT_KEY_BYTES_MAX)?);
             rest = behind;
         }
         let range = match (&keys.range, rest) {
             (None, _) => None,
             (Some((name, range)), [next, ..]) if next.name == *name => {
-                Some(sort_range(next, range)?)
+                Some(self.sort_range(next, range)?)
             }
             (Some((name, _)), _) => return Err(not_next(name, rest)),
         };
@@ -101,13 +103,62 @@ impl Source<'_> {
         }
     }
 
-    fn missed(&self, attribute: &KeyAttribute) -> StoreError {
+    fn missed(&self, attribute: &KeyAttribute, keys: &KeyCondition) -> StoreError {
         let name = &attribute.name;
+        let is_range = keys.range.as_ref().is_some_and(|(range, _)| range == name);
         StoreError::validation(match self.partition() {
+            [_] if is_range => NOT_SUPPORTED.to_owned(),
             [_] => format!("Query condition missed key schema element: {name}"),
             _ => format!(
                 "HASH key attributes {name} must have equality conditions specified in the query"
             ),
+        })
+    }
+
+    fn typed(
+        &self,
+        attribute: &KeyAttribute,
+        value: &Value,
+        bytes_max: usize,
+    ) -> StoreResult<KeyValue> {
+        let Some(key) = KeyValue::from_value(value).filter(|key| key.kind() == attribute.kind)
+        else {
+            return Err(StoreError::validation(
+                "One or more parameter values were invalid: Condition parameter type does not match schema type",
+            ));
+        };
+        match self.index {
+            Some(index) if is_empty(&key) => return Err(index.empty(attribute)),
+            _ => attribute.check_size(&key, bytes_max)?,
+        }
+        Ok(key)
+    }
+
+    /// The bounds of a range, and prefixes too, are held to what a sort key may be.
+    fn sort_range(&self, attribute: &KeyAttribute, range: &KeyRange) -> StoreResult<SortRange> {
+        let typed = |value| self.typed(attribute, value, SORT_KEY_BYTES_MAX);
+        Ok(match range {
+            KeyRange::Less(value) => SortRange::Less(typed(value)?),
+            KeyRange::LessOrEqual(value) => SortRange::LessOrEqual(typed(value)?),
+            KeyRange::Greater(value) => SortRange::Greater(typed(value)?),
+            KeyRange::GreaterOrEqual(value) => SortRange::GreaterOrEqual(typed(value)?),
+            KeyRange::Between(low, high) => {
+                let (low, high) = (typed(low)?, typed(high)?);
+                if low > high {
+                    return Err(StoreError::validation(
+                        "The BETWEEN operator requires upper bound to be greater than or equal to lower bound",
+                    ));
+                }
+                SortRange::Between(low, high)
+            }
+            KeyRange::BeginsWith(prefix) => match typed(prefix)? {
+                KeyValue::N(_) => {
+                    return Err(StoreError::validation(
+                        "begins_with cannot be asked of a number",
+                    ));
+                }
+                prefix => SortRange::BeginsWith(prefix),
+            },
         })
     }
 }
@@ -127,7 +178,7 @@ fn check_once(keys: &KeyCondition) -> StoreResult<()> {
 /// A condition on something else than the first of the keys that have none yet.
 fn not_next(name: &str, rest: &[KeyAttribute]) -> StoreError {
     let Some(position) = rest.iter().position(|key| key.name == name) else {
-        return StoreError::validation("Query key condition not supported");
+        return StoreError::validation(NOT_SUPPORTED);
     };
     let skipped: Vec<&str> = rest[..position]
         .iter()
@@ -137,48 +188,6 @@ fn not_next(name: &str, rest: &[KeyAttribute]) -> StoreError {
         "RANGE key attributes {} must have equality conditions specified in the query because a condition is present on key attribute {name}",
         skipped.join(", ")
     ))
-}
-
-fn typed(attribute: &KeyAttribute, value: &Value, bytes_max: usize) -> StoreResult<KeyValue> {
-    let Some(key) = KeyValue::from_value(value).filter(|key| key.kind() == attribute.kind) else {
-        return Err(StoreError::validation(
-            "One or more parameter values were invalid: Condition parameter type does not match schema type",
-        ));
-    };
-    attribute.check_size(&key, bytes_max)?;
-    Ok(key)
-}
-
-/// The bounds of a range, and prefixes too, are held to what a sort key may be.
-fn typed_sort(attribute: &KeyAttribute, value: &Value) -> StoreResult<KeyValue> {
-    typed(attribute, value, SORT_KEY_BYTES_MAX)
-}
-
-fn sort_range(attribute: &KeyAttribute, range: &KeyRange) -> StoreResult<SortRange> {
-    let typed = |value| typed_sort(attribute, value);
-    Ok(match range {
-        KeyRange::Less(value) => SortRange::Less(typed(value)?),
-        KeyRange::LessOrEqual(value) => SortRange::LessOrEqual(typed(value)?),
-        KeyRange::Greater(value) => SortRange::Greater(typed(value)?),
-        KeyRange::GreaterOrEqual(value) => SortRange::GreaterOrEqual(typed(value)?),
-        KeyRange::Between(low, high) => {
-            let (low, high) = (typed(low)?, typed(high)?);
-            if low > high {
-                return Err(StoreError::validation(
-                    "The BETWEEN operator requires upper bound to be greater than or equal to lower bound",
-                ));
-            }
-            SortRange::Between(low, high)
-        }
-        KeyRange::BeginsWith(prefix) => match typed(prefix)? {
-            KeyValue::N(_) => {
-                return Err(StoreError::validation(
-                    "begins_with cannot be asked of a number",
-                ));
-            }
-            prefix => SortRange::BeginsWith(prefix),
-        },
-    })
 }
 
 #[cfg(test)]

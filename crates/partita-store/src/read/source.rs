@@ -1,7 +1,9 @@
 //! What is read: a table, or one of its indexes.
 
+use std::collections::BTreeSet;
+
 use partita_core::Item;
-use partita_core::expression::{Condition, Path};
+use partita_core::expression::{Condition, Path, listed};
 use partita_core::key::KeyValue;
 
 use super::Place;
@@ -124,14 +126,17 @@ impl<'s> Source<'s> {
                 "Select type ALL_ATTRIBUTES is not supported for global secondary index {} because its projection type is not ALL",
                 index.name
             ),
-            Select::Parts(parts) => match self.lacking(parts.paths().iter()) {
-                lacking if lacking.is_empty() => return Ok(false),
-                lacking => format!(
+            Select::Parts(parts) => {
+                let lacking: Vec<&str> = self.lacking(parts.paths().iter()).collect();
+                if lacking.is_empty() {
+                    return Ok(false);
+                }
+                format!(
                     "Global secondary index {} does not project [{}]",
                     index.name,
-                    lacking.join(", ")
-                ),
-            },
+                    listed(lacking).join(", ")
+                )
+            }
             Select::Projected | Select::All | Select::Count => return Ok(false),
         };
         match index.kind {
@@ -152,20 +157,22 @@ impl<'s> Source<'s> {
                 path.root
             )));
         }
-        match (self.index, self.lacking(paths.into_iter())) {
-            (Some(index), lacking) if !lacking.is_empty() => Err(refuse(&format!(
+        // The service lists these in their order, and those of a projection in Java's.
+        let lacking: BTreeSet<&str> = self.lacking(paths.into_iter()).collect();
+        match self.index {
+            Some(index) if !lacking.is_empty() => Err(refuse(&format!(
                 "Secondary index {} does not project one or more filter attributes: [{}]",
                 index.name,
-                lacking.join(", ")
+                Vec::from_iter(lacking).join(", ")
             ))),
             _ => Ok(()),
         }
     }
 
     /// The attributes, of those that paths lead into, that rows do not have.
-    fn lacking<'p>(&self, paths: impl Iterator<Item = &'p Path>) -> Vec<&'p str> {
+    fn lacking<'p>(&self, paths: impl Iterator<Item = &'p Path>) -> impl Iterator<Item = &'p str> {
         let roots = paths.map(|path| path.root.as_str());
-        roots.filter(|root| !self.has(root)).collect()
+        roots.filter(|root| !self.has(root))
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) const NAMES: [&str; 12] = [
 
 const TEXTS: [&str; 8] = ["", "a", "ab", "abc", "b", "B", "é", "a much longer text"];
 /// As DynamoDB prints them, and so do sums of them: DynamoDB Local keeps `1E2` in a list, and
-/// adds 1.5 and 1.5 to 3.0.
+/// adds 1.5 and 1.5 to 3.0. The corpus has such cases (`numbers.txt`).
 const NUMBERS: [&str; 7] = ["0", "1", "2", "-1", "10", "42", "0.001"];
 const BYTES: [&str; 5] = ["AA==", "AAE=", "/w==", "YWI=", "YWJj"];
 

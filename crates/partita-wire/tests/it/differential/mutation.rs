@@ -2,7 +2,8 @@
 //!
 //! Left out is what DynamoDB Local does not look at or answers with an internal error, so that it
 //! says nothing: JSON of the wrong type, base64 that is none, texts longer than their bounds,
-//! unknown choices for ReturnConsumedCapacity. The corpus has such cases.
+//! unknown choices for ReturnConsumedCapacity. The corpus has such cases (`wrong_types.txt`,
+//! `base64.txt`, `bounds.txt`).
 
 use fastrand::Rng;
 use serde_json::{Value as Json, json};
@@ -49,8 +50,8 @@ fn spoil_batch(random: &mut Rng, body: &mut Json) {
     }
 }
 
-/// Keys are not touched: a key that does not fit is a reason to cancel
-/// a transaction of DynamoDB Local, and refuses the request here.
+/// Keys are not touched: DynamoDB Local refuses the request for one that does not fit, or cancels
+/// it, where here it is always a reason of the transaction. The corpus has such cases.
 fn spoil_transaction(random: &mut Rng, body: &mut Json) {
     match random.u8(..6) {
         0 => {
