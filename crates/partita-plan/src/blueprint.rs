@@ -275,6 +275,19 @@ impl Blueprint {
         Some(attributes)
     }
 
+    /// What is stored of a record beside its primary key and its discriminator, with its keys in
+    /// indexes.
+    pub(crate) fn without_keys(&self, item: &Item) -> Map {
+        let table = &self.design.table;
+        let mut attributes = item.clone();
+        attributes.remove(&table.partition);
+        attributes.remove(&table.sort);
+        if let Some(name) = &table.discriminator {
+            attributes.remove(name);
+        }
+        attributes
+    }
+
     /// A record as callers see it, with its discriminator.
     pub(crate) fn record(&self, shape: Shape<'_>, mut attributes: Map) -> Record {
         if let (Some(name), Some(value)) = (&self.design.table.discriminator, shape.discriminator())

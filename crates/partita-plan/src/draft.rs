@@ -49,6 +49,8 @@ pub(crate) enum Presence {
 pub(crate) struct Entry<'a> {
     pub(crate) shape: Shape<'a>,
     pub(crate) address: ItemAddress,
+    /// Where the item will be, if it moves.
+    pub(crate) moves_to: Option<ItemAddress>,
     pub(crate) before: Before,
     /// The item as it will be, where that is known.
     pub(crate) after: Option<Rc<Map>>,
@@ -56,6 +58,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) adds: BTreeMap<&'a str, Number>,
     /// What must still stand there: the values, as stored, that something was decided on.
     pub(crate) guards: BTreeMap<&'a str, Option<Value>>,
+    /// Whether nothing at all may have changed since the item was read.
+    pub(crate) is_whole: bool,
     /// What else must hold.
     pub(crate) conditions: Vec<Condition>,
     pub(crate) presence: Presence,
@@ -100,10 +104,12 @@ impl<'a> Draft<'a> {
         self.entries.push(Entry {
             shape,
             address,
+            moves_to: None,
             before,
             after: now.clone(),
             adds: BTreeMap::new(),
             guards: BTreeMap::new(),
+            is_whole: false,
             conditions: Vec::new(),
             presence: Presence::Any,
             operation: None,
@@ -112,6 +118,32 @@ impl<'a> Draft<'a> {
             views: Vec::new(),
         });
         at
+    }
+
+    /// Has an item move. It is found at both places from then on. Says whether that is new.
+    ///
+    /// What is put in one place is all that stood in the other, so none of it may change meanwhile.
+    pub(crate) fn relocate(&mut self, at: usize, address: ItemAddress) -> bool {
+        let entry = &mut self.entries[at];
+        let goes = (entry.address != address).then_some(address);
+        if entry.moves_to == goes {
+            return false;
+        }
+        if let Some(left) = std::mem::replace(&mut entry.moves_to, goes.clone()) {
+            self.places.remove(&left);
+        }
+        let Some(place) = goes else {
+            return false;
+        };
+        entry.is_whole = true;
+        // Somebody may have looked whether the place is free; the move says so itself.
+        if let Some(other) = self.places.insert(place, at).filter(|other| *other != at) {
+            let other = &mut self.entries[other];
+            other.presence = Presence::Any;
+            other.guards.clear();
+            other.conditions.clear();
+        }
+        true
     }
 
     /// Has the consequences of an item looked at.
@@ -134,6 +166,11 @@ impl<'a> Entry<'a> {
             Before::Found(map) => Some(map),
             Before::Missing | Before::Unread => None,
         }
+    }
+
+    /// Where the item will be, if it is elsewhere then.
+    pub(crate) fn destination(&self) -> Option<&ItemAddress> {
+        self.moves_to.as_ref().filter(|_| self.after.is_some())
     }
 
     /// Whether this write creates the item.

@@ -62,16 +62,19 @@ impl<'a> Input<'a> {
     }
 
     /// The changes of an update; a null removes an attribute. Identity parts may be repeated, but
-    /// not changed.
+    /// only those that are movable may change.
     pub(crate) fn update(self, given: Map, identity: &Map, faults: &mut Vec<Fault>) -> Changes<'a> {
         let mut changes = Changes::default();
         for (slot, value) in self.named(given, faults) {
-            if let Some(same) = identity.get(slot.name()) {
-                if *same != value {
+            let is_movable = matches!(&slot, Slot::Declared(attribute) if attribute.movable);
+            match identity.get(slot.name()) {
+                Some(same) if *same == value => continue,
+                Some(_) if !is_movable => {
                     let message = "is part of the identity and never changes";
                     faults.push(Fault::new(slot.name(), message));
+                    continue;
                 }
-                continue;
+                _ => {}
             }
             match (&slot, value) {
                 (Slot::Open(_), Value::Null) => changes.remove.push(slot),

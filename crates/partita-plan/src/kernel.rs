@@ -286,11 +286,12 @@ fn feeding(entity: &Entity) -> HashSet<String> {
     names
 }
 
-/// The attributes of an entity that nothing ever changes.
+/// The attributes of an entity that nothing ever changes. An identity is among them, also where it
+/// is movable: whatever stands at its address has it.
 fn fixed(design: &Design, entity: &Entity) -> HashSet<String> {
     let is_identity = |attribute: &Attribute| {
         let mut identity = entity.identity.iter();
-        identity.any(|part| part.attribute == attribute.name) && !attribute.movable
+        identity.any(|part| part.attribute == attribute.name)
     };
     let is_stamped_once = |attribute: &Attribute| {
         let on_create = matches!(

@@ -6,6 +6,8 @@
 //! | `planner::request` | what a caller asks for, if the rules allow it |
 //! | `planner::action` | what actions do |
 //! | `planner::values` | what is computed from the item and its refs |
+//! | `planner::files` | that the files that it names are where they belong |
+//! | `planner::relocate` | an item whose identity changes, and what goes with it |
 //! | `planner::refs` | that the targets of refs are there |
 //! | `planner::aggregate` | counts and sums on other items |
 //! | `planner::views` | the records derived from items |
@@ -23,10 +25,12 @@ pub(crate) mod action;
 mod aggregate;
 mod effects;
 mod emit;
+mod files;
 mod follow;
 mod history;
 mod limits;
 mod refs;
+mod relocate;
 pub(crate) mod request;
 mod unique;
 mod values;
@@ -280,6 +284,7 @@ impl<'a> Planner<'a> {
             self.check_refs(at)?;
             self.check_changed(at, entity);
             self.check_requirement(at, entity)?;
+            self.relocate(at, entity)?;
             self.refuse()?;
         }
         self.draft.enqueue(at);

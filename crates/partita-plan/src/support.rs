@@ -54,6 +54,9 @@ const KNOWN: &[Construct] = &[
     Construct::History,
     Construct::Scan,
     Construct::ViewRef,
+    Construct::Movable,
+    Construct::Bucket,
+    Construct::File,
 ];
 
 /// Refuses a design that uses other parts of the language, naming the first of them.

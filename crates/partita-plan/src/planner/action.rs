@@ -13,7 +13,7 @@ use super::request::{Change, On};
 use super::{By, Names, Planner};
 use crate::access::Asked;
 use crate::error::{Fault, PlanError};
-use crate::input::{Changes, Input, refuse};
+use crate::input::{Changes, Input, Slot, refuse};
 use crate::nested;
 use crate::pattern::passes;
 use crate::scene::{Lead, Named, Scene, Trace};
@@ -71,6 +71,7 @@ impl<'a> Planner<'a> {
             }
         }
         let said = self.changes(shape, &action.changes, values, false);
+        self.check_steps(action, &said, &old);
         changes.set.extend(said.set);
         changes.add.extend(said.add);
         changes.remove.extend(said.remove);
@@ -92,6 +93,23 @@ impl<'a> Planner<'a> {
             self.effect(cause, effect, &action.name)?;
         }
         Ok(())
+    }
+
+    /// An action that sets a state is a step. One that was taken already is not taken again, or
+    /// whatever comes with it would happen twice.
+    fn check_steps(&mut self, action: &'a Action, said: &Changes<'a>, old: &Map) {
+        for (slot, value) in &said.set {
+            let Slot::Declared(attribute) = slot else {
+                continue;
+            };
+            if matches!(attribute.kind, AttributeType::State(_))
+                && nested::get(old, &attribute.name) == Some(value)
+                && let Some(now) = value.as_str()
+            {
+                let message = format!("is `{now}` already, and `{}` makes it so", action.name);
+                self.faults.push(Fault::new(&attribute.name, message));
+            }
+        }
     }
 
     /// What a caller gives for an action: attributes of the item, and parameters.

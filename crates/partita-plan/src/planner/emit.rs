@@ -1,6 +1,6 @@
 //! The draft as a transaction: one action for each item, guarded by what was read and matters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use partita_core::expression::{
     Comparator, Condition, Operand, Path, Scope as _, SetOperand, SetValue, Step as PathStep,
@@ -10,7 +10,9 @@ use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_core::{Map, Number, Value};
 use partita_design::template::dotted;
 use partita_design::time::TimeForm;
-use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
+use partita_store::request::{
+    ConditionCheck, DeleteItem, ItemAddress, PutItem, TransactAction, UpdateItem,
+};
 
 use super::{Planner, Step};
 use crate::draft::{Before, Entry, Presence, Refusal};
@@ -31,7 +33,7 @@ impl Planner<'_> {
         let mut steps = Vec::new();
         for at in 0..self.draft.entries.len() {
             let keys = self.index_keys(at)?;
-            steps.extend(self.action(self.entry(at), keys));
+            steps.extend(self.actions(self.entry(at), keys));
         }
         steps.extend(guards);
         match steps.len() > TRANSACTION_ACTIONS_MAX {
@@ -53,12 +55,61 @@ impl Planner<'_> {
         format!("it would touch {all}, {count} of them `{name}`")
     }
 
+    fn actions(&self, entry: &Entry<'_>, keys: Vec<KeyChange>) -> Vec<Step> {
+        match (entry.destination(), &entry.after) {
+            (Some(place), Some(after)) => self.relocation(entry, place, after, keys).into(),
+            _ => self.action(entry, keys).into_iter().collect(),
+        }
+    }
+
+    /// An item is put whole where it goes, and taken from where it was.
+    fn relocation(
+        &self,
+        entry: &Entry<'_>,
+        place: &ItemAddress,
+        after: &Map,
+        keys: Vec<KeyChange>,
+    ) -> [Step; 2] {
+        let mut item = self.context.blueprint.stored(entry.shape, place, after);
+        let keys = keys
+            .into_iter()
+            .filter_map(|(name, key)| Some((name, key?)));
+        item.extend(keys.map(|(name, key)| (name, Value::S(key))));
+        let put = PutItem {
+            condition: Some(self.is_missing(entry)),
+            ..PutItem::new(place.table.clone(), item)
+        };
+        let exists = PlanError::Exists {
+            entity: entry.shape.name().to_owned(),
+        };
+        let (presence, refusal) = self.presence(entry);
+        let presence = presence.or_else(|| Some(self.is_there(entry)));
+        let delete = DeleteItem {
+            table: entry.address.table.clone(),
+            key: entry.address.key.clone(),
+            condition: self.condition(entry, presence),
+            return_item_on_failure: matches!(refusal, Refusal::Final(_)),
+        };
+        let put = Step {
+            action: TransactAction::Put(put),
+            refusal: match entry.shape {
+                Shape::Entity(_) => Refusal::last(exists),
+                Shape::View(..) => Refusal::Stale,
+            },
+        };
+        let delete = Step {
+            action: TransactAction::Delete(delete),
+            refusal,
+        };
+        [put, delete]
+    }
+
     fn action(&self, entry: &Entry<'_>, keys: Vec<KeyChange>) -> Option<Step> {
         let blueprint = self.context.blueprint;
         let address = &entry.address;
         let (table, key) = (address.table.clone(), address.key.clone());
         let (presence, refusal) = self.presence(entry);
-        let condition = condition(entry, presence);
+        let condition = self.condition(entry, presence);
         let return_item_on_failure = matches!(refusal, Refusal::Final(_)) && entry.has_guards();
         let action = match (entry.old(), &entry.after) {
             (None, Some(after)) => {
@@ -165,6 +216,42 @@ impl Planner<'_> {
         ))
     }
 
+    /// What must hold for the item's action to pass.
+    fn condition(&self, entry: &Entry<'_>, presence: Option<Condition>) -> Option<Condition> {
+        let guards: Vec<Condition> = match entry.old().filter(|_| entry.is_whole) {
+            Some(old) => self.unchanged(entry, old),
+            None => {
+                let guards = entry.guards.iter();
+                let guards = guards.map(|(name, value)| stands_there(dotted(name), value.as_ref()));
+                guards.collect()
+            }
+        };
+        let parts = presence.into_iter().chain(guards);
+        let parts = parts.chain(entry.conditions.iter().cloned());
+        parts.reduce(Condition::and)
+    }
+
+    /// That an item is in every attribute as it was read.
+    fn unchanged(&self, entry: &Entry<'_>, old: &Map) -> Vec<Condition> {
+        let stored = self
+            .context
+            .blueprint
+            .stored(entry.shape, &entry.address, old);
+        let declared = match entry.shape {
+            Shape::Entity(entity) => entity.attributes.iter(),
+            Shape::View(..) => [].iter(),
+        };
+        let declared = declared.filter(|one| !one.key_only && !one.is_virtual);
+        let roots = declared.map(|one| one.path().root);
+        let names: BTreeSet<String> = roots.chain(stored.keys().cloned()).collect();
+        let names = names
+            .into_iter()
+            .filter(|name| !entry.address.key.contains_key(name));
+        names
+            .map(|name| stands_there(Path::attribute(&name), stored.get(&name)))
+            .collect()
+    }
+
     /// The keys of indexes that the write changes.
     fn index_keys(&mut self, at: usize) -> Result<Vec<KeyChange>, PlanError> {
         let blueprint = self.context.blueprint;
@@ -174,7 +261,9 @@ impl Planner<'_> {
             return Ok(Vec::new());
         };
         let shape = entry.shape;
-        let old = entry.old().cloned();
+        // Where the item moves, all of its keys are written.
+        let old = entry.old().filter(|_| entry.destination().is_none());
+        let old = old.cloned();
         let mut changes: Vec<KeyChange> = Vec::new();
         for index in shape.indexes() {
             let unwatched = Trace::default();
@@ -228,17 +317,11 @@ impl Entry<'_> {
     }
 }
 
-fn condition(entry: &Entry<'_>, presence: Option<Condition>) -> Option<Condition> {
-    let guards = entry.guards.iter().map(|(name, value)| {
-        let path = dotted(name);
-        match value {
-            Some(value) => Condition::equals(path, value.clone()),
-            None => Condition::NotExists(path),
-        }
-    });
-    let parts = presence.into_iter().chain(guards);
-    let parts = parts.chain(entry.conditions.iter().cloned());
-    parts.reduce(Condition::and)
+fn stands_there(path: Path, value: Option<&Value>) -> Condition {
+    match value {
+        Some(value) => Condition::equals(path, value.clone()),
+        None => Condition::NotExists(path),
+    }
 }
 
 /// `SET x = if_not_exists(x, 0) + d`: right whatever the number is by then.

@@ -23,6 +23,10 @@ impl<'a> Planner<'a> {
         let (Some(old), Some(new)) = (entry.told.clone(), entry.after.clone()) else {
             return Ok(());
         };
+        // Whoever refers to an item by its key does not follow it where it moves.
+        if entry.destination().is_some() {
+            return Ok(());
+        }
         let name = entry.shape.name();
         for follower in blueprint.kernel.followers(&blueprint.design, name) {
             let value = nested::get(&new, follower.followed);
@@ -216,14 +220,17 @@ impl<'a> Planner<'a> {
     ) -> Result<Vec<Listing>, PlanError> {
         let blueprint = self.context.blueprint;
         let mut known = Map::new();
-        for (part, argument) in self
-            .entry(at)
-            .shape
-            .identity()
-            .iter()
-            .zip(&target.arguments)
-        {
-            if let Some(value) = nested::get(item, &part.attribute) {
+        let shape = self.entry(at).shape;
+        for (number, argument) in target.arguments.iter().enumerate() {
+            // A pattern asks for attributes by their names, in any order; an identity has its own.
+            let name = match &target.via {
+                Some(_) => shape
+                    .source()
+                    .attribute(&argument.part)
+                    .map(|one| &one.name),
+                None => shape.identity().get(number).map(|part| &part.attribute),
+            };
+            if let Some(value) = name.and_then(|name| nested::get(item, name)) {
                 nested::set(&mut known, &argument.path, value.clone());
             }
         }

@@ -1,12 +1,13 @@
-//! The states that were replaced: each is written once, and never changed afterwards.
+//! The states that were replaced: each is written once, and goes with its item.
 
 use std::rc::Rc;
 
-use partita_core::{Map, Value};
-use partita_design::design::{Attribute, View, ViewAttribute};
+use partita_core::{Item, Map, Value};
+use partita_design::design::{Attribute, RecordName, View, ViewAttribute};
 use partita_design::template::{Part, Template};
 use partita_design::time::TimeForm;
 
+use super::relocate::with_identity;
 use super::views::initial;
 use super::{Names, Planner};
 use crate::draft::{Presence, Refusal};
@@ -34,11 +35,14 @@ impl<'a> Planner<'a> {
         if !is_kept {
             return Ok(());
         }
+        // Where the item moves, its past is there too.
+        let kept = with_identity(source.source(), &old, &new);
+        let last = self.last_time(view, source, &old)?;
         let trace = Trace::default();
-        let scene = self.scene(source, &old, None, &trace);
+        let scene = self.scene(source, &kept, None, &trace);
         let mut record = Map::new();
         for name in &view.keep {
-            if let Some(value) = nested::get(&old, name) {
+            if let Some(value) = nested::get(&kept, name) {
                 nested::set(&mut record, name, value.clone());
             }
         }
@@ -46,7 +50,7 @@ impl<'a> Planner<'a> {
         for (name, value) in initial(view, &scene) {
             names.push((name, Named::Value(Some(value))));
         }
-        self.make_rise(view, &scene, &mut names)?;
+        self.make_rise(view, last, &mut names);
         for attribute in &view.attributes {
             let value = names.iter().find(|(name, _)| name == attribute.name());
             if let Some((name, Named::Value(Some(value)))) = value {
@@ -82,38 +86,162 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Makes a time that rises later than that of the last record.
-    fn make_rise(
+    /// Lets the states that were kept of an item go where it goes: to its new place, or away with
+    /// it. An item of the same identity that comes later starts without a past.
+    pub(super) fn follow_history(&mut self, at: usize, view: &'a View) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let is_moved = entry.destination().is_some();
+        let Some(old) = entry.old().cloned() else {
+            return Ok(());
+        };
+        if !is_moved && !entry.is_removed() {
+            return Ok(());
+        }
+        let (source, new) = (entry.shape, entry.after.clone());
+        let shape = Shape::View(view, source.source());
+        // Every further state comes with a change of the item.
+        self.entry_mut(at).is_whole = true;
+        for row in self.kept_states(view, source, &old)? {
+            let address = self.context.blueprint.address_of(&row);
+            let was = self.context.blueprint.without_keys(&row);
+            let record = self.place(at, shape, address, Some(was));
+            match &new {
+                None => {
+                    let entry = self.entry_mut(record);
+                    entry.after = None;
+                    entry.must_be_present(Refusal::Stale);
+                }
+                Some(new) => self.move_state(record, view, new, &row)?,
+            }
+            self.draft.enqueue(record);
+        }
+        Ok(())
+    }
+
+    /// One state at the new place of its item.
+    fn move_state(
+        &mut self,
+        at: usize,
+        view: &'a View,
+        item: &Map,
+        row: &Item,
+    ) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let shape = self.entry(at).shape;
+        let known = blueprint.attributes(shape, row)?;
+        let known = with_identity(shape.source(), &known, item);
+        let mut record = blueprint.without_keys(row);
+        for part in &shape.source().identity {
+            if let (Some(value), true) = (
+                nested::get(&known, &part.attribute),
+                nested::get(&record, &part.attribute).is_some(),
+            ) {
+                nested::set(&mut record, &part.attribute, value.clone());
+            }
+        }
+        let is_part = |name: &str| {
+            let mut parts = shape.source().identity.iter();
+            parts.any(|part| part.attribute == name)
+        };
+        for index in &view.indexes {
+            let mut reads = index.reads.iter();
+            if reads.any(|reading| is_part(&reading.attribute)) {
+                blueprint.made_keys(index).for_each(|name| {
+                    record.remove(name);
+                });
+                for (name, key) in blueprint.index_keys(index, &known)? {
+                    record.insert(name.to_owned(), Value::S(key));
+                }
+            }
+        }
+        let address = blueprint.address(shape, &known)?;
+        self.entry_mut(at).after = Some(Rc::new(record));
+        self.draft.relocate(at, address);
+        Ok(())
+    }
+
+    /// All states that were kept of an item, as they are stored.
+    fn kept_states(
         &self,
         view: &'a View,
-        scene: &Scene<'_, 'a>,
-        names: &mut Names<'static, 'a>,
-    ) -> Result<(), PlanError> {
-        let Some(rising) = rising(view) else {
-            return Ok(());
-        };
-        let Some(form) = rising.kind.time_form() else {
-            return Ok(());
-        };
+        source: Shape<'a>,
+        item: &Map,
+    ) -> Result<Vec<Item>, PlanError> {
         let blueprint = self.context.blueprint;
-        let table = &blueprint.design.table;
-        let Some(partition) = view.key.partition.key(scene)? else {
-            return Ok(());
+        let identity = &source.source().identity;
+        let is_known = |name: &str| identity.iter().any(|part| part.attribute == name);
+        let prefix = beginning(&view.key.sort, |name| !is_known(name));
+        let Some(listing) = self.states_under(view, source, item, &prefix, false)? else {
+            return Ok(Vec::new());
         };
-        let before = until(&view.key.sort, &rising.name);
-        let prefix = before.key(scene)?.filter(|prefix| !prefix.is_empty());
-        let listing = Listing {
+        let Some(listed) = self.context.reads.list(&listing) else {
+            return Ok(Vec::new());
+        };
+        if listed.has_more {
+            let what = format!("every `{}` of the item must follow", view.name);
+            return Err(PlanError::TooMuch { what });
+        }
+        let name = [RecordName::View(view.name.clone())];
+        let is_of_item = |row: &&Item| {
+            blueprint.recognise(&name, row).is_some_and(|(_, record)| {
+                identity.iter().all(|part| {
+                    nested::get(&record, &part.attribute) == nested::get(item, &part.attribute)
+                })
+            })
+        };
+        Ok(listed.rows.iter().filter(is_of_item).cloned().collect())
+    }
+
+    /// The time of the last state that was kept, where such times rise.
+    fn last_time(
+        &self,
+        view: &'a View,
+        source: Shape<'a>,
+        item: &Map,
+    ) -> Result<Option<i64>, PlanError> {
+        let Some((rising, form)) = rising(view) else {
+            return Ok(None);
+        };
+        let prefix = beginning(&view.key.sort, |name| name == rising.name);
+        let listing = self.states_under(view, source, item, &prefix, true)?;
+        let listed = listing.and_then(|listing| self.context.reads.list(&listing));
+        let last = listed.and_then(|listed| listed.rows.first());
+        Ok(last.and_then(|row| form.read(nested::get(row, &rising.name)?)))
+    }
+
+    /// The query for the states of an item whose sort keys begin so.
+    fn states_under(
+        &self,
+        view: &'a View,
+        source: Shape<'a>,
+        item: &Map,
+        prefix: &Template,
+        last_only: bool,
+    ) -> Result<Option<Listing>, PlanError> {
+        let blueprint = self.context.blueprint;
+        let unwatched = Trace::default();
+        let scene = self.scene(source, item, None, &unwatched);
+        let Some(partition) = view.key.partition.key(&scene)? else {
+            return Ok(None);
+        };
+        let table = &blueprint.design.table;
+        let prefix = prefix.key(&scene)?.filter(|prefix| !prefix.is_empty());
+        Ok(Some(Listing {
             table: blueprint.table.clone(),
             index: None,
             keys: keys(
                 vec![(table.partition.clone(), Value::S(partition))],
                 prefix.map(|prefix| (table.sort.clone(), prefix)),
             ),
-            last_only: true,
+            last_only,
+        }))
+    }
+
+    /// Makes a time that rises later than that of the last record.
+    fn make_rise(&self, view: &'a View, last: Option<i64>, names: &mut Names<'static, 'a>) {
+        let Some((rising, form)) = rising(view) else {
+            return;
         };
-        let last = self.context.reads.list(&listing);
-        let last = last.and_then(|listed| listed.rows.first());
-        let last = last.and_then(|row| form.read(nested::get(row, &rising.name)?));
         let now = self.moment.now_millis;
         if let Some(last) = last.filter(|last| *last >= now) {
             let step = match form {
@@ -124,24 +252,24 @@ impl<'a> Planner<'a> {
             names.retain(|(name, _)| *name != rising.name);
             names.push((rising.name.clone(), Named::Value(Some(later))));
         }
-        Ok(())
     }
 }
 
-fn rising(view: &View) -> Option<&Attribute> {
+/// The attribute of a view whose times rise, and their form.
+fn rising(view: &View) -> Option<(&Attribute, TimeForm)> {
     let mut attributes = view.attributes.iter();
     attributes.find_map(|attribute| match attribute {
-        ViewAttribute::Own(own) if own.rising => Some(&**own),
+        ViewAttribute::Own(own) if own.rising => Some((&**own, own.kind.time_form()?)),
         _ => None,
     })
 }
 
-/// The beginning of a template, up to an attribute.
-fn until(template: &Template, name: &str) -> Template {
+/// The beginning of a template, up to an attribute that is meant.
+fn beginning(template: &Template, is_end: impl Fn(&str) -> bool) -> Template {
     let parts = template.parts.iter();
     let parts = parts.take_while(|part| match part {
         Part::Text(_) => true,
-        Part::Value(hole) => hole.name().as_deref() != Some(name),
+        Part::Value(hole) => hole.name().is_none_or(|name| !is_end(&name)),
     });
     Template {
         parts: parts.cloned().collect(),

@@ -56,6 +56,7 @@ impl<'a> Planner<'a> {
                 }
                 Lead::Nowhere if given == Given::Now => {
                     self.check_constant(reference, &item);
+                    self.check_found(reference, &item);
                 }
                 _ => {}
             }
@@ -71,6 +72,20 @@ impl<'a> Planner<'a> {
                 && let Err(error) = part_text(&argument.path, value)
             {
                 self.faults.push(error.into());
+            }
+        }
+    }
+
+    /// A ref by a pattern finds something, if it has all that the pattern asks for.
+    fn check_found(&mut self, reference: &Ref, item: &partita_core::Map) {
+        for target in reference.targets.iter().filter(|one| one.via.is_some()) {
+            let mut arguments = target.arguments.iter();
+            let is_asked = arguments.all(|one| nested::get(item, &one.path).is_some());
+            if let (TargetName::Record(name), true, false) =
+                (&target.to, is_asked, reference.unchecked)
+            {
+                let message = format!("leads to no `{}`", name.as_str());
+                self.faults.push(Fault::new(&reference.name, message));
             }
         }
     }

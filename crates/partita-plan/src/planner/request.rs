@@ -120,6 +120,7 @@ impl<'a> Planner<'a> {
             entity,
         };
         let changes = input.create(given.clone(), &mut self.faults);
+        self.demand_creation(entity, &changes)?;
         let at = self.create(entity, &changes, By::Caller)?;
         let entry = self.entry(at);
         let (old, new) = (entry.old().cloned(), entry.after.clone());
@@ -136,6 +137,24 @@ impl<'a> Planner<'a> {
         self.remember(Some(at), trace.into_seen())?;
         self.count_towards(&LimitOf::Access(Access::Create, entity.name.clone()))?;
         Ok(new.map(|_| at))
+    }
+
+    /// Refuses whoever has no token where one is needed, before telling what is wrong with the item.
+    /// To somebody who is known, everything that is wrong is more use than one refusal.
+    fn demand_creation(&self, entity: &'a Entity, changes: &Changes<'a>) -> Result<(), PlanError> {
+        if self.context.caller.id.is_some() {
+            return Ok(());
+        }
+        let mut given = Map::new();
+        for (slot, value) in &changes.set {
+            super::put(&mut given, slot, value.clone());
+        }
+        let early = Trace::default();
+        let known = Scene {
+            complete: false,
+            ..self.scene(Shape::Entity(entity), &given, None, &early)
+        };
+        known.demand_early(Asked::Access(Access::Create))
     }
 
     pub(super) fn change_for(

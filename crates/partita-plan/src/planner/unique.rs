@@ -23,11 +23,16 @@ impl<'a> Planner<'a> {
             return Ok(Vec::new());
         }
         let (old, new) = (entry.old().cloned(), entry.after.clone());
+        let is_moved = entry.destination().is_some();
         let mut steps = Vec::new();
         for guard in &entity.unique {
             let was = self.guard_key(at, guard, old.as_deref(), true)?;
             let is = self.guard_key(at, guard, new.as_deref(), false)?;
             if was == is {
+                if let (true, Some(key), Some(item)) = (is_moved, is, &new) {
+                    let owner = identity_of(Shape::Entity(entity), item).unwrap_or_default();
+                    steps.push(self.hand_over(key, owner));
+                }
                 continue;
             }
             steps.extend(was.map(|key| self.give_back(key)));
@@ -78,6 +83,21 @@ impl<'a> Planner<'a> {
             refusal: Refusal::last(PlanError::Invalid {
                 faults: faults.collect(),
             }),
+        }
+    }
+
+    /// A guard says whose value it is, also when its owner moves.
+    fn hand_over(&self, key: String, owner: Map) -> Step {
+        let blueprint = self.context.blueprint;
+        let mut item = self.guard_item(key);
+        item.extend(owner);
+        let put = PutItem {
+            condition: Some(Condition::Exists(blueprint.partition())),
+            ..PutItem::new(blueprint.table.clone(), item)
+        };
+        Step {
+            action: TransactAction::Put(put),
+            refusal: Refusal::Stale,
         }
     }
 

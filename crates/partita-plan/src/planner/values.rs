@@ -129,6 +129,7 @@ impl<'a> Planner<'a> {
                 }
             }
         }
+        self.check_files(entity, None, item);
     }
 
     /// Finds everything that was changed and never changes.
@@ -142,7 +143,8 @@ impl<'a> Planner<'a> {
             if nested::get(&before, name) == nested::get(&after, name) {
                 continue;
             }
-            if entity.identity.iter().any(|part| part.attribute == *name) {
+            let is_part = entity.identity.iter().any(|part| part.attribute == *name);
+            if is_part && !attribute.movable {
                 let message = "is part of the identity and never changes";
                 self.faults.push(Fault::new(name, message));
             } else if attribute.fixed {
@@ -173,6 +175,7 @@ impl<'a> Planner<'a> {
                 self.faults.push(Fault::new(name, message));
             }
         }
+        self.check_files(entity, Some(&before), &after);
     }
 
     /// Whether a value is missing because a ref leads nowhere, which is said already.

@@ -21,6 +21,8 @@ use crate::shape::{Shape, reads_as_zero};
 
 /// A record of a view.
 struct Placed {
+    /// The element that it is for, where there is one for each.
+    element: Option<Value>,
     place: ItemAddress,
     /// What is derived from the source, with the keys in the indexes.
     derived: Map,
@@ -57,11 +59,15 @@ impl<'a> Planner<'a> {
                 continue;
             }
             record.after = record.old().cloned();
+            record.moves_to = None;
             record.adds.clear();
         }
         for view in views {
             match view.history {
-                true => self.record_history(at, view)?,
+                true => {
+                    self.record_history(at, view)?;
+                    self.follow_history(at, view)?;
+                }
                 false => self.derive_one(at, view)?,
             }
         }
@@ -79,10 +85,11 @@ impl<'a> Planner<'a> {
         }
         let was = self.records(at, view, shape, old.as_deref(), true)?;
         let mut is = self.records(at, view, shape, new.as_deref(), false)?;
-        if let ([was], [is], None) = (&was[..], &mut is[..], &view.each)
-            && was.place != is.place
-        {
-            self.carry(view, shape, was.place.clone(), &mut is.own)?;
+        for is in &mut is {
+            let was = was.iter().find(|was| was.element == is.element);
+            if let Some(was) = was.filter(|was| was.place != is.place) {
+                self.carry(view, shape, was.place.clone(), &mut is.own)?;
+            }
         }
         for was in was {
             let found = is.iter().position(|is| is.place == was.place);
@@ -246,7 +253,7 @@ impl<'a> Planner<'a> {
         let mut records: Vec<Placed> = Vec::new();
         let mut seen: Vec<Option<Value>> = Vec::new();
         for element in elements {
-            let names = [(each.name.clone(), Named::Value(Some(element)))];
+            let names = [(each.name.clone(), Named::Value(Some(element.clone())))];
             let scene = Scene {
                 names: &names,
                 ..*scene
@@ -263,9 +270,10 @@ impl<'a> Planner<'a> {
                 }
                 seen.push(value);
             }
-            if let Some(record) = self.make(view, shape, &scene)?
+            if let Some(mut record) = self.make(view, shape, &scene)?
                 && records.iter().all(|other| other.place != record.place)
             {
+                record.element = Some(element);
                 records.push(record);
             }
         }
@@ -334,6 +342,7 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(Some(Placed {
+            element: None,
             place: address,
             derived: record,
             own: initial(view, &scene),

@@ -1,4 +1,4 @@
-//! The design `figureforge` without its bucket: files are not served yet, everything else runs.
+//! The design `figureforge`, from the job to the deleted image.
 
 use std::sync::Arc;
 
@@ -14,10 +14,7 @@ struct Forge(Partita);
 impl Forge {
     async fn open() -> Forge {
         let source = partita_design::shipped::find("figureforge").unwrap().source;
-        let (before, rest) = source.split_once("[bucket.images]").unwrap();
-        let (_, after) = rest.split_once("[[accept]]").unwrap();
-        let source = format!("{before}[[accept]]{after}");
-        let (design, diagnostics) = partita_design::check(&source, &|_| None);
+        let (design, diagnostics) = partita_design::check(source, &|_| None);
         let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
         let store = Arc::new(ModelStore::default());
         let partita = Partita::open(design, store, Surroundings::default()).await;

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod figureforge;
+mod files;
 mod letters;
 mod lists;
 mod members;
+mod moves;
 
 use std::sync::Arc;
 
@@ -148,18 +150,18 @@ async fn a_stranger_cannot_tell_what_exists_and_is_not_shown_what_he_may_not_rea
 
 #[tokio::test]
 async fn what_does_not_run_is_refused_by_name_and_line() {
-    let source = partita_design::shipped::find("holdthatthought")
-        .unwrap()
-        .source;
-    let (design, _) = partita_design::check(source, &|_| None);
+    let source = DESIGN.replacen("[table]", "[table.notes]", 1)
+        + "[table.more]\nname = \"more\"\nkey = [\"PK\", \"SK\"]\n";
+    let (design, diagnostics) = partita_design::check(&source, &|_| None);
+    let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
     let store = Arc::new(ModelStore::default());
-    let opened = Partita::open(design.unwrap(), store, Surroundings::default()).await;
+    let opened = Partita::open(design, store, Surroundings::default()).await;
     let Err(PlanError::NotSupported { words, line, .. }) = opened.map(|_| ()) else {
         panic!("it was opened");
     };
     let found = source.lines().nth(line - 1).unwrap();
     assert!(
-        words.contains("movable") && found.contains("movable"),
+        words.contains("several tables") && found.contains("table"),
         "{words} in {found}"
     );
 }

@@ -9,21 +9,21 @@ use partita_store::dynamodb_local::DynamoDbLocal;
 use reqwest::{Client, StatusCode};
 use serde_json::json;
 
-use crate::scenarios::run_all;
+use crate::scenarios::in_library;
 use crate::server::{Server, token_with};
-use crate::stage;
 
+/// The scenarios of every design. One process of DynamoDB Local serves them all: it takes longer to
+/// start than to answer.
 #[tokio::test(flavor = "multi_thread")]
-async fn stories_on_dynamodb_local() {
+async fn every_design_on_dynamodb_local() {
     let Some(local) = DynamoDbLocal::start() else {
         return;
     };
     let store: Arc<dyn Store> =
         Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
-    run_all("stories", "remote", async |table| {
-        stage::in_library("stories", &table, store.clone()).await
-    })
-    .await;
+    for design in partita_design::shipped::all() {
+        in_library(design.name, "remote", store.clone()).await;
+    }
 }
 
 /// Two servers on one table share tokens through one secret.

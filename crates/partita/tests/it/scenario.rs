@@ -81,6 +81,17 @@ pub(crate) struct Stage {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) table: TableName,
+    /// What the design calls its primary key.
+    pub(crate) keys: [String; 2],
+}
+
+impl Stage {
+    /// The primary key of an item, as text.
+    fn key_of<'i>(&self, item: &'i Item) -> [&'i str; 2] {
+        self.keys
+            .each_ref()
+            .map(|name| item[name].as_str().unwrap())
+    }
 }
 
 pub(crate) struct Scenario {
@@ -236,8 +247,8 @@ impl Run<'_> {
         };
         let attributes = json(attributes)?.as_object().cloned().unwrap_or_default();
         let mut item = plain::map_from_json(attributes).map_err(|error| error.to_string())?;
-        item.insert("PK".to_owned(), partition.into());
-        item.insert("SK".to_owned(), sort.into());
+        let keys = self.stage.keys.iter().cloned();
+        item.extend(keys.zip([partition.into(), sort.into()]));
         let put = PutItem::new(self.stage.table.clone(), item);
         let put = self.stage.store.put_item(put, ReturnValues::None).await;
         put.map(drop).map_err(|error| error.to_string())
@@ -270,7 +281,7 @@ impl Run<'_> {
             "the table holds" => return self.judge_table(block).await,
             "nothing changed" => {
                 let now = self.items().await;
-                return same(&listed(&now), &listed(&self.before));
+                return same(&self.listed(&now), &self.listed(&self.before));
             }
             _ => {}
         }
@@ -303,7 +314,7 @@ impl Run<'_> {
             expected.push(format!("{partition} | {sort} | {}", json(attributes)?));
         }
         expected.sort();
-        same(&listed(&self.items().await), &expected.join("\n"))
+        same(&self.listed(&self.items().await), &expected.join("\n"))
     }
 
     /// `item PK | SK | {…}`: the item is there, and these of its attributes are so.
@@ -316,11 +327,9 @@ impl Run<'_> {
             return Err(format!("write `the item PK | SK | {{…}}`, not `{text}`"));
         };
         let items = self.items().await;
-        let is_it = |item: &&Item| {
-            item["PK"].as_str() == Some(partition) && item["SK"].as_str() == Some(sort)
-        };
+        let is_it = |item: &&Item| self.stage.key_of(item) == [partition, sort];
         let Some(item) = items.iter().find(is_it) else {
-            return Err(format!("there is no such item\n{}", listed(&items)));
+            return Err(format!("there is no such item\n{}", self.listed(&items)));
         };
         let found = Json::Object(plain::map_to_json(item));
         includes(&found, &json(attributes)?)
@@ -343,13 +352,28 @@ impl Run<'_> {
         let items = self.items().await;
         let found = items
             .iter()
-            .filter(|item| item["PK"].as_str() == Some(partition))
-            .filter(|item| item["SK"].as_str().unwrap().starts_with(prefix))
+            .map(|item| self.stage.key_of(item))
+            .filter(|[pk, sk]| *pk == partition && sk.starts_with(prefix))
             .count();
         match found == expected {
             true => Ok(()),
-            false => Err(format!("there are {found}\n{}", listed(&items))),
+            false => Err(format!("there are {found}\n{}", self.listed(&items))),
         }
+    }
+
+    /// The items as a scenario writes them, sorted.
+    fn listed(&self, items: &[Item]) -> String {
+        let lines = items.iter().map(|item| {
+            let [partition, sort] = self.stage.key_of(item);
+            let mut attributes = plain::map_to_json(item);
+            for name in &self.stage.keys {
+                attributes.remove(name);
+            }
+            format!("{partition} | {sort} | {}", Json::Object(attributes))
+        });
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort();
+        lines.join("\n")
     }
 
     async fn items(&self) -> Vec<Item> {
@@ -398,26 +422,6 @@ fn includes(found: &Json, expected: &Json) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The items as a scenario writes them, sorted.
-fn listed(items: &[Item]) -> String {
-    let mut lines: Vec<String> = items
-        .iter()
-        .map(|item| {
-            let mut attributes = plain::map_to_json(item);
-            let partition = attributes.remove("PK").unwrap();
-            let sort = attributes.remove("SK").unwrap();
-            let attributes = Json::Object(attributes);
-            format!(
-                "{} | {} | {attributes}",
-                partition.as_str().unwrap(),
-                sort.as_str().unwrap()
-            )
-        })
-        .collect();
-    lines.sort();
-    lines.join("\n")
 }
 
 fn same(got: &str, expected: &str) -> Result<(), String> {

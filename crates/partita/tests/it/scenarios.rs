@@ -35,76 +35,53 @@ where
     );
 }
 
-#[tokio::test]
-async fn stories_on_the_model() {
-    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
-    run_all("stories", "model", async |table| {
-        stage::in_library("stories", &table, store.clone()).await
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn stories_on_the_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let store: Arc<dyn Store> =
-        Arc::new(EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap());
-    run_all("stories", "engine", async |table| {
-        stage::in_library("stories", &table, store.clone()).await
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn stories_over_http_on_the_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let store: Arc<dyn Store> =
-        Arc::new(EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap());
-    run_all("stories", "http", async |table| {
-        stage::over_http("stories", &table, store.clone()).await
-    })
-    .await;
-}
-
-/// What the other designs add is tried on both stores, and over HTTP where the requests are new.
-async fn in_library(design: &str, unique: &str, store: Arc<dyn Store>) {
+/// The scenarios of a design through the library.
+pub(crate) async fn in_library(design: &str, unique: &str, store: Arc<dyn Store>) {
     run_all(design, unique, async |table| {
         stage::in_library(design, &table, store.clone()).await
     })
     .await;
 }
 
-#[tokio::test]
-async fn storyhub_on_the_model() {
-    in_library("storyhub", "model", Arc::new(ModelStore::default())).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn storyhub_on_the_engine() {
+async fn on_the_engine(design: &str) {
     let folder = tempfile::tempdir().unwrap();
     let store = EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap();
-    in_library("storyhub", "engine", Arc::new(store)).await;
+    in_library(design, "engine", Arc::new(store)).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn storyhub_over_http_on_the_engine() {
+async fn over_http(design: &str) {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> =
         Arc::new(EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap());
-    run_all("storyhub", "http", async |table| {
-        stage::over_http("storyhub", &table, store.clone()).await
+    run_all(design, "http", async |table| {
+        stage::over_http(design, &table, store.clone()).await
     })
     .await;
 }
 
-#[tokio::test]
-async fn mediahub_on_the_model() {
-    in_library("mediahub", "model", Arc::new(ModelStore::default())).await;
+/// Three tests for every design, so that each runs by itself and is named when it fails.
+macro_rules! scenarios {
+    ($($design:ident)*) => {$(
+        mod $design {
+            use super::*;
+
+            #[tokio::test]
+            async fn on_the_model() {
+                let store = Arc::new(ModelStore::default());
+                in_library(stringify!($design), "model", store).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn on_the_engine() {
+                super::on_the_engine(stringify!($design)).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn over_http() {
+                super::over_http(stringify!($design)).await;
+            }
+        }
+    )*};
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn mediahub_on_the_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap();
-    in_library("mediahub", "engine", Arc::new(store)).await;
-}
+scenarios! { stories storyhub mediahub holdthatthought figureforge }

@@ -8,6 +8,7 @@ use partita_core::plain;
 use partita_design::{Design, shipped};
 use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Record, Surroundings};
 use partita_store::surroundings::{ManualClock, SeededEntropy};
+use partita_store::table::TableName;
 use partita_store::{Clock, Entropy, Store};
 use serde_json::{Value as Json, json};
 
@@ -16,14 +17,11 @@ use crate::scenario::{Driver, Request, Seen, Stage, Verb, decoded};
 /// A shipped design in a table of its own.
 pub(crate) fn design(name: &str, table: &str) -> Design {
     let source = shipped::find(name).expect("the design is shipped").source;
-    let variables = |variable: &str| match variable {
-        "TABLE_NAME" => Some(table.to_owned()),
-        // The name of the table of storyhub ends with its stage.
-        "Stage" => Some(table.to_owned()),
-        _ => None,
-    };
+    let variables = |variable: &str| (variable == "Stage").then(|| "test".to_owned());
     let (design, diagnostics) = partita_design::check(source, &variables);
-    design.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"))
+    let mut design = design.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"));
+    table.clone_into(&mut design.table.name);
+    design
 }
 
 /// A design on a store, with a clock and randomness that tests control.
@@ -51,16 +49,24 @@ fn seed_of(table: &str) -> u64 {
     hasher.finish()
 }
 
+/// The table of a design, and what its primary key is called.
+fn place_of(partita: &Partita) -> (TableName, [String; 2]) {
+    let table = &partita.design().table;
+    let keys = [table.partition.clone(), table.sort.clone()];
+    (table.name.parse().unwrap(), keys)
+}
+
 /// A stage on which requests go through the library.
 pub(crate) async fn in_library(design: &str, table: &str, store: Arc<dyn Store>) -> Stage {
     let clock = Arc::new(ManualClock::default());
     let partita = open(design, table, &store, &clock).await;
-    let table = partita.design().table.name.parse().unwrap();
+    let (table, keys) = place_of(&partita);
     Stage {
         driver: Box::new(Library(partita)),
         clock,
         store,
         table,
+        keys,
     }
 }
 
@@ -68,7 +74,7 @@ pub(crate) async fn in_library(design: &str, table: &str, store: Arc<dyn Store>)
 pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) -> Stage {
     let clock = Arc::new(ManualClock::default());
     let partita = open(design, table, &store, &clock).await;
-    let table = partita.design().table.name.parse().unwrap();
+    let (table, keys) = place_of(&partita);
     let secret = Secret::new(vec![7; 32]).unwrap();
     let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(8));
     let time: Arc<dyn Clock> = clock.clone();
@@ -92,6 +98,7 @@ pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) 
         clock,
         store,
         table,
+        keys,
     }
 }
 
@@ -270,7 +277,8 @@ fn expected_status(problem: &str) -> u16 {
         "not-found" | "no-route" => 404,
         "exists" | "not-deleted" | "not-restorable" | "conflict" | "requirement" | "in-use" => 409,
         "stale-version" => 412,
-        "invalid" | "too-large" | "refused-by-store" => 422,
+        "limit-reached" => 429,
+        "invalid" | "too-large" | "too-much" | "refused-by-store" => 422,
         other => panic!("no scenario expects `{other}`"),
     }
 }

@@ -1,0 +1,83 @@
+//! An item whose identity changes: it moves, whole, to a place that must be free.
+//!
+//! To everything else a move is a change like any other: counts, views, guards and triggers see
+//! the item as it was and as it will be. Only the transaction shows that it is put in one place
+//! and taken from another.
+
+use partita_core::{Map, Number};
+use partita_design::design::{Entity, RecordName, Source};
+
+use super::Planner;
+use crate::error::{Fault, PlanError};
+use crate::nested;
+use crate::scene::number_at;
+use crate::shape::Shape;
+
+impl<'a> Planner<'a> {
+    /// Has an item move if its key is another one now.
+    pub(super) fn relocate(&mut self, at: usize, entity: &'a Entity) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let Some(new) = entry.after.clone() else {
+            return Ok(());
+        };
+        let is_movable = |name: &str| entity.attribute(name).is_some_and(|one| one.movable);
+        let parts = entity.identity.iter().map(|part| part.attribute.as_str());
+        let Some(part) = parts.clone().find(|part| is_movable(part)) else {
+            return Ok(());
+        };
+        // A value that cannot be part of a key is said already.
+        if !self.faults.is_empty() {
+            return Ok(());
+        }
+        let address = self
+            .context
+            .blueprint
+            .address(Shape::Entity(entity), &*new)?;
+        if entry.is_new() && entry.address != address {
+            let message = "cannot change in the write that creates the item";
+            self.faults.push(Fault::new(part, message));
+            return Ok(());
+        }
+        let Some(old) = entry.old().cloned() else {
+            return Ok(());
+        };
+        if self.draft.relocate(at, address) {
+            let mut parts = parts;
+            let moved = parts.find(|part| nested::get(&old, part) != nested::get(&new, part));
+            self.check_unreferred(entity, &old, moved.unwrap_or(part));
+        }
+        Ok(())
+    }
+
+    /// Whoever refers to an item by its key does not follow it, and what is counted of them would
+    /// be wrong from then on.
+    fn check_unreferred(&mut self, entity: &'a Entity, old: &Map, part: &str) {
+        let zero = Number::from(0_i64);
+        for attribute in &entity.attributes {
+            let Source::Aggregate(aggregate) = &attribute.source else {
+                continue;
+            };
+            let RecordName::Entity(by) = &aggregate.of else {
+                continue;
+            };
+            let count = number_at(Shape::Entity(entity), old, &attribute.name);
+            if let Some(count) = count.filter(|count| *count != zero) {
+                let name = &attribute.name;
+                let message =
+                    format!("cannot change while a `{by}` refers to the item: `{name}` is {count}");
+                self.faults.push(Fault::new(part, message));
+            }
+        }
+    }
+}
+
+/// Puts the parts of an identity as they are now over how they were.
+pub(super) fn with_identity(entity: &Entity, old: &Map, new: &Map) -> Map {
+    let mut item = old.clone();
+    for part in &entity.identity {
+        if let Some(value) = nested::get(new, &part.attribute) {
+            nested::set(&mut item, &part.attribute, value.clone());
+        }
+    }
+    item
+}
