@@ -118,6 +118,8 @@ impl<'a> Planner<'a> {
                 return Ok(None);
             }
         }
+        let known = self.with_key_parts(at, item, is_old)?;
+        let item = known.as_ref().unwrap_or(item);
         let trace = Trace::default();
         let scene = self.scene(shape, item, None, &trace);
         let aggregate = count.aggregate;
@@ -144,6 +146,24 @@ impl<'a> Planner<'a> {
             Some(sum) => number_at(shape, item, sum).unwrap_or_else(|| Number::from(0_i64)),
         };
         Ok(Some(Share { targets, amount }))
+    }
+
+    /// A view's record with what only its key says: whose record it is, perhaps.
+    fn with_key_parts(
+        &self,
+        at: usize,
+        item: &Map,
+        is_old: bool,
+    ) -> Result<Option<Map>, PlanError> {
+        let blueprint = self.context.blueprint;
+        let entry = self.entry(at);
+        let Shape::View(..) = entry.shape else {
+            return Ok(None);
+        };
+        let place = entry.destination().filter(|_| !is_old);
+        let place = place.unwrap_or(&entry.address);
+        let stored = blueprint.stored(entry.shape, place, item);
+        blueprint.attributes(entry.shape, &stored).map(Some)
     }
 
     /// Adds to a number of another item. A ref that this write sets must lead somewhere; one that
