@@ -7,6 +7,8 @@
 //! The way back must find all of them. A view that exists only sometimes does not, nor does an
 //! index from which an optional part keeps some of them.
 
+use partita_core::expression::{Condition, Path};
+
 use super::key::{Case, Key};
 use super::world::{Record, World};
 use crate::design::{Finder, KeyCase, KeyValue, RefTarget};
@@ -28,7 +30,7 @@ pub(crate) fn find(
         let view = other.view.as_ref();
         let source = view.and_then(|view| view.source);
         source.is_some_and(|source| world.records[source].name == record.name)
-            && view.is_some_and(|view| !view.history && !view.conditional)
+            && view.is_some_and(|view| !view.history && covers(view.when.as_ref(), target))
     };
     let views = world.records.iter().filter(is_view_of);
     std::iter::once(record).chain(views).find_map(|holder| {
@@ -38,6 +40,21 @@ pub(crate) fn find(
         };
         over_keys(holder, &known)
     })
+}
+
+/// Whether a view exists for every item whose ref leads somewhere: always, or while what the ref
+/// holds is there.
+fn covers(when: Option<&Condition>, target: &RefTarget) -> bool {
+    let is_held = |path: &Path| {
+        let mut arguments = target.arguments.iter();
+        arguments.any(|argument| argument.path == path.to_string())
+    };
+    match when {
+        None => true,
+        Some(Condition::All(parts)) => parts.iter().all(|part| covers(Some(part), target)),
+        Some(Condition::Exists(path)) => is_held(path),
+        Some(_) => false,
+    }
 }
 
 /// What a ref holds.

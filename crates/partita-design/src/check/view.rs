@@ -5,7 +5,7 @@ mod existence;
 mod identity;
 mod kept;
 
-use partita_core::expression::{Path, Span, Step};
+use partita_core::expression::{Bindings, Condition, Path, Span, Step};
 
 use super::about;
 use super::attribute;
@@ -89,7 +89,7 @@ pub(crate) fn declare<'d>(
             source,
             history: !history.is_absent(),
             element: None,
-            conditional: section.key_span("when").is_some(),
+            when: peek_when(&section),
         }),
         is_broken: source.is_none(),
     };
@@ -103,6 +103,14 @@ pub(crate) fn declare<'d>(
         derived: Vec::new(),
     };
     (record, pending)
+}
+
+/// The condition of a view, before anything in it is resolved. One that cannot be read is reported
+/// later, and might be any.
+fn peek_when(section: &Section<'_>) -> Option<Condition> {
+    let text = section.peek_text("when")?;
+    let parsed = Condition::parse(text, &Bindings::Literals);
+    Some(parsed.unwrap_or(Condition::Any(Vec::new())))
 }
 
 fn source(of: &Text, world: &World, report: &mut Report) -> Option<usize> {

@@ -3,7 +3,7 @@
 //! Sections may stand in any order, and expressions reach through refs into other entities. So
 //! all declarations are read first, into this; then every expression is checked against it.
 
-use partita_core::expression::Span;
+use partita_core::expression::{Condition, Span};
 
 use super::key::{IndexKeys, Keys};
 use super::reference::DeclaredRef;
@@ -66,8 +66,8 @@ pub(crate) struct ViewOf {
     pub(crate) source: Option<usize>,
     pub(crate) history: bool,
     pub(crate) element: Option<Element>,
-    /// Whether it exists only while a condition holds.
-    pub(crate) conditional: bool,
+    /// It exists while this holds, as it is written; `None` if it always does.
+    pub(crate) when: Option<Condition>,
 }
 
 /// What a view has one record for.

@@ -211,6 +211,15 @@ impl<'d> Section<'d> {
         }
     }
 
+    /// The text of a key, which stays to be read; `None` if it is none.
+    pub(crate) fn peek_text(&self, key: &str) -> Option<&'d str> {
+        let (_, node) = self.entries.iter().find(|(name, _)| name.text == key)?;
+        match &node.content {
+            Content::Text(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
     /// The strings of a list, without a look at what else is in it.
     pub(crate) fn peek_texts(&self, key: &str) -> Vec<&'d str> {
         let found = self.entries.iter().find(|(name, _)| name.text == key);
