@@ -52,6 +52,8 @@ struct Claims {
     sub: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<String>,
     iat: i64,
     exp: i64,
 }
@@ -73,6 +75,7 @@ impl Tokens {
         design: &str,
         user: &str,
         role: Option<&str>,
+        groups: &[String],
         lifetime_seconds: u32,
     ) -> String {
         let now = self.now_seconds();
@@ -81,6 +84,7 @@ impl Tokens {
             aud: design.to_owned(),
             sub: user.to_owned(),
             role: role.map(str::to_owned),
+            groups: groups.to_vec(),
             iat: now,
             exp: now.saturating_add(i64::from(lifetime_seconds)),
         };
@@ -108,6 +112,7 @@ impl Tokens {
         Ok(Verified(Caller {
             id: Some(claims.sub),
             role: claims.role,
+            groups: claims.groups,
         }))
     }
 

@@ -119,6 +119,10 @@ fn bound_to(question: &Question<'_>) -> Vec<u8> {
         caller.id.as_deref(),
         caller.role.as_deref(),
     ];
+    // Without their number a group could pass for the pattern.
+    let groups = caller.groups.len().to_string();
+    texts.push(Some(&groups));
+    texts.extend(caller.groups.iter().map(|group| Some(group.as_str())));
     texts.push(Some(question.pattern));
     for (name, value) in question.parameters {
         texts.extend([Some(name.as_str()), Some(value.as_str())]);

@@ -11,6 +11,8 @@ pub struct Caller {
     pub id: Option<String>,
     /// The caller's role, as the token has it.
     pub role: Option<String>,
+    /// The groups that the caller is in, as the token has them.
+    pub groups: Vec<String>,
 }
 
 impl Caller {
@@ -23,7 +25,7 @@ impl Caller {
     pub fn user(id: impl Into<String>) -> Self {
         Caller {
             id: Some(id.into()),
-            role: None,
+            ..Caller::default()
         }
     }
 }

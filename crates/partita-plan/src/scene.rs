@@ -183,8 +183,10 @@ impl<'a> Scene<'_, 'a> {
             }
             (Some(id), [Step::Field(name)]) if name == "groups" => {
                 match &self.context.blueprint.design.callers.groups {
-                    // Tokens have no groups.
-                    CallerSource::Token => None,
+                    CallerSource::Token => {
+                        let groups = caller.groups.iter().map(|one| Value::S(one.clone()));
+                        return Found::Value(Cow::Owned(Value::L(groups.collect())));
+                    }
                     CallerSource::Attribute(attribute) => {
                         return self.caller_attribute(id, attribute);
                     }

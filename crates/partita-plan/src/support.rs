@@ -4,7 +4,7 @@
 //! then, by name and line: nothing in a design is silently ignored.
 
 use partita_design::Design;
-use partita_design::design::{CallerSource, Construct, Use};
+use partita_design::design::{Construct, Use};
 
 use crate::error::PlanError;
 
@@ -55,6 +55,7 @@ const KNOWN: &[Construct] = &[
     Construct::Scan,
     Construct::ViewRef,
     Construct::Movable,
+    Construct::CallerAttribute,
     Construct::Bucket,
     Construct::File,
 ];
@@ -77,11 +78,6 @@ fn runs(design: &Design, used: &Use) -> bool {
     match used.construct {
         // The windows of limits are kept in a record of the design, if it names one.
         Construct::Limit => design.limit_record.is_some(),
-        // Attributes of the caller's item are; tokens have no groups.
-        Construct::CallerAttribute => {
-            let is_attribute = design.callers.groups != CallerSource::Token;
-            is_attribute || !used.words.contains("groups")
-        }
         construct => KNOWN.contains(&construct),
     }
 }

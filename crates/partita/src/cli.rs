@@ -251,6 +251,10 @@ pub(crate) struct TokenFlags {
     #[arg(long)]
     pub(crate) role: Option<String>,
 
+    /// A group that the user is in; may be given more than once
+    #[arg(long)]
+    pub(crate) group: Vec<String>,
+
     /// How long the token is good for
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) lifetime: u32,

@@ -21,6 +21,7 @@ pub(crate) fn run(flags: &TokenFlags) -> Result<ExitCode> {
         &design.name,
         &flags.user,
         flags.role.as_deref(),
+        &flags.group,
         flags.lifetime,
     );
     writeln!(std::io::stdout(), "{token}")?;

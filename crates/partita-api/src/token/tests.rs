@@ -11,10 +11,12 @@ fn tokens(byte: u8, clock: &Arc<ManualClock>) -> Tokens {
 fn a_token_says_who_calls() {
     let clock = Arc::new(ManualClock::at(1_000_000));
     let tokens = tokens(1, &clock);
-    let token = tokens.make("stories", "ann", Some("admin"), 60);
+    let groups = ["staff".to_owned()];
+    let token = tokens.make("stories", "ann", Some("admin"), &groups, 60);
     let verified = tokens.verify("stories", Some(&token)).unwrap();
     assert_eq!(verified.caller().id.as_deref(), Some("ann"));
     assert_eq!(verified.caller().role.as_deref(), Some("admin"));
+    assert_eq!(verified.caller().groups, groups);
     assert_eq!(tokens.verify("stories", None).unwrap().caller().id, None);
 }
 
@@ -22,7 +24,7 @@ fn a_token_says_who_calls() {
 fn what_is_not_ours_is_refused() {
     let clock = Arc::new(ManualClock::at(1_000_000));
     let ours = tokens(1, &clock);
-    let token = ours.make("stories", "ann", None, 60);
+    let token = ours.make("stories", "ann", None, &[], 60);
     let invalid = Err(TokenError::Invalid);
 
     assert_eq!(
@@ -30,7 +32,7 @@ fn what_is_not_ours_is_refused() {
         invalid,
         "another design"
     );
-    let stranger = tokens(2, &clock).make("stories", "ann", None, 60);
+    let stranger = tokens(2, &clock).make("stories", "ann", None, &[], 60);
     assert_eq!(
         ours.verify("stories", Some(&stranger)),
         invalid,

@@ -14,12 +14,17 @@ fn position() -> Position {
 fn a_cursor_opens_for_its_own_question_only() {
     let seal = CursorSeal::new(&[7; 32]);
     let clock = ManualClock::at(1_000);
-    let (ann, bob, admin) = (
+    let (ann, bob, admin, member) = (
         Caller::user("ann"),
         Caller::user("bob"),
         Caller {
             id: Some("ann".into()),
             role: Some("admin".into()),
+            ..Caller::default()
+        },
+        Caller {
+            groups: vec!["staff".into()],
+            ..Caller::user("ann")
         },
     );
     let (hers, his) = (parameters("ann"), parameters("bob"));
@@ -39,6 +44,10 @@ fn a_cursor_opens_for_its_own_question_only() {
         },
         Question {
             caller: &admin,
+            ..question
+        },
+        Question {
+            caller: &member,
             ..question
         },
         Question {

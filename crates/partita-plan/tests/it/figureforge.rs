@@ -25,6 +25,7 @@ impl Forge {
         let caller = Caller {
             id: Some(ANN.to_owned()),
             role: role.map(str::to_owned),
+            ..Caller::default()
         };
         let shown = |map: &Map| Json::Object(partita_core::plain::map_to_json(map));
         Ok(match self.0.run(&caller, operation).await? {

@@ -167,6 +167,36 @@ async fn what_does_not_run_is_refused_by_name_and_line() {
 }
 
 #[tokio::test]
+async fn groups_of_the_token_decide_where_the_design_names_no_attribute() {
+    let rule = "read   = \"contains(caller.groups, 'staff')\"";
+    let source = DESIGN.replace("read   = \"owner = caller\"", rule);
+    let (design, diagnostics) = partita_design::check(&source, &|_| None);
+    let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
+    let store = Arc::new(ModelStore::default());
+    let partita = Partita::open(design, store, Surroundings::default()).await;
+    let partita = partita.unwrap();
+    create(&partita, "Note", &[("noteId", "n"), ("owner", "ann")]).await;
+    let in_groups = |groups: &[&str]| Caller {
+        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        ..Caller::user("bob")
+    };
+    for (groups, is_shown) in [
+        (&["staff", "cooks"][..], true),
+        (&["cooks"], false),
+        (&["staffs"], false),
+        (&[], false),
+    ] {
+        let answer = partita.run(&in_groups(groups), get("n")).await;
+        assert_eq!(answer.is_ok(), is_shown, "{groups:?}: {answer:?}");
+    }
+    let nobody = Caller {
+        id: None,
+        ..in_groups(&["staff"])
+    };
+    assert!(partita.run(&nobody, get("n")).await.is_err());
+}
+
+#[tokio::test]
 async fn a_throttled_write_says_so() {
     let store: Arc<dyn Store> = Arc::new(ModelStore::default());
     open(store.clone()).await;

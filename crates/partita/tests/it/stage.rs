@@ -110,6 +110,7 @@ impl Driver for Library {
         let caller = Caller {
             id: request.caller.clone(),
             role: request.role.clone(),
+            ..Caller::default()
         };
         match self.0.run(&caller, operation(&request.verb)).await {
             Ok(Answer::Done) => Seen::Done,
@@ -231,6 +232,7 @@ impl Driver for Http {
                 &self.design,
                 caller,
                 request.role.as_deref(),
+                &[],
                 3600,
             ));
         }
