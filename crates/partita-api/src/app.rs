@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures::FutureExt as _;
-use partita_plan::{Operation, Partita, PlanError};
+use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::{Clock, Entropy, ErrorKind};
 use serde_json::json;
 use tokio::time::timeout;
@@ -33,11 +33,14 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 /// Far longer than the planner is patient; what takes longer is stuck.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 
+/// The role of a token that may look at jobs.
+pub const ADMIN: &str = "admin";
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// What the API serves.
 pub struct App {
-    designs: BTreeMap<String, Partita>,
+    designs: BTreeMap<String, Arc<Partita>>,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -46,14 +49,15 @@ pub struct App {
 impl App {
     /// An API of these designs.
     pub fn new(
-        designs: Vec<Partita>,
+        designs: Vec<impl Into<Arc<Partita>>>,
         tokens: Tokens,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
-        let named = |design: Partita| (design.design().name.clone(), design);
+        let named = |design: Arc<Partita>| (design.design().name.clone(), design);
+        let designs = designs.into_iter().map(Into::into);
         App {
-            designs: designs.into_iter().map(named).collect(),
+            designs: designs.map(named).collect(),
             tokens,
             clock,
             entropy,
@@ -92,9 +96,17 @@ impl App {
         let (name, rest) = segments.split_first().ok_or_else(|| self.no_design(""))?;
         let partita = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
         let verified = self.tokens.verify(name, request.bearer()?)?;
+        if rest == ["jobs"] && !request.is_write() {
+            return self.jobs(partita, verified.caller()).await;
+        }
         let operation = decode::operation(request, rest)?;
         let created = matches!(operation, Operation::Create { .. });
-        match partita.run(verified.caller(), operation).await {
+        let caller = verified.caller();
+        let answer = match decode::idempotency_key(request)? {
+            Some(key) => partita.run_once(caller, operation, key).await,
+            None => partita.run(caller, operation).await,
+        };
+        match answer {
             Ok(answer) => Ok(encode::answer(partita.design(), &answer, created)),
             Err(refusal) => {
                 if let PlanError::Store(cause) = &refusal
@@ -105,6 +117,19 @@ impl App {
                 Err(refusal.into())
             }
         }
+    }
+
+    /// The jobs of a design, for administrators: they tell of items that rules may hide.
+    async fn jobs(&self, partita: &Partita, caller: &Caller) -> Result<Response, Problem> {
+        if caller.role.as_deref() != Some(ADMIN) {
+            return Err(Problem::for_admins_only());
+        }
+        let jobs = partita.jobs().await?;
+        let jobs: Vec<_> = jobs.iter().map(encode::job).collect();
+        Ok(encode::json_response(
+            StatusCode::OK,
+            &json!({ "jobs": jobs }),
+        ))
     }
 
     fn no_design(&self, name: &str) -> Problem {

@@ -10,7 +10,8 @@
 //! | `POST /{design}/{Entity}/{identity…}/action/{action}` | do something that has a name |
 //! | `POST /{design}/action/{action}` | the same, where the action finds its items |
 //!
-//! `If-Match: "3"` lets a change pass only while the item has that version.
+//! `If-Match: "3"` lets a change pass only while the item has that version. Under the same
+//! `Idempotency-Key` the same write is carried out once.
 //!
 //! | request | operation |
 //! |---|---|
@@ -142,6 +143,23 @@ fn version(request: &Request<'_>) -> Result<Option<i64>, Problem> {
         Ok(version) => Ok(Some(version)),
         Err(_) if text == "*" => Ok(None),
         Err(_) => Err(Problem::bad_request("`If-Match` must be a version: \"3\"")),
+    }
+}
+
+/// The key under which a write is carried out once. Reads need none.
+pub fn idempotency_key<'a>(request: &Request<'a>) -> Result<Option<&'a str>, Problem> {
+    let mut keys = request.headers.get_all("idempotency-key").iter();
+    let (key, another) = (keys.next(), keys.next());
+    if !request.is_write() {
+        return Ok(None);
+    }
+    match (key.map(|key| key.to_str()), another) {
+        (None, _) => Ok(None),
+        (Some(Ok(key)), None) => Ok(Some(key)),
+        (_, Some(_)) => Err(Problem::bad_request("`Idempotency-Key` is given twice")),
+        (Some(Err(_)), None) => Err(Problem::bad_request(
+            "`Idempotency-Key` must be of visible ASCII characters",
+        )),
     }
 }
 

@@ -4,8 +4,8 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use partita_core::{Value, plain};
-use partita_design::Design;
-use partita_plan::{Answer, Record};
+use partita_design::{Design, time};
+use partita_plan::{Answer, JobStatus, Record};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 
@@ -39,6 +39,21 @@ pub fn answer(design: &Design, answer: &Answer, created: bool) -> Response {
         }
         Answer::Record(found) => json_response(StatusCode::OK, &record(found)),
     }
+}
+
+/// A job as JSON.
+pub fn job(job: &JobStatus) -> Json {
+    json!({
+        "id": job.id,
+        "of": job.of,
+        "tasks": job.tasks,
+        "state": job.state.word(),
+        "created": time::format_millis(job.created_millis),
+        "done": job.done,
+        "expected": job.expected,
+        "refused": job.refused,
+        "lastError": job.last_error,
+    })
 }
 
 /// The response to an operation that was refused.

@@ -93,6 +93,13 @@ impl Problem {
         Problem::new(status, "timeout", title, "try again in a moment")
     }
 
+    /// Only a token with the role of administrators will do.
+    pub fn for_admins_only() -> Self {
+        let title = "Only administrators may see this";
+        let detail = "bring a token with the role `admin`";
+        Problem::new(StatusCode::FORBIDDEN, "forbidden", title, detail)
+    }
+
     /// A mistake of ours.
     pub fn internal() -> Self {
         let title = "Something went wrong";
@@ -188,6 +195,18 @@ impl From<PlanError> for Problem {
             PlanError::TooMuch { .. } => {
                 let title = "This write is larger than a transaction";
                 problem(StatusCode::UNPROCESSABLE_ENTITY, "too-much", title)
+            }
+            PlanError::StillRemoved { entity } => {
+                let title = "What belonged to it is still being removed";
+                problem(StatusCode::CONFLICT, "still-removed", title).with("entity", entity)
+            }
+            PlanError::KeyReused => {
+                let title = "The idempotency key belongs to another request";
+                problem(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "idempotency-key-reused",
+                    title,
+                )
             }
             PlanError::LimitReached {
                 limit,

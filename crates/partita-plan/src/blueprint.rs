@@ -24,6 +24,7 @@ use crate::kernel::Kernel;
 use crate::nested;
 use crate::operation::Record;
 use crate::shape::Shape;
+use crate::sidecar;
 use crate::support;
 
 /// A design, what its writes cause, and the table that it lives in.
@@ -31,17 +32,21 @@ pub(crate) struct Blueprint {
     pub(crate) design: Design,
     pub(crate) kernel: Kernel,
     pub(crate) table: TableName,
+    /// The table of what is not the design's.
+    pub(crate) sidecar: TableName,
 }
 
 impl Blueprint {
     pub(crate) fn new(design: Design) -> Result<Self, PlanError> {
         support::check(&design)?;
         let table = TableName::from_str(&design.table.name)?;
+        let sidecar = sidecar::name(&table)?;
         let kernel = Kernel::new(&design);
         Ok(Blueprint {
             design,
             kernel,
             table,
+            sidecar,
         })
     }
 
@@ -150,6 +155,17 @@ impl Blueprint {
             TransactAction::Delete(delete) => self.address_of(&delete.key),
             TransactAction::Check(check) => self.address_of(&check.key),
         }
+    }
+
+    /// Whether an action is on the sidecar table.
+    pub(crate) fn is_aside(&self, action: &TransactAction) -> bool {
+        let table = match action {
+            TransactAction::Put(put) => &put.table,
+            TransactAction::Update(update) => &update.table,
+            TransactAction::Delete(delete) => &delete.table,
+            TransactAction::Check(check) => &check.table,
+        };
+        *table == self.sidecar
     }
 
     /// A record as it is stored, with keys and discriminator.

@@ -100,6 +100,19 @@ pub enum PlanError {
         /// How many.
         count: String,
     },
+    /// Something of this identity was deleted, and what belonged to it is still being removed.
+    #[error(
+        "a `{entity}` with this identity was deleted, and what belonged to it is still being removed; try again later"
+    )]
+    StillRemoved {
+        /// The entity.
+        entity: String,
+    },
+    /// The idempotency key belongs to another request.
+    #[error(
+        "this idempotency key was used for another request; every request needs one of its own"
+    )]
+    KeyReused,
     /// The write touches more items than one transaction can.
     #[error(
         "this write is too large for one transaction, which has room for {TRANSACTION_ACTIONS_MAX} items: {what}"

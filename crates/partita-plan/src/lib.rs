@@ -16,6 +16,9 @@
 //! | `access` | rules: decided where the rows are |
 //! | `draft` | every item that a write touches, as it was and as it will be |
 //! | `planner` | one write as one transaction, guarded by what it was decided on |
+//! | `idempotency` | the outcome of a write under a caller's key |
+//! | [`job`] | what follows a write beyond its transaction: chunks, leases, progress |
+//! | `sidecar` | the table of what is Partita's and not the design's |
 //! | `table` | the table that a design lives in |
 //! | `run` | retries, conflicts and unknown outcomes |
 //! | `pattern` | access patterns: full pages, sorted results |
@@ -46,7 +49,9 @@ mod blueprint;
 pub mod cursor;
 mod draft;
 pub mod error;
+mod idempotency;
 mod input;
+pub mod job;
 mod kernel;
 mod nested;
 pub mod operation;
@@ -57,10 +62,12 @@ mod reads;
 mod run;
 mod scene;
 mod shape;
+mod sidecar;
 pub mod support;
 mod table;
 
 pub use error::{Fault, PlanError};
+pub use job::{JobState, JobStatus};
 pub use operation::{Answer, Caller, Operation, Record};
 pub use partita::{Partita, Surroundings};
 pub use run::Patience;

@@ -9,14 +9,17 @@ use partita_design::time;
 use partita_store::request::ItemAddress;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock, Entropy, Store};
+use tokio::sync::Notify;
 
 use crate::access::{Asked, Verdict};
 use crate::blueprint::Blueprint;
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
+use crate::idempotency::Once;
 use crate::input;
 use crate::operation::{Answer, Caller, Operation};
 use crate::planner::action::is_for;
+use crate::planner::later::Extent;
 use crate::planner::request::{Change, On, Request};
 use crate::planner::{Moment, Planner, WritePlan};
 use crate::reads::{Known, Reads};
@@ -58,6 +61,11 @@ pub struct Partita {
     pub(crate) runner: Runner,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seal: CursorSeal,
+    /// Tells whoever works on jobs that there is one.
+    pub(crate) has_jobs: Notify,
+    /// A mistake that tests must notice: what a chunk does and how far the job is are apart.
+    #[cfg(test)]
+    pub(crate) is_defective: bool,
 }
 
 impl Partita {
@@ -84,6 +92,9 @@ impl Partita {
             },
             clock,
             seal: CursorSeal::new(&cursor_key),
+            has_jobs: Notify::new(),
+            #[cfg(test)]
+            is_defective: false,
         })
     }
 
@@ -94,6 +105,15 @@ impl Partita {
 
     /// Carries an operation out for a caller.
     pub async fn run(&self, caller: &Caller, operation: Operation) -> Result<Answer, PlanError> {
+        self.carry_out(caller, operation, None).await
+    }
+
+    pub(crate) async fn carry_out(
+        &self,
+        caller: &Caller,
+        operation: Operation,
+        once: Option<Once>,
+    ) -> Result<Answer, PlanError> {
         let request = match operation {
             Operation::Get {
                 entity,
@@ -148,7 +168,7 @@ impl Partita {
                 version,
             } => self.act(&action, entity.as_deref(), &identity, given, version)?,
         };
-        self.write(caller, &request).await
+        self.write(caller, &request, once.as_ref()).await
     }
 
     /// The item that the parts of an identity name.
@@ -180,14 +200,8 @@ impl Partita {
         let Some(record) = record else {
             return Ok(Request::Found { action, given });
         };
-        let names = [
-            RecordName::Entity(record.to_owned()),
-            RecordName::View(record.to_owned()),
-        ];
-        let shape = names.iter().find_map(|name| self.blueprint.shape(name));
-        let shape = shape.ok_or_else(|| PlanError::UnknownEntity {
-            name: record.to_owned(),
-        })?;
+        let shape = self.shape_named(record)?;
+        let names = record_names(record);
         if !names.iter().any(|name| is_for(action, name)) {
             let name = name.to_owned();
             return Err(PlanError::UnknownAction { name });
@@ -203,18 +217,49 @@ impl Partita {
         })
     }
 
+    /// The entity or view of that name.
+    pub(crate) fn shape_named(&self, record: &str) -> Result<Shape<'_>, PlanError> {
+        let names = record_names(record);
+        let shape = names.iter().find_map(|name| self.blueprint.shape(name));
+        shape.ok_or_else(|| PlanError::UnknownEntity {
+            name: record.to_owned(),
+        })
+    }
+
     /// Plans and commits, again from the start whenever what was read has changed meanwhile.
-    async fn write(&self, caller: &Caller, request: &Request<'_>) -> Result<Answer, PlanError> {
+    async fn write(
+        &self,
+        caller: &Caller,
+        request: &Request<'_>,
+        once: Option<&Once>,
+    ) -> Result<Answer, PlanError> {
         let mut last = PlanError::Conflict;
         let mut doubted: Vec<ItemAddress> = Vec::new();
         for attempt in 0..self.runner.patience.attempts {
-            let plan = self.plan(caller, request, std::mem::take(&mut doubted));
-            let plan = plan.await?;
+            if let Some(once) = once
+                && let Some(answer) = self.kept(caller, once).await?
+            {
+                return Ok(answer);
+            }
+            let reserved = usize::from(once.is_some());
+            let plan = self.plan(caller, request, std::mem::take(&mut doubted), reserved);
+            let mut plan = plan.await?;
+            if let Some(once) = once {
+                plan.steps.push(self.keep(once, &plan.answer)?);
+                // What is kept is exact, so what is counted must be.
+                plan.is_tally = false;
+            }
             match self.runner.commit(&plan).await? {
-                Committed::Done => return Ok(plan.answer),
+                Committed::Done => {
+                    if plan.has_job {
+                        self.has_jobs.notify_one();
+                    }
+                    return Ok(plan.answer);
+                }
                 Committed::NotYet { cause, failed } => {
                     last = cause;
                     let steps = failed.into_iter().map(|at| &plan.steps[at]);
+                    let steps = steps.filter(|step| !self.blueprint.is_aside(&step.action));
                     doubted.extend(steps.map(|step| self.blueprint.place_of(&step.action)));
                 }
             }
@@ -223,24 +268,36 @@ impl Partita {
         Err(last)
     }
 
-    /// Plans a write. What an attempt before took for granted and was not so is looked at first.
+    /// Plans a write, with room for so many other actions. What an attempt before took for granted
+    /// and was not so is looked at first.
     pub(crate) async fn plan(
         &self,
         caller: &Caller,
         request: &Request<'_>,
         doubted: Vec<ItemAddress>,
+        reserved: usize,
     ) -> Result<WritePlan, PlanError> {
         let moment = self.moment();
         let mut reads = self.reads(&moment);
         doubted.into_iter().for_each(|address| reads.need(address));
-        let plan = self.runner.settle(&mut reads, |reads| {
-            let context = self.context(caller, reads, &moment);
-            Planner::new(context, &moment).plan(request)
-        });
-        plan.await
+        let mut extent = Extent::Whole;
+        loop {
+            let plan = self.runner.settle(&mut reads, |reads| {
+                let context = self.context(caller, reads, &moment);
+                let planner = Planner::new(context, &moment).with_extent(extent, reserved);
+                planner.plan(request)
+            });
+            match plan.await {
+                // What a job can do is left to one then.
+                Err(PlanError::TooMuch { .. }) if extent == Extent::Whole => {
+                    extent = Extent::WithJob;
+                }
+                plan => return plan,
+            }
+        }
     }
 
-    async fn get(&self, caller: &Caller, on: &On<'_>) -> Result<Answer, PlanError> {
+    pub(crate) async fn get(&self, caller: &Caller, on: &On<'_>) -> Result<Answer, PlanError> {
         let moment = self.moment();
         let mut reads = self.reads(&moment);
         let got = self.runner.settle(&mut reads, |reads| {
@@ -329,6 +386,13 @@ impl Partita {
             random: u128::from_le_bytes(random),
         }
     }
+}
+
+fn record_names(name: &str) -> [RecordName; 2] {
+    [
+        RecordName::Entity(name.to_owned()),
+        RecordName::View(name.to_owned()),
+    ]
 }
 
 /// Whether a live reference hides an item: its target is deleted or gone.

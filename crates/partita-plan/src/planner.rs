@@ -14,6 +14,8 @@
 //! | `planner::history` | the states that were replaced |
 //! | `planner::unique` | the guards of values that no two items share |
 //! | `planner::follow` | copies that follow, and what a deletion takes along |
+//! | `planner::later` | what is left for a job |
+//! | `planner::chunk` | a part of a job |
 //! | `planner::limits` | how often the caller has done this |
 //! | `planner::effects` | what triggers and actions cause |
 //! | `planner::emit` | the transaction |
@@ -23,11 +25,13 @@
 
 pub(crate) mod action;
 mod aggregate;
+pub(crate) mod chunk;
 mod effects;
 mod emit;
 mod files;
-mod follow;
+pub(crate) mod follow;
 mod history;
+pub(crate) mod later;
 mod limits;
 mod refs;
 mod relocate;
@@ -52,6 +56,7 @@ use crate::operation::Answer;
 use crate::reads::Known;
 use crate::scene::{Context, Named, Scene, Seen, Trace};
 use crate::shape::{Shape, lapsed};
+use later::Later;
 
 /// How many items' consequences are looked at in one write. The checker excludes cycles; this
 /// keeps a mistake of ours from running on.
@@ -64,6 +69,8 @@ pub(crate) struct WritePlan {
     pub(crate) answer: Answer,
     /// Whether the steps only count, so that each is carried out by itself.
     pub(crate) is_tally: bool,
+    /// Whether something is left for a job.
+    pub(crate) has_job: bool,
 }
 
 /// One action, and what it means when its condition does not hold.
@@ -99,6 +106,8 @@ pub(crate) struct Planner<'a> {
     /// The trigger or action whose effect is being carried out.
     origin: Option<&'a str>,
     ids_drawn: u64,
+    later: Later,
+    has_job: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -110,6 +119,8 @@ impl<'a> Planner<'a> {
             faults: Vec::new(),
             origin: None,
             ids_drawn: 0,
+            later: Later::default(),
+            has_job: false,
         }
     }
 
@@ -189,6 +200,8 @@ impl<'a> Planner<'a> {
         let exists = PlanError::Exists {
             entity: entity.name.clone(),
         };
+        let address = self.entry(at).address.clone();
+        self.claim(entity, given, &address);
         let entry = self.entry_mut(at);
         let item = Rc::new(item);
         entry.after = Some(item.clone());

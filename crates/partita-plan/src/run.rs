@@ -128,7 +128,8 @@ impl Runner {
         Ok(Committed::Done)
     }
 
-    async fn update(&self, request: &UpdateItem) -> Result<(), PlanError> {
+    /// Updates one item; where the outcome is unknown, again.
+    pub(crate) async fn update(&self, request: &UpdateItem) -> Result<(), PlanError> {
         let mut attempt = 0;
         loop {
             match self
@@ -231,7 +232,8 @@ impl Runner {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
-    fn token(&self) -> String {
+    /// A text that nobody else draws.
+    pub(crate) fn token(&self) -> String {
         let mut random = [0; 16];
         self.entropy.fill(&mut random);
         Ulid::from(u128::from_le_bytes(random)).to_string()

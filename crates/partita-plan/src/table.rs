@@ -8,6 +8,7 @@ use partita_store::{Store, StoreError};
 
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
+use crate::sidecar;
 
 /// Creates the table if it is not there, and refuses one that is not the design's.
 pub(crate) async fn prepare(blueprint: &Blueprint, store: &dyn Store) -> Result<(), PlanError> {
@@ -43,7 +44,8 @@ pub(crate) async fn prepare(blueprint: &Blueprint, store: &dyn Store) -> Result<
             Some(_) => {}
         }
     }
-    prepare_expiry(blueprint, store).await
+    prepare_expiry(blueprint, store).await?;
+    sidecar::prepare(&blueprint.sidecar, store).await
 }
 
 /// Lets items expire by the attribute that the design names.

@@ -57,6 +57,8 @@ pub(crate) enum Command {
     New(NewFlags),
     /// Print a bearer token for a user of a design
     Token(TokenFlags),
+    /// List the jobs of a design: what follows writes that are larger than a transaction
+    Jobs(JobsFlags),
     /// Measure a DynamoDB endpoint, alone or side by side with others
     Bench(BenchFlags),
 }
@@ -188,7 +190,7 @@ pub(crate) struct CheckFlags {
     pub(crate) variables: VariableFlags,
 }
 
-/// How diagnostics are printed.
+/// How a list is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
     /// For people, with the lines of the file
@@ -258,6 +260,38 @@ pub(crate) struct TokenFlags {
     /// How long the token is good for
     #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) lifetime: u32,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JobsFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// Ask this server, which has the store open: http://127.0.0.1:8000
+    #[arg(long, env = "PARTITA_SERVER", value_name = "URL")]
+    pub(crate) server: Option<String>,
+
+    /// The form of the list
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    /// Where items are kept
+    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
+    pub(crate) store: StoreKind,
+
+    /// The endpoint of DynamoDB, if it is not Amazon's
+    #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+
+    /// The region of DynamoDB, if the environment does not name it
+    #[arg(long, env = "PARTITA_REGION")]
+    pub(crate) region: Option<String>,
 
     #[command(flatten)]
     pub(crate) secret: SecretFlags,

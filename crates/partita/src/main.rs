@@ -9,12 +9,14 @@
 //! | `serve` | the server: store, designs, listener, signals |
 //! | `inspect` | `check`, `keys`, `describe`, `docs` and `new` |
 //! | `token` | `token` |
+//! | `jobs` | `jobs`, and the work on them behind the server |
 //! | `bench` | `bench` |
 
 mod bench;
 mod cli;
 mod endpoint;
 mod inspect;
+mod jobs;
 mod monitoring;
 mod secret_file;
 mod serve;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Docs(flags) => inspect::docs(&flags),
         Command::New(flags) => inspect::new(&flags),
         Command::Token(flags) => token::run(&flags),
+        Command::Jobs(flags) => jobs::run(&flags),
         Command::Bench(flags) => bench::run(&flags),
     };
     match result {

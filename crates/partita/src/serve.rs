@@ -25,6 +25,7 @@ use tracing::warn;
 
 use crate::cli::{DATA_DEFAULT, DurabilityKind, ServeFlags, StoreKind};
 use crate::endpoint;
+use crate::jobs;
 use crate::monitoring;
 use crate::secret_file;
 use crate::source::Source;
@@ -104,7 +105,11 @@ async fn api_router(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<
     let store = open_store(flags).await?;
     let mut open = Vec::new();
     for (_, design) in designs {
-        open.push(open_design(design.clone(), &secret, &store).await?);
+        let design = Arc::new(open_design(design.clone(), &secret, &store).await?);
+        // Nobody else has the embedded store open, so whoever had leases in it is gone.
+        let is_alone = flags.store == StoreKind::Embedded;
+        jobs::start_working(design.clone(), is_alone);
+        open.push(design);
     }
     let tokens = Tokens::new(&secret, Arc::new(SystemClock));
     let app = App::new(open, tokens, Arc::new(SystemClock), Arc::new(SystemEntropy));
@@ -165,7 +170,7 @@ async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
                 .with_context(|| format!("cannot open the store in {}", directory.display()))?;
             Ok(Arc::new(store))
         }
-        StoreKind::Dynamodb => connect(flags).await,
+        StoreKind::Dynamodb => connect(flags.endpoint.as_deref(), flags.region.as_deref()).await,
     }
 }
 
@@ -187,10 +192,13 @@ fn in_memory() -> Arc<dyn Store> {
 }
 
 #[cfg(feature = "dynamodb")]
-async fn connect(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
+pub(crate) async fn connect(
+    endpoint: Option<&str>,
+    region: Option<&str>,
+) -> Result<Arc<dyn Store>> {
     let config = partita_remote::RemoteConfig {
-        endpoint: flags.endpoint.clone(),
-        region: flags.region.clone(),
+        endpoint: endpoint.map(str::to_owned),
+        region: region.map(str::to_owned),
     };
     Ok(Arc::new(
         partita_remote::RemoteStore::connect(config).await?,
@@ -198,7 +206,7 @@ async fn connect(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
 }
 
 #[cfg(not(feature = "dynamodb"))]
-async fn connect(_: &ServeFlags) -> Result<Arc<dyn Store>> {
+pub(crate) async fn connect(_: Option<&str>, _: Option<&str>) -> Result<Arc<dyn Store>> {
     bail!(
         "this build has no DynamoDB client; build it with `cargo build --release --features dynamodb`"
     )

@@ -6,7 +6,6 @@ use partita_core::expression::{
     Comparator, Condition, Operand, Path, Scope as _, SetOperand, SetValue, Step as PathStep,
     Update,
 };
-use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_core::{Map, Number, Value};
 use partita_design::template::dotted;
 use partita_design::time::TimeForm;
@@ -36,12 +35,13 @@ impl Planner<'_> {
             steps.extend(self.actions(self.entry(at), keys));
         }
         steps.extend(guards);
-        match steps.len() > TRANSACTION_ACTIONS_MAX {
-            true => Err(PlanError::TooMuch {
+        if steps.len() > self.room() {
+            return Err(PlanError::TooMuch {
                 what: self.largest_part(steps.len()),
-            }),
-            false => Ok(steps),
+            });
         }
+        steps.extend(self.leave());
+        Ok(steps)
     }
 
     /// Of which record there are the most items in the write.

@@ -3,13 +3,16 @@
 
 use std::rc::Rc;
 
-use partita_core::{Map, Number, Value};
+use partita_core::{Item, Map, Number, Value};
 use partita_design::design::{Entity, Finder, KeyValue, OnDelete, Ref, RefTarget};
 use partita_store::request::ItemAddress;
 
+use super::chunk::clearing;
 use super::{By, Planner};
+use crate::blueprint::Blueprint;
 use crate::error::PlanError;
-use crate::input::{Changes, Slot};
+use crate::job::TaskKind;
+use crate::kernel::Count;
 use crate::nested;
 use crate::reads::{Listing, keys};
 use crate::scene::{Lead, Trace, number_at};
@@ -33,7 +36,12 @@ impl<'a> Planner<'a> {
             if nested::get(&old, follower.followed) == value {
                 continue;
             }
-            let items = self.referring(at, follower.entity, follower.reference, follower.target)?;
+            let (entity, reference, target) =
+                (follower.entity, follower.reference, follower.target);
+            if self.is_left(TaskKind::Follow, at, entity, reference, target) {
+                continue;
+            }
+            let items = self.referring(at, entity, reference, target)?;
             for item in items {
                 let entry = self.entry_mut(item);
                 if let Some(after) = &mut entry.after {
@@ -62,6 +70,7 @@ impl<'a> Planner<'a> {
                 (referrer.entity, referrer.reference, referrer.target);
             match &target.on_delete {
                 OnDelete::Keep | OnDelete::Refuse { .. } => {}
+                _ if self.is_left(TaskKind::Release, at, entity, reference, target) => {}
                 OnDelete::Cascade => {
                     let items = self.referring(at, entity, reference, target)?;
                     self.demand_all(at, entity, reference, items.len())?;
@@ -70,11 +79,7 @@ impl<'a> Planner<'a> {
                     }
                 }
                 OnDelete::Clear(names) => {
-                    let attributes = names.iter().filter_map(|name| entity.attribute(name));
-                    let changes = Changes {
-                        remove: attributes.map(Slot::Declared).collect(),
-                        ..Changes::default()
-                    };
+                    let changes = clearing(entity, names);
                     let items = self.referring(at, entity, reference, target)?;
                     self.demand_all(at, entity, reference, items.len())?;
                     for item in items {
@@ -95,15 +100,8 @@ impl<'a> Planner<'a> {
         reference: &Ref,
         found: usize,
     ) -> Result<(), PlanError> {
-        let blueprint = self.context.blueprint;
         let shape = self.entry(at).shape;
-        let mut counts = blueprint.kernel.counts(&blueprint.design, &entity.name);
-        let count = counts.find(|count| {
-            let aggregate = count.aggregate;
-            let is_whole = aggregate.only.is_none() && aggregate.sum.is_none();
-            is_whole && aggregate.by == reference.name && count.entity.name == shape.name()
-        });
-        let (Some(count), None) = (count, &entity.soft_delete) else {
+        let Some(count) = self.count_of(at, entity, reference) else {
             return Ok(());
         };
         let entry = self.entry_mut(at);
@@ -116,6 +114,25 @@ impl<'a> Planner<'a> {
             true => Ok(()),
             false => Err(PlanError::Conflict),
         }
+    }
+
+    /// The number of an item that counts every item that refers to it by a ref.
+    pub(super) fn count_of(
+        &self,
+        at: usize,
+        entity: &'a Entity,
+        reference: &Ref,
+    ) -> Option<Count<'a>> {
+        let blueprint = self.context.blueprint;
+        let shape = self.entry(at).shape;
+        let mut counts = blueprint.kernel.counts(&blueprint.design, &entity.name);
+        let count = counts.find(|count| {
+            let aggregate = count.aggregate;
+            let is_whole = aggregate.only.is_none() && aggregate.sum.is_none();
+            is_whole && aggregate.by == reference.name && count.entity.name == shape.name()
+        });
+        // What is soft-deleted is not counted, and refers all the same.
+        count.filter(|_| entity.soft_delete.is_none())
     }
 
     /// Refuses to delete what others still refer to, those left aside that go with it.
@@ -161,9 +178,9 @@ impl<'a> Planner<'a> {
         let (Some(finder), Some(old)) = (&target.finder, self.entry(at).old().cloned()) else {
             return Ok(Vec::new());
         };
-        let address = self.entry(at).address.clone();
+        let (shape, address) = (self.entry(at).shape, self.entry(at).address.clone());
         let mut found: Vec<ItemAddress> = Vec::new();
-        for listing in self.listings(at, reference, target, finder, &old)? {
+        for listing in listings(blueprint, shape, reference, target, finder, &old)? {
             let Some(listed) = self.context.reads.list(&listing) else {
                 continue;
             };
@@ -172,22 +189,25 @@ impl<'a> Planner<'a> {
                 let what = format!("every `{entity}` whose `{reference}` leads there must follow");
                 return Err(PlanError::TooMuch { what });
             }
-            for row in &listed.rows {
-                let names = std::slice::from_ref(&finder.record);
-                let Some((shape, record)) = blueprint.recognise(names, row) else {
-                    continue;
-                };
-                let place = match shape {
-                    Shape::Entity(_) => Some(blueprint.address_of(row)),
-                    Shape::View(_, source) => {
-                        let source = Shape::Entity(source);
-                        let identity = identity_of(source, &record);
-                        identity.and_then(|identity| blueprint.address(source, &identity).ok())
-                    }
-                };
-                found.extend(place.filter(|place| !found.contains(place)));
-            }
+            let listed = places(blueprint, finder, &listed.rows);
+            found.extend(
+                listed
+                    .into_iter()
+                    .filter(|place| !found.contains(place))
+                    .collect::<Vec<_>>(),
+            );
         }
+        self.those_referring(entity, reference, &address, found)
+    }
+
+    /// Those of some items that refer to one, all of them read.
+    pub(super) fn those_referring(
+        &mut self,
+        entity: &'a Entity,
+        reference: &'a Ref,
+        address: &ItemAddress,
+        found: Vec<ItemAddress>,
+    ) -> Result<Vec<usize>, PlanError> {
         let mut items = Vec::new();
         for place in found {
             let item = self.look_up(Shape::Entity(entity), place)?;
@@ -198,7 +218,7 @@ impl<'a> Planner<'a> {
             let trace = Trace::default();
             let scene = self.scene(Shape::Entity(entity), &now, None, &trace);
             let refers = match scene.lead(reference) {
-                Lead::To(targets) => targets.iter().any(|target| target.address == address),
+                Lead::To(targets) => targets.iter().any(|target| target.address == *address),
                 _ => false,
             };
             self.remember(Some(item), trace.into_seen())?;
@@ -208,86 +228,115 @@ impl<'a> Planner<'a> {
         }
         Ok(items)
     }
+}
 
-    /// The queries that find the items that refer to one.
-    fn listings(
-        &self,
-        at: usize,
-        reference: &Ref,
-        target: &RefTarget,
-        finder: &Finder,
-        item: &Map,
-    ) -> Result<Vec<Listing>, PlanError> {
-        let blueprint = self.context.blueprint;
-        let mut known = Map::new();
-        let shape = self.entry(at).shape;
-        for (number, argument) in target.arguments.iter().enumerate() {
-            // A pattern asks for attributes by their names, in any order; an identity has its own.
-            let name = match &target.via {
-                Some(_) => shape
-                    .source()
-                    .attribute(&argument.part)
-                    .map(|one| &one.name),
-                None => shape.identity().get(number).map(|part| &part.attribute),
-            };
-            if let Some(value) = name.and_then(|name| nested::get(item, name)) {
-                nested::set(&mut known, &argument.path, value.clone());
-            }
+/// The attribute of its target that an argument of a ref stands for. A pattern asks for attributes
+/// by their names, in any order; an identity has its own.
+pub(super) fn argument_source<'a>(
+    shape: Shape<'a>,
+    target: &RefTarget,
+    number: usize,
+) -> Option<&'a str> {
+    match &target.via {
+        Some(_) => {
+            let argument = target.arguments.get(number)?;
+            let attribute = shape.source().attribute(&argument.part)?;
+            Some(&attribute.name)
         }
-        if let (Some(by), Some(when)) = (&reference.by, &target.when) {
-            nested::set(&mut known, by, Value::from(when.as_str()));
-        }
-        let shape = blueprint.shape(&finder.record);
-        let mut knowns = vec![known];
-        for name in &finder.enumerate {
-            let words = shape
-                .and_then(|shape| shape.kind(name)?.words())
-                .unwrap_or_default();
-            knowns = knowns
-                .iter()
-                .flat_map(|known| {
-                    words.iter().map(|word| {
-                        let mut known = known.clone();
-                        nested::set(&mut known, name, Value::from(word.as_str()));
-                        known
-                    })
-                })
-                .collect();
-        }
-        let table = &blueprint.design.table;
-        let index = finder
-            .index
-            .as_deref()
-            .and_then(|name| blueprint.index(name));
-        let (partition, sort) = match index {
-            Some(index) => (
-                &index.partition.name,
-                index.sort.as_ref().map(|sort| &sort.name),
-            ),
-            None => (&table.partition, Some(&table.sort)),
-        };
-        let mut listings = Vec::new();
-        for known in knowns {
-            let value = match &finder.partition {
-                KeyValue::Native(name) => nested::get(&known, name).cloned(),
-                KeyValue::Cases(cases) => match cases.first() {
-                    Some(case) => case.is.key(&known)?.map(Value::S),
-                    None => None,
-                },
-            };
-            let prefix = match &finder.prefix {
-                Some(prefix) => prefix.key(&known)?,
-                None => None,
-            };
-            if let Some(value) = value {
-                listings.push(Listing {
-                    table: blueprint.table.clone(),
-                    index: finder.index.clone(),
-                    keys: keys(vec![(partition.clone(), value)], sort.cloned().zip(prefix)),
-                    last_only: false,
-                });
-            }
-        }
-        Ok(listings)
+        None => Some(&shape.identity().get(number)?.attribute),
     }
+}
+
+/// The queries that find the items that refer to one.
+pub(crate) fn listings(
+    blueprint: &Blueprint,
+    shape: Shape<'_>,
+    reference: &Ref,
+    target: &RefTarget,
+    finder: &Finder,
+    item: &Map,
+) -> Result<Vec<Listing>, PlanError> {
+    let mut known = Map::new();
+    for (number, argument) in target.arguments.iter().enumerate() {
+        let name = argument_source(shape, target, number);
+        if let Some(value) = name.and_then(|name| nested::get(item, name)) {
+            nested::set(&mut known, &argument.path, value.clone());
+        }
+    }
+    if let (Some(by), Some(when)) = (&reference.by, &target.when) {
+        nested::set(&mut known, by, Value::from(when.as_str()));
+    }
+    let record = blueprint.shape(&finder.record);
+    let mut knowns = vec![known];
+    for name in &finder.enumerate {
+        let words = record
+            .and_then(|record| record.kind(name)?.words())
+            .unwrap_or_default();
+        knowns = knowns
+            .iter()
+            .flat_map(|known| {
+                words.iter().map(|word| {
+                    let mut known = known.clone();
+                    nested::set(&mut known, name, Value::from(word.as_str()));
+                    known
+                })
+            })
+            .collect();
+    }
+    let table = &blueprint.design.table;
+    let index = finder
+        .index
+        .as_deref()
+        .and_then(|name| blueprint.index(name));
+    let (partition, sort) = match index {
+        Some(index) => (
+            &index.partition.name,
+            index.sort.as_ref().map(|sort| &sort.name),
+        ),
+        None => (&table.partition, Some(&table.sort)),
+    };
+    let mut listings = Vec::new();
+    for known in knowns {
+        let value = match &finder.partition {
+            KeyValue::Native(name) => nested::get(&known, name).cloned(),
+            KeyValue::Cases(cases) => match cases.first() {
+                Some(case) => case.is.key(&known)?.map(Value::S),
+                None => None,
+            },
+        };
+        let prefix = match &finder.prefix {
+            Some(prefix) => prefix.key(&known)?,
+            None => None,
+        };
+        if let Some(value) = value {
+            listings.push(Listing {
+                table: blueprint.table.clone(),
+                index: finder.index.clone(),
+                keys: keys(vec![(partition.clone(), value)], sort.cloned().zip(prefix)),
+                last_only: false,
+            });
+        }
+    }
+    Ok(listings)
+}
+
+/// Where the items are that the rows of a finder stand for, each once.
+pub(super) fn places(blueprint: &Blueprint, finder: &Finder, rows: &[Item]) -> Vec<ItemAddress> {
+    let mut found: Vec<ItemAddress> = Vec::new();
+    for row in rows {
+        let names = std::slice::from_ref(&finder.record);
+        let Some((shape, record)) = blueprint.recognise(names, row) else {
+            continue;
+        };
+        let place = match shape {
+            Shape::Entity(_) => Some(blueprint.address_of(row)),
+            Shape::View(_, source) => {
+                let source = Shape::Entity(source);
+                let identity = identity_of(source, &record);
+                identity.and_then(|identity| blueprint.address(source, &identity).ok())
+            }
+        };
+        found.extend(place.filter(|place| !found.contains(place)));
+    }
+    found
 }

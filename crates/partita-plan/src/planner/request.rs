@@ -94,6 +94,7 @@ impl<'a> Planner<'a> {
             steps,
             answer,
             is_tally,
+            has_job: self.has_job,
         })
     }
 

@@ -130,7 +130,12 @@ async fn plans() {
             let store = &partita.runner.store;
             store.put_item(put, ReturnValues::None).await.unwrap();
         }
-        shown(&partita.plan(&caller, &request, Vec::new()).await.unwrap())
+        shown(
+            &partita
+                .plan(&caller, &request, Vec::new(), 0)
+                .await
+                .unwrap(),
+        )
     };
     let create = |entity: &str, given: &[(&str, &str)]| Request::Create {
         entity: partita.blueprint.entity(entity).unwrap(),
@@ -244,7 +249,7 @@ async fn plans_of_readers() {
     let partita = storyhub().await;
     let bob = Caller::user("bob");
     let plan = async |caller: &Caller, request: Request<'_>| {
-        shown(&partita.plan(caller, &request, Vec::new()).await.unwrap())
+        shown(&partita.plan(caller, &request, Vec::new(), 0).await.unwrap())
     };
     let vote = plan(&bob, new(&partita, "Vote", &VOTE)).await;
     insta::assert_snapshot!("vote", vote);

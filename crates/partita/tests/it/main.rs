@@ -12,6 +12,7 @@ mod dynamodb;
 mod endpoint;
 mod faults;
 mod http;
+mod jobs;
 mod layers;
 mod monitoring;
 mod numbers;

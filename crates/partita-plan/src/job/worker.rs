@@ -1,0 +1,543 @@
+//! Workers: who takes a job, how it goes on, and when it is done.
+//!
+//! Any process can work on any job. A lease keeps two from doing the same work twice; what keeps
+//! them from doing it twice with effect is the transaction of each chunk, which passes only if
+//! the job is where the worker read it and the lease is still the worker's.
+
+use partita_core::expression::KeyCondition;
+use partita_core::{Item, Value};
+use partita_design::time;
+use partita_store::ErrorKind;
+use partita_store::request::{DeleteItem, Query, TransactAction};
+use sha2::{Digest as _, Sha256};
+
+use super::{DONE, Job, JobStatus, Lease, OPEN, Progress, Task, TaskKind, Within};
+use crate::draft::Refusal;
+use crate::error::PlanError;
+use crate::operation::Answer;
+use crate::partita::Partita;
+use crate::planner::chunk::Chunk;
+use crate::planner::follow::listings;
+use crate::planner::later::Extent;
+use crate::planner::{Moment, Planner, Step, WritePlan};
+use crate::reads::Listing;
+use crate::run::Committed;
+use crate::sidecar;
+
+/// How long a worker may be silent before another takes over.
+const LEASE_MILLIS: i64 = 15_000;
+
+/// How long a job rests that could not go on.
+const REST_MILLIS: i64 = 30_000;
+
+/// Items of a page. Each takes at least one action, and the chunk some of its own; where they take
+/// more, the page is cut in halves until it fits.
+const PAGE_MAX: usize = 90;
+
+/// Actions of a chunk that are not the planner's: the job moves on.
+const OWN_ACTIONS: usize = 1;
+
+/// What became of some work on a job.
+enum Worked {
+    /// There is more to do.
+    On,
+    /// It is done.
+    Done,
+    /// It rests, or somebody else has it.
+    Off,
+}
+
+impl Partita {
+    /// Works on jobs until none is left that can be worked on: what remains is in the hands of
+    /// others, or rests because something went wrong. Answers how many were finished.
+    ///
+    /// A write whose effects exceed a transaction leaves a job; somebody must call this, or keep
+    /// [`Partita::keep_working`] running.
+    pub async fn run_jobs(&self) -> Result<usize, PlanError> {
+        let owner = self.runner.token();
+        let mut finished = 0;
+        let mut failure = None;
+        loop {
+            let mut has_worked = false;
+            for job in self.stored_jobs(OPEN).await? {
+                let Some(job) = self.claim(job, &owner).await? else {
+                    continue;
+                };
+                has_worked = true;
+                match self.work(job).await {
+                    Ok(is_done) => finished += usize::from(is_done),
+                    // The other jobs can do nothing about it.
+                    Err(error) => failure = Some(error),
+                }
+            }
+            match (has_worked, failure.take()) {
+                (true, failed) => failure = failed,
+                (false, Some(error)) => return Err(error),
+                (false, None) => return Ok(finished),
+            }
+        }
+    }
+
+    /// Works on jobs as they come, and never ends. Errors are given to the function; the work goes
+    /// on after a while.
+    pub async fn keep_working(&self, mut failed: impl FnMut(PlanError)) {
+        let rest = std::time::Duration::from_millis(REST_MILLIS.unsigned_abs() / 3);
+        loop {
+            if let Err(error) = self.run_jobs().await {
+                failed(error);
+            }
+            // Others may leave jobs too, and leases end.
+            let _ = tokio::time::timeout(rest, self.has_jobs.notified()).await;
+        }
+    }
+
+    /// Ends all leases. Only for who is alone with the store, and has just begun: whoever had them
+    /// is gone.
+    pub async fn take_over_jobs(&self) -> Result<(), PlanError> {
+        for job in self.stored_jobs(OPEN).await? {
+            if job.lease.is_some() {
+                let update = job.release(&self.blueprint.sidecar, &job.progress, None);
+                self.runner.update(&update).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All jobs: those that are not done, then those that were done in the last days.
+    pub async fn jobs(&self) -> Result<Vec<JobStatus>, PlanError> {
+        let now = self.clock.now_millis();
+        let open = self.stored_jobs(OPEN).await?;
+        let mut all: Vec<_> = open.iter().map(|job| job.status(false, now)).collect();
+        let done = self.stored_jobs(DONE).await?;
+        all.extend(done.iter().map(|job| job.status(true, now)));
+        Ok(all)
+    }
+
+    pub(super) async fn stored_jobs(&self, partition: &str) -> Result<Vec<Job>, PlanError> {
+        let keys = KeyCondition::partition(sidecar::PARTITION, partition);
+        let mut request = Query::new(self.blueprint.sidecar.clone(), keys);
+        let mut jobs = Vec::new();
+        loop {
+            let page = self.runner.query(&request).await?;
+            for item in &page.items {
+                jobs.push(Job::read(item)?);
+            }
+            match page.last_key {
+                None => return Ok(jobs),
+                last_key => request.start_after = last_key,
+            }
+        }
+    }
+
+    /// Takes a lease, unless somebody has one or the job rests.
+    pub(super) async fn claim(&self, mut job: Job, owner: &str) -> Result<Option<Job>, PlanError> {
+        let now = self.clock.now_millis();
+        if job.lease.as_ref().is_some_and(|one| one.until_millis > now) {
+            return Ok(None);
+        }
+        let lease = self.lease(owner);
+        let claim = job.claim(&self.blueprint.sidecar, &lease, now);
+        match self.runner.update(&claim).await {
+            Ok(()) => {
+                job.lease = Some(lease);
+                Ok(Some(job))
+            }
+            Err(PlanError::Store(error)) if error.kind() == ErrorKind::ConditionFailed => Ok(None),
+            Err(PlanError::Conflict) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn lease(&self, owner: &str) -> Lease {
+        Lease {
+            owner: Some(owner.to_owned()),
+            until_millis: self.clock.now_millis().saturating_add(LEASE_MILLIS),
+        }
+    }
+
+    /// Works on one job as long as it goes on; tells whether it is done.
+    async fn work(&self, mut job: Job) -> Result<bool, PlanError> {
+        let mut page_items = PAGE_MAX;
+        let mut setbacks = 0;
+        loop {
+            match self.step(&mut job, &mut page_items).await {
+                Ok(Worked::On) => setbacks = 0,
+                Ok(Worked::Done) => return Ok(true),
+                Ok(Worked::Off) => return Ok(false),
+                // Somebody else may have it now, or it is further than we know.
+                Err(PlanError::Conflict | PlanError::OutcomeUnknown)
+                    if setbacks < self.runner.patience.attempts =>
+                {
+                    setbacks += 1;
+                    match self.again(&job).await? {
+                        Some(read) if read.lease_owner() == job.lease_owner() => job = read,
+                        Some(_) => return Ok(false),
+                        None => return Ok(true),
+                    }
+                }
+                Err(error) => {
+                    let progress = Progress {
+                        last_error: Some(error.to_string()),
+                        ..job.progress.clone()
+                    };
+                    // Best effort: without it, the lease ends by itself.
+                    let _ = self.rest(&job, progress).await;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// The job as it is stored now; none if it is done.
+    async fn again(&self, job: &Job) -> Result<Option<Job>, PlanError> {
+        let address = sidecar::address(&self.blueprint.sidecar, OPEN, &job.id);
+        let read = self.runner.read_items(vec![address]).await?;
+        let item = read.into_iter().flatten().next();
+        item.as_ref().map(Job::read).transpose()
+    }
+
+    /// One chunk, one query that has come to its end, or the end of all.
+    async fn step(&self, job: &mut Job, page_items: &mut usize) -> Result<Worked, PlanError> {
+        let Some(task) = job.tasks.get(job.progress.task).cloned() else {
+            return self.end_pass(job).await;
+        };
+        let Some(within) = task.within(&self.blueprint) else {
+            let message = format!(
+                "the design has no `{}` with a ref `{}` any more",
+                task.entity, task.reference
+            );
+            return self.skip(job, &message).await;
+        };
+        let Some(listing) = self.listing(&task, within, job.progress.listing)? else {
+            job.progress.task += 1;
+            job.progress.listing = 0;
+            return Ok(Worked::On);
+        };
+        let page = self.page(&listing, &job.progress, *page_items).await?;
+        let (rows, last_key) = (page.items, page.last_key);
+        let mut next = Progress {
+            chunks: job.progress.chunks + 1,
+            ..job.progress.clone()
+        };
+        match last_key {
+            Some(last_key) => next.after = Some(last_key),
+            None => {
+                next.after = None;
+                next.listing += 1;
+            }
+        }
+        match self.chunk(job, &task, within, &rows, &next).await {
+            Ok(()) => {
+                *page_items = (*page_items * 2).min(PAGE_MAX);
+                Ok(Worked::On)
+            }
+            Err(refusal) if !is_about_items(&refusal) => Err(refusal),
+            Err(_) if rows.len() > 1 => {
+                *page_items = rows.len().div_ceil(2);
+                Ok(Worked::On)
+            }
+            // This one cannot be done now. It is left for the next pass.
+            Err(refusal) => {
+                next.refused += 1;
+                next.last_error = Some(refusal.to_string());
+                self.commit(job, Vec::new(), next, false).await?;
+                Ok(Worked::On)
+            }
+        }
+    }
+
+    /// Does to the items of a page what is to be done, and moves on.
+    async fn chunk(
+        &self,
+        job: &mut Job,
+        task: &Task,
+        within: Within<'_>,
+        rows: &[Item],
+        next: &Progress,
+    ) -> Result<(), PlanError> {
+        if rows.is_empty() {
+            return self.commit(job, Vec::new(), next.clone(), false).await;
+        }
+        let mut last = PlanError::Conflict;
+        for attempt in 0..self.runner.patience.attempts {
+            let chunk = self.plan_chunk(job, task, within, rows).await?;
+            let next = Progress {
+                done: next.done + chunk.done,
+                has_moved: next.has_moved || chunk.done > 0,
+                ..next.clone()
+            };
+            match self
+                .try_commit(job, chunk.steps, next, chunk.has_job)
+                .await?
+            {
+                None => return Ok(()),
+                Some(cause) => last = cause,
+            }
+            self.runner.pause(attempt).await;
+        }
+        Err(last)
+    }
+
+    async fn plan_chunk(
+        &self,
+        job: &Job,
+        task: &Task,
+        within: Within<'_>,
+        rows: &[Item],
+    ) -> Result<Chunk, PlanError> {
+        let moment = job.moment();
+        let mut reads = self.reads(&moment);
+        let mut extent = Extent::Whole;
+        loop {
+            let chunk = self.runner.settle(&mut reads, |reads| {
+                let context = self.context(&job.caller, reads, &moment);
+                let planner = Planner::new(context, &moment).with_extent(extent, OWN_ACTIONS);
+                planner.chunk(task, within, rows)
+            });
+            match chunk.await {
+                // What a single item takes along may itself be too much.
+                Err(PlanError::TooMuch { .. }) if rows.len() == 1 && extent == Extent::Whole => {
+                    extent = Extent::WithJob;
+                }
+                chunk => return chunk,
+            }
+        }
+    }
+
+    /// Commits a chunk, again until the store says what became of it.
+    async fn commit(
+        &self,
+        job: &mut Job,
+        steps: Vec<Step>,
+        next: Progress,
+        has_job: bool,
+    ) -> Result<(), PlanError> {
+        let mut last = PlanError::Conflict;
+        for attempt in 0..self.runner.patience.attempts {
+            let tried = self.try_commit(job, steps.clone(), next.clone(), has_job);
+            match tried.await? {
+                None => return Ok(()),
+                Some(cause) => last = cause,
+            }
+            self.runner.pause(attempt).await;
+        }
+        Err(last)
+    }
+
+    /// INVARIANT: what a chunk does and how far the job is then are one transaction.
+    async fn try_commit(
+        &self,
+        job: &mut Job,
+        mut steps: Vec<Step>,
+        next: Progress,
+        has_job: bool,
+    ) -> Result<Option<PlanError>, PlanError> {
+        let lease = self.lease(job.lease_owner().unwrap_or_default());
+        let advance = job.advance(&self.blueprint.sidecar, &next, &lease);
+        steps.push(ours(advance));
+        #[cfg(test)]
+        if self.is_defective {
+            self.tear_apart(&mut steps).await?;
+        }
+        let cause = self.send(steps, has_job).await?;
+        if cause.is_none() {
+            job.progress = next;
+            job.lease = Some(lease);
+        }
+        Ok(cause)
+    }
+
+    /// Sends a transaction; answers why it was not carried out, if it can be tried again.
+    async fn send(&self, steps: Vec<Step>, has_job: bool) -> Result<Option<PlanError>, PlanError> {
+        let plan = WritePlan {
+            steps,
+            answer: Answer::Done,
+            is_tally: false,
+            has_job,
+        };
+        Ok(match self.runner.commit(&plan).await? {
+            Committed::Done => None,
+            Committed::NotYet { cause, .. } => Some(cause),
+        })
+    }
+
+    /// All tasks were gone through once. Items that could not be done are tried again as long as
+    /// something else could, which may have been in their way; so are those that an index did not
+    /// show yet.
+    async fn end_pass(&self, job: &mut Job) -> Result<Worked, PlanError> {
+        let progress = &job.progress;
+        let is_lacking = progress.refused > 0 || progress.done < job.expected;
+        let next = Progress {
+            chunks: progress.chunks + 1,
+            task: 0,
+            listing: 0,
+            after: None,
+            refused: 0,
+            has_moved: false,
+            ..progress.clone()
+        };
+        if is_lacking && progress.has_moved {
+            self.commit(job, Vec::new(), next, false).await?;
+            return Ok(Worked::On);
+        }
+        if progress.refused > 0 {
+            let refused = progress.refused;
+            self.rest(job, Progress { refused, ..next }).await?;
+            return Ok(Worked::Off);
+        }
+        self.end(job).await?;
+        Ok(Worked::Done)
+    }
+
+    async fn end(&self, job: &mut Job) -> Result<(), PlanError> {
+        let sidecar = &self.blueprint.sidecar;
+        let progress = Progress {
+            last_error: None,
+            ..job.progress.clone()
+        };
+        let [delete, put] = job.end(sidecar, &progress, self.clock.now_millis());
+        let mut steps = vec![ours(delete), ours(put)];
+        for hold in self.holds(job)? {
+            let delete = DeleteItem {
+                table: sidecar.clone(),
+                key: hold,
+                condition: None,
+                return_item_on_failure: false,
+            };
+            steps.push(ours(TransactAction::Delete(delete)));
+        }
+        for attempt in 0..self.runner.patience.attempts {
+            if self.send(steps.clone(), false).await?.is_none() {
+                return Ok(());
+            }
+            self.runner.pause(attempt).await;
+        }
+        Err(PlanError::Conflict)
+    }
+
+    /// What was held for the job, each once.
+    fn holds(&self, job: &Job) -> Result<Vec<Item>, PlanError> {
+        let mut holds: Vec<Item> = Vec::new();
+        for task in job.tasks.iter().filter(|one| one.kind == TaskKind::Release) {
+            let Some(within) = task.within(&self.blueprint) else {
+                continue;
+            };
+            let address = self.blueprint.address(within.source, &task.identity)?;
+            let hold = sidecar::hold(&self.blueprint.sidecar, &address).key;
+            if !holds.contains(&hold) {
+                holds.push(hold);
+            }
+        }
+        Ok(holds)
+    }
+
+    /// Leaves a task out that cannot be done any more.
+    async fn skip(&self, job: &mut Job, message: &str) -> Result<Worked, PlanError> {
+        let next = Progress {
+            chunks: job.progress.chunks + 1,
+            task: job.progress.task + 1,
+            listing: 0,
+            after: None,
+            last_error: Some(message.to_owned()),
+            ..job.progress.clone()
+        };
+        self.commit(job, Vec::new(), next, false).await?;
+        Ok(Worked::On)
+    }
+
+    /// Gives a job back; nobody takes it up for a while.
+    async fn rest(&self, job: &Job, progress: Progress) -> Result<(), PlanError> {
+        let lease = Lease {
+            owner: None,
+            until_millis: self.clock.now_millis().saturating_add(REST_MILLIS),
+        };
+        let update = job.release(&self.blueprint.sidecar, &progress, Some(&lease));
+        self.runner.update(&update).await
+    }
+
+    fn listing(
+        &self,
+        task: &Task,
+        within: Within<'_>,
+        number: usize,
+    ) -> Result<Option<Listing>, PlanError> {
+        let Some(finder) = &within.target.finder else {
+            return Ok(None);
+        };
+        let all = listings(
+            &self.blueprint,
+            within.source,
+            within.reference,
+            within.target,
+            finder,
+            &task.identity,
+        )?;
+        Ok(all.into_iter().nth(number))
+    }
+
+    /// The next items. From the last to the first, because what refers to others of its kind was
+    /// mostly created after them, and must go before them.
+    async fn page(
+        &self,
+        listing: &Listing,
+        progress: &Progress,
+        limit: usize,
+    ) -> Result<partita_store::request::Page<Item>, PlanError> {
+        let request = Query {
+            index: listing.index.clone(),
+            // A global index is never read consistently.
+            consistent: listing.index.is_none(),
+            descending: true,
+            limit: Some(limit),
+            start_after: progress.after.clone(),
+            ..Query::new(listing.table.clone(), listing.keys.clone())
+        };
+        self.runner.query(&request).await
+    }
+}
+
+#[cfg(test)]
+impl Partita {
+    /// The defect: the work in one transaction, and how far the job is in another.
+    async fn tear_apart(&self, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+        let advance = steps.pop();
+        if !steps.is_empty() {
+            self.send(std::mem::take(steps), false).await?;
+        }
+        steps.extend(advance);
+        Ok(())
+    }
+}
+
+impl Job {
+    /// The time of the write, and ids that follow from the job and how far it is: whoever tries a
+    /// chunk again comes to the same.
+    fn moment(&self) -> Moment {
+        let mut hash = Sha256::new();
+        hash.update(self.id.as_bytes());
+        hash.update(self.progress.chunks.to_le_bytes());
+        let mut random = [0; 16];
+        random.copy_from_slice(&hash.finalize()[..16]);
+        Moment {
+            now: Value::S(time::format_millis(self.created_millis)),
+            now_millis: self.created_millis,
+            random: u128::from_le_bytes(random),
+        }
+    }
+}
+
+/// A step that fails when the job is not ours any more.
+fn ours(action: TransactAction) -> Step {
+    Step {
+        action,
+        refusal: Refusal::last(PlanError::Conflict),
+    }
+}
+
+/// Whether a refusal is about the items of a chunk, and not about the store or other writers.
+fn is_about_items(refusal: &PlanError) -> bool {
+    !matches!(
+        refusal,
+        PlanError::Conflict | PlanError::OutcomeUnknown | PlanError::Store(_)
+    )
+}

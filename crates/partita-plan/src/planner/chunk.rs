@@ -1,0 +1,161 @@
+//! One chunk of a job: what its task does to some of the items that refer.
+
+use std::rc::Rc;
+
+use partita_core::Item;
+use partita_design::design::{Entity, OnDelete};
+use partita_store::request::ItemAddress;
+
+use super::follow::{argument_source, places};
+use super::{By, Planner, Step};
+use crate::error::PlanError;
+use crate::input::{Changes, Slot};
+use crate::job::{Task, TaskKind, Within};
+use crate::nested;
+use crate::shape::Shape;
+
+/// The transaction of a chunk, without the step that moves the job on.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) steps: Vec<Step>,
+    /// How many items follow their source now.
+    pub(crate) done: u64,
+    /// Whether it leaves something to another job.
+    pub(crate) has_job: bool,
+}
+
+impl<'a> Planner<'a> {
+    /// Plans what a task does to the items that were found on a page.
+    pub(crate) fn chunk(
+        mut self,
+        task: &Task,
+        within: Within<'a>,
+        rows: &[Item],
+    ) -> Result<Chunk, PlanError> {
+        let blueprint = self.context.blueprint;
+        let address = blueprint.address(within.source, &task.identity)?;
+        let source = self.look_up(within.source, address.clone())?;
+        let finder = within.target.finder.as_ref();
+        let found = finder.map(|finder| places(blueprint, finder, rows));
+        let found = found.unwrap_or_default();
+        let items = match &within.target.via {
+            // A pattern does not find what is gone; what they say must do.
+            Some(_) => self.those_naming(task, within, found)?,
+            None => self.those_referring(within.entity, within.reference, &address, found)?,
+        };
+        let done = match task.kind {
+            TaskKind::Release => self.release(source, within, items)?,
+            TaskKind::Follow => self.catch_up(source, within, items),
+        };
+        self.follow_through()?;
+        let steps = self.emit()?;
+        Ok(Chunk {
+            steps,
+            done,
+            has_job: self.has_job,
+        })
+    }
+
+    /// Those of some items whose ref goes by the source's values.
+    fn those_naming(
+        &mut self,
+        task: &Task,
+        within: Within<'a>,
+        found: Vec<ItemAddress>,
+    ) -> Result<Vec<usize>, PlanError> {
+        let mut items = Vec::new();
+        for place in found {
+            let item = self.look_up(Shape::Entity(within.entity), place)?;
+            let Some(now) = self.entry(item).after.clone() else {
+                continue;
+            };
+            let mut refers = true;
+            for (number, argument) in within.target.arguments.iter().enumerate() {
+                let name = argument_source(within.source, within.target, number);
+                let wanted = name.and_then(|name| nested::get(&task.identity, name));
+                refers &= wanted.is_some() && wanted == nested::get(&now, &argument.path);
+                self.entry_mut(item).guard(&argument.path);
+            }
+            if refers {
+                items.push(item);
+            }
+        }
+        Ok(items)
+    }
+
+    /// Does what the ref says `on delete`. Items that are soft-deleted already stay so.
+    fn release(
+        &mut self,
+        source: usize,
+        within: Within<'a>,
+        items: Vec<usize>,
+    ) -> Result<u64, PlanError> {
+        // Nobody can create it again before the job is done, except behind Partita's back.
+        if self.entry(source).after.is_some() {
+            return Ok(0);
+        }
+        let mut done = 0;
+        for item in items {
+            let entry = self.entry(item);
+            let is_gone = entry.old().is_none_or(|old| entry.shape.is_deleted(old));
+            match &within.target.on_delete {
+                OnDelete::Keep | OnDelete::Refuse { .. } => continue,
+                OnDelete::Cascade if is_gone => continue,
+                OnDelete::Cascade => self.delete(item, By::Effect)?,
+                OnDelete::Clear(names) => {
+                    let changes = clearing(within.entity, names);
+                    self.change(item, &changes, By::Effect)?;
+                }
+            }
+            done += 1;
+        }
+        Ok(done)
+    }
+
+    /// Copies the source as it is now, which may be newer than the change that caused the job: so
+    /// the last of several jobs leaves the last value, whichever comes last.
+    fn catch_up(&mut self, source: usize, within: Within<'a>, items: Vec<usize>) -> u64 {
+        let blueprint = self.context.blueprint;
+        let Some(now) = self.entry(source).old().cloned() else {
+            return 0;
+        };
+        let name = within.source.name();
+        let followers = blueprint.kernel.followers(&blueprint.design, name);
+        let followers: Vec<_> = followers
+            .filter(|one| {
+                one.entity.name == within.entity.name && one.reference.name == within.reference.name
+            })
+            .collect();
+        for follower in &followers {
+            self.entry_mut(source).guard(follower.followed);
+        }
+        let mut done = 0;
+        for item in items {
+            let entry = self.entry_mut(item);
+            let Some(after) = &mut entry.after else {
+                continue;
+            };
+            let after = Rc::make_mut(after);
+            for follower in &followers {
+                match nested::get(&now, follower.followed).cloned() {
+                    Some(value) => nested::set(after, &follower.attribute.name, value),
+                    None => nested::remove(after, &follower.attribute.name),
+                }
+            }
+            if entry.after != entry.old().cloned() {
+                done += 1;
+                self.draft.enqueue(item);
+            }
+        }
+        done
+    }
+}
+
+/// The changes that clear these attributes.
+pub(super) fn clearing<'a>(entity: &'a Entity, names: &[String]) -> Changes<'a> {
+    let attributes = names.iter().filter_map(|name| entity.attribute(name));
+    Changes {
+        remove: attributes.map(Slot::Declared).collect(),
+        ..Changes::default()
+    }
+}

@@ -1,0 +1,83 @@
+//! The sidecar table `{table}-partita`: what is Partita's and not the design's.
+//!
+//! | partition | sort | what it is |
+//! |---|---|---|
+//! | `JOB` | id | a job that is not done |
+//! | `JOB#DONE` | id | one that is; it expires |
+//! | `HELD#` and a partition key | a sort key | the item was removed, and a job is clearing up behind it |
+//! | `KEY#` and a caller | an idempotency key | the outcome of a write; it expires |
+//!
+//! It has no stream: nobody who follows a design's table hears of these. Transactions span both
+//! tables.
+
+use partita_core::expression::{Condition, Path};
+use partita_core::{Item, Value};
+use partita_store::request::{CreateTable, ItemAddress, UpdateTimeToLive};
+use partita_store::table::{KeySchema, TableName, string_key};
+use partita_store::{Store, StoreError};
+
+use crate::error::PlanError;
+
+/// The partition key of the sidecar table.
+pub(crate) const PARTITION: &str = "PK";
+/// Its sort key.
+pub(crate) const SORT: &str = "SK";
+/// When an item may be swept, in seconds since 1970.
+pub(crate) const EXPIRES: &str = "expires";
+
+/// The name of the sidecar of a table.
+pub(crate) fn name(table: &TableName) -> Result<TableName, PlanError> {
+    Ok(format!("{table}-partita").parse()?)
+}
+
+/// The key of an item.
+pub(crate) fn key(partition: &str, sort: &str) -> Item {
+    string_key((PARTITION, partition), (SORT, sort))
+}
+
+/// The address of an item.
+pub(crate) fn address(sidecar: &TableName, partition: &str, sort: &str) -> ItemAddress {
+    ItemAddress {
+        table: sidecar.clone(),
+        key: key(partition, sort),
+    }
+}
+
+/// Where it stands that an item was removed and a job is clearing up behind it.
+pub(crate) fn hold(sidecar: &TableName, removed: &ItemAddress) -> ItemAddress {
+    let mut parts = removed.key.values().filter_map(Value::as_str);
+    let partition = format!("HELD#{}", parts.next().unwrap_or_default());
+    address(sidecar, &partition, parts.next().unwrap_or_default())
+}
+
+/// That there is no such item.
+pub(crate) fn is_missing() -> Condition {
+    Condition::NotExists(Path::attribute(PARTITION))
+}
+
+/// Creates the table if it is not there.
+pub(crate) async fn prepare(sidecar: &TableName, store: &dyn Store) -> Result<(), PlanError> {
+    let key = KeySchema::strings(PARTITION, SORT);
+    let request = CreateTable::new(sidecar.clone(), key.clone());
+    let found = match store.describe_table(sidecar).await {
+        // Another process may create it at the same moment.
+        Err(StoreError::TableNotFound { .. }) => match store.create_table(request).await {
+            Err(StoreError::TableExists { .. }) => store.describe_table(sidecar).await?,
+            created => created?,
+        },
+        described => described?,
+    };
+    if found.schema.key != key {
+        let message = format!("the table `{sidecar}` is not Partita's; name another table");
+        return Err(PlanError::Store(StoreError::validation(message)));
+    }
+    if store.describe_time_to_live(sidecar).await?.is_none() {
+        let request = UpdateTimeToLive {
+            table: sidecar.clone(),
+            attribute: EXPIRES.to_owned(),
+            is_enabled: true,
+        };
+        store.update_time_to_live(request).await?;
+    }
+    Ok(())
+}
