@@ -89,6 +89,19 @@ impl KeyValue {
         }
     }
 
+    /// How many bytes a string or binary takes that was written at the front of `bytes`.
+    pub fn text_end(bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        loop {
+            at += bytes[at..].iter().position(|&byte| byte == ZERO)? + 2;
+            match *bytes.get(at - 1)? {
+                ESCAPED => {}
+                ZERO => return Some(at),
+                _ => return None,
+            }
+        }
+    }
+
     /// Reads one value of the given type from the front of `bytes`, and says how many it took.
     pub fn read(kind: KeyType, bytes: &[u8]) -> Option<(KeyValue, usize)> {
         match kind {

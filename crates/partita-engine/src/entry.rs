@@ -135,7 +135,7 @@ pub(crate) fn read(
     if bytes.is_empty() {
         return Ok(None);
     }
-    let found = item::found(bytes);
+    let found = item::found(&bytes);
     let damaged = || damaged(table, index, stored_key, "is not DynamoDB JSON");
     found.map(Some).ok_or_else(damaged)
 }
@@ -162,7 +162,7 @@ pub(crate) fn row(
         return Ok((place, None));
     }
     if is_all {
-        let content = item::found(bytes.into());
+        let content = item::found(&Bytes::copy_from_slice(bytes));
         let content = content.ok_or_else(|| damaged("is not DynamoDB JSON".to_owned()))?;
         let content = content
             .into_item()

@@ -7,7 +7,6 @@
 //! Bytes that changed, or a block in the wrong place, are noticed there. That an item is the one
 //! that belongs under its key is a question about our own writing, which `verify` asks.
 
-use bytes::Bytes;
 use partita_core::Item;
 use partita_core::size::item_bytes;
 use partita_store::FoundItem;
@@ -15,7 +14,7 @@ use partita_store::table::Key;
 use partita_store::{StoreError, StoreResult};
 
 use crate::keys;
-use crate::storage;
+use crate::storage::Bytes;
 use crate::tables::Table;
 
 /// The size of an item, in front of its JSON.
@@ -39,11 +38,11 @@ pub(crate) fn write_json(item: &Item, out: &mut Vec<u8>) {
 }
 
 /// Finds an item's size and JSON in its bytes; none if these cannot be an item's.
-pub(crate) fn found(bytes: storage::Bytes) -> Option<FoundItem> {
-    let (size, json) = split(&bytes)?;
+pub(crate) fn found(bytes: &Bytes) -> Option<FoundItem> {
+    let (size, json) = split(bytes)?;
     let is_object = json.starts_with(b"{") && json.ends_with(b"}");
     is_object.then(|| {
-        let json = Bytes::from_owner(bytes.clone()).slice(size_of::<Size>()..);
+        let json = bytes.slice(size_of::<Size>()..);
         FoundItem::from_json(json, size)
     })
 }
@@ -54,12 +53,8 @@ fn split(bytes: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 /// Finds an item that was stored under a key, without looking into it.
-pub(crate) fn read(
-    table: &Table,
-    stored_key: &[u8],
-    bytes: storage::Bytes,
-) -> StoreResult<FoundItem> {
-    found(bytes).ok_or_else(|| damaged(table, stored_key, "is not DynamoDB JSON"))
+pub(crate) fn read(table: &Table, stored_key: &[u8], bytes: Bytes) -> StoreResult<FoundItem> {
+    found(&bytes).ok_or_else(|| damaged(table, stored_key, "is not DynamoDB JSON"))
 }
 
 /// Takes an item apart that was stored under a key, and checks that it belongs there.

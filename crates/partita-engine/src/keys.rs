@@ -263,6 +263,14 @@ pub(crate) fn query(id: u32, query: &KeyQuery) -> Bounds {
     }
 }
 
+/// The bytes that all rows of a row's partition begin with, if the first value of its key is
+/// text or binary. Of a number it is anything or nothing.
+pub(crate) fn partition(key: &[u8]) -> Option<&[u8]> {
+    let value = key.strip_prefix(&[ROW])?.get(ROW_PREFIX_BYTES - 1..)?;
+    let end = ROW_PREFIX_BYTES + KeyValue::text_end(value)?;
+    key.get(..end)
+}
+
 /// The part of a range that comes after a key; none if nothing can be left.
 pub(crate) fn after(
     bounds: Bounds,

@@ -1,14 +1,20 @@
-//! Reads of one moment, or of items as they are now. They may wait for the disk, so they run where waiting is allowed.
+//! Reads of one moment, or of what is stored now. They may wait for the disk, so they run where waiting is allowed.
+
+mod asked;
 
 use std::sync::Arc;
 
 use partita_store::capacity::Metered;
-use partita_store::read::{Items, PageBuilder, Reading, check_is_built};
+use partita_store::index::IndexSchema;
+use partita_store::read::{Items, PageBuilder};
 use partita_store::request::{ItemAddress, Page, Query, Scan};
 use partita_store::table::Key;
 use partita_store::{FoundItem, StoreResult};
 
-use crate::storage::{Bytes, Direction, View, Views};
+use self::asked::{Asked, Row};
+use crate::storage::cache::Known;
+use crate::storage::run::Recorder;
+use crate::storage::{View, Views};
 use crate::tables::{Catalog, Table, Tables};
 use crate::{entry, item, keys};
 
@@ -50,11 +56,19 @@ impl Moment {
         request: &Query,
         rows_max: usize,
     ) -> StoreResult<Option<Metered<Page>>> {
-        let table = self.tables.find(&request.table)?;
-        check_is_built(request.index.as_deref(), &table.building_names())?;
-        let reading = Reading::of_query(&table.schema, request)?;
-        let page = PageBuilder::of_query(reading.source, request)?;
-        self.fill(table, &reading, page, rows_max)
+        self.query_recorded(request, rows_max, &mut None)
+    }
+
+    /// The same, and the rows are written down as far as the recorder stays.
+    fn query_recorded(
+        &self,
+        request: &Query,
+        rows_max: usize,
+        recorder: &mut Option<Recorder>,
+    ) -> StoreResult<Option<Metered<Page>>> {
+        let asked = Asked::by_query(&self.tables, request)?;
+        let page = PageBuilder::of_query(asked.reading.source, request)?;
+        self.fill(&asked, page, rows_max, recorder)
     }
 
     /// One page of a table or index, with the same bound.
@@ -63,34 +77,20 @@ impl Moment {
         request: &Scan,
         rows_max: usize,
     ) -> StoreResult<Option<Metered<Page>>> {
-        let table = self.tables.find(&request.table)?;
-        check_is_built(request.index.as_deref(), &table.building_names())?;
-        let reading = Reading::of_scan(&table.schema, request)?;
-        let page = PageBuilder::of_scan(reading.source, request)?;
-        self.fill(table, &reading, page, rows_max)
+        let asked = Asked::by_scan(&self.tables, request)?;
+        let page = PageBuilder::of_scan(asked.reading.source, request)?;
+        self.fill(&asked, page, rows_max, &mut None)
     }
 
     fn fill(
         &self,
-        table: &Table,
-        reading: &Reading<'_>,
+        asked: &Asked<'_>,
         mut page: PageBuilder<'_>,
         rows_max: usize,
+        recorder: &mut Option<Recorder>,
     ) -> StoreResult<Option<Metered<Page>>> {
-        let id = table.id_of(reading.source.index);
-        let direction = match reading.descending {
-            true => Direction::Descending,
-            false => Direction::Ascending,
-        };
-        let start = reading
-            .start
-            .as_ref()
-            .map(|place| match reading.source.index {
-                Some(_) => keys::entry(id, place),
-                None => keys::item(id, &place.item),
-            });
-        let bounds = keys::after(keys::query(id, &reading.keys), start, direction);
-        let rows = bounds.map(|bounds| self.view.range(bounds, direction));
+        let bounds = asked.bounds.clone();
+        let rows = bounds.map(|bounds| self.view.range(bounds, asked.direction));
         let mut rows = rows.into_iter().flatten().zip(0..);
         let mut last = None;
         while !page.is_full()
@@ -101,38 +101,38 @@ impl Moment {
             }
             let (stored_key, bytes) = row?;
             // The rows of other segments are passed over by their keys alone.
-            if !is_in_segment(reading, &stored_key) {
+            if !asked.has_in_segment(&stored_key) {
                 continue;
             }
-            self.push(table, reading, &mut page, (&stored_key, bytes))?;
+            if let Some(recorder) = recorder {
+                recorder.push(&stored_key, &bytes);
+            }
+            match asked.row(&stored_key, bytes)? {
+                Row::Whole(row) => page.push(row, None)?,
+                Row::Part(row, index) => {
+                    let item = self.item_of_entry(asked.table, index, &stored_key)?;
+                    page.push(row, Some(item))?;
+                }
+                // Such an entry stands for all of its item, so nothing was fetched besides.
+                Row::Pointer(index) => {
+                    *recorder = None;
+                    page.push(self.item_of_entry(asked.table, index, &stored_key)?, None)?;
+                }
+            }
             last = Some(stored_key);
         }
-        let last = last.and_then(|stored_key| keys::place(&reading.source, &stored_key));
-        Ok(Some(page.finish(&table.name, last.as_ref())))
+        Ok(Some(asked.finish(page, last.as_deref())))
     }
 
-    fn push(
+    fn item_of_entry(
         &self,
         table: &Table,
-        reading: &Reading<'_>,
-        page: &mut PageBuilder<'_>,
-        (stored_key, bytes): (&[u8], Bytes),
-    ) -> StoreResult<()> {
-        let Some(index) = reading.source.index else {
-            return page.push(item::read(table, stored_key, bytes)?, None);
-        };
-        let row = entry::read(table, index, stored_key, bytes)?;
-        let item_of_entry = || {
-            let place = entry::place(table, index, stored_key)?;
-            let item = self.get(table, &place.item)?;
-            item.ok_or_else(|| entry::lost(table, index, stored_key))
-        };
-        match row {
-            Some(row) if reading.fetches_items => page.push(row, Some(item_of_entry()?)),
-            Some(row) => page.push(row, None),
-            // An entry that points holds all of its item, so nothing was fetched besides.
-            None => page.push(item_of_entry()?, None),
-        }
+        index: &IndexSchema,
+        stored_key: &[u8],
+    ) -> StoreResult<FoundItem> {
+        let place = entry::place(table, index, stored_key)?;
+        let item = self.get(table, &place.item)?;
+        item.ok_or_else(|| entry::lost(table, index, stored_key))
     }
 
     /// The item of a key.
@@ -153,10 +153,55 @@ impl Items for Moment {
     }
 }
 
-/// Items as they are now, each at a moment of its own.
+/// What is stored now, for items each at a moment of its own, and for pages that no moment binds
+/// to another read.
 pub(crate) struct Latest<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) views: &'a dyn Views,
+}
+
+impl Latest<'_> {
+    /// One page of a partition; none if more than so many rows would have to be read for it.
+    pub(crate) fn query(
+        &self,
+        request: &Query,
+        rows_max: usize,
+    ) -> StoreResult<Option<Metered<Page>>> {
+        let tables = self.catalog.tables();
+        let asked = Asked::by_query(&tables, request)?;
+        let Some((runs, partition)) = self.views.runs().zip(asked.partition()) else {
+            return self.now().query(request, rows_max);
+        };
+        let mut known = runs.find(partition);
+        if let Known::Value(run) = &known {
+            let page = PageBuilder::of_query(asked.reading.source, request)?;
+            let page = asked.page_of(run, page)?;
+            // As above: a table that is being deleted may have lost rows already.
+            if page.is_some() && self.catalog.is_now(&tables) {
+                return Ok(page);
+            }
+            // Another part of the partition is asked for now.
+            runs.forget(partition);
+            known = runs.find(partition);
+        }
+        let Known::Nothing(announced) = known else {
+            return self.now().query(request, rows_max);
+        };
+        let mut recorder = Some(Recorder::default());
+        let page = self
+            .now()
+            .query_recorded(request, rows_max, &mut recorder)?;
+        if let Some((page, recorder)) = page.as_ref().zip(recorder)
+            && let Some(run) = asked.run_of(recorder, page.answer.last_key.is_none())
+        {
+            announced.keep(run);
+        }
+        Ok(page)
+    }
+
+    fn now(&self) -> Moment {
+        Moment::now(self.catalog, self.views)
+    }
 }
 
 impl Items for Latest<'_> {
@@ -174,13 +219,4 @@ impl Items for Latest<'_> {
             }
         }
     }
-}
-
-fn is_in_segment(reading: &Reading<'_>, stored_key: &[u8]) -> bool {
-    let Some(segment) = reading.segment else {
-        return true;
-    };
-    // What cannot be read is told as damage by whoever reads all of it.
-    keys::place(&reading.source, stored_key)
-        .is_none_or(|place| segment.contains(&place.values[..reading.source.partition().len()]))
 }

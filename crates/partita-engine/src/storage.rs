@@ -6,6 +6,7 @@
 pub(crate) mod cache;
 pub(crate) mod fjall;
 pub(crate) mod journal;
+pub(crate) mod run;
 #[cfg(test)]
 pub(crate) mod volatile;
 
@@ -14,14 +15,19 @@ use std::ops::Bound;
 
 use partita_store::StoreError;
 
-/// Bytes that the storage hands out, cheap to clone.
-pub(crate) type Bytes = ::fjall::Slice;
+use self::run::Runs;
+
+/// A value that the storage hands out, cheap to clone.
+pub(crate) type Bytes = bytes::Bytes;
+
+/// A key that the storage hands out, cheap to clone.
+pub(crate) type StoredKey = ::fjall::Slice;
 
 /// The keys that a range holds.
 pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The keys and values of a range, in the direction asked for.
-pub(crate) type Entries = Box<dyn Iterator<Item = Result<(Bytes, Bytes), StorageError>>>;
+pub(crate) type Entries = Box<dyn Iterator<Item = Result<(StoredKey, Bytes), StorageError>>>;
 
 /// From the smallest key to the largest, or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +45,11 @@ pub(crate) trait Views: Send + Sync {
     /// What a view of now has under a key. It may be known without one.
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
         self.view().get(key)
+    }
+
+    /// Rows that are known without a view, if any ever are.
+    fn runs(&self) -> Option<&Runs> {
+        None
     }
 }
 

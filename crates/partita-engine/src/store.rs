@@ -189,16 +189,12 @@ impl EngineStore {
         in_background(move || work(&Moment::now(&catalog, &*views))).await
     }
 
-    /// Reads a page where it is asked for if it is small, and on a thread that may be kept
-    /// waiting otherwise.
+    /// Reads a page on a thread that may be kept waiting.
     async fn page<R: Send + 'static>(
         &self,
         request: R,
         read: ReadPage<R>,
     ) -> StoreResult<Metered<Page>> {
-        if let Some(page) = here(|| read(&self.now(), &request, ROWS_INLINE_MAX))? {
-            return Ok(page);
-        }
         self.read(move |moment| {
             let page = read(moment, &request, usize::MAX)?;
             Ok(page.expect("there is room for any number of rows"))
@@ -405,11 +401,17 @@ impl Store for EngineStore {
     }
 
     async fn query(&self, request: Query) -> StoreResult<Metered<Page>> {
-        self.page(request, Moment::query).await
+        match here(|| self.latest().query(&request, ROWS_INLINE_MAX))? {
+            Some(page) => Ok(page),
+            None => self.page(request, Moment::query).await,
+        }
     }
 
     async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
-        self.page(request, Moment::scan).await
+        match here(|| self.now().scan(&request, ROWS_INLINE_MAX))? {
+            Some(page) => Ok(page),
+            None => self.page(request, Moment::scan).await,
+        }
     }
 
     async fn put_item(

@@ -58,7 +58,7 @@ fn damage_is_told_by_table_and_key() {
 #[test]
 fn an_item_is_found_without_being_parsed() {
     let item = note("b");
-    let found = found(encode(&item).into()).unwrap();
+    let found = found(&encode(&item).into()).unwrap();
     assert_eq!(found.size(), item_bytes(&item));
     let mut json = Vec::new();
     found.write_json(&mut json);

@@ -222,3 +222,33 @@ fn expiries_sort_by_their_seconds() {
     assert_eq!(within, [false, false, true, true, true, true, false, false]);
     assert!(expiries(7, 1, 0).is_none());
 }
+
+/// A commit knows the partition of a key without knowing the table.
+#[test]
+fn a_partition_is_found_in_the_keys_of_its_rows() {
+    let [texts, _, binaries] = sorts().try_into().unwrap();
+    for first in texts.iter().chain(&binaries) {
+        let mut expected = row_prefix(7);
+        first.write(&mut expected);
+        assert_eq!(partition(&expected), Some(expected.as_slice()));
+        for second in sorts().concat() {
+            let mut key = expected.clone();
+            second.write(&mut key);
+            assert_eq!(
+                partition(&key),
+                Some(expected.as_slice()),
+                "{first:?} {second:?}"
+            );
+        }
+    }
+    for key in [
+        &b"r"[..],
+        b"r\0\0\0",
+        b"r\0\0\0\x07",
+        b"r\0\0\0\x07a",
+        b"r\0\0\0\x07a\0",
+        b"f",
+    ] {
+        assert_eq!(partition(key), None, "{}", key.escape_ascii());
+    }
+}

@@ -21,7 +21,10 @@ use ::fjall::{
 
 use super::cache::Cache;
 use super::journal::{self, Mark};
-use super::{Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, View, Views};
+use super::run::Runs;
+use super::{
+    Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, StoredKey, View, Views,
+};
 use crate::keys;
 use crate::options::Durability;
 
@@ -41,8 +44,9 @@ const MEMTABLE_BYTES_MAX: u64 = 64 * 1_048_576;
 /// (51 and 49 MB where these take 54), and fill the cache with what nobody asked for.
 const BLOCK_BYTES: u32 = 4_096;
 
-/// The part of the cache that is for items; the rest is for blocks, as the storage reads them.
-const ITEMS_SHARE: u64 = 4;
+/// The part of the cache that is for items, and the part that is for rows of partitions; the
+/// rest is for blocks, as the storage reads them.
+const SHARE: u64 = 4;
 
 /// Opens the storage in the directory, or creates it there. What was read lately is kept in
 /// memory up to about so many bytes, and only what is read takes memory.
@@ -52,9 +56,9 @@ pub(crate) fn open(
     durability: Durability,
     cache_bytes: u64,
 ) -> Result<(FjallViews, FjallCommits), StorageError> {
-    let item_bytes = cache_bytes / ITEMS_SHARE;
+    let share_bytes = cache_bytes / SHARE;
     let database = Database::builder(directory)
-        .cache_size(cache_bytes - item_bytes)
+        .cache_size(cache_bytes - 2 * share_bytes)
         .max_journaling_size(JOURNALS_BYTES_MAX)
         // Replay compresses again to verify a checksum, so another release of the compressor
         // could make a good journal look damaged.
@@ -65,7 +69,8 @@ pub(crate) fn open(
         database,
         keyspace,
         pinned: RwLock::new(None),
-        cache: (item_bytes > 0).then(|| Cache::new(item_bytes)),
+        items: (share_bytes > 0).then(|| Cache::new(share_bytes)),
+        runs: (share_bytes > 0).then(|| Cache::new(share_bytes)),
         _lock: lock,
     });
     let commits = FjallCommits {
@@ -125,7 +130,8 @@ struct Shared {
     keyspace: Keyspace,
     /// While a commit is under way, and for good after one has failed: the state before it.
     pinned: RwLock<Option<Snapshot>>,
-    cache: Option<Cache>,
+    items: Option<Cache<Bytes>>,
+    runs: Option<Runs>,
     /// Held until everything above is closed.
     _lock: Option<File>,
 }
@@ -150,10 +156,14 @@ impl Shared {
     }
 
     /// Makes a commit visible, and what it has changed forgotten.
-    fn unpin(&self, changed: &[Bytes]) {
+    fn unpin(&self, changed: &[StoredKey]) {
         let mut pinned = self.pinned.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cache) = &self.cache {
-            changed.iter().for_each(|key| cache.forget(key));
+        if let Some(items) = &self.items {
+            changed.iter().for_each(|key| items.forget(key));
+        }
+        if let Some(runs) = &self.runs {
+            let partitions = changed.iter().filter_map(|key| keys::partition(key));
+            partitions.for_each(|partition| runs.forget(partition));
         }
         *pinned = None;
     }
@@ -173,7 +183,7 @@ impl Shared {
         let mut changed = Vec::with_capacity(edits.len());
         for edit in edits {
             let (Edit::Put(key, _) | Edit::Remove(key)) = &edit;
-            let key = Bytes::from(key.as_slice());
+            let key = StoredKey::from(key.as_slice());
             changed.push(key.clone());
             match edit {
                 Edit::Put(_, value) => batch.insert(&self.keyspace, key, value),
@@ -196,11 +206,18 @@ impl Views for FjallViews {
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
-        let read = || Ok(self.0.snapshot().get(&self.0.keyspace, key)?);
-        match &self.0.cache {
-            Some(cache) => cache.get(key, read),
+        let read = || {
+            let value = self.0.snapshot().get(&self.0.keyspace, key)?;
+            Ok(value.map(Bytes::from_owner))
+        };
+        match &self.0.items {
+            Some(items) => items.get(key, read),
             None => read(),
         }
+    }
+
+    fn runs(&self) -> Option<&Runs> {
+        self.0.runs.as_ref()
     }
 }
 
@@ -243,7 +260,8 @@ struct FjallView {
 
 impl View for FjallView {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
-        Ok(self.snapshot.get(&self.keyspace, key)?)
+        let value = self.snapshot.get(&self.keyspace, key)?;
+        Ok(value.map(Bytes::from_owner))
     }
 
     fn range(&self, bounds: Bounds, direction: Direction) -> Entries {
@@ -255,8 +273,9 @@ impl View for FjallView {
     }
 }
 
-fn entry(guard: ::fjall::Guard) -> Result<(Bytes, Bytes), StorageError> {
-    Ok(guard.into_inner()?)
+fn entry(guard: ::fjall::Guard) -> Result<(StoredKey, Bytes), StorageError> {
+    let (key, value) = guard.into_inner()?;
+    Ok((key, Bytes::from_owner(value)))
 }
 
 impl From<::fjall::Error> for StorageError {

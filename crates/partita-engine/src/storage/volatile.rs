@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, View, Views};
+use super::{
+    Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, StoredKey, View, Views,
+};
 use crate::options::Durability;
 
 type Content = Arc<BTreeMap<Vec<u8>, Vec<u8>>>;
@@ -53,13 +55,13 @@ impl Views for Disk {
 
 impl View for Content {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
-        Ok(BTreeMap::get(self, key).map(|value| Bytes::from(&**value)))
+        Ok(BTreeMap::get(self, key).map(|value| Bytes::copy_from_slice(value)))
     }
 
     fn range(&self, bounds: Bounds, direction: Direction) -> Entries {
         let entries = BTreeMap::range(self, bounds);
         let mut entries: Vec<_> = entries
-            .map(|(key, value)| Ok((Bytes::from(&**key), Bytes::from(&**value))))
+            .map(|(key, value)| Ok((StoredKey::from(&**key), Bytes::copy_from_slice(value))))
             .collect();
         if direction == Direction::Descending {
             entries.reverse();

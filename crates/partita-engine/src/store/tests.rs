@@ -397,3 +397,51 @@ impl Commits for FailingSync {
         }
     }
 }
+
+async fn sorts_of(store: &EngineStore, condition: &str, descending: bool) -> Vec<String> {
+    let keys = KeyCondition::parse(condition, &Bindings::Literals).unwrap();
+    let mut request = Query::new(name(), keys);
+    request.descending = descending;
+    let page = store.query(request).await.unwrap().answer;
+    let sort = |item: FoundItem| match item.into_item().unwrap().remove("SK") {
+        Some(Value::S(sort)) => sort,
+        other => panic!("{other:?}"),
+    };
+    page.items.into_iter().map(sort).collect()
+}
+
+/// Rows that are known from another query are those that are stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_is_known_follows_every_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = EngineStore::open(directory.path(), Options::new(clock())).unwrap();
+    create_table(&store).await;
+    let all = "PK = 'a'";
+    for (written, expected) in [("b", "b"), ("d", "bd"), ("c", "bcd"), ("a", "abcd")] {
+        put(&store, written).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(sorts_of(&store, all, false).await.concat(), expected);
+        }
+    }
+    assert_eq!(
+        sorts_of(&store, "PK = 'a' AND SK > 'b'", true)
+            .await
+            .concat(),
+        "dc"
+    );
+    assert_eq!(
+        sorts_of(&store, "PK = 'a' AND SK <= 'c'", false)
+            .await
+            .concat(),
+        "abc"
+    );
+    let delete = DeleteItem {
+        table: name(),
+        key: key("c"),
+        condition: None,
+        return_item_on_failure: false,
+    };
+    store.delete_item(delete, ReturnValues::None).await.unwrap();
+    assert_eq!(sorts_of(&store, all, true).await.concat(), "dba");
+    assert_eq!(sorts_of(&store, "PK = 'A'", true).await.concat(), "");
+}

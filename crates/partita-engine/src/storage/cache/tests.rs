@@ -1,7 +1,7 @@
 use super::*;
 
 fn bytes(text: &str) -> Bytes {
-    Bytes::new(text.as_bytes())
+    Bytes::copy_from_slice(text.as_bytes())
 }
 
 fn found(text: &str) -> Result<Option<Bytes>, StorageError> {
