@@ -29,6 +29,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use cli::{Cli, Command};
 
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     cli.start_log();
