@@ -23,6 +23,7 @@
 //! | `run` | retries, conflicts and unknown outcomes |
 //! | `pattern` | access patterns: full pages, sorted results |
 //! | [`cursor`] | where a page ended, sealed |
+//! | `verification` | `Partita::verify` and `repair`: another crate's work, which sees nothing of this one |
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
@@ -65,6 +66,7 @@ mod shape;
 mod sidecar;
 pub mod support;
 mod table;
+mod verification;
 
 pub use error::{Fault, PlanError};
 pub use job::{JobState, JobStatus};

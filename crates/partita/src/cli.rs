@@ -59,6 +59,11 @@ pub(crate) enum Command {
     Token(TokenFlags),
     /// List the jobs of a design: what follows writes that are larger than a transaction
     Jobs(JobsFlags),
+    /// Recompute everything that is derived in a design's tables, and tell what drifted; exit 1 if
+    /// something did
+    Verify(VerifyFlags),
+    /// Mend what `verify` would tell; exit 1 if something is left
+    Repair(VerifyFlags),
     /// Measure a DynamoDB endpoint, alone or side by side with others
     Bench(BenchFlags),
 }
@@ -295,6 +300,35 @@ pub(crate) struct JobsFlags {
 
     #[command(flatten)]
     pub(crate) secret: SecretFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// The form of what is found
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    /// The data directory, which no server may have open
+    #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
+    pub(crate) data: PathBuf,
+
+    /// Where items are kept
+    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
+    pub(crate) store: StoreKind,
+
+    /// The endpoint of DynamoDB, if it is not Amazon's
+    #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+
+    /// The region of DynamoDB, if the environment does not name it
+    #[arg(long, env = "PARTITA_REGION")]
+    pub(crate) region: Option<String>,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,

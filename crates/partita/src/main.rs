@@ -10,6 +10,7 @@
 //! | `inspect` | `check`, `keys`, `describe`, `docs` and `new` |
 //! | `token` | `token` |
 //! | `jobs` | `jobs`, and the work on them behind the server |
+//! | `verify` | `verify` and `repair` |
 //! | `bench` | `bench` |
 
 mod bench;
@@ -22,6 +23,7 @@ mod secret_file;
 mod serve;
 mod source;
 mod token;
+mod verify;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -45,6 +47,8 @@ fn main() -> ExitCode {
         Command::New(flags) => inspect::new(&flags),
         Command::Token(flags) => token::run(&flags),
         Command::Jobs(flags) => jobs::run(&flags),
+        Command::Verify(flags) => verify::run(&flags, verify::Task::Verify),
+        Command::Repair(flags) => verify::run(&flags, verify::Task::Repair),
         Command::Bench(flags) => bench::run(&flags),
     };
     match result {

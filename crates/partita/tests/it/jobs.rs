@@ -188,7 +188,7 @@ async fn delete_and_kill(data: &Path, links: usize) -> usize {
     of_album(&items(data, "mediahub").await, &album).count()
 }
 
-/// Another server goes on, and a recount finds nothing left.
+/// Another server goes on, and verify finds nothing wrong.
 async fn finish(data: &Path, links: usize) {
     let server = Server::start(data, &["mediahub"]);
     let flags = ["--server", &server.base, "--format", "json"];
@@ -207,6 +207,10 @@ async fn finish(data: &Path, links: usize) {
     let aside = items(data, "mediahub-partita").await;
     assert_eq!(aside.len(), 1, "only what is kept of the job: {aside:?}");
     assert!(jobs(data, &[]).contains("done"));
+    let mut command = Command::new(BINARY);
+    let command = command.args(["verify", "mediahub", "--data"]).arg(data);
+    let told = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert_eq!(told, format!("{links} items: nothing drifted\n"));
     verify_store(data).await;
 }
 

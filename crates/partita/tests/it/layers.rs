@@ -7,16 +7,26 @@ use std::path::Path;
 use toml::Table;
 
 /// What each crate may use of the others.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("partita-core", &[]),
     ("partita-store", &["partita-core"]),
     ("partita-engine", &["partita-core", "partita-store"]),
     ("partita-wire", &["partita-core", "partita-store"]),
     ("partita-remote", &["partita-core", "partita-store"]),
     ("partita-design", &["partita-core"]),
+    // It judges what the planner does, and must not be able to ask it.
+    (
+        "partita-verify",
+        &["partita-core", "partita-store", "partita-design"],
+    ),
     (
         "partita-plan",
-        &["partita-core", "partita-store", "partita-design"],
+        &[
+            "partita-core",
+            "partita-store",
+            "partita-design",
+            "partita-verify",
+        ],
     ),
     (
         "partita-api",
@@ -36,6 +46,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
             "partita-remote",
             "partita-design",
             "partita-plan",
+            "partita-verify",
             "partita-api",
             "partita-wire",
         ],

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use partita_core::{Item, plain};
+use partita_design::Design;
 use partita_store::Store;
-use partita_store::request::{PutItem, ReturnValues, Scan};
+use partita_store::request::{DeleteItem, PutItem, ReturnValues, Scan};
 use partita_store::surroundings::ManualClock;
 use partita_store::table::TableName;
+use partita_verify::Collected;
 use serde_json::Value as Json;
 
 /// One request of a scenario.
@@ -81,6 +83,7 @@ pub(crate) struct Stage {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) table: TableName,
+    pub(crate) design: Design,
     /// What the design calls its primary key.
     pub(crate) keys: [String; 2],
 }
@@ -91,6 +94,18 @@ impl Stage {
         self.keys
             .each_ref()
             .map(|name| item[name].as_str().unwrap())
+    }
+
+    /// Everything in the table that is not as its sources say, one line each.
+    pub(crate) async fn drifts(&self) -> Vec<String> {
+        let mut found = Collected::default();
+        partita_verify::verify(&self.design, &*self.store, &*self.clock, &mut found)
+            .await
+            .unwrap();
+        let lines = found.open.iter().map(|(drift, _)| drift.to_string());
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort();
+        lines
     }
 }
 
@@ -113,7 +128,12 @@ pub(crate) fn load(design: &str) -> Vec<Scenario> {
         .join("../../designs")
         .join(design)
         .join("scenarios");
-    let mut files: Vec<_> = std::fs::read_dir(&folder)
+    load_from(&folder)
+}
+
+/// All scenarios in a folder.
+fn load_from(folder: &Path) -> Vec<Scenario> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| {
@@ -125,7 +145,8 @@ pub(crate) fn load(design: &str) -> Vec<Scenario> {
     files.iter().flat_map(|file| parse(file)).collect()
 }
 
-fn parse(path: &Path) -> Vec<Scenario> {
+/// The scenarios of a file.
+pub(crate) fn parse(path: &Path) -> Vec<Scenario> {
     let file = path.file_name().unwrap().to_string_lossy().into_owned();
     let mut scenarios: Vec<Scenario> = Vec::new();
     for (index, raw) in std::fs::read_to_string(path).unwrap().lines().enumerate() {
@@ -168,6 +189,8 @@ struct Run<'a> {
     word: String,
     /// Whether something happened that nothing was said of yet.
     unjudged: bool,
+    /// What was not as the design says in items that were there before.
+    inherited: Vec<String>,
 }
 
 impl Scenario {
@@ -180,18 +203,26 @@ impl Scenario {
             before: Vec::new(),
             word: String::new(),
             unjudged: false,
+            inherited: Vec::new(),
         };
         for line in &self.lines {
             run.step(line).await.map_err(|message| {
                 format!("{}:{} ({})\n{message}", self.file, line.number, self.title)
             })?;
         }
-        match run.unjudged {
-            true => Err(format!(
-                "{} ({}): the last `when` has no `then`",
-                self.file, self.title
-            )),
-            false => Ok(()),
+        let (file, title) = (&self.file, &self.title);
+        if run.unjudged {
+            return Err(format!("{file} ({title}): the last `when` has no `then`"));
+        }
+        // Whatever happened, everything that is derived is as its sources say.
+        let mut drifts = stage.drifts().await;
+        drifts.retain(|drift| !run.inherited.contains(drift));
+        match drifts.is_empty() {
+            true => Ok(()),
+            false => {
+                let drifts = drifts.join("\n");
+                Err(format!("{file} ({title}): verify tells\n{drifts}"))
+            }
         }
     }
 }
@@ -228,7 +259,10 @@ impl Run<'_> {
             }
             "when" => {
                 self.unjudged = true;
-                self.send(&rest).await
+                match rest.strip_prefix("a bug ") {
+                    Some(rest) => self.spoil(rest).await,
+                    None => self.send(&rest).await,
+                }
             }
             "then" => {
                 self.unjudged = false;
@@ -239,7 +273,7 @@ impl Run<'_> {
     }
 
     /// Puts an item into the table, past the design: data that was there before.
-    async fn put(&self, text: &str) -> Result<(), String> {
+    async fn put(&mut self, text: &str) -> Result<(), String> {
         let text = text.trim_start_matches("the item ");
         let parts: Vec<_> = text.splitn(3, " | ").collect();
         let [partition, sort, attributes] = parts[..] else {
@@ -251,7 +285,64 @@ impl Run<'_> {
         item.extend(keys.zip([partition.into(), sort.into()]));
         let put = PutItem::new(self.stage.table.clone(), item);
         let put = self.stage.store.put_item(put, ReturnValues::None).await;
-        put.map(drop).map_err(|error| error.to_string())
+        put.map_err(|error| error.to_string())?;
+        self.inherited.extend(self.stage.drifts().await);
+        Ok(())
+    }
+
+    /// `writes PK | SK | {…}`: changes some attributes of an item, or puts it, past the design; a
+    /// null removes one. `loses PK | SK`: removes it.
+    async fn spoil(&mut self, text: &str) -> Result<(), String> {
+        let usage = "write `a bug writes PK | SK | {…}` or `a bug loses PK | SK`";
+        let (word, rest) = text.split_once(' ').ok_or(usage)?;
+        let parts: Vec<_> = rest.splitn(3, " | ").collect();
+        let (table, store) = (self.stage.table.clone(), &self.stage.store);
+        let key = |partition: &str, sort: &str| -> Item {
+            let keys = self.stage.keys.iter().cloned();
+            keys.zip([partition.into(), sort.into()]).collect()
+        };
+        let done = match (word, parts.as_slice()) {
+            ("writes", [partition, sort, changes]) => {
+                let key = key(partition, sort);
+                let items = self.items().await;
+                let is_it = |item: &&Item| self.stage.key_of(item) == [*partition, *sort];
+                let found = items.iter().find(is_it).cloned().unwrap_or_default();
+                let mut found = Json::Object(plain::map_to_json(&found));
+                merge(&mut found, json(changes)?);
+                let found = found.as_object().cloned().unwrap_or_default();
+                let mut item = plain::map_from_json(found).map_err(|error| error.to_string())?;
+                item.extend(key);
+                let put = PutItem::new(table, item);
+                store.put_item(put, ReturnValues::None).await
+            }
+            ("loses", [partition, sort]) => {
+                let delete = DeleteItem {
+                    table,
+                    key: key(partition, sort),
+                    condition: None,
+                    return_item_on_failure: false,
+                };
+                store.delete_item(delete, ReturnValues::None).await
+            }
+            _ => return Err(usage.to_owned()),
+        };
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// `5`, or `1, leaves 2`: how much a repair mends, and how much is still wrong then.
+    async fn judge_repair(&self, text: &str) -> Result<(), String> {
+        let stage = self.stage;
+        let mut found = Collected::default();
+        let report =
+            partita_verify::repair(&stage.design, &*stage.store, &*stage.clock, &mut found)
+                .await
+                .unwrap();
+        let got = match report.drifts {
+            0 => report.mended.to_string(),
+            left => format!("{}, leaves {left}", report.mended),
+        };
+        let mended: Vec<String> = found.mended.iter().map(ToString::to_string).collect();
+        same(&got, text).map_err(|error| format!("{error}\n{}", mended.join("\n")))
     }
 
     /// Longer names first, so that `$dune2` is not read as `$dune`.
@@ -283,14 +374,25 @@ impl Run<'_> {
                 let now = self.items().await;
                 return same(&self.listed(&now), &self.listed(&self.before));
             }
+            "verify tells" | "verify tells nothing" => {
+                let mut expected = block.to_vec();
+                expected.sort();
+                return same(&self.stage.drifts().await.join("\n"), &expected.join("\n"));
+            }
+            _ => {}
+        }
+        if let Some(rest) = text.strip_prefix("repair mends ") {
+            return self.judge_repair(rest).await;
+        }
+        match text.split_once(' ') {
+            Some(("the", item)) => return self.judge_item(item).await,
+            Some(("there", rest)) => return self.judge_beginnings(rest).await,
             _ => {}
         }
         let last = self.last.as_ref().ok_or("nothing has happened yet")?;
         let (expected, more) = match text.split_once(' ').unwrap_or((text, "")) {
             ("done", "") => (Seen::Done, false),
             ("shows", body) => return shows(last, &json(body)?),
-            ("the", item) => return self.judge_item(item).await,
-            ("there", rest) => return self.judge_beginnings(rest).await,
             ("returns", body) => (Seen::Record(json(body)?), false),
             ("lists", "") => (Seen::Page(records(block)?, None), false),
             ("lists,", "with more") => (Seen::Page(records(block)?, None), true),
@@ -422,6 +524,23 @@ fn includes(found: &Json, expected: &Json) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Puts what is given over what is there, attribute by attribute; a null removes one.
+fn merge(there: &mut Json, given: Json) {
+    match (there, given) {
+        (Json::Object(there), Json::Object(given)) => {
+            for (name, value) in given {
+                match value {
+                    Json::Null => {
+                        there.remove(&name);
+                    }
+                    value => merge(there.entry(name).or_insert(Json::Null), value),
+                }
+            }
+        }
+        (there, given) => *there = given,
+    }
 }
 
 fn same(got: &str, expected: &str) -> Result<(), String> {

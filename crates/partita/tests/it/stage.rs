@@ -62,6 +62,7 @@ pub(crate) async fn in_library(design: &str, table: &str, store: Arc<dyn Store>)
     let partita = open(design, table, &store, &clock).await;
     let (table, keys) = place_of(&partita);
     Stage {
+        design: partita.design().clone(),
         driver: Box::new(Library(partita)),
         clock,
         store,
@@ -75,6 +76,7 @@ pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) 
     let clock = Arc::new(ManualClock::default());
     let partita = open(design, table, &store, &clock).await;
     let (table, keys) = place_of(&partita);
+    let compiled = partita.design().clone();
     let secret = Secret::new(vec![7; 32]).unwrap();
     let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(8));
     let time: Arc<dyn Clock> = clock.clone();
@@ -98,6 +100,7 @@ pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) 
         clock,
         store,
         table,
+        design: compiled,
         keys,
     }
 }

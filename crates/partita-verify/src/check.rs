@@ -1,0 +1,165 @@
+//! One stored item, judged: what of it is derived, and whether it is right.
+//!
+//! | module | what it judges |
+//! |---|---|
+//! | `own` | keys, computed values, ranges, copies and references of an entity's item |
+//! | `views` | the records of an item's views, and whether a record should be there |
+//! | `guards` | the guards of an item's unique values, and whether a guard should be there |
+//! | `shares` | what an item counts, and where |
+
+pub(crate) mod guards;
+pub(crate) mod own;
+pub(crate) mod shares;
+pub(crate) mod views;
+
+use partita_core::{Item, Value};
+use partita_design::design::Attribute;
+use partita_design::expression::{Origin, Reading};
+use partita_store::request::{ItemAddress, TransactAction};
+
+use crate::jobs::Jobs;
+use crate::layout::{Record, Stored};
+use crate::report::{Drift, DriftKind};
+use crate::scene::{Scene, World};
+
+/// Everything that was found about one item.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) found: Vec<Finding>,
+    /// What becomes of the item itself.
+    pub(crate) own: Own,
+    /// Writes on items that are derived from it, each with its condition.
+    pub(crate) others: Vec<TransactAction>,
+    /// Where those stand that are derived from it. They are judged here, so nothing rests on them.
+    pub(crate) derived: Vec<ItemAddress>,
+    /// Whether the design speaks of it.
+    pub(crate) is_stranger: bool,
+}
+
+/// A drift and how it is mended.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) drift: Drift,
+    pub(crate) mend: Mend,
+}
+
+/// How a drift is mended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mend {
+    /// By the change of the item itself.
+    Own,
+    /// By one of the other writes.
+    Other(usize),
+    /// By somebody who knows the data.
+    Nobody,
+    /// By a job.
+    Job(String),
+}
+
+/// What becomes of an item.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Own {
+    pub(crate) set: Vec<(String, Value)>,
+    pub(crate) remove: Vec<String>,
+    pub(crate) delete: bool,
+}
+
+/// What stands in a drift for an item as a whole.
+pub(crate) const ITEM: &str = "an item";
+
+/// One item on its way through the checks.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'s, 'd> {
+    pub(crate) world: World<'s, 'd>,
+    pub(crate) jobs: &'s Jobs,
+    pub(crate) address: &'s ItemAddress,
+    pub(crate) stored: &'s Item,
+}
+
+/// Judges a stored item. Where something was not read yet, what is found counts for nothing.
+pub(crate) fn examine(subject: Subject<'_, '_>) -> Findings {
+    let mut findings = Findings::default();
+    let layout = subject.world.layout;
+    match layout.recognise(&subject.address.table, subject.stored) {
+        Stored::Record(record, item) => {
+            let scene = Scene {
+                world: subject.world,
+                record,
+                item: &item,
+                names: &[],
+            };
+            match record {
+                Record::Entity(entity) => {
+                    own::judge(subject, entity, &scene, &mut findings);
+                    views::judge_all(subject, entity, &scene, &mut findings);
+                    guards::judge_all(subject, entity, &scene, &mut findings);
+                }
+                Record::View(view, _) => views::judge_record(subject, view, &scene, &mut findings),
+            }
+        }
+        Stored::Guard(entity, unique) => {
+            guards::judge_guard(subject, entity, unique, &mut findings);
+        }
+        Stored::Stranger => findings.is_stranger = true,
+    }
+    findings
+}
+
+impl Findings {
+    pub(crate) fn push(&mut self, drift: Drift, mend: Mend) {
+        self.found.push(Finding { drift, mend });
+    }
+
+    /// The item itself is to get this value, or none.
+    fn assign(&mut self, name: &str, value: Option<Value>) {
+        match value {
+            Some(value) => self.own.set.push((name.to_owned(), value)),
+            None => self.own.remove.push(name.to_owned()),
+        }
+    }
+}
+
+/// A drift of an attribute, or of a whole item.
+pub(crate) fn drift(
+    kind: DriftKind,
+    record: &str,
+    address: &ItemAddress,
+    attribute: Option<&str>,
+    says: String,
+) -> Drift {
+    Drift {
+        kind,
+        record: record.to_owned(),
+        table: address.table.to_string(),
+        key: address.key.clone(),
+        attribute: attribute.map(str::to_owned),
+        stored: None,
+        expected: None,
+        note: None,
+        says,
+    }
+}
+
+/// What may be shown of a value: secrets never leave.
+pub(crate) fn shown(attribute: Option<&Attribute>, value: Option<&Value>) -> Option<Value> {
+    let is_secret = attribute.is_some_and(|attribute| attribute.secret);
+    value.map(|value| match is_secret {
+        true => Value::from("(secret)"),
+        false => value.clone(),
+    })
+}
+
+/// Whether what reads these can be computed from the item alone, at any time.
+pub(crate) fn is_own(record: Record<'_>, reads: &[Reading]) -> bool {
+    reads.iter().all(|reading| {
+        let origin = matches!(reading.origin, Origin::Item | Origin::Element(_));
+        let attribute = record.attribute(&reading.attribute);
+        let is_steady = attribute.is_none_or(|attribute| {
+            let partita_design::design::Source::Computed(computed) = &attribute.source else {
+                return attribute.per.is_none();
+            };
+            !attribute.is_virtual || is_own(record, &computed.value.reads)
+        });
+        origin && reading.hops.is_empty() && is_steady
+    })
+}

@@ -1,0 +1,158 @@
+//! Guards of unique values: one owner each, and none left behind.
+
+use partita_core::{Item, Map};
+use partita_design::design::{Entity, Unique};
+use partita_store::request::{ItemAddress, PutItem, TransactAction};
+
+use super::{Findings, ITEM, Mend, Subject, drift};
+use crate::layout::Record;
+use crate::mend;
+use crate::nested;
+use crate::reads::Known;
+use crate::report::{Drift, DriftKind};
+use crate::scene::Scene;
+
+/// Whose a guard is, as far as that is known.
+enum Owner {
+    /// Its owner has the value.
+    Is(Map),
+    /// Nobody's: its owner is gone, or has another value now.
+    Nobody,
+    /// The owner is not read yet.
+    Unread,
+}
+
+/// Judges the guards of all unique values of an item.
+pub(crate) fn judge_all<'d>(
+    subject: Subject<'_, 'd>,
+    entity: &'d Entity,
+    scene: &Scene<'_, 'd>,
+    findings: &mut Findings,
+) {
+    for unique in &entity.unique {
+        if let Some(place) = subject.world.layout.guard(entity, unique, scene) {
+            judge(subject, entity, unique, &place, scene.item, findings);
+            findings.derived.push(place);
+        }
+    }
+}
+
+fn judge<'d>(
+    subject: Subject<'_, 'd>,
+    entity: &'d Entity,
+    unique: &'d Unique,
+    place: &ItemAddress,
+    item: &Map,
+    findings: &mut Findings,
+) {
+    let layout = subject.world.layout;
+    let Some(owner) = identity_of(entity, item) else {
+        return;
+    };
+    let stored = match subject.world.reads.item(place) {
+        Known::Unread => return,
+        Known::Missing => None,
+        Known::Found(stored) => Some(stored),
+    };
+    let mut drift = told(entity, unique, place);
+    drift.expected = Some(ITEM.into());
+    if let Some(stored) = stored {
+        match owner_of(subject, entity, unique, place, stored) {
+            Owner::Unread => return,
+            Owner::Is(other) if other == owner => return,
+            Owner::Is(_) => {
+                let name = &unique.name;
+                drift.record.clone_from(&entity.name);
+                drift.key.clone_from(&subject.address.key);
+                drift.attribute = unique.attributes.first().cloned();
+                drift.expected = None;
+                drift.note = Some(format!("is another item's too: the guard `{name}` is its"));
+                findings.push(drift, Mend::Nobody);
+                return;
+            }
+            Owner::Nobody => {
+                drift.note = Some("names an owner that does not have the value".to_owned());
+                drift.stored = Some(ITEM.into());
+            }
+        }
+    }
+    let mut guard: Item = place.key.clone();
+    guard.extend(owner);
+    let put = PutItem {
+        condition: Some(mend::as_read(layout, place, stored)),
+        ..PutItem::new(place.table.clone(), guard)
+    };
+    findings.push(drift, Mend::Other(findings.others.len()));
+    findings.others.push(TransactAction::Put(put));
+}
+
+/// Judges whether a guard should be there.
+pub(crate) fn judge_guard<'d>(
+    subject: Subject<'_, 'd>,
+    entity: &'d Entity,
+    unique: &'d Unique,
+    findings: &mut Findings,
+) {
+    let owner = owner_of(subject, entity, unique, subject.address, subject.stored);
+    if let Owner::Nobody = owner {
+        let mut drift = told(entity, unique, subject.address);
+        drift.stored = Some(ITEM.into());
+        drift.note = Some(format!(
+            "is left behind: no `{}` has the value",
+            entity.name
+        ));
+        findings.own.delete = true;
+        findings.push(drift, Mend::Own);
+    }
+}
+
+fn owner_of<'d>(
+    subject: Subject<'_, 'd>,
+    entity: &'d Entity,
+    unique: &'d Unique,
+    place: &ItemAddress,
+    guard: &Item,
+) -> Owner {
+    let layout = subject.world.layout;
+    let record = Record::Entity(entity);
+    let Some(owner) = identity_of(entity, guard) else {
+        return Owner::Nobody;
+    };
+    let Some(home) = layout.address(record, &owner) else {
+        return Owner::Nobody;
+    };
+    let stored = match subject.world.reads.item(&home) {
+        Known::Unread => return Owner::Unread,
+        Known::Missing => return Owner::Nobody,
+        Known::Found(stored) => stored,
+    };
+    let Some(item) = layout.attributes(record, &home.table, stored) else {
+        return Owner::Nobody;
+    };
+    let scene = Scene {
+        world: subject.world,
+        record,
+        item: &item,
+        names: &[],
+    };
+    match layout.guard(entity, unique, &scene).as_ref() == Some(place) {
+        true => Owner::Is(owner),
+        false => Owner::Nobody,
+    }
+}
+
+fn told(entity: &Entity, unique: &Unique, place: &ItemAddress) -> Drift {
+    let says = format!("entity.{}.unique.{}", entity.name, unique.name);
+    let record = format!("guard of {}", entity.name);
+    drift(DriftKind::Unique, &record, place, None, says)
+}
+
+/// The identity that an item, or the guard of one, holds.
+fn identity_of(entity: &Entity, item: &Map) -> Option<Map> {
+    let mut identity = Map::new();
+    for part in &entity.identity {
+        let value = nested::get(item, &part.attribute)?;
+        nested::set(&mut identity, &part.attribute, value.clone());
+    }
+    Some(identity)
+}

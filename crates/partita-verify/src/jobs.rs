@@ -1,0 +1,116 @@
+//! Jobs that are not done: what they will settle is no drift.
+//!
+//! A job stands in the sidecar table `{table}-partita` under the partition `JOB`, with its tasks:
+//! to whom items of an entity refer by a ref, and whether they follow it or go with it.
+
+use partita_core::expression::KeyCondition;
+use partita_core::{Item, Map, Value};
+use partita_design::design::RecordName;
+use partita_store::request::{ItemAddress, Query};
+use partita_store::table::TableName;
+use partita_store::{StoreError, StoreResult};
+
+use crate::layout::Layout;
+use crate::reader::Reader;
+
+/// The tasks of all jobs that are not done.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    /// How many jobs there are.
+    pub(crate) count: u64,
+    tasks: Vec<Task>,
+}
+
+#[derive(Debug)]
+struct Task {
+    job: String,
+    kind: String,
+    source: String,
+    identity: Map,
+    entity: String,
+    reference: String,
+}
+
+/// What a job does to the items that refer to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Their copies follow it.
+    Follow,
+    /// They go with it, or are cleared of it.
+    Release,
+}
+
+impl Jobs {
+    /// Reads the jobs of a design.
+    pub(crate) async fn load(layout: &Layout<'_>, reader: Reader<'_>) -> StoreResult<Jobs> {
+        let mut jobs = Jobs::default();
+        for table in layout.names() {
+            let sidecar: TableName = format!("{table}-partita").parse()?;
+            let request = Query::new(sidecar, KeyCondition::partition("PK", "JOB"));
+            let rows = match reader.list(request).await {
+                // A table that no job was ever recorded beside.
+                Err(StoreError::TableNotFound { .. }) => Vec::new(),
+                rows => rows?,
+            };
+            jobs.count += rows.len() as u64;
+            jobs.tasks.extend(rows.iter().flat_map(tasks));
+        }
+        Ok(jobs)
+    }
+
+    /// The job that will settle what an item of `entity` owes to the target of its ref.
+    pub(crate) fn awaited(
+        &self,
+        layout: &Layout<'_>,
+        work: Work,
+        entity: &str,
+        reference: &str,
+        target: Option<&ItemAddress>,
+    ) -> Option<String> {
+        let word = match work {
+            Work::Follow => "follow",
+            Work::Release => "release",
+        };
+        let found = self.tasks.iter().find(|task| {
+            let is_meant = task.kind == word && task.entity == entity;
+            let leads_there = target.is_none_or(|target| {
+                let place = task.place(layout);
+                place.is_some_and(|place| place == *target)
+            });
+            is_meant && task.reference == reference && leads_there
+        });
+        found.map(|task| task.job.clone())
+    }
+}
+
+impl Task {
+    /// Where the item is, or was, that others refer to.
+    fn place(&self, layout: &Layout<'_>) -> Option<ItemAddress> {
+        let names = [
+            RecordName::Entity(self.source.clone()),
+            RecordName::View(self.source.clone()),
+        ];
+        let record = names.iter().find_map(|name| layout.record(name))?;
+        layout.address(record, &self.identity)
+    }
+}
+
+fn tasks(job: &Item) -> Vec<Task> {
+    let id = job.get("SK").and_then(Value::as_str).unwrap_or_default();
+    let Some(Value::L(tasks)) = job.get("tasks") else {
+        return Vec::new();
+    };
+    let tasks = tasks.iter().filter_map(Value::as_map);
+    let tasks = tasks.filter_map(|task| {
+        let text = |name: &str| Some(task.get(name)?.as_str()?.to_owned());
+        Some(Task {
+            job: id.to_owned(),
+            kind: text("kind")?,
+            source: text("source")?,
+            identity: task.get("identity")?.as_map()?.clone(),
+            entity: text("entity")?,
+            reference: text("reference")?,
+        })
+    });
+    tasks.collect()
+}

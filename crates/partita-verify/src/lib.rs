@@ -1,0 +1,133 @@
+//! Recomputes every derived value of a design's table from its sources, and mends what drifted.
+//!
+//! The planner keeps derived data right; this crate holds it to that. It works from the compiled
+//! design and the meaning of the language alone and shares nothing with the planner but values,
+//! expressions and templates, so that a mistake there is not made here again. That it does not
+//! even see `partita-plan` is checked by a test of the manifests.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`report`] | [`Drift`], [`Report`], and [`Watch`]: who is told what is found |
+//! | `pass` | one pass over the tables, page by page |
+//! | `check` | one stored item, judged |
+//! | `numbers` | counts and sums, counted once more before anything is said of them |
+//! | `grouping` | what counts for which number, also when memory does not hold it |
+//! | `layout` | which record a stored item is, and where records stand |
+//! | `scene` | what expressions see of a stored item |
+//! | `reads`, `reader` | what was read, and the store |
+//! | `jobs` | unfinished jobs, which will settle some of it |
+//! | `mend` | writes on the condition that what they rest on is as it was read |
+//!
+//! **What is compared.** The primary key with the attributes beside it; the keys of all indexes,
+//! absent ones too; values that are computed from their own item; counts and sums with the items
+//! that refer, each with its neighbour only; copies with what they follow; records of views, each
+//! that should be there and no other, name by name; guards with their owners, both ways; kept
+//! states and references that should have gone with an item; ranges of numbers. Sums over tallies
+//! are told apart, since tallies are not exact under lost answers. What was taken once and not
+//! kept in step (snapshots, times, what triggers did) has no source to compare it with.
+//!
+//! **Tables larger than memory.** A table is read by pages of a scan. What one item needs of
+//! others (targets of its refs, records of its views, guards) is read in batches for a page. Only
+//! counts and sums need all items at once: what each counts is grouped by the number that it
+//! counts for, in memory up to a bound and then in sorted runs on disk. Drifts are told as they
+//! are found and not kept.
+//!
+//! **Beside live traffic.** Whatever looks wrong is looked at again by itself, and counts only if
+//! nothing that it rests on has changed between two readings. A repair writes on the condition
+//! that all of it is still as it was read, and looks again where that fails. A value that keeps
+//! moving is told as such.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! use partita_store::surroundings::SystemClock;
+//! use partita_store::table::{KeySchema, TableName};
+//! use partita_store::request::{CreateTable, PutItem, ReturnValues};
+//! use partita_store::{ModelStore, Store as _};
+//! use partita_core::{Item, Value};
+//!
+//! let source = partita_design::shipped::find("stories").unwrap().source;
+//! let design = partita_design::check(source, &|_| None).0.unwrap();
+//! let store = ModelStore::default();
+//! let table: TableName = design.table.name.parse()?;
+//! store.create_table(CreateTable::new(table.clone(), KeySchema::strings("PK", "SK"))).await?;
+//! // A record of the index whose story is gone.
+//! let text = |name: &str, value: &str| (name.to_owned(), Value::from(value));
+//! let id = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+//! let row = Item::from([text("PK", "USER#ann"), text("SK", &format!("STORY#{id}")),
+//!     text("ItemType", "StoryIndex"), text("id", id)]);
+//! store.put_item(PutItem::new(table, row), ReturnValues::None).await?;
+//!
+//! let mut found = partita_verify::Collected::default();
+//! let report = partita_verify::verify(&design, &store, &SystemClock, &mut found).await?;
+//! assert_eq!(report.drifts, 1);
+//! assert!(found.open[0].0.to_string().contains("is left behind by a `Story` that is gone"));
+//!
+//! let report = partita_verify::repair(&design, &store, &SystemClock, &mut found).await?;
+//! assert_eq!((report.mended, report.is_clean()), (1, true));
+//! # Ok::<(), partita_verify::VerifyError>(()) }).unwrap();
+//! ```
+
+mod check;
+mod grouping;
+mod jobs;
+mod layout;
+mod mend;
+mod nested;
+mod numbers;
+mod pass;
+mod reader;
+mod reads;
+pub mod report;
+mod scene;
+
+use partita_design::Design;
+use partita_store::{Clock, Store};
+
+pub use report::{Collected, Drift, DriftKind, Outcome, Progress, Report, VerifyError, Watch};
+
+use pass::{Mode, Pass};
+
+/// Memory that counts and sums take before they are put aside.
+const GROUPING_BYTES: usize = 256 << 20;
+/// Passes of a repair at most. What is mended may show what rests on it, a hop at a time.
+const PASSES_MAX: u32 = 16;
+
+/// Looks at everything that is derived in the tables of a design, and changes nothing.
+pub async fn verify(
+    design: &Design,
+    store: &dyn Store,
+    clock: &dyn Clock,
+    watch: &mut dyn Watch,
+) -> Result<Report, VerifyError> {
+    watch.begins(1);
+    let pass = Pass::new(design, store, clock, Mode::Verify, GROUPING_BYTES)?;
+    let report = pass.run(watch).await?;
+    Ok(Report {
+        passes: 1,
+        ..report
+    })
+}
+
+/// Mends everything that drifted, in as many passes as it takes until one finds nothing to mend.
+/// Doing it again does nothing.
+pub async fn repair(
+    design: &Design,
+    store: &dyn Store,
+    clock: &dyn Clock,
+    watch: &mut dyn Watch,
+) -> Result<Report, VerifyError> {
+    let mut mended = 0;
+    let mut number = 0;
+    loop {
+        number += 1;
+        watch.begins(number);
+        let pass = Pass::new(design, store, clock, Mode::Repair, GROUPING_BYTES)?;
+        let mut report = pass.run(watch).await?;
+        mended += report.mended;
+        if report.mended == 0 || number == PASSES_MAX {
+            report.mended = mended;
+            report.passes = number;
+            return Ok(report);
+        }
+    }
+}

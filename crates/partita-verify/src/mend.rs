@@ -1,0 +1,147 @@
+//! Writes that mend, each on the condition that what it rests on is as it was read.
+
+use std::collections::BTreeSet;
+
+use partita_core::Item;
+use partita_core::expression::{Condition, Path, Update};
+use partita_store::StoreResult;
+use partita_store::request::{ConditionCheck, DeleteItem, ItemAddress, TransactAction, UpdateItem};
+
+use crate::check::{Findings, Own};
+use crate::layout::{Layout, Stored};
+use crate::nested;
+use crate::reader::{Reader, Written};
+use crate::reads::{Known, Reads};
+
+/// Actions of a transaction at most.
+const ACTIONS_MAX: usize = 100;
+
+/// That an item is as it was read, in every attribute; or still missing.
+pub(crate) fn as_read(
+    layout: &Layout<'_>,
+    address: &ItemAddress,
+    stored: Option<&Item>,
+) -> Condition {
+    let keys = address.key.keys();
+    let partition = layout.table(&address.table).map(|table| &table.partition);
+    let partition = partition.or_else(|| keys.clone().next());
+    let partition = Path::attribute(partition.cloned().unwrap_or_default());
+    let Some(stored) = stored else {
+        return Condition::NotExists(partition);
+    };
+    // What is missing must still be missing, too.
+    let declared = match layout.recognise(&address.table, stored) {
+        Stored::Record(record, _) => {
+            let attributes = record.source().attributes.iter();
+            let attributes = attributes.filter(|one| !one.key_only && !one.is_virtual);
+            attributes.map(|one| one.path().root).collect()
+        }
+        Stored::Guard(..) | Stored::Stranger => BTreeSet::new(),
+    };
+    let names: BTreeSet<String> = stored.keys().cloned().chain(declared).collect();
+    let names = names
+        .into_iter()
+        .filter(|name| !address.key.contains_key(name));
+    let is_same = |name: String| match stored.get(&name) {
+        Some(value) => Condition::equals(Path::attribute(name), value.clone()),
+        None => Condition::NotExists(Path::attribute(name)),
+    };
+    names
+        .map(is_same)
+        .fold(Condition::Exists(partition), Condition::and)
+}
+
+/// The update that makes one item of another, if it still is as it was read.
+pub(crate) fn change(
+    layout: &Layout<'_>,
+    address: &ItemAddress,
+    stored: &Item,
+    after: &Item,
+) -> TransactAction {
+    let mut update = Update::default();
+    for (name, value) in after {
+        if stored.get(name) != Some(value) {
+            update = update.setting(Path::attribute(name), value.clone());
+        }
+    }
+    let gone = stored.keys().filter(|name| !after.contains_key(*name));
+    update.remove.extend(gone.map(Path::attribute));
+    TransactAction::Update(UpdateItem {
+        table: address.table.clone(),
+        key: address.key.clone(),
+        update,
+        condition: Some(as_read(layout, address, Some(stored))),
+        return_item_on_failure: false,
+    })
+}
+
+/// Carries out what becomes of the item itself. Everything that it was decided on must still be
+/// so.
+pub(crate) async fn mend_own(
+    layout: &Layout<'_>,
+    reader: Reader<'_>,
+    reads: &Reads,
+    address: &ItemAddress,
+    stored: &Item,
+    findings: &Findings,
+) -> StoreResult<Written> {
+    let own = &findings.own;
+    let action = match own.delete {
+        true => TransactAction::Delete(DeleteItem {
+            table: address.table.clone(),
+            key: address.key.clone(),
+            condition: Some(as_read(layout, address, Some(stored))),
+            return_item_on_failure: false,
+        }),
+        false => change(layout, address, stored, &own.applied(stored)),
+    };
+    let mut actions = vec![action];
+    let others = reads.addresses();
+    let others = others.filter(|one| *one != address && !findings.derived.contains(one));
+    let checks = others.map(|other| check(layout, reads, other));
+    actions.extend(checks.take(ACTIONS_MAX - 1));
+    reader.write(actions).await
+}
+
+/// Carries out a write on an item that is derived from this one, while this one is as it was read.
+pub(crate) async fn mend_other(
+    layout: &Layout<'_>,
+    reader: Reader<'_>,
+    reads: &Reads,
+    address: &ItemAddress,
+    action: TransactAction,
+) -> StoreResult<Written> {
+    let check = check(layout, reads, address);
+    reader.write(vec![action, check]).await
+}
+
+fn check(layout: &Layout<'_>, reads: &Reads, address: &ItemAddress) -> TransactAction {
+    let stored = match reads.item(address) {
+        Known::Found(stored) => Some(stored),
+        Known::Missing | Known::Unread => None,
+    };
+    TransactAction::Check(ConditionCheck {
+        table: address.table.clone(),
+        key: address.key.clone(),
+        condition: as_read(layout, address, stored),
+        return_item_on_failure: false,
+    })
+}
+
+impl Own {
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Own::default()
+    }
+
+    fn applied(&self, stored: &Item) -> Item {
+        let mut after = stored.clone();
+        for (name, value) in &self.set {
+            nested::set(&mut after, name, value.clone());
+        }
+        for name in &self.remove {
+            nested::remove(&mut after, name);
+        }
+        after
+    }
+}

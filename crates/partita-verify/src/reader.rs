@@ -1,0 +1,128 @@
+//! The store, asked again while it has no capacity.
+
+use std::time::Duration;
+
+use partita_core::Item;
+use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_store::request::{
+    BatchGetItem, BatchGot, ItemAddress, Page, Query, Scan, TransactAction, TransactWriteItems,
+};
+use partita_store::{ErrorKind, Store, StoreError, StoreResult};
+
+/// How often something is tried.
+const ATTEMPTS: u32 = 10;
+/// The first pause; each further one is twice as long, up to 64 times the first.
+const PAUSE_MILLIS: u64 = 10;
+
+/// Reads and writes of a store.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'s> {
+    pub(crate) store: &'s dyn Store,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// It is done.
+    Done,
+    /// Something has changed, or nobody knows: look again.
+    Stale,
+}
+
+impl Reader<'_> {
+    /// One page of a table.
+    pub(crate) async fn scan(&self, request: &Scan) -> StoreResult<Page<Item>> {
+        let mut attempt = 0;
+        loop {
+            match self.store.scan(request.clone()).await {
+                Err(error) if is_worth_another(&error, &mut attempt).await => {}
+                answer => return answer?.answer.into_parts(),
+            }
+        }
+    }
+
+    /// All rows of a query.
+    pub(crate) async fn list(&self, mut request: Query) -> StoreResult<Vec<Item>> {
+        let mut rows = Vec::new();
+        let mut attempt = 0;
+        loop {
+            let page = match self.store.query(request.clone()).await {
+                Err(error) if is_worth_another(&error, &mut attempt).await => continue,
+                answer => answer?.answer.into_parts()?,
+            };
+            rows.extend(page.items);
+            match page.last_key {
+                None => return Ok(rows),
+                last_key => request.start_after = last_key,
+            }
+        }
+    }
+
+    /// Items, each found or missing, in the order of the addresses.
+    pub(crate) async fn items(&self, addresses: &[ItemAddress]) -> StoreResult<Vec<Option<Item>>> {
+        let mut answers = Vec::with_capacity(addresses.len());
+        for chunk in addresses.chunks(BATCH_GET_KEYS_MAX) {
+            answers.extend(self.batch(chunk).await?);
+        }
+        Ok(answers)
+    }
+
+    async fn batch(&self, addresses: &[ItemAddress]) -> StoreResult<Vec<Option<Item>>> {
+        let mut answers = vec![None; addresses.len()];
+        let mut open: Vec<usize> = (0..addresses.len()).collect();
+        let mut attempt = 0;
+        while !open.is_empty() {
+            let asked = open.iter().map(|&at| addresses[at].clone()).collect();
+            let got = match self.store.batch_get_item(BatchGetItem::new(asked)).await {
+                Err(error) if is_worth_another(&error, &mut attempt).await => continue,
+                got => got?.answer,
+            };
+            let mut unprocessed = Vec::new();
+            for (at, got) in open.into_iter().zip(got) {
+                match got {
+                    BatchGot::Found(item) => answers[at] = Some(item.into_item()?),
+                    BatchGot::Missing => {}
+                    BatchGot::Unprocessed => unprocessed.push(at),
+                }
+            }
+            open = unprocessed;
+            if !open.is_empty() && !is_worth_another(&StoreError::Throttled, &mut attempt).await {
+                return Err(StoreError::Throttled);
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Carries a transaction out. What happened to one without an answer is seen by looking again.
+    pub(crate) async fn write(&self, actions: Vec<TransactAction>) -> StoreResult<Written> {
+        let request = TransactWriteItems {
+            actions,
+            token: None,
+        };
+        let Err(error) = self.store.transact_write_items(request).await else {
+            return Ok(Written::Done);
+        };
+        match error.kind() {
+            ErrorKind::ConditionFailed
+            | ErrorKind::Conflict
+            | ErrorKind::Retry
+            | ErrorKind::OutcomeUnknown => Ok(Written::Stale),
+            _ => Err(error),
+        }
+    }
+}
+
+/// Waits before another attempt, if there may be capacity then.
+async fn is_worth_another(error: &StoreError, attempt: &mut u32) -> bool {
+    *attempt += 1;
+    let again = error.kind() == ErrorKind::Retry && *attempt < ATTEMPTS;
+    if again {
+        pause(*attempt).await;
+    }
+    again
+}
+
+/// Lets others finish what they are doing.
+pub(crate) async fn pause(attempt: u32) {
+    tokio::time::sleep(Duration::from_millis(PAUSE_MILLIS << attempt.min(6))).await;
+}

@@ -1,0 +1,245 @@
+//! What is found, and what became of it.
+
+use std::fmt;
+
+use partita_core::{Item, Value, plain};
+use partita_store::StoreError;
+use serde_json::{Value as Json, json};
+
+/// One derived value that is not what its sources say.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Drift {
+    /// What kind of value it is.
+    pub kind: DriftKind,
+    /// Whose item it is: an entity, a view, or the guards of an entity.
+    pub record: String,
+    /// The table.
+    pub table: String,
+    /// The primary key of the item.
+    pub key: Item,
+    /// The attribute; `None` speaks of the whole item.
+    pub attribute: Option<String>,
+    /// What is stored; `None` where nothing is.
+    pub stored: Option<Value>,
+    /// What it should be; `None` where nothing should be.
+    pub expected: Option<Value>,
+    /// What is wrong, where the two values do not tell.
+    pub note: Option<String>,
+    /// The place in the design that says so.
+    pub says: String,
+}
+
+/// The kinds of derived values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DriftKind {
+    /// The primary key against the attributes that it is made of.
+    PrimaryKey,
+    /// A key of an index.
+    IndexKey,
+    /// A value that is computed from its own item.
+    Computed,
+    /// A number outside of its range, or an item that breaks its entity's `require`.
+    Range,
+    /// A count or a sum.
+    Aggregate,
+    /// A sum over a tally, which is not exact under retries.
+    Tally,
+    /// A value that follows one of another item.
+    Copy,
+    /// A record of a view.
+    View,
+    /// A state that was kept of an item that is gone.
+    History,
+    /// The guard of a unique value.
+    Unique,
+    /// A reference to an item that is gone, which should have gone or been cleared with it.
+    Dangling,
+}
+
+impl DriftKind {
+    /// The kind in one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            DriftKind::PrimaryKey => "primary-key",
+            DriftKind::IndexKey => "index-key",
+            DriftKind::Computed => "computed",
+            DriftKind::Range => "range",
+            DriftKind::Aggregate => "aggregate",
+            DriftKind::Tally => "tally",
+            DriftKind::Copy => "copy",
+            DriftKind::View => "view",
+            DriftKind::History => "history",
+            DriftKind::Unique => "unique",
+            DriftKind::Dangling => "dangling",
+        }
+    }
+}
+
+/// What became of a drift.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It is there.
+    Found,
+    /// It was mended.
+    Mended,
+    /// It is there and only somebody who knows the data can mend it.
+    Left,
+    /// An unfinished job will settle it: it is no drift.
+    Awaited {
+        /// The id of the job.
+        job: String,
+    },
+    /// Its items kept changing while they were looked at.
+    Moving,
+}
+
+/// How far a pass is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Items looked at in this pass.
+    pub items: u64,
+    /// Items that the tables hold, as far as the store counts them.
+    pub total: u64,
+}
+
+/// Somebody who is told what is found while it is found. Nothing is kept for later: a table may
+/// have more drifts than memory holds.
+pub trait Watch: Send {
+    /// A pass over the tables begins. A repair makes several, and what a pass before left may be
+    /// mended by this one.
+    fn begins(&mut self, _pass: u32) {}
+
+    /// So much of the pass is done.
+    fn moves(&mut self, _progress: Progress) {}
+
+    /// Something was found.
+    fn finds(&mut self, drift: &Drift, outcome: &Outcome);
+}
+
+/// Everything that was found, for tests and small tables: what was mended, and of the last pass
+/// what was not.
+#[derive(Clone, Debug, Default)]
+pub struct Collected {
+    /// What was found and not mended.
+    pub open: Vec<(Drift, Outcome)>,
+    /// What was mended.
+    pub mended: Vec<Drift>,
+}
+
+impl Watch for Collected {
+    fn begins(&mut self, _pass: u32) {
+        self.open.clear();
+    }
+
+    fn finds(&mut self, drift: &Drift, outcome: &Outcome) {
+        match outcome {
+            Outcome::Mended => self.mended.push(drift.clone()),
+            _ => self.open.push((drift.clone(), outcome.clone())),
+        }
+    }
+}
+
+/// What a verification or a repair came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Items that were looked at, in the last pass.
+    pub items: u64,
+    /// Items that no part of the design explains, in the last pass.
+    pub strangers: u64,
+    /// Drifts that are there: all of a verification, what is left of a repair.
+    pub drifts: u64,
+    /// Those of them that only sum over tallies, and may be so after lost answers.
+    pub tallies: u64,
+    /// Values that unfinished jobs will settle.
+    pub awaited: u64,
+    /// Values that kept changing while they were looked at; ask again.
+    pub moving: u64,
+    /// Drifts that were mended, in all passes.
+    pub mended: u64,
+    /// Jobs that are not done.
+    pub jobs: u64,
+    /// Passes over the tables.
+    pub passes: u32,
+}
+
+impl Report {
+    /// Whether nothing is wrong. What jobs will settle, and sums over tallies, count as right.
+    pub fn is_clean(&self) -> bool {
+        self.drifts == self.tallies && self.moving == 0
+    }
+
+    pub(crate) fn count(&mut self, drift: &Drift, outcome: &Outcome) {
+        match outcome {
+            Outcome::Mended => self.mended += 1,
+            Outcome::Awaited { .. } => self.awaited += 1,
+            Outcome::Moving => self.moving += 1,
+            Outcome::Found | Outcome::Left => {
+                self.drifts += 1;
+                self.tallies += u64::from(drift.kind == DriftKind::Tally);
+            }
+        }
+    }
+}
+
+/// Why a table cannot be verified.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// The store refuses or fails.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The numbers of a large table do not fit where they are put aside.
+    #[error("cannot put numbers aside in the temporary directory: {0}")]
+    Aside(#[from] std::io::Error),
+}
+
+impl Drift {
+    /// The drift as JSON, for other tools.
+    pub fn to_json(&self) -> Json {
+        let value = |value: &Option<Value>| value.as_ref().map_or(Json::Null, plain::to_json);
+        json!({
+            "kind": self.kind.word(),
+            "record": self.record,
+            "table": self.table,
+            "key": plain::map_to_json(&self.key),
+            "attribute": self.attribute,
+            "stored": value(&self.stored),
+            "expected": value(&self.expected),
+            "note": self.note,
+            "says": self.says,
+        })
+    }
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value: &Value| plain::to_json(value).to_string();
+        write!(f, "{}", self.record)?;
+        for value in self.key.values() {
+            write!(f, " {}", value.as_str().unwrap_or_default())?;
+        }
+        if let Some(attribute) = &self.attribute {
+            write!(f, ": {attribute}")?;
+        }
+        let is_item = self.attribute.is_none();
+        match (&self.stored, &self.expected) {
+            _ if self.note.is_some() => {}
+            (None, Some(_)) if is_item => f.write_str(" is missing")?,
+            (Some(_), None) if is_item => f.write_str(" should not be there")?,
+            (Some(stored), Some(expected)) => {
+                write!(f, " is {}, should be {}", shown(stored), shown(expected))?;
+            }
+            (None, Some(expected)) => write!(f, " is missing, should be {}", shown(expected))?,
+            (Some(stored), None) => write!(f, " is {}, should be missing", shown(stored))?,
+            (None, None) => {}
+        }
+        if let Some(note) = &self.note {
+            write!(f, " {note}")?;
+        }
+        write!(f, " ({})", self.says)
+    }
+}

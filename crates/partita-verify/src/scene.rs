@@ -1,0 +1,462 @@
+//! What expressions see of a stored item: its attributes, and what its refs lead to.
+//!
+//! Nobody calls and nothing is being written here, so `caller`, `now` and `old` are unknown.
+//! Values that read them are not recomputed.
+
+use std::borrow::Cow;
+
+use partita_core::expression::{Comparator, Found, KeyCondition, KeyRange, Path, Scope, Step};
+use partita_core::{Map, Number, Type, Value};
+use partita_design::design::pattern::TEXTS;
+use partita_design::design::{
+    Attribute, KeyBound, Pattern, Read, Ref, RefTarget, SortRange, Source, TargetName,
+};
+use partita_design::template::dotted;
+use partita_store::request::ItemAddress;
+use partita_store::table::TableName;
+
+use crate::layout::{Layout, Record, Stored, reads_as_zero};
+use crate::nested;
+use crate::reads::{Known, Listing, Reads};
+
+/// The ref that every view has.
+const SOURCE: &str = "source";
+
+/// The design, and what was read.
+#[derive(Clone, Copy)]
+pub(crate) struct World<'s, 'd> {
+    pub(crate) layout: &'s Layout<'d>,
+    pub(crate) reads: &'s Reads,
+}
+
+/// One item, and everything that can be seen from it.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'s, 'd> {
+    pub(crate) world: World<'s, 'd>,
+    pub(crate) record: Record<'d>,
+    pub(crate) item: &'s Map,
+    /// Names that are no attributes: an element, a view's own values.
+    pub(crate) names: &'s [(String, Option<Value>)],
+}
+
+/// Where a ref leads.
+pub(crate) enum Lead<'d> {
+    /// To these items, which may be there or not.
+    To(Vec<Target<'d>>),
+    /// To a row of constants.
+    Constants(&'d Map),
+    /// Nowhere: it is not set.
+    Nowhere,
+    /// A pattern should find its target, and finds none.
+    Lost,
+    /// Not known before something else is read.
+    Unknown,
+}
+
+/// The item that a ref leads to.
+pub(crate) struct Target<'d> {
+    pub(crate) record: Record<'d>,
+    pub(crate) address: ItemAddress,
+    pub(crate) identity: Map,
+}
+
+/// Something must be read first.
+struct Unread;
+
+impl Scope for Scene<'_, '_> {
+    fn find(&self, path: &Path) -> Found<'_> {
+        let (root, steps) = (path.root.as_str(), path.steps.as_slice());
+        if let Some((_, value)) = self.names.iter().find(|(name, _)| name == root) {
+            return found(value.as_ref().and_then(|value| descend(value, steps)));
+        }
+        match root {
+            "now" | "caller" | "old" => Found::Unknown,
+            _ => self.inside(self.record, self.item, root, steps),
+        }
+    }
+}
+
+impl<'d> Scene<'_, 'd> {
+    /// Where a ref of the item leads.
+    pub(crate) fn lead(&self, reference: &'d Ref) -> Lead<'d> {
+        self.lead_from(self.record, self.item, reference)
+    }
+
+    /// The item that a view's record was derived from.
+    pub(crate) fn source(&self) -> Lead<'d> {
+        self.source_of(self.record, self.item)
+    }
+
+    fn inside<'f>(
+        &'f self,
+        record: Record<'d>,
+        item: &'f Map,
+        root: &str,
+        steps: &[Step],
+    ) -> Found<'f> {
+        if !item.contains_key(root) {
+            if matches!(record, Record::View(..)) && root == SOURCE {
+                return self.through(self.source_of(record, item), steps);
+            }
+            if let Some(reference) = record.refs().iter().find(|one| one.name == root) {
+                return self.through(self.lead_from(record, item, reference), steps);
+            }
+        }
+        let attribute = declared(record, root, steps);
+        // A counter that starts again with every day has no value without a day.
+        if attribute.is_some_and(|attribute| attribute.per.is_some()) {
+            return Found::Unknown;
+        }
+        if let Some(value) = item.get(root).and_then(|value| descend(value, steps)) {
+            return Found::Value(Cow::Borrowed(value));
+        }
+        match attribute {
+            Some(attribute) if attribute.is_virtual => self.virtual_value(record, item, attribute),
+            Some(attribute) if reads_as_zero(attribute) => {
+                Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
+            }
+            _ => Found::Missing,
+        }
+    }
+
+    /// A value that is computed where it is needed, from the item that has it.
+    fn virtual_value(&self, record: Record<'d>, item: &Map, attribute: &Attribute) -> Found<'_> {
+        let Source::Computed(computed) = &attribute.source else {
+            return Found::Missing;
+        };
+        let scene = Scene {
+            record,
+            item,
+            names: &[],
+            world: self.world,
+        };
+        match computed.value.value(&scene) {
+            Some(value) => Found::Value(Cow::Owned(value)),
+            None => Found::Missing,
+        }
+    }
+
+    /// What stands behind a ref.
+    fn through(&self, lead: Lead<'d>, steps: &[Step]) -> Found<'_> {
+        let Some((Step::Field(next), rest)) = steps.split_first() else {
+            return Found::Missing;
+        };
+        let target = match lead {
+            Lead::Unknown => return Found::Unknown,
+            Lead::Nowhere | Lead::Lost => return Found::Missing,
+            Lead::Constants(row) => {
+                let value = row.get(next).and_then(|value| descend(value, rest));
+                return match value {
+                    Some(value) => Found::Value(Cow::Owned(value.clone())),
+                    None => Found::Missing,
+                };
+            }
+            Lead::To(targets) => match targets.into_iter().next() {
+                Some(target) => target,
+                None => return Found::Missing,
+            },
+        };
+        if let (Some(value), true) = (target.identity.get(next), rest.is_empty()) {
+            return Found::Value(Cow::Owned(value.clone()));
+        }
+        match self.world.reads.item(&target.address) {
+            Known::Unread => Found::Unknown,
+            Known::Missing => Found::Missing,
+            Known::Found(stored) => {
+                let layout = self.world.layout;
+                let item = layout.attributes(target.record, &target.address.table, stored);
+                let Some(item) = item else {
+                    return Found::Missing;
+                };
+                // What is found is the caller's to keep: the attributes are not.
+                match self.inside(target.record, &item, next, rest) {
+                    Found::Value(value) => Found::Value(Cow::Owned(value.into_owned())),
+                    Found::Missing => Found::Missing,
+                    Found::Unknown => Found::Unknown,
+                }
+            }
+        }
+    }
+
+    fn source_of(&self, record: Record<'d>, item: &Map) -> Lead<'d> {
+        match crate::check::views::source_identity(record, item) {
+            Some(identity) => {
+                let source = Record::Entity(record.source());
+                match self.world.layout.address(source, &identity) {
+                    Some(address) => Lead::To(vec![Target {
+                        record: source,
+                        address,
+                        identity,
+                    }]),
+                    None => Lead::Nowhere,
+                }
+            }
+            None => Lead::Nowhere,
+        }
+    }
+
+    /// Which of the targets of a ref is meant.
+    pub(crate) fn chosen(&self, reference: &'d Ref) -> Option<&'d RefTarget> {
+        self.chosen_from(self.record, self.item, reference).ok()?
+    }
+
+    fn lead_from(&self, record: Record<'d>, item: &Map, reference: &'d Ref) -> Lead<'d> {
+        match self.chosen_from(record, item, reference) {
+            Ok(Some(target)) => self.lead_to(record, item, target),
+            Ok(None) => Lead::Nowhere,
+            Err(Unread) => Lead::Unknown,
+        }
+    }
+
+    fn chosen_from(
+        &self,
+        record: Record<'d>,
+        item: &Map,
+        reference: &'d Ref,
+    ) -> Result<Option<&'d RefTarget>, Unread> {
+        let Some(by) = &reference.by else {
+            return Ok(reference.targets.first());
+        };
+        match self.argument(record, item, by) {
+            Found::Unknown => Err(Unread),
+            Found::Missing => Ok(None),
+            Found::Value(value) => {
+                let mut targets = reference.targets.iter();
+                Ok(targets.find(|target| target.when.as_deref() == value.as_str()))
+            }
+        }
+    }
+
+    fn lead_to(&self, from: Record<'d>, item: &Map, target: &'d RefTarget) -> Lead<'d> {
+        let mut values = Vec::new();
+        for argument in &target.arguments {
+            match self.argument(from, item, &argument.path) {
+                Found::Unknown => return Lead::Unknown,
+                Found::Missing => return Lead::Nowhere,
+                Found::Value(value) => values.push((argument, value.into_owned())),
+            }
+        }
+        let layout = self.world.layout;
+        let record = match &target.to {
+            TargetName::Record(name) => layout.record(name),
+            TargetName::Constants(name) => {
+                let key = values.first().and_then(|(_, value)| value.as_str());
+                let mut all = layout.design.constants.iter();
+                let row = all.find(|one| one.name == *name);
+                let row = row.and_then(|one| one.rows.get(key?));
+                return row.map_or(Lead::Nowhere, Lead::Constants);
+            }
+        };
+        let Some(record) = record else {
+            return Lead::Nowhere;
+        };
+        if let Some(pattern) = &target.via {
+            let values = values.into_iter();
+            let values = values.map(|(argument, value)| (argument.part.clone(), value));
+            return self.lead_via(record, pattern, &values.collect());
+        }
+        let lists = values.iter().filter(|(argument, _)| argument.many);
+        let lengths = lists.filter_map(|(_, value)| match value {
+            Value::L(list) => Some(list.len()),
+            _ => None,
+        });
+        let mut targets = Vec::new();
+        for at in 0..lengths.max().unwrap_or(1) {
+            let mut identity = Map::new();
+            for (part, (argument, value)) in record.identity().iter().zip(&values) {
+                let value = match value {
+                    Value::L(list) if argument.many => list.get(at),
+                    value => Some(value),
+                };
+                identity.extend(value.map(|value| (part.attribute.clone(), value.clone())));
+            }
+            if let Some(address) = layout.address(record, &identity) {
+                targets.push(Target {
+                    record,
+                    address,
+                    identity,
+                });
+            }
+        }
+        Lead::To(targets)
+    }
+
+    /// The item that a pattern of one finds.
+    fn lead_via(&self, record: Record<'d>, pattern: &str, values: &Map) -> Lead<'d> {
+        let layout = self.world.layout;
+        let Some(pattern) = layout.design.pattern(pattern) else {
+            return Lead::Nowhere;
+        };
+        let Some(listing) = self.listing(record, pattern, values) else {
+            return Lead::Nowhere;
+        };
+        let Some(rows) = self.world.reads.list(&listing) else {
+            return Lead::Unknown;
+        };
+        for row in rows {
+            let (Stored::Record(found, item), Some(address)) = (
+                layout.recognise(&listing.table, row),
+                layout.address_of(&listing.table, row),
+            ) else {
+                continue;
+            };
+            if found.name() != record.name() || !self.passes(pattern, values, record, &item, row) {
+                continue;
+            }
+            let parts = record.identity().iter();
+            let identity = parts.filter_map(|part| {
+                let value = nested::get(&item, &part.attribute)?;
+                Some((part.attribute.clone(), value.clone()))
+            });
+            return Lead::To(vec![Target {
+                record,
+                address,
+                identity: identity.collect(),
+            }]);
+        }
+        Lead::Lost
+    }
+
+    /// Whether a row passes the filter of a pattern, which may also speak of keys.
+    fn passes(
+        &self,
+        pattern: &Pattern,
+        values: &Map,
+        record: Record<'d>,
+        item: &Map,
+        row: &Map,
+    ) -> bool {
+        let Some(filter) = &pattern.filter else {
+            return true;
+        };
+        let texts = pattern.texts.iter();
+        let texts = texts.map(|text| text.value(values).unwrap_or(Value::Null));
+        let mut names = vec![(TEXTS.to_owned(), Some(Value::L(texts.collect())))];
+        let keys = row.iter().filter(|(name, _)| !item.contains_key(*name));
+        names.extend(keys.map(|(name, value)| (name.clone(), Some(value.clone()))));
+        filter.holds(&Scene {
+            world: self.world,
+            record,
+            item,
+            names: &names,
+        })
+    }
+
+    /// The query that a pattern is with these parameters; none while one is missing.
+    fn listing(&self, record: Record<'d>, pattern: &Pattern, values: &Map) -> Option<Listing> {
+        let layout = self.world.layout;
+        let mut tables = layout.names();
+        let home = layout.design.table_of(record.source());
+        let table: &TableName = tables.find(|name| name.as_str() == home.name)?;
+        let (index, keys) = match &pattern.read {
+            Read::Get(templates) => {
+                let partition = templates.partition.key(values).ok()??;
+                let sort = templates.sort.key(values).ok()??;
+                let mut keys = KeyCondition::partition(&home.partition, partition);
+                keys.equals.push((home.sort.clone(), Value::S(sort)));
+                (None, keys)
+            }
+            Read::Query(query) => {
+                let (name, value) = self.bound(record, &query.partition, values)?;
+                let mut keys = KeyCondition::partition(name, value);
+                self.range(record, &query.sort, values, &mut keys)?;
+                (query.index.clone(), keys)
+            }
+            Read::Scan { .. } => return None,
+        };
+        Some(Listing {
+            table: table.clone(),
+            index,
+            keys,
+        })
+    }
+
+    fn range(
+        &self,
+        record: Record<'d>,
+        sort: &SortRange,
+        values: &Map,
+        keys: &mut KeyCondition,
+    ) -> Option<()> {
+        let (bound, make): (_, fn(Value) -> KeyRange) = match sort {
+            SortRange::All => return Some(()),
+            SortRange::Equals(bound) => {
+                keys.equals.push(self.bound(record, bound, values)?);
+                return Some(());
+            }
+            SortRange::Between(low, high) => {
+                let (name, low) = self.bound(record, low, values)?;
+                let (_, high) = self.bound(record, high, values)?;
+                keys.range = Some((name, KeyRange::Between(low, high)));
+                return Some(());
+            }
+            SortRange::BeginsWith(bound) => (bound, KeyRange::BeginsWith),
+            SortRange::Compared(bound, Comparator::Less) => (bound, KeyRange::Less),
+            SortRange::Compared(bound, Comparator::LessOrEqual) => (bound, KeyRange::LessOrEqual),
+            SortRange::Compared(bound, Comparator::Greater) => (bound, KeyRange::Greater),
+            SortRange::Compared(bound, Comparator::GreaterOrEqual) => {
+                (bound, KeyRange::GreaterOrEqual)
+            }
+            SortRange::Compared(_, Comparator::Equal | Comparator::NotEqual) => return Some(()),
+        };
+        let (name, value) = self.bound(record, bound, values)?;
+        keys.range = Some((name, make(value)));
+        Some(())
+    }
+
+    /// A key that is asked for, in the type that the index has it in.
+    fn bound(&self, record: Record<'d>, bound: &KeyBound, values: &Map) -> Option<(String, Value)> {
+        let home = self.world.layout.design.table_of(record.source());
+        let indexes = home.indexes.iter();
+        let mut keys =
+            indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
+        let is_number = keys.any(|key| key.name == bound.attribute && key.kind == Type::N);
+        let text = bound.value.key(values).ok()??;
+        let value = match (is_number, text.parse()) {
+            (true, Ok(number)) => Value::N(number),
+            _ => Value::S(text),
+        };
+        Some((bound.attribute.clone(), value))
+    }
+
+    /// The value of a ref's argument: an attribute, or something behind another ref.
+    fn argument<'f>(&'f self, record: Record<'d>, item: &'f Map, path: &str) -> Found<'f> {
+        let path = dotted(path);
+        let named = self.names.iter().find(|(name, _)| *name == path.root);
+        if let (Some((_, value)), true) = (named, std::ptr::eq(item, self.item)) {
+            return found(value.as_ref().and_then(|value| descend(value, &path.steps)));
+        }
+        self.inside(record, item, &path.root, &path.steps)
+    }
+}
+
+/// The declared attribute that a path leads to or into.
+fn declared<'d>(record: Record<'d>, root: &str, steps: &[Step]) -> Option<&'d Attribute> {
+    let mut name = root.to_owned();
+    let mut steps = steps.iter();
+    loop {
+        if let Some(attribute) = record.attribute(&name) {
+            return Some(attribute);
+        }
+        match steps.next() {
+            Some(Step::Field(field)) => {
+                name.push('.');
+                name.push_str(field);
+            }
+            _ => return None,
+        }
+    }
+}
+
+fn found(value: Option<&Value>) -> Found<'_> {
+    value.map_or(Found::Missing, |value| Found::Value(Cow::Borrowed(value)))
+}
+
+fn descend<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+    let mut steps = steps.iter();
+    steps.try_fold(value, |value, step| match (step, value) {
+        (Step::Field(name), Value::M(map)) => map.get(name),
+        (Step::Index(index), Value::L(list)) => list.get(*index),
+        _ => None,
+    })
+}

@@ -1,0 +1,206 @@
+//! Drifts that were planted: told exactly, mended, and not found again.
+//!
+//! The cases are scenarios in `tests/drift/`, with `a bug` that writes past the design.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use partita_core::{Map, Value};
+use partita_engine::{EngineStore, Options};
+use partita_plan::{Caller, Operation, Partita, Surroundings};
+use partita_store::surroundings::SystemClock;
+use partita_store::{ModelStore, Store};
+use partita_verify::{Collected, Outcome};
+
+use crate::scenario::parse;
+use crate::server::{BINARY, Server};
+use crate::stage;
+
+async fn all_of(design: &str, store: Arc<dyn Store>) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/drift")
+        .join(design)
+        .with_extension("scenario");
+    for (index, scenario) in parse(&file).iter().enumerate() {
+        let table = format!("{design}-drift-{index}");
+        let stage = stage::in_library(design, &table, store.clone()).await;
+        if let Err(failure) = scenario.run(&stage).await {
+            panic!("{failure}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_storyhub() {
+    all_of("storyhub", Arc::new(ModelStore::default())).await;
+}
+
+#[tokio::test]
+async fn of_mediahub() {
+    all_of("mediahub", Arc::new(ModelStore::default())).await;
+}
+
+#[tokio::test]
+async fn of_holdthatthought() {
+    all_of("holdthatthought", Arc::new(ModelStore::default())).await;
+}
+
+#[tokio::test]
+async fn of_figureforge() {
+    all_of("figureforge", Arc::new(ModelStore::default())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap();
+    all_of("mediahub", Arc::new(store)).await;
+}
+
+const ANN: &str = "00000000-0000-4000-8000-fffffffff000";
+const ALBUM: &str = "00000000-0000-4000-8000-fffffffff001";
+
+async fn create(partita: &Partita, entity: &str, attributes: &[(&str, &str)]) {
+    let attributes: Map = attributes
+        .iter()
+        .map(|(name, text)| ((*name).to_owned(), Value::from(*text)))
+        .collect();
+    let entity = entity.to_owned();
+    let operation = Operation::Create { entity, attributes };
+    partita.run(&Caller::user(ANN), operation).await.unwrap();
+}
+
+/// What a job has yet to do is no drift, and a repair leaves it to the job.
+#[tokio::test]
+async fn is_not_what_a_job_will_settle() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let design = stage::design("mediahub", "mediahub");
+    let partita = Partita::open(design, store, Surroundings::default());
+    let partita = partita.await.unwrap();
+    create(
+        &partita,
+        "Album",
+        &[("id", ALBUM), ("title", "Sea"), ("createdBy", ANN)],
+    )
+    .await;
+    for number in 0..120 {
+        let media = format!("00000000-0000-4000-8000-{number:012x}");
+        let given = [
+            ("id", media.as_str()),
+            ("filename", "w.jpg"),
+            ("originalFilename", "w.jpg"),
+            ("mimeType", "image/jpeg"),
+            ("createdBy", ANN),
+        ];
+        create(&partita, "Media", &given).await;
+        let link = [("albumId", ALBUM), ("mediaId", media.as_str())];
+        create(&partita, "AlbumMedia", &link).await;
+    }
+    let delete = Operation::Delete {
+        entity: "Album".to_owned(),
+        identity: vec![ALBUM.to_owned()],
+        version: None,
+    };
+    partita.run(&Caller::user(ANN), delete).await.unwrap();
+
+    let mut found = Collected::default();
+    let report = partita.verify(&mut found).await.unwrap();
+    assert_eq!((report.drifts, report.awaited, report.jobs), (0, 120, 1));
+    let is_awaited = |outcome: &Outcome| matches!(outcome, Outcome::Awaited { .. });
+    assert!(found.open.iter().all(|(_, outcome)| is_awaited(outcome)));
+    let report = partita.repair(&mut found).await.unwrap();
+    assert_eq!((report.mended, report.awaited), (0, 120));
+    partita.run_jobs().await.unwrap();
+    let report = partita.verify(&mut found).await.unwrap();
+    assert_eq!((report.drifts, report.awaited, report.jobs), (0, 0, 0));
+}
+
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::new(BINARY)
+        .args(["--log", "warn"])
+        .args(arguments)
+        .env_remove("TABLE_NAME")
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap();
+    (code, text(output.stdout), text(output.stderr))
+}
+
+/// A store with one record that its story left behind.
+fn spoiled(data: &Path) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let options = Options::new(Arc::new(SystemClock));
+        let store: Arc<dyn Store> =
+            Arc::new(EngineStore::open(&data.join("store"), options).unwrap());
+        let design = stage::design("stories", "stories");
+        let surroundings = Surroundings::default();
+        Partita::open(design, store.clone(), surroundings)
+            .await
+            .unwrap();
+        let text = |name: &str, value: &str| (name.to_owned(), Value::from(value));
+        let row = Map::from([
+            text("PK", "USER#ann"),
+            text("SK", "STORY#01JGFJJZ0000000000000000AA"),
+            text("ItemType", "StoryIndex"),
+        ]);
+        let table = "stories".parse().unwrap();
+        let put = partita_store::request::PutItem::new(table, row);
+        let returns = partita_store::request::ReturnValues::None;
+        store.put_item(put, returns).await.unwrap();
+    });
+}
+
+#[test]
+fn on_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    spoiled(folder.path());
+    let told = "StoryIndex USER#ann STORY#01JGFJJZ0000000000000000AA is left behind by a `Story` that is gone (view.StoryIndex)";
+
+    let (code, out, err) = run(&["verify", "stories", "--data", data]);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let rest = "1 item: 1 drift; `partita repair stories` mends what can be mended";
+    assert_eq!(out, format!("drift    {told}\n{rest}\n"));
+
+    let (code, out, _) = run(&["verify", "stories", "--format", "json", "--data", data]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, 1);
+    assert_eq!(json["drifts"][0]["kind"], "view");
+    assert_eq!(json["drifts"][0]["key"]["PK"], "USER#ann");
+    assert_eq!(json["report"]["drifts"], 1);
+
+    let (code, out, _) = run(&["repair", "stories", "--data", data]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        out,
+        format!("mended   {told}\n0 items: 1 drift mended, 0 left\n")
+    );
+
+    let (code, out, _) = run(&["repair", "stories", "--format", "json", "--data", data]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &json["report"]["mended"]), (0, &0.into()));
+
+    let (code, out, _) = run(&["verify", "stories", "--data", data]);
+    assert_eq!((code, out.as_str()), (0, "0 items: nothing drifted\n"));
+
+    let (code, _, err) = run(&["verify", "storyhub", "--data", data]);
+    assert_eq!(code, 1);
+    assert!(err.contains("does not exist"), "{err}");
+    let nowhere = folder.path().join("nowhere");
+    let (code, _, err) = run(&["verify", "stories", "--data", nowhere.to_str().unwrap()]);
+    assert_eq!(code, 1);
+    assert!(err.contains("there is no store"), "{err}");
+}
+
+#[test]
+fn of_a_store_that_a_server_has_open_is_not_looked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let _server = Server::start(folder.path(), &["stories"]);
+    let data = folder.path().to_str().unwrap();
+    let (code, _, err) = run(&["verify", "stories", "--data", data]);
+    assert_eq!(code, 1);
+    assert!(err.contains("is in use; stop the other process"), "{err}");
+}
