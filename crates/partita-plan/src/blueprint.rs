@@ -27,12 +27,15 @@ use crate::shape::Shape;
 use crate::sidecar;
 use crate::support;
 
-/// A design, what its writes cause, and the table that it lives in.
+/// A design, what its writes cause, and the tables that it lives in.
 pub(crate) struct Blueprint {
     pub(crate) design: Design,
     pub(crate) kernel: Kernel,
+    /// The design's table in the store, or the first of them.
     pub(crate) table: TableName,
-    /// The table of what is not the design's.
+    /// Further tables, in the design's order.
+    other_tables: Vec<TableName>,
+    /// The table of what is not the design's: one, however many tables the design has.
     pub(crate) sidecar: TableName,
 }
 
@@ -40,24 +43,51 @@ impl Blueprint {
     pub(crate) fn new(design: Design) -> Result<Self, PlanError> {
         support::check(&design)?;
         let table = TableName::from_str(&design.table.name)?;
+        let others = design.other_tables.iter();
+        let other_tables: Result<Vec<_>, _> = others
+            .map(|table| TableName::from_str(&table.name))
+            .collect();
+        let other_tables = other_tables?;
         let sidecar = sidecar::name(&table)?;
+        check_apart(&design, &sidecar)?;
         let kernel = Kernel::new(&design);
         Ok(Blueprint {
             design,
             kernel,
             table,
+            other_tables,
             sidecar,
         })
     }
 
-    /// The keys and indexes of the table.
-    pub(crate) fn schema(&self) -> Result<TableSchema, PlanError> {
-        let table = &self.design.table;
-        let indexes: Result<_, PlanError> = table.indexes.iter().map(index_schema).collect();
-        Ok(TableSchema {
-            key: KeySchema::strings(&table.partition, &table.sort),
-            indexes: indexes?,
-        })
+    /// All tables, each with its name in the store.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (&Table, &TableName)> {
+        let names = std::iter::once(&self.table).chain(&self.other_tables);
+        self.design.tables().zip(names)
+    }
+
+    /// The table that a record lives in. A view's is that of its source.
+    pub(crate) fn table_of(&self, shape: Shape<'_>) -> (&Table, &TableName) {
+        let named = shape.source().table.as_deref();
+        let found = self
+            .tables()
+            .find(|(table, _)| named == Some(table.id.as_str()));
+        found.unwrap_or((&self.design.table, &self.table))
+    }
+
+    /// The table that a pattern reads: everything that it returns is in one.
+    pub(crate) fn table_read(&self, pattern: &Pattern) -> (&Table, &TableName) {
+        let first = pattern.returns.first().and_then(|name| self.shape(name));
+        match first {
+            Some(shape) => self.table_of(shape),
+            None => (&self.design.table, &self.table),
+        }
+    }
+
+    /// The table of that name in the store.
+    fn table_called(&self, name: &TableName) -> &Table {
+        let found = self.tables().find(|(_, known)| *known == name);
+        found.map_or(&self.design.table, |(table, _)| table)
     }
 
     pub(crate) fn entity(&self, name: &str) -> Result<&Entity, PlanError> {
@@ -97,9 +127,9 @@ impl Blueprint {
         constants.find(|constants| constants.name == name)
     }
 
-    /// The path of the partition key, which every existing item has.
-    pub(crate) fn partition(&self) -> Path {
-        Path::attribute(&self.design.table.partition)
+    /// The path of the partition key, which every existing item of a record's table has.
+    pub(crate) fn partition(&self, shape: Shape<'_>) -> Path {
+        Path::attribute(&self.table_of(shape).0.partition)
     }
 
     /// The address of a record with these attributes.
@@ -109,9 +139,10 @@ impl Blueprint {
         scope: &impl Scope,
     ) -> Result<ItemAddress, PlanError> {
         let templates = shape.key();
+        let (table, table_name) = self.table_of(shape);
         let mut missing = Vec::new();
         let mut key = Item::new();
-        let names = [&self.design.table.partition, &self.design.table.sort];
+        let names = [&table.partition, &table.sort];
         for (name, template) in names
             .into_iter()
             .zip([&templates.partition, &templates.sort])
@@ -125,7 +156,7 @@ impl Blueprint {
         }
         match missing.is_empty() {
             true => Ok(ItemAddress {
-                table: self.table.clone(),
+                table: table_name.clone(),
                 key,
             }),
             false => Err(PlanError::Invalid {
@@ -137,35 +168,31 @@ impl Blueprint {
         }
     }
 
-    /// The address of a stored item.
-    pub(crate) fn address_of(&self, item: &Item) -> ItemAddress {
-        let names = [&self.design.table.partition, &self.design.table.sort];
+    /// The address of an item that is stored in a table.
+    pub(crate) fn address_in(&self, name: &TableName, item: &Item) -> ItemAddress {
+        let table = self.table_called(name);
+        let names = [&table.partition, &table.sort];
         let keys = names.map(|name| Some((name.clone(), item.get(name)?.clone())));
         ItemAddress {
-            table: self.table.clone(),
+            table: name.clone(),
             key: keys.into_iter().flatten().collect(),
         }
     }
 
     /// The address that an action writes to.
     pub(crate) fn place_of(&self, action: &TransactAction) -> ItemAddress {
-        match action {
-            TransactAction::Put(put) => self.address_of(&put.item),
-            TransactAction::Update(update) => self.address_of(&update.key),
-            TransactAction::Delete(delete) => self.address_of(&delete.key),
-            TransactAction::Check(check) => self.address_of(&check.key),
-        }
+        let item = match action {
+            TransactAction::Put(put) => &put.item,
+            TransactAction::Update(update) => &update.key,
+            TransactAction::Delete(delete) => &delete.key,
+            TransactAction::Check(check) => &check.key,
+        };
+        self.address_in(table_of_action(action), item)
     }
 
     /// Whether an action is on the sidecar table.
     pub(crate) fn is_aside(&self, action: &TransactAction) -> bool {
-        let table = match action {
-            TransactAction::Put(put) => &put.table,
-            TransactAction::Update(update) => &update.table,
-            TransactAction::Delete(delete) => &delete.table,
-            TransactAction::Check(check) => &check.table,
-        };
-        *table == self.sidecar
+        *table_of_action(action) == self.sidecar
     }
 
     /// A record as it is stored, with keys and discriminator.
@@ -178,8 +205,8 @@ impl Blueprint {
         for (name, value) in attributes.iter().filter(|(name, _)| !key_only(name)) {
             item.insert(name.clone(), value.clone());
         }
-        if let (Some(name), Some(value)) = (&self.design.table.discriminator, shape.discriminator())
-        {
+        let (table, _) = self.table_of(shape);
+        if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator()) {
             item.insert(name.clone(), Value::from(value));
         }
         item
@@ -226,14 +253,15 @@ impl Blueprint {
             .map(|key| key.name.as_str())
     }
 
+    /// The index of that name, whichever table it is of: no two have the same.
     pub(crate) fn index(&self, name: &str) -> Option<&partita_design::design::Index> {
-        let mut indexes = self.design.table.indexes.iter();
+        let mut indexes = self.design.tables().flat_map(|table| &table.indexes);
         indexes.find(|index| index.name == name)
     }
 
-    /// Whether an attribute is one that Partita keeps for itself.
-    pub(crate) fn is_reserved(&self, name: &str) -> bool {
-        let table = &self.design.table;
+    /// Whether an attribute of a record is one that Partita keeps for itself.
+    pub(crate) fn is_reserved(&self, shape: Shape<'_>, name: &str) -> bool {
+        let (table, _) = self.table_of(shape);
         name == table.partition
             || name == table.sort
             || table.discriminator.as_deref() == Some(name)
@@ -253,7 +281,7 @@ impl Blueprint {
     pub(crate) fn recognise(&self, names: &[RecordName], item: &Item) -> Option<(Shape<'_>, Map)> {
         names.iter().find_map(|name| {
             let shape = self.shape(name)?;
-            let marked = match &self.design.table.discriminator {
+            let marked = match &self.table_of(shape).0.discriminator {
                 Some(attribute) => {
                     item.get(attribute).and_then(Value::as_str) == shape.discriminator()
                 }
@@ -266,7 +294,7 @@ impl Blueprint {
 
     /// An item without its keys, but with what its keys hold.
     fn read(&self, shape: Shape<'_>, item: &Item) -> Option<Map> {
-        let table = &self.design.table;
+        let (table, _) = self.table_of(shape);
         let mut attributes = item.clone();
         let partition = attributes.remove(&table.partition)?;
         let sort = attributes.remove(&table.sort)?;
@@ -293,8 +321,8 @@ impl Blueprint {
 
     /// What is stored of a record beside its primary key and its discriminator, with its keys in
     /// indexes.
-    pub(crate) fn without_keys(&self, item: &Item) -> Map {
-        let table = &self.design.table;
+    pub(crate) fn without_keys(&self, shape: Shape<'_>, item: &Item) -> Map {
+        let (table, _) = self.table_of(shape);
         let mut attributes = item.clone();
         attributes.remove(&table.partition);
         attributes.remove(&table.sort);
@@ -306,8 +334,8 @@ impl Blueprint {
 
     /// A record as callers see it, with its discriminator.
     pub(crate) fn record(&self, shape: Shape<'_>, mut attributes: Map) -> Record {
-        if let (Some(name), Some(value)) = (&self.design.table.discriminator, shape.discriminator())
-        {
+        let (table, _) = self.table_of(shape);
+        if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator()) {
             attributes.insert(name.clone(), Value::from(value));
         }
         Record {
@@ -315,6 +343,40 @@ impl Blueprint {
             attributes,
         }
     }
+}
+
+/// The table that an action is on.
+fn table_of_action(action: &TransactAction) -> &TableName {
+    match action {
+        TransactAction::Put(put) => &put.table,
+        TransactAction::Update(update) => &update.table,
+        TransactAction::Delete(delete) => &delete.table,
+        TransactAction::Check(check) => &check.table,
+    }
+}
+
+/// Two tables of one name in the store would be one, and nobody could tell whose items are in it.
+fn check_apart(design: &Design, sidecar: &TableName) -> Result<(), PlanError> {
+    let mut names: Vec<&str> = vec![sidecar.as_str()];
+    for table in design.tables() {
+        let name = table.name.as_str();
+        if names.contains(&name) {
+            let design = &design.name;
+            let message = format!("two tables of `{design}` are called `{name}`; rename one");
+            return Err(PlanError::Store(StoreError::validation(message)));
+        }
+        names.push(name);
+    }
+    Ok(())
+}
+
+/// The keys and indexes of a table.
+pub(crate) fn schema(table: &Table) -> Result<TableSchema, PlanError> {
+    let indexes: Result<_, PlanError> = table.indexes.iter().map(index_schema).collect();
+    Ok(TableSchema {
+        key: KeySchema::strings(&table.partition, &table.sort),
+        indexes: indexes?,
+    })
 }
 
 fn is_made_key(table: &Table, name: &str) -> bool {

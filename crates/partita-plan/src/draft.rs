@@ -71,6 +71,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) fired: Vec<usize>,
     /// The records of its views.
     pub(crate) views: Vec<usize>,
+    /// Whether it only tells what a job was caused by: nothing is done to it, nothing rests on it.
+    pub(crate) is_witness: bool,
 }
 
 /// The items that a write touches, each once.
@@ -116,6 +118,7 @@ impl<'a> Draft<'a> {
             told: now,
             fired: Vec::new(),
             views: Vec::new(),
+            is_witness: false,
         });
         at
     }

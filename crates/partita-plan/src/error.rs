@@ -100,9 +100,9 @@ pub enum PlanError {
         /// How many.
         count: String,
     },
-    /// Something of this identity was deleted, and what belonged to it is still being removed.
+    /// Something of this identity was deleted or moved, and what belonged to it still has to go.
     #[error(
-        "a `{entity}` with this identity was deleted, and what belonged to it is still being removed; try again later"
+        "a `{entity}` with this identity was deleted or moved, and what belonged to it is still being removed; try again later"
     )]
     StillRemoved {
         /// The entity.

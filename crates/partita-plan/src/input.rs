@@ -132,7 +132,10 @@ impl<'a> Input<'a> {
                 }
                 return;
             }
-            None if self.blueprint.is_reserved(&name) => {
+            None if self
+                .blueprint
+                .is_reserved(Shape::Entity(self.entity), &name) =>
+            {
                 faults.push(Fault::new(name, "is kept by Partita and cannot be given"));
                 return;
             }

@@ -15,9 +15,14 @@ mod record;
 mod worker;
 
 use partita_core::{Item, Map};
-use partita_design::design::{Entity, RecordName, Ref, RefTarget};
+use partita_design::design::{
+    Action, ActionOn, Application, Each, EachOver, Effect, Entity, Pattern, RecordName, Ref,
+    RefTarget, View,
+};
+use partita_store::request::ItemAddress;
 
 use crate::blueprint::Blueprint;
+use crate::error::PlanError;
 use crate::operation::Caller;
 use crate::shape::Shape;
 
@@ -42,25 +47,78 @@ pub(crate) struct Job {
     pub(crate) lease: Option<Lease>,
 }
 
-/// Something to be done to all items that refer to one.
+/// Something to be done to a number of items that no bound holds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Task {
-    pub(crate) kind: TaskKind,
-    /// What they refer to: a record, and its identity.
+    /// What it follows from: a record and its identity, or an action and what it was given.
     pub(crate) source: String,
     pub(crate) identity: Map,
-    /// Whose items refer, by which ref, and as which of its targets.
+    pub(crate) work: Work,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Work {
+    /// Something to all items that refer to the item.
+    Referring(Referring),
+    /// An effect, for every item of a pattern.
+    Each(EachWork),
+    /// An action, to every item of a pattern.
+    Apply(ApplyWork),
+    /// The states that were kept of the item go where it went.
+    History(HistoryWork),
+}
+
+/// All items that refer to another: whose, by which ref, and as which of its targets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Referring {
+    pub(crate) kind: TaskKind,
     pub(crate) entity: String,
     pub(crate) reference: String,
     pub(crate) target: usize,
 }
 
-/// What is done to them.
+/// The effect of a trigger or an action, and what it was caused by.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EachWork {
+    /// The trigger, or the action.
+    pub(crate) name: String,
+    /// Which of the action's effects; none for a trigger.
+    pub(crate) then: Option<usize>,
+    /// The item as it was and as the write left it.
+    pub(crate) old: Option<Map>,
+    pub(crate) new: Option<Map>,
+    /// What the action was given.
+    pub(crate) given: Map,
+    /// The parameters of the pattern.
+    pub(crate) parameters: Map,
+}
+
+/// An action that is applied to every item of a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ApplyWork {
+    /// The action that says so.
+    pub(crate) action: String,
+    /// The parameters of the pattern.
+    pub(crate) parameters: Map,
+    /// What the applied action is given.
+    pub(crate) given: Map,
+}
+
+/// The states that were kept of an item that was removed or has moved.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HistoryWork {
+    pub(crate) view: String,
+    /// The item's identity now; none if it was removed.
+    pub(crate) to: Option<Map>,
+}
+
+/// What is done to items that refer to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskKind {
-    /// The item was removed: they do what their ref says `on delete`.
+    /// It was removed: they do what their ref says `on delete`.
     Release,
-    /// The item changed: their copies of it follow.
+    /// It changed: their copies of it follow.
     Follow,
 }
 
@@ -83,6 +141,13 @@ pub(crate) struct Progress {
     pub(crate) last_error: Option<String>,
 }
 
+impl Progress {
+    /// Whether a pass through the tasks is about to begin.
+    fn is_at_start(&self) -> bool {
+        self.task == 0 && self.listing == 0 && self.after.is_none()
+    }
+}
+
 /// A claim on a job. Without an owner, nobody may take it before that time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
@@ -98,7 +163,8 @@ pub struct JobStatus {
     pub id: String,
     /// What it follows: `Album 6f1c…`.
     pub of: String,
-    /// What it does, and to which items: `AlbumMedia.album`.
+    /// What it does: to which items that refer (`AlbumMedia.album`), by which trigger or action
+    /// (`completed`), or with the records of which view (`LetterVersion`).
     pub tasks: Vec<String>,
     /// Whether it waits, is being worked on, or is done.
     pub state: JobState,
@@ -151,9 +217,7 @@ impl Job {
         JobStatus {
             id: self.id.clone(),
             of: of.unwrap_or_default(),
-            tasks: names
-                .map(|task| format!("{}.{}", task.entity, task.reference))
-                .collect(),
+            tasks: names.map(Task::shown_work).collect(),
             state: match (is_done, is_held) {
                 (true, _) => JobState::Done,
                 (false, true) => JobState::Running,
@@ -180,30 +244,147 @@ impl Task {
         format!("{} {}", self.source, parts.join(" "))
     }
 
+    fn shown_work(&self) -> String {
+        match &self.work {
+            Work::Referring(work) => format!("{}.{}", work.entity, work.reference),
+            Work::Each(work) => work.name.clone(),
+            Work::Apply(work) => work.action.clone(),
+            Work::History(work) => work.view.clone(),
+        }
+    }
+
     /// The parts of the design that a task names. A design that was changed since may lack them.
     pub(crate) fn within<'a>(&self, blueprint: &'a Blueprint) -> Option<Within<'a>> {
         let names = [
             RecordName::Entity(self.source.clone()),
             RecordName::View(self.source.clone()),
         ];
-        let entity = blueprint.design.entity(&self.entity)?;
-        let reference = entity.reference(&self.reference)?;
-        Some(Within {
-            source: names.iter().find_map(|name| blueprint.shape(name))?,
-            entity,
-            reference,
-            target: reference.targets.get(self.target)?,
+        let source = names.iter().find_map(|name| blueprint.shape(name));
+        Some(match &self.work {
+            Work::Referring(work) => {
+                let entity = blueprint.design.entity(&work.entity)?;
+                let reference = entity.reference(&work.reference)?;
+                Within::Referring(Referrers {
+                    source: source?,
+                    entity,
+                    reference,
+                    target: reference.targets.get(work.target)?,
+                })
+            }
+            Work::Each(work) => Within::Each(Effected::find(blueprint, source?, work)?),
+            Work::Apply(work) => Within::Apply(Applied::find(blueprint, work)?),
+            Work::History(work) => Within::History {
+                source: source?,
+                view: blueprint.design.view(&work.view)?,
+            },
+        })
+    }
+
+    /// The places that nobody may use before the task is done.
+    pub(crate) fn held(&self, blueprint: &Blueprint) -> Result<Vec<ItemAddress>, PlanError> {
+        let source = match self.within(blueprint) {
+            Some(Within::Referring(within)) => within.source,
+            Some(Within::History { source, .. }) => source,
+            _ => return Ok(Vec::new()),
+        };
+        let from = || blueprint.address(source, &self.identity);
+        Ok(match &self.work {
+            Work::Referring(work) if work.kind == TaskKind::Release => vec![from()?],
+            Work::History(work) => match &work.to {
+                Some(to) => vec![from()?, blueprint.address(source, to)?],
+                None => vec![from()?],
+            },
+            _ => Vec::new(),
         })
     }
 }
 
 /// What a task is about, found in the design.
 #[derive(Clone, Copy)]
-pub(crate) struct Within<'a> {
+pub(crate) enum Within<'a> {
+    Referring(Referrers<'a>),
+    Each(Effected<'a>),
+    Apply(Applied<'a>),
+    History { source: Shape<'a>, view: &'a View },
+}
+
+/// Those who refer to an item.
+#[derive(Clone, Copy)]
+pub(crate) struct Referrers<'a> {
     pub(crate) source: Shape<'a>,
     pub(crate) entity: &'a Entity,
     pub(crate) reference: &'a Ref,
     pub(crate) target: &'a RefTarget,
+}
+
+/// An effect for every item of a pattern.
+#[derive(Clone, Copy)]
+pub(crate) struct Effected<'a> {
+    pub(crate) source: Shape<'a>,
+    /// The trigger or the action.
+    pub(crate) name: &'a str,
+    pub(crate) effect: &'a Effect,
+    pub(crate) each: &'a Each,
+    pub(crate) pattern: &'a Pattern,
+    /// The action, where it is one's effect.
+    pub(crate) action: Option<&'a Action>,
+}
+
+impl<'a> Effected<'a> {
+    fn find(blueprint: &'a Blueprint, source: Shape<'a>, work: &EachWork) -> Option<Self> {
+        let (name, effect, action) = match work.then {
+            None => {
+                let mut triggers = blueprint.design.triggers.iter();
+                let trigger = triggers.find(|one| one.name == work.name)?;
+                (&trigger.name, &trigger.effect, None)
+            }
+            Some(at) => {
+                let action = blueprint.design.action(&work.name)?;
+                (&action.name, action.then.get(at)?, Some(action))
+            }
+        };
+        let each = effect.each.as_ref()?;
+        Some(Effected {
+            source,
+            name,
+            effect,
+            each,
+            pattern: pattern_of(blueprint, each)?,
+            action,
+        })
+    }
+}
+
+/// An action that is applied to every item of a pattern.
+#[derive(Clone, Copy)]
+pub(crate) struct Applied<'a> {
+    pub(crate) action: &'a Action,
+    pub(crate) application: &'a Application,
+    pub(crate) pattern: &'a Pattern,
+    pub(crate) applied: &'a Action,
+}
+
+impl<'a> Applied<'a> {
+    fn find(blueprint: &'a Blueprint, work: &ApplyWork) -> Option<Self> {
+        let action = blueprint.design.action(&work.action)?;
+        let ActionOn::Every(application) = &action.on else {
+            return None;
+        };
+        Some(Applied {
+            action,
+            application,
+            pattern: pattern_of(blueprint, &application.each)?,
+            applied: blueprint.design.action(&application.apply)?,
+        })
+    }
+}
+
+/// The pattern that an `each` goes through.
+fn pattern_of<'a>(blueprint: &'a Blueprint, each: &Each) -> Option<&'a Pattern> {
+    match &each.over {
+        EachOver::Pattern { pattern, .. } => blueprint.design.pattern(pattern),
+        EachOver::List { .. } => None,
+    }
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub struct Partita {
 }
 
 impl Partita {
-    /// Opens a design on a store, and creates its table if it is not there.
+    /// Opens a design on a store, and creates its tables if they are not there.
     pub async fn open(
         design: Design,
         store: Arc<dyn Store>,
@@ -372,8 +372,9 @@ impl Partita {
 
     /// Nothing read yet.
     pub(crate) fn reads(&self, moment: &Moment) -> Reads {
-        let ttl = self.blueprint.design.table.ttl.clone();
-        Reads::new(ttl.map(|ttl| (ttl, moment.now_millis)))
+        let tables = self.blueprint.tables();
+        let expiry = tables.filter_map(|(table, name)| Some((name.clone(), table.ttl.clone()?)));
+        Reads::new(expiry.collect(), moment.now_millis)
     }
 
     pub(crate) fn moment(&self) -> Moment {

@@ -220,13 +220,13 @@ impl Asked<'_> {
 
     async fn get(&self, templates: &KeyTemplates) -> Result<Answer, PlanError> {
         let mut key = Item::new();
-        let table = &self.blueprint().design.table;
+        let (table, name) = self.blueprint().table_read(self.pattern);
         key.insert(
             table.partition.clone(),
             self.render(&templates.partition)?.into(),
         );
         key.insert(table.sort.clone(), self.render(&templates.sort)?.into());
-        let address = self.blueprint().address_of(&key);
+        let address = self.blueprint().address_in(name, &key);
         let items = self.partita.runner.read_items(vec![address]).await?;
         let rows: Vec<Item> = items.into_iter().flatten().collect();
         self.only(&rows).await
@@ -345,7 +345,7 @@ impl Asked<'_> {
                 limit: Some(limit),
                 start_after,
                 consistent: index.is_none(),
-                ..Scan::new(self.blueprint().table.clone())
+                ..Scan::new(self.blueprint().table_read(self.pattern).1.clone())
             };
             return self.partita.runner.scan(&request).await;
         }
@@ -382,10 +382,11 @@ impl Asked<'_> {
             .collect();
         let moment = self.partita.moment();
         let mut reads = self.partita.reads(&moment);
+        let (_, table) = self.blueprint().table_read(self.pattern);
         let visible = self.partita.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);
             let rows = recognised.iter().zip(rows).map(|(found, row)| match found {
-                Some(_) if !self.pattern.with_expired && reads.is_expired(row) => Ok(None),
+                Some(_) if !self.pattern.with_expired && reads.is_expired(table, row) => Ok(None),
                 Some((shape, item)) => self.seen(context, *shape, item, row),
                 None => Ok(None),
             });
@@ -444,7 +445,7 @@ impl Asked<'_> {
 
     /// What a row is ordered by: the pattern's attributes, and the sort key where they are equal.
     fn rank(&self, row: &Item) -> Vec<Option<Value>> {
-        let table = &self.blueprint().design.table;
+        let (table, _) = self.blueprint().table_read(self.pattern);
         let sort = self.pattern.sort.iter().map(|order| &order.attribute);
         let names = sort.chain([&table.sort]);
         names.map(|name| nested::get(row, name).cloned()).collect()
@@ -452,7 +453,7 @@ impl Asked<'_> {
 
     /// The key attributes of a row, those of the index that was read included.
     fn key_of(&self, row: &Item) -> Item {
-        let table = &self.blueprint().design.table;
+        let (table, _) = self.blueprint().table_read(self.pattern);
         let mut names = vec![&table.partition, &table.sort];
         if let Read::Query(QueryRead {
             index: Some(index), ..
@@ -546,7 +547,7 @@ pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>, store
     let blueprint = row.context.blueprint;
     let keys = stored
         .iter()
-        .filter(|(name, _)| blueprint.is_reserved(name));
+        .filter(|(name, _)| blueprint.is_reserved(row.shape, name));
     let keys = keys.map(|(name, value)| (name.clone(), Named::Value(Some(value.clone()))));
     let names: Vec<_> = std::iter::once((TEXTS.to_owned(), texts))
         .chain(keys)

@@ -15,6 +15,7 @@
 //! | `planner::unique` | the guards of values that no two items share |
 //! | `planner::follow` | copies that follow, and what a deletion takes along |
 //! | `planner::later` | what is left for a job |
+//! | `planner::every` | what is done for every item of a pattern, by a job |
 //! | `planner::chunk` | a part of a job |
 //! | `planner::limits` | how often the caller has done this |
 //! | `planner::effects` | what triggers and actions cause |
@@ -28,6 +29,7 @@ mod aggregate;
 pub(crate) mod chunk;
 mod effects;
 mod emit;
+mod every;
 mod files;
 pub(crate) mod follow;
 mod history;
@@ -57,6 +59,7 @@ use crate::reads::Known;
 use crate::scene::{Context, Named, Scene, Seen, Trace};
 use crate::shape::{Shape, lapsed};
 use later::Later;
+use limits::Window;
 
 /// How many items' consequences are looked at in one write. The checker excludes cycles; this
 /// keeps a mistake of ours from running on.
@@ -108,6 +111,9 @@ pub(crate) struct Planner<'a> {
     ids_drawn: u64,
     later: Later,
     has_job: bool,
+    windows: Vec<Window<'a>>,
+    /// Whether the write counts towards a limit, which is exact.
+    is_limited: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -121,6 +127,8 @@ impl<'a> Planner<'a> {
             ids_drawn: 0,
             later: Later::default(),
             has_job: false,
+            windows: Vec::new(),
+            is_limited: false,
         }
     }
 

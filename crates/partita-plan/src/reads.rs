@@ -44,8 +44,9 @@ pub(crate) struct Listed {
 
 /// What was read, and what is needed.
 pub(crate) struct Reads {
-    /// The attribute that says when an item expires, and the time now.
-    expiry: Option<(String, i64)>,
+    /// For tables whose items expire, the attribute that says when.
+    expiry: Vec<(TableName, String)>,
+    now_millis: i64,
     items: HashMap<ItemAddress, Option<Item>>,
     lists: HashMap<Listing, Listed>,
     needs: RefCell<Needs>,
@@ -69,9 +70,10 @@ pub(crate) enum Known<'r> {
 
 impl Reads {
     /// Nothing read yet. Items whose time is over will count as missing, swept or not.
-    pub(crate) fn new(expiry: Option<(String, i64)>) -> Reads {
+    pub(crate) fn new(expiry: Vec<(TableName, String)>, now_millis: i64) -> Reads {
         Reads {
             expiry,
+            now_millis,
             items: HashMap::new(),
             lists: HashMap::new(),
             needs: RefCell::default(),
@@ -79,13 +81,14 @@ impl Reads {
         }
     }
 
-    /// Whether an item counts as missing because its time is over.
-    pub(crate) fn is_expired(&self, item: &Item) -> bool {
-        let Some((name, now_millis)) = &self.expiry else {
+    /// Whether an item of a table counts as missing because its time is over.
+    pub(crate) fn is_expired(&self, table: &TableName, item: &Item) -> bool {
+        let mut expiry = self.expiry.iter();
+        let Some((_, name)) = expiry.find(|(known, _)| known == table) else {
             return false;
         };
         let until = item.get(name).and_then(|value| TimeForm::Epoch.read(value));
-        until.is_some_and(|until| until < *now_millis)
+        until.is_some_and(|until| until < self.now_millis)
     }
 
     /// The item, without asking for it.
@@ -169,13 +172,14 @@ impl Runner {
         for chunk in needs.items.chunks(BATCH_GET_KEYS_MAX) {
             let items = self.read_items(chunk.to_vec()).await?;
             for (address, item) in chunk.iter().zip(items) {
-                let item = item.filter(|item| !reads.is_expired(item));
+                let item = item.filter(|item| !reads.is_expired(&address.table, item));
                 reads.items.insert(address.clone(), item);
             }
         }
         for listing in needs.lists {
             let mut listed = self.read_list(&listing).await?;
-            listed.rows.retain(|row| !reads.is_expired(row));
+            let table = &listing.table;
+            listed.rows.retain(|row| !reads.is_expired(table, row));
             reads.lists.insert(listing, listed);
         }
         Ok(())

@@ -444,7 +444,7 @@ impl<'a> Scene<'_, 'a> {
             let identity = identity_of(shape, &item)?;
             passes(asked, &values, &scene, row).then(|| Target {
                 shape,
-                address: blueprint.address_of(row),
+                address: blueprint.address_in(&listing.table, row),
                 identity,
             })
         });

@@ -4,11 +4,13 @@
 //! |---|---|---|
 //! | `JOB` | id | a job that is not done |
 //! | `JOB#DONE` | id | one that is; it expires |
-//! | `HELD#` and a partition key | a sort key | the item was removed, and a job is clearing up behind it |
+//! | `DONE#`, a job's id and the number of a task | a digest | an element that the task was done for; it expires |
+//! | `HELD#`, a table and a partition key | a sort key | the item was removed, and a job is clearing up behind it |
 //! | `KEY#` and a caller | an idempotency key | the outcome of a write; it expires |
+//! | `LIMIT#` and a caller | the name of a limit | how often the caller did it in this window; it expires |
 //!
-//! It has no stream: nobody who follows a design's table hears of these. Transactions span both
-//! tables.
+//! It has no stream: nobody who follows a design's tables hears of these. A design has one sidecar,
+//! that of its first table; transactions span all of them.
 
 use partita_core::expression::{Condition, Path};
 use partita_core::{Item, Value};
@@ -46,7 +48,8 @@ pub(crate) fn address(sidecar: &TableName, partition: &str, sort: &str) -> ItemA
 /// Where it stands that an item was removed and a job is clearing up behind it.
 pub(crate) fn hold(sidecar: &TableName, removed: &ItemAddress) -> ItemAddress {
     let mut parts = removed.key.values().filter_map(Value::as_str);
-    let partition = format!("HELD#{}", parts.next().unwrap_or_default());
+    let partition = parts.next().unwrap_or_default();
+    let partition = format!("HELD#{}#{partition}", removed.table);
     address(sidecar, &partition, parts.next().unwrap_or_default())
 }
 

@@ -4,7 +4,7 @@
 //! then, by name and line: nothing in a design is silently ignored.
 
 use partita_design::Design;
-use partita_design::design::{Construct, Use};
+use partita_design::design::Construct;
 
 use crate::error::PlanError;
 
@@ -58,11 +58,14 @@ const KNOWN: &[Construct] = &[
     Construct::CallerAttribute,
     Construct::Bucket,
     Construct::File,
+    Construct::SeveralTables,
+    Construct::Limit,
 ];
 
 /// Refuses a design that uses other parts of the language, naming the first of them.
 pub fn check(design: &Design) -> Result<(), PlanError> {
-    let unknown = design.uses.iter().find(|used| !runs(design, used));
+    let mut uses = design.uses.iter();
+    let unknown = uses.find(|used| !KNOWN.contains(&used.construct));
     match unknown {
         None => Ok(()),
         Some(used) => Err(PlanError::NotSupported {
@@ -70,14 +73,5 @@ pub fn check(design: &Design) -> Result<(), PlanError> {
             words: used.words.clone(),
             line: used.line,
         }),
-    }
-}
-
-/// Whether a use of the language is carried out. Of some parts only the simple forms are.
-fn runs(design: &Design, used: &Use) -> bool {
-    match used.construct {
-        // The windows of limits are kept in a record of the design, if it names one.
-        Construct::Limit => design.limit_record.is_some(),
-        construct => KNOWN.contains(&construct),
     }
 }

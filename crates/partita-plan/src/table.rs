@@ -1,20 +1,34 @@
-//! The table that a design lives in: created with everything that the design says of it, or
-//! found as the design needs it.
+//! The tables that a design lives in: created with everything that the design says of them, or
+//! found as the design needs them.
 
+use partita_design::design::Table;
 use partita_store::request::{CreateTable, UpdateTimeToLive};
 use partita_store::stream::StreamView;
 use partita_store::table::TableName;
 use partita_store::{Store, StoreError};
 
-use crate::blueprint::Blueprint;
+use crate::blueprint::{Blueprint, schema};
 use crate::error::PlanError;
 use crate::sidecar;
 
-/// Creates the table if it is not there, and refuses one that is not the design's.
+/// Creates the tables that are not there, and refuses those that are not the design's.
 pub(crate) async fn prepare(blueprint: &Blueprint, store: &dyn Store) -> Result<(), PlanError> {
-    let table = &blueprint.table;
-    let mut request = CreateTable::new(table.clone(), blueprint.schema()?);
-    request.settings.stream = stream_view(blueprint);
+    let design = &blueprint.design.name;
+    for (table, name) in blueprint.tables() {
+        prepare_one(design, table, name, store).await?;
+        prepare_expiry(table, name, store).await?;
+    }
+    sidecar::prepare(&blueprint.sidecar, store).await
+}
+
+async fn prepare_one(
+    design: &str,
+    designed: &Table,
+    table: &TableName,
+    store: &dyn Store,
+) -> Result<(), PlanError> {
+    let mut request = CreateTable::new(table.clone(), schema(designed)?);
+    request.settings.stream = stream_view(designed);
     let expected = request.schema.clone();
     let found = match store.describe_table(table).await {
         // Another process may create it at the same moment.
@@ -26,8 +40,7 @@ pub(crate) async fn prepare(blueprint: &Blueprint, store: &dyn Store) -> Result<
     };
     let refuse = |what: String| Err(refusal(table, &what));
     if found.schema.key != expected.key {
-        let name = &blueprint.design.name;
-        return refuse(format!("has other keys than the design `{name}`"));
+        return refuse(format!("has other keys than the design `{design}`"));
     }
     // Indexes that somebody added are no business of the design's.
     for index in &expected.indexes {
@@ -44,14 +57,16 @@ pub(crate) async fn prepare(blueprint: &Blueprint, store: &dyn Store) -> Result<
             Some(_) => {}
         }
     }
-    prepare_expiry(blueprint, store).await?;
-    sidecar::prepare(&blueprint.sidecar, store).await
+    Ok(())
 }
 
 /// Lets items expire by the attribute that the design names.
-async fn prepare_expiry(blueprint: &Blueprint, store: &dyn Store) -> Result<(), PlanError> {
-    let table = &blueprint.table;
-    let Some(attribute) = &blueprint.design.table.ttl else {
+async fn prepare_expiry(
+    designed: &Table,
+    table: &TableName,
+    store: &dyn Store,
+) -> Result<(), PlanError> {
+    let Some(attribute) = &designed.ttl else {
         return Ok(());
     };
     match store.describe_time_to_live(table).await? {
@@ -72,8 +87,8 @@ async fn prepare_expiry(blueprint: &Blueprint, store: &dyn Store) -> Result<(), 
 }
 
 /// What the table's stream tells of a change, in the design's words.
-fn stream_view(blueprint: &Blueprint) -> Option<StreamView> {
-    match blueprint.design.table.settings.stream.as_deref()? {
+fn stream_view(table: &Table) -> Option<StreamView> {
+    match table.settings.stream.as_deref()? {
         "keys-only" => Some(StreamView::KeysOnly),
         "new-image" => Some(StreamView::NewImage),
         "old-image" => Some(StreamView::OldImage),

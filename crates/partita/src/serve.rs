@@ -235,12 +235,13 @@ fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
                 bail!("two of the designs are called `{}`", design.name);
             }
             // Each would read and write the other's items, past the other's rules.
-            if other.table.name == design.table.name {
+            let mut tables = design.tables().map(|table| &table.name);
+            let shared = tables.find(|name| other.tables().any(|table| table.name == **name));
+            if let Some(table) = shared {
                 bail!(
-                    "the designs `{}` and `{}` have the same table `{}`",
+                    "the designs `{}` and `{}` have the same table `{table}`",
                     other.name,
                     design.name,
-                    design.table.name
                 );
             }
         }

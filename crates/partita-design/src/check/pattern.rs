@@ -32,9 +32,10 @@ pub(crate) fn check(
 ) -> Option<Pattern> {
     let about = about(&mut section, report);
     let params = parameter::check(&mut section, world, report);
-    let asked = asked::read(&mut section, world, &params, report);
-    let filter_text = section.text("filter", report);
     let returns = section.texts("returns", true, report);
+    let home = home(&returns, world);
+    let asked = asked::read(&mut section, world, &params, home, report);
+    let filter_text = section.text("filter", report);
     let paging = paging::read(&mut section, report);
     let one = section.bool("one", report).given().unwrap_or(false);
     let with_deleted = include(&mut section, "deleted", report);
@@ -129,6 +130,15 @@ pub(crate) fn check(
         with_deleted,
         with_expired,
     })
+}
+
+/// The table of what a pattern says that it returns, as a position in the world's list.
+fn home(returns: &Field<Vec<&Text>>, world: &World) -> Option<usize> {
+    let Field::Given(names) = returns else {
+        return None;
+    };
+    let (_, record) = world.find(names.first()?.as_str())?;
+    Some(record.table)
 }
 
 /// The API has two parameters of its own beside those of a pattern; and every declared one is

@@ -6,7 +6,9 @@ use partita_store::StoreError;
 use partita_store::request::{DeleteItem, PutItem, TransactAction, UpdateItem};
 use partita_store::table::TableName;
 
-use super::{Job, Lease, Progress, Task, TaskKind};
+use super::{
+    ApplyWork, EachWork, HistoryWork, Job, Lease, Progress, Referring, Task, TaskKind, Work,
+};
 use crate::error::PlanError;
 use crate::operation::Caller;
 use crate::sidecar;
@@ -169,34 +171,104 @@ impl Job {
 
 impl Task {
     fn to_map(&self) -> Map {
-        let kind = match self.kind {
-            TaskKind::Release => "release",
-            TaskKind::Follow => "follow",
-        };
-        Map::from([
-            ("kind".to_owned(), Value::from(kind)),
+        let mut map = Map::from([
             ("source".to_owned(), Value::from(self.source.as_str())),
             ("identity".to_owned(), Value::M(self.identity.clone())),
-            ("entity".to_owned(), Value::from(self.entity.as_str())),
-            ("reference".to_owned(), Value::from(self.reference.as_str())),
-            ("target".to_owned(), count(self.target as u64)),
-        ])
+        ]);
+        map.extend(self.work.to_map());
+        map
     }
 
     fn parse(map: &Map) -> Option<Task> {
-        let kind = match map.get("kind")?.as_str()? {
-            "release" => TaskKind::Release,
-            "follow" => TaskKind::Follow,
-            _ => return None,
-        };
         Some(Task {
-            kind,
             source: text(map, "source")?,
-            identity: map.get("identity")?.as_map()?.clone(),
-            entity: text(map, "entity")?,
-            reference: text(map, "reference")?,
-            target: usize::try_from(integer(map, "target")?).ok()?,
+            identity: inner(map, "identity")?,
+            work: Work::parse(map)?,
         })
+    }
+}
+
+impl Work {
+    fn to_map(&self) -> Map {
+        let (kind, values) = match self {
+            Work::Referring(work) => {
+                let kind = match work.kind {
+                    TaskKind::Release => "release",
+                    TaskKind::Follow => "follow",
+                };
+                let values = vec![
+                    ("entity", Some(Value::from(work.entity.as_str()))),
+                    ("reference", Some(Value::from(work.reference.as_str()))),
+                    ("target", Some(count(work.target as u64))),
+                ];
+                (kind, values)
+            }
+            Work::Each(work) => {
+                let values = vec![
+                    ("name", Some(Value::from(work.name.as_str()))),
+                    ("then", work.then.map(|then| count(then as u64))),
+                    ("old", work.old.clone().map(Value::M)),
+                    ("new", work.new.clone().map(Value::M)),
+                    ("given", Some(Value::M(work.given.clone()))),
+                    ("parameters", Some(Value::M(work.parameters.clone()))),
+                ];
+                ("each", values)
+            }
+            Work::Apply(work) => {
+                let values = vec![
+                    ("action", Some(Value::from(work.action.as_str()))),
+                    ("given", Some(Value::M(work.given.clone()))),
+                    ("parameters", Some(Value::M(work.parameters.clone()))),
+                ];
+                ("apply", values)
+            }
+            Work::History(work) => {
+                let values = vec![
+                    ("view", Some(Value::from(work.view.as_str()))),
+                    ("to", work.to.clone().map(Value::M)),
+                ];
+                ("history", values)
+            }
+        };
+        let kind = ("kind", Some(Value::from(kind)));
+        let values = values.into_iter().chain([kind]);
+        values
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
+    }
+
+    fn parse(map: &Map) -> Option<Work> {
+        let place = |name: &str| usize::try_from(integer(map, name)?).ok();
+        let referring = |kind: TaskKind| {
+            Some(Work::Referring(Referring {
+                kind,
+                entity: text(map, "entity")?,
+                reference: text(map, "reference")?,
+                target: place("target")?,
+            }))
+        };
+        match map.get("kind")?.as_str()? {
+            "release" => referring(TaskKind::Release),
+            "follow" => referring(TaskKind::Follow),
+            "each" => Some(Work::Each(EachWork {
+                name: text(map, "name")?,
+                then: place("then"),
+                old: inner(map, "old"),
+                new: inner(map, "new"),
+                given: inner(map, "given")?,
+                parameters: inner(map, "parameters")?,
+            })),
+            "apply" => Some(Work::Apply(ApplyWork {
+                action: text(map, "action")?,
+                given: inner(map, "given")?,
+                parameters: inner(map, "parameters")?,
+            })),
+            "history" => Some(Work::History(HistoryWork {
+                view: text(map, "view")?,
+                to: inner(map, "to"),
+            })),
+            _ => None,
+        }
     }
 }
 
@@ -292,6 +364,10 @@ fn count(value: u64) -> Value {
 
 fn text(map: &Map, name: &str) -> Option<String> {
     Some(map.get(name)?.as_str()?.to_owned())
+}
+
+fn inner(map: &Map, name: &str) -> Option<Map> {
+    map.get(name)?.as_map().cloned()
 }
 
 fn integer(map: &Map, name: &str) -> Option<i64> {

@@ -383,6 +383,48 @@ async fn a_lease_keeps_others_away_until_it_ends() {
     assert_eq!(counted(&*store).await, only_the_other_shelf());
 }
 
+#[tokio::test]
+async fn what_cannot_be_done_rests_and_is_tried_again() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let clock = manual();
+    let partita = open(&store, clock.clone(), 1).await;
+    fill(&partita, 250).await;
+    // A book of one reader is in the way of a book of the other, and nobody removes it.
+    let sequel = [
+        ("shelfId", "s"),
+        ("bookId", "sequel"),
+        ("readerId", "cid"),
+        ("sequelOf", "00100"),
+    ];
+    create(&partita, "Book", &sequel).await.unwrap();
+    delete(&partita, "Reader", &["bob"]).await.unwrap();
+    assert_eq!(partita.run_jobs().await, Ok(0), "one book is left");
+    let resting = only_job(&partita).await;
+    assert_eq!(resting.state, JobState::Waiting);
+    assert_eq!((resting.done, resting.refused), (125, 1));
+    let why = resting.last_error.clone().unwrap_or_default();
+    assert!(why.contains("cannot be deleted"), "{why}");
+
+    assert_eq!(partita.run_jobs().await, Ok(0));
+    assert_eq!(only_job(&partita).await, resting, "it rests");
+    clock.advance(31_000);
+    assert_eq!(partita.run_jobs().await, Ok(0), "nothing has changed");
+    let resting = only_job(&partita).await;
+    assert_eq!((resting.done, resting.refused), (125, 1), "still only one");
+
+    delete(&partita, "Book", &["s", "sequel"]).await.unwrap();
+    clock.advance(31_000);
+    assert_eq!(partita.run_jobs().await, Ok(1));
+    let done = only_job(&partita).await;
+    assert_eq!(
+        (done.state, done.done, done.refused),
+        (JobState::Done, 126, 0)
+    );
+    assert_eq!(done.last_error, None);
+    let left = counted(&*store).await;
+    assert_eq!((left["Book"], left["cid"]), (125, 125), "{left:?}");
+}
+
 async fn fill_again(partita: &Partita, books: usize) {
     for number in 0..books {
         let book = format!("{number:05}");

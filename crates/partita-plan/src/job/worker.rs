@@ -11,7 +11,7 @@ use partita_store::ErrorKind;
 use partita_store::request::{DeleteItem, Query, TransactAction};
 use sha2::{Digest as _, Sha256};
 
-use super::{DONE, Job, JobStatus, Lease, OPEN, Progress, Task, TaskKind, Within};
+use super::{DONE, Job, JobStatus, Lease, OPEN, Progress, Task, Within, Work};
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::operation::Answer;
@@ -202,10 +202,8 @@ impl Partita {
             return self.end_pass(job).await;
         };
         let Some(within) = task.within(&self.blueprint) else {
-            let message = format!(
-                "the design has no `{}` with a ref `{}` any more",
-                task.entity, task.reference
-            );
+            let what = task.shown_work();
+            let message = format!("the design has no `{what}` of `{}` any more", task.source);
             return self.skip(job, &message).await;
         };
         let Some(listing) = self.listing(&task, within, job.progress.listing)? else {
@@ -213,12 +211,17 @@ impl Partita {
             job.progress.listing = 0;
             return Ok(Worked::On);
         };
-        let page = self.page(&listing, &job.progress, *page_items).await?;
+        let page = self.page(&task, &listing, &job.progress, *page_items);
+        let page = page.await?;
         let (rows, last_key) = (page.items, page.last_key);
         let mut next = Progress {
             chunks: job.progress.chunks + 1,
             ..job.progress.clone()
         };
+        // What a rest shows was refused in the pass before it.
+        if job.progress.is_at_start() {
+            next.refused = 0;
+        }
         match last_key {
             Some(last_key) => next.after = Some(last_key),
             None => {
@@ -292,7 +295,7 @@ impl Partita {
             let chunk = self.runner.settle(&mut reads, |reads| {
                 let context = self.context(&job.caller, reads, &moment);
                 let planner = Planner::new(context, &moment).with_extent(extent, OWN_ACTIONS);
-                planner.chunk(task, within, rows)
+                planner.chunk(&job.id, (job.progress.task, task), within, rows)
             });
             match chunk.await {
                 // What a single item takes along may itself be too much.
@@ -418,14 +421,12 @@ impl Partita {
     /// What was held for the job, each once.
     fn holds(&self, job: &Job) -> Result<Vec<Item>, PlanError> {
         let mut holds: Vec<Item> = Vec::new();
-        for task in job.tasks.iter().filter(|one| one.kind == TaskKind::Release) {
-            let Some(within) = task.within(&self.blueprint) else {
-                continue;
-            };
-            let address = self.blueprint.address(within.source, &task.identity)?;
-            let hold = sidecar::hold(&self.blueprint.sidecar, &address).key;
-            if !holds.contains(&hold) {
-                holds.push(hold);
+        for task in &job.tasks {
+            for address in task.held(&self.blueprint)? {
+                let hold = sidecar::hold(&self.blueprint.sidecar, &address).key;
+                if !holds.contains(&hold) {
+                    holds.push(hold);
+                }
             }
         }
         Ok(holds)
@@ -461,24 +462,42 @@ impl Partita {
         within: Within<'_>,
         number: usize,
     ) -> Result<Option<Listing>, PlanError> {
-        let Some(finder) = &within.target.finder else {
-            return Ok(None);
+        let blueprint = &self.blueprint;
+        let all: Vec<Listing> = match (within, &task.work) {
+            (Within::Referring(within), _) => match &within.target.finder {
+                Some(finder) => listings(
+                    blueprint,
+                    within.source,
+                    within.reference,
+                    within.target,
+                    finder,
+                    &task.identity,
+                )?,
+                None => Vec::new(),
+            },
+            (Within::Each(within), Work::Each(work)) => {
+                let listing = blueprint.listing(within.pattern, &work.parameters)?;
+                listing.into_iter().collect()
+            }
+            (Within::Apply(within), Work::Apply(work)) => {
+                let listing = blueprint.listing(within.pattern, &work.parameters)?;
+                listing.into_iter().collect()
+            }
+            (Within::History { source, view }, _) => {
+                let listing = blueprint.states_of(view, source, &task.identity)?;
+                listing.into_iter().collect()
+            }
+            _ => Vec::new(),
         };
-        let all = listings(
-            &self.blueprint,
-            within.source,
-            within.reference,
-            within.target,
-            finder,
-            &task.identity,
-        )?;
         Ok(all.into_iter().nth(number))
     }
 
     /// The next items. From the last to the first, because what refers to others of its kind was
-    /// mostly created after them, and must go before them.
+    /// mostly created after them, and must go before them; only an effect, of which the first
+    /// element may be the one that counts, goes from the first to the last.
     async fn page(
         &self,
+        task: &Task,
         listing: &Listing,
         progress: &Progress,
         limit: usize,
@@ -487,7 +506,7 @@ impl Partita {
             index: listing.index.clone(),
             // A global index is never read consistently.
             consistent: listing.index.is_none(),
-            descending: true,
+            descending: !matches!(task.work, Work::Each(_)),
             limit: Some(limit),
             start_after: progress.after.clone(),
             ..Query::new(listing.table.clone(), listing.keys.clone())

@@ -2,7 +2,7 @@
 
 use partita_core::expression::{Comparator, KeyCondition, KeyRange};
 use partita_core::{Map, Value};
-use partita_design::design::{KeyBound, Pattern, QueryRead, Read, SortRange};
+use partita_design::design::{KeyBound, Pattern, QueryRead, Read, SortRange, Table};
 use partita_design::template::Template;
 
 use crate::blueprint::Blueprint;
@@ -16,7 +16,7 @@ impl Blueprint {
         pattern: &Pattern,
         values: &Map,
     ) -> Result<Option<Listing>, PlanError> {
-        let table = &self.design.table;
+        let (table, name) = self.table_read(pattern);
         let text = |template: &Template| template.key(values);
         let (index, keys) = match &pattern.read {
             Read::Get(templates) => {
@@ -33,11 +33,11 @@ impl Blueprint {
                 partition,
                 sort,
             }) => {
-                let Some(value) = self.bound(partition, values)? else {
+                let Some(value) = bound(table, partition, values)? else {
                     return Ok(None);
                 };
                 let mut keys = KeyCondition::partition(&partition.attribute, value);
-                match self.range(sort, values)? {
+                match range(table, sort, values)? {
                     None => return Ok(None),
                     Some(None) => {}
                     Some(Some(Range::Equals(name, value))) => keys.equals.push((name, value)),
@@ -48,61 +48,63 @@ impl Blueprint {
             // Nothing that is written goes through a whole table.
             Read::Scan { .. } => return Ok(None),
         };
-        let table = self.table.clone();
         Ok(Some(Listing {
-            table,
+            table: name.clone(),
             index,
             keys,
             last_only: false,
         }))
     }
+}
 
-    /// The range of sort keys; `None` outside where a parameter is missing.
-    fn range(&self, sort: &SortRange, values: &Map) -> Result<Option<Option<Range>>, PlanError> {
-        let one = |bound: &KeyBound| -> Result<Option<(String, Value)>, PlanError> {
-            let value = self.bound(bound, values)?;
-            Ok(value.map(|value| (bound.attribute.clone(), value)))
-        };
-        let within = |found: Option<(String, Value)>, make: fn(Value) -> KeyRange| {
-            found.map(|(name, value)| Some(Range::Within(name, make(value))))
-        };
-        Ok(match sort {
-            SortRange::All => Some(None),
-            SortRange::Equals(bound) => {
-                one(bound)?.map(|(name, value)| Some(Range::Equals(name, value)))
+/// The range of sort keys; `None` outside where a parameter is missing.
+fn range(
+    table: &Table,
+    sort: &SortRange,
+    values: &Map,
+) -> Result<Option<Option<Range>>, PlanError> {
+    let one = |asked: &KeyBound| -> Result<Option<(String, Value)>, PlanError> {
+        let value = bound(table, asked, values)?;
+        Ok(value.map(|value| (asked.attribute.clone(), value)))
+    };
+    let within = |found: Option<(String, Value)>, make: fn(Value) -> KeyRange| {
+        found.map(|(name, value)| Some(Range::Within(name, make(value))))
+    };
+    Ok(match sort {
+        SortRange::All => Some(None),
+        SortRange::Equals(bound) => {
+            one(bound)?.map(|(name, value)| Some(Range::Equals(name, value)))
+        }
+        SortRange::BeginsWith(bound) => within(one(bound)?, KeyRange::BeginsWith),
+        SortRange::Compared(bound, comparator) => match comparator {
+            Comparator::Less => within(one(bound)?, KeyRange::Less),
+            Comparator::LessOrEqual => within(one(bound)?, KeyRange::LessOrEqual),
+            Comparator::Greater => within(one(bound)?, KeyRange::Greater),
+            Comparator::GreaterOrEqual => within(one(bound)?, KeyRange::GreaterOrEqual),
+            Comparator::Equal | Comparator::NotEqual => Some(None),
+        },
+        SortRange::Between(low, high) => match (one(low)?, one(high)?) {
+            (Some((name, low)), Some((_, high))) => {
+                Some(Some(Range::Within(name, KeyRange::Between(low, high))))
             }
-            SortRange::BeginsWith(bound) => within(one(bound)?, KeyRange::BeginsWith),
-            SortRange::Compared(bound, comparator) => match comparator {
-                Comparator::Less => within(one(bound)?, KeyRange::Less),
-                Comparator::LessOrEqual => within(one(bound)?, KeyRange::LessOrEqual),
-                Comparator::Greater => within(one(bound)?, KeyRange::Greater),
-                Comparator::GreaterOrEqual => within(one(bound)?, KeyRange::GreaterOrEqual),
-                Comparator::Equal | Comparator::NotEqual => Some(None),
-            },
-            SortRange::Between(low, high) => match (one(low)?, one(high)?) {
-                (Some((name, low)), Some((_, high))) => {
-                    Some(Some(Range::Within(name, KeyRange::Between(low, high))))
-                }
-                _ => None,
-            },
-        })
-    }
+            _ => None,
+        },
+    })
+}
 
-    /// A key that is asked for, in the type that the index has it in.
-    fn bound(&self, bound: &KeyBound, values: &Map) -> Result<Option<Value>, PlanError> {
-        let indexes = self.design.table.indexes.iter();
-        let mut keys =
-            indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
-        let native = keys.find(|key| key.native && key.name == bound.attribute);
-        let text = bound.value.key(values)?;
-        Ok(text.map(|text| match native.map(|key| key.kind) {
-            Some(partita_core::Type::N) => match text.parse() {
-                Ok(number) => Value::N(number),
-                Err(_) => Value::S(text),
-            },
-            _ => Value::S(text),
-        }))
-    }
+/// A key that is asked for, in the type that the index has it in.
+fn bound(table: &Table, asked: &KeyBound, values: &Map) -> Result<Option<Value>, PlanError> {
+    let indexes = table.indexes.iter();
+    let mut keys = indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
+    let native = keys.find(|key| key.native && key.name == asked.attribute);
+    let text = asked.value.key(values)?;
+    Ok(text.map(|text| match native.map(|key| key.kind) {
+        Some(partita_core::Type::N) => match text.parse() {
+            Ok(number) => Value::N(number),
+            Err(_) => Value::S(text),
+        },
+        _ => Value::S(text),
+    }))
 }
 
 /// What is asked of a sort key.

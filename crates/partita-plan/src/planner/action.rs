@@ -2,12 +2,14 @@
 //! finds, or to every one of them.
 
 use partita_core::{Map, Value};
+use partita_design::design::rules::LimitOf;
 use partita_design::design::{
     Action, ActionOn, Application, EachOver, Parameter, ParameterKind, RecordName, Source,
 };
 use partita_design::types::AttributeType;
 
 use super::effects::{Cause, assigned};
+use super::later::Extent;
 use super::refs::Given;
 use super::request::{Change, On};
 use super::{By, Names, Planner};
@@ -113,7 +115,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What a caller gives for an action: attributes of the item, and parameters.
-    fn split(&mut self, action: &'a Action, given: &Map) -> (Map, Names<'static, 'a>) {
+    pub(super) fn split(&mut self, action: &'a Action, given: &Map) -> (Map, Names<'static, 'a>) {
         let mut attributes = Map::new();
         let mut parameters: Names<'static, 'a> = Vec::new();
         for name in &action.input {
@@ -191,7 +193,18 @@ impl<'a> Planner<'a> {
         };
         let applied = blueprint.action(&application.apply)?;
         let (asked, rest) = self.asked(pattern, given)?;
-        for (shape, item) in self.rows(pattern, &asked)? {
+        self.count_towards(&LimitOf::Action(action.name.clone()))?;
+        // What counts towards a limit must be counted now.
+        if self.later.extent == Extent::WithJob && !self.has_limit(&applied.name) {
+            let (rows, _) = self.listed_rows(pattern, &asked)?;
+            return self.leave_application(action, application, (asked, rest), &rows);
+        }
+        let rows = self.rows(pattern, &asked)?;
+        // All of them are read at once, and not one after the other.
+        for (shape, item) in &rows {
+            self.look_up(*shape, blueprint.address(*shape, item)?)?;
+        }
+        for (shape, item) in rows {
             let address = blueprint.address(shape, &item)?;
             let named = Named::Item {
                 shape,
@@ -234,21 +247,30 @@ impl<'a> Planner<'a> {
         Ok((asked, rest))
     }
 
-    /// The rows of a pattern, as far as they were read.
+    /// The rows of a pattern, as far as they were read; all of them, or none.
     fn rows(&mut self, pattern: &str, asked: &Map) -> Result<Vec<(Shape<'a>, Map)>, PlanError> {
+        match self.listed_rows(pattern, asked)? {
+            (rows, false) => Ok(rows),
+            (_, true) => Err(PlanError::TooMuch {
+                what: format!("every item of `{pattern}` is meant"),
+            }),
+        }
+    }
+
+    /// The first rows of a pattern, and whether there are more.
+    fn listed_rows(
+        &self,
+        pattern: &str,
+        asked: &Map,
+    ) -> Result<(Vec<(Shape<'a>, Map)>, bool), PlanError> {
         let blueprint = self.context.blueprint;
         let pattern = blueprint.pattern(pattern)?;
         let Some(listing) = blueprint.listing(pattern, asked)? else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), false));
         };
         let Some(listed) = self.context.reads.list(&listing) else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), false));
         };
-        if listed.has_more {
-            return Err(PlanError::TooMuch {
-                what: format!("every item of `{}` is meant", pattern.name),
-            });
-        }
         let rows = listed.rows.iter().filter_map(|row| {
             let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
             let unwatched = Trace::default();
@@ -256,7 +278,7 @@ impl<'a> Planner<'a> {
             let is_shown = pattern.with_deleted || !shape.is_deleted(&item);
             (is_shown && passes(pattern, asked, &seen, row)).then_some((shape, item))
         });
-        Ok(rows.collect())
+        Ok((rows.collect(), listed.has_more))
     }
 
     /// Whether an action only counts: then it is no write of the item, and needs no transaction.
@@ -305,7 +327,7 @@ fn check_parameter(parameter: &Parameter, value: Option<&Value>) -> Option<Fault
 }
 
 /// The item that a row of a pattern is.
-fn on_row<'a>(shape: Shape<'a>, item: &Map) -> On<'a> {
+pub(super) fn on_row<'a>(shape: Shape<'a>, item: &Map) -> On<'a> {
     On {
         shape,
         identity: identity_of(shape, item).unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! One chunk of a job: what its task does to some of the items that refer.
+//! One chunk of a job: what its task does to some of the items that are meant.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use super::follow::{argument_source, places};
 use super::{By, Planner, Step};
 use crate::error::PlanError;
 use crate::input::{Changes, Slot};
-use crate::job::{Task, TaskKind, Within};
+use crate::job::{Referrers, Task, TaskKind, Within, Work};
 use crate::nested;
 use crate::shape::Shape;
 
@@ -18,7 +18,7 @@ use crate::shape::Shape;
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) steps: Vec<Step>,
-    /// How many items follow their source now.
+    /// How many items it was done to or for.
     pub(crate) done: u64,
     /// Whether it leaves something to another job.
     pub(crate) has_job: bool,
@@ -28,10 +28,44 @@ impl<'a> Planner<'a> {
     /// Plans what a task does to the items that were found on a page.
     pub(crate) fn chunk(
         mut self,
-        task: &Task,
+        job: &str,
+        (number, task): (usize, &Task),
         within: Within<'a>,
         rows: &[Item],
     ) -> Result<Chunk, PlanError> {
+        let done = match (&task.work, within) {
+            (Work::Referring(work), Within::Referring(within)) => {
+                self.referring_chunk(work.kind, task, within, rows)?
+            }
+            (Work::Each(work), Within::Each(within)) => {
+                self.each_chunk((job, number), work, within, rows)?
+            }
+            (Work::Apply(work), Within::Apply(within)) => {
+                self.apply_chunk((job, number), work, within, rows)?
+            }
+            (Work::History(work), Within::History { source, view }) => {
+                let to = work.to.as_ref();
+                self.history_chunk(source, view, &task.identity, to, rows)?
+            }
+            _ => 0,
+        };
+        self.follow_through()?;
+        let steps = self.emit()?;
+        Ok(Chunk {
+            steps,
+            done,
+            has_job: self.has_job,
+        })
+    }
+
+    /// Does something to those of the items that refer to the source.
+    fn referring_chunk(
+        &mut self,
+        kind: TaskKind,
+        task: &Task,
+        within: Referrers<'a>,
+        rows: &[Item],
+    ) -> Result<u64, PlanError> {
         let blueprint = self.context.blueprint;
         let address = blueprint.address(within.source, &task.identity)?;
         let source = self.look_up(within.source, address.clone())?;
@@ -43,24 +77,17 @@ impl<'a> Planner<'a> {
             Some(_) => self.those_naming(task, within, found)?,
             None => self.those_referring(within.entity, within.reference, &address, found)?,
         };
-        let done = match task.kind {
-            TaskKind::Release => self.release(source, within, items)?,
-            TaskKind::Follow => self.catch_up(source, within, items),
-        };
-        self.follow_through()?;
-        let steps = self.emit()?;
-        Ok(Chunk {
-            steps,
-            done,
-            has_job: self.has_job,
-        })
+        match kind {
+            TaskKind::Release => self.release(source, within, items),
+            TaskKind::Follow => Ok(self.catch_up(source, within, items)),
+        }
     }
 
     /// Those of some items whose ref goes by the source's values.
     fn those_naming(
         &mut self,
         task: &Task,
-        within: Within<'a>,
+        within: Referrers<'a>,
         found: Vec<ItemAddress>,
     ) -> Result<Vec<usize>, PlanError> {
         let mut items = Vec::new();
@@ -87,7 +114,7 @@ impl<'a> Planner<'a> {
     fn release(
         &mut self,
         source: usize,
-        within: Within<'a>,
+        within: Referrers<'a>,
         items: Vec<usize>,
     ) -> Result<u64, PlanError> {
         // Nobody can create it again before the job is done, except behind Partita's back.
@@ -114,7 +141,7 @@ impl<'a> Planner<'a> {
 
     /// Copies the source as it is now, which may be newer than the change that caused the job: so
     /// the last of several jobs leaves the last value, whichever comes last.
-    fn catch_up(&mut self, source: usize, within: Within<'a>, items: Vec<usize>) -> u64 {
+    fn catch_up(&mut self, source: usize, within: Referrers<'a>, items: Vec<usize>) -> u64 {
         let blueprint = self.context.blueprint;
         let Some(now) = self.entry(source).old().cloned() else {
             return 0;

@@ -1,12 +1,14 @@
 //! What triggers and actions cause: operations on further items of the same write.
 
 use partita_core::expression::{Found, Scope as _};
-use partita_core::{Map, Value};
+use partita_core::{Item, Map, Value};
 use partita_design::design::{
-    Assignments, Each, EachOver, Effect, EffectKind, EffectTarget, Entity, Ref,
+    Assignments, Each, EachOver, Effect, EffectKind, EffectTarget, Entity, Pattern, Ref,
 };
+use partita_design::expression::Reading;
 use partita_store::request::ItemAddress;
 
+use super::every::{Seen, spelled_key};
 use super::{By, Names, Planner};
 use crate::draft::{Presence, Refusal};
 use crate::error::{Fault, PlanError};
@@ -16,7 +18,7 @@ use crate::scene::{Lead, Named, Scene, Trace};
 use crate::shape::Shape;
 
 /// One element of an `each`.
-enum Element<'a> {
+pub(super) enum Element<'a> {
     Value(Value),
     Item {
         shape: Shape<'a>,
@@ -83,36 +85,60 @@ impl<'a> Planner<'a> {
         effect: &'a Effect,
         name: &'a str,
     ) -> Result<(), PlanError> {
+        let mut seen = Seen::default();
         let Some(each) = &effect.each else {
-            return self.effect_on(cause, effect, name, None, &mut Vec::new());
+            return self.effect_on(cause, effect, name, None, &mut seen);
         };
-        let mut seen = Vec::new();
-        for element in self.elements(cause, each)? {
-            let named = match &element {
-                Element::Value(value) => Named::Value(Some(value.clone())),
-                Element::Item {
-                    shape,
-                    item,
-                    address,
-                } => Named::Item {
+        let elements = match &each.over {
+            EachOver::List { reading, .. } => self.members_of(cause, reading)?,
+            EachOver::Pattern {
+                pattern,
+                parameters,
+            } => {
+                let parameters = self.parameters(cause, parameters)?;
+                if self.is_effect_left(cause, effect, parameters.clone()) {
+                    return Ok(());
+                }
+                self.found(pattern, &parameters)?
+            }
+        };
+        for element in elements {
+            self.effect_for(cause, (effect, each), name, &element, &mut seen)?;
+        }
+        Ok(())
+    }
+
+    /// Carries an effect out for one element.
+    pub(super) fn effect_for(
+        &mut self,
+        cause: Cause<'_, 'a>,
+        (effect, each): (&'a Effect, &'a Each),
+        name: &'a str,
+        element: &Element<'a>,
+        seen: &mut Seen,
+    ) -> Result<(), PlanError> {
+        let (named, target) = match element {
+            Element::Value(value) => (Named::Value(Some(value.clone())), None),
+            Element::Item {
+                shape,
+                item,
+                address,
+            } => {
+                let named = Named::Item {
                     shape: *shape,
                     item,
                     address: address.clone(),
-                },
-            };
-            let mut names: Names<'_, 'a> = vec![(each.name.clone(), named)];
-            names.extend(cause.names.iter().cloned());
-            let target = match &element {
-                Element::Item { shape, address, .. } => Some((*shape, address.clone())),
-                Element::Value(_) => None,
-            };
-            let cause = Cause {
-                names: &names,
-                ..cause
-            };
-            self.effect_on(cause, effect, name, target, &mut seen)?;
-        }
-        Ok(())
+                };
+                (named, Some((*shape, address.clone())))
+            }
+        };
+        let mut names: Names<'_, 'a> = vec![(each.name.clone(), named)];
+        names.extend(cause.names.iter().cloned());
+        let cause = Cause {
+            names: &names,
+            ..cause
+        };
+        self.effect_on(cause, effect, name, target, seen)
     }
 
     fn effect_on(
@@ -121,7 +147,7 @@ impl<'a> Planner<'a> {
         effect: &'a Effect,
         name: &'a str,
         element: Option<(Shape<'a>, ItemAddress)>,
-        seen: &mut Vec<Option<Value>>,
+        seen: &mut Seen,
     ) -> Result<(), PlanError> {
         let entry = self.entry(cause.at);
         let shape = entry.shape;
@@ -136,10 +162,15 @@ impl<'a> Planner<'a> {
             ..self.scene(shape, &item, old.as_deref(), &trace)
         };
         let mut is_wanted = effect.when.as_ref().is_none_or(|when| when.holds(&scene));
-        if let (true, Some(distinct)) = (is_wanted, &effect.distinct) {
-            let value = distinct.value(&scene);
-            is_wanted = !seen.contains(&value);
-            seen.push(value);
+        let same = match (&effect.distinct, &element) {
+            (Some(distinct), _) => {
+                Some(serde_json::to_string(&distinct.value(&scene)).unwrap_or_default())
+            }
+            (None, Some((_, address))) if seen.is_kept() => Some(spelled_key(address)),
+            _ => None,
+        };
+        if let (true, Some(same)) = (is_wanted, same) {
+            is_wanted = seen.is_first(same, &self.context);
         }
         let require = effect.require.as_ref();
         let is_refused = is_wanted && require.is_some_and(|require| !require.holds(&scene));
@@ -275,18 +306,39 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The elements that an `each` goes through.
-    fn elements(
+    /// The members of a list that the cause has or leads to.
+    fn members_of(
         &mut self,
         cause: Cause<'_, 'a>,
-        each: &'a Each,
+        reading: &'a Reading,
     ) -> Result<Vec<Element<'a>>, PlanError> {
-        let blueprint = self.context.blueprint;
+        let list = self.values_for(cause, [("", reading)])?;
+        let elements = list.values().flat_map(members);
+        Ok(elements.map(Element::Value).collect())
+    }
+
+    /// The parameters that the cause gives a pattern.
+    fn parameters(
+        &mut self,
+        cause: Cause<'_, 'a>,
+        parameters: &'a [(String, Reading)],
+    ) -> Result<Map, PlanError> {
+        let readings = parameters.iter();
+        let readings = readings.map(|(name, reading)| (name.as_str(), reading));
+        self.values_for(cause, readings)
+    }
+
+    /// What stands where the cause of an effect leads, each under a name.
+    fn values_for(
+        &mut self,
+        cause: Cause<'_, 'a>,
+        readings: impl IntoIterator<Item = (&'a str, &'a Reading)>,
+    ) -> Result<Map, PlanError> {
         let entry = self.entry(cause.at);
         let shape = entry.shape;
         let old = entry.old().cloned();
         let Some(item) = entry.after.clone().or_else(|| old.clone()) else {
-            return Ok(Vec::new());
+            return Ok(Map::new());
         };
         let trace = Trace::default();
         let scene = Scene {
@@ -294,54 +346,57 @@ impl<'a> Planner<'a> {
             refs: cause.refs,
             ..self.scene(shape, &item, old.as_deref(), &trace)
         };
-        let mut has_more = false;
-        let elements = match &each.over {
-            EachOver::List { reading, .. } => match scene.find(&reading.path) {
-                Found::Value(value) => members(&value).map(Element::Value).collect(),
-                Found::Missing | Found::Unknown => Vec::new(),
-            },
-            EachOver::Pattern {
-                pattern,
-                parameters,
-            } => {
-                let mut values = Map::new();
-                for (name, reading) in parameters {
-                    if let Found::Value(value) = scene.find(&reading.path) {
-                        values.insert(name.clone(), value.into_owned());
-                    }
-                }
-                let pattern = blueprint.pattern(pattern)?;
-                match blueprint.listing(pattern, &values)? {
-                    None => Vec::new(),
-                    Some(listing) => {
-                        let listed = self.context.reads.list(&listing);
-                        has_more = listed.is_some_and(|listed| listed.has_more);
-                        let rows = listed.into_iter().flat_map(|listed| &listed.rows);
-                        let rows = rows.filter_map(|row| {
-                            let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
-                            let address = blueprint.address_of(row);
-                            let unwatched = Trace::default();
-                            let seen = self.scene(shape, &item, None, &unwatched);
-                            let is_shown = pattern.with_deleted || !shape.is_deleted(&item);
-                            let is_meant = is_shown && passes(pattern, &values, &seen, row);
-                            is_meant.then_some(Element::Item {
-                                shape,
-                                item,
-                                address,
-                            })
-                        });
-                        rows.collect()
-                    }
-                }
+        let mut values = Map::new();
+        for (name, reading) in readings {
+            if let Found::Value(value) = scene.find(&reading.path) {
+                values.insert(name.to_owned(), value.into_owned());
             }
-        };
-        self.remember(Some(cause.at), trace.into_seen())?;
-        match (has_more, &each.over) {
-            (true, EachOver::Pattern { pattern, .. }) => Err(PlanError::TooMuch {
-                what: format!("every item of `{pattern}` is meant"),
-            }),
-            _ => Ok(elements),
         }
+        self.remember(Some(cause.at), trace.into_seen())?;
+        Ok(values)
+    }
+
+    /// The items of a pattern, if a plan can go through them.
+    fn found(&self, pattern: &'a str, parameters: &Map) -> Result<Vec<Element<'a>>, PlanError> {
+        let blueprint = self.context.blueprint;
+        let pattern = blueprint.pattern(pattern)?;
+        let Some(listing) = blueprint.listing(pattern, parameters)? else {
+            return Ok(Vec::new());
+        };
+        let Some(listed) = self.context.reads.list(&listing) else {
+            return Ok(Vec::new());
+        };
+        match listed.has_more {
+            false => Ok(self.meant(pattern, parameters, &listed.rows)),
+            true => Err(PlanError::TooMuch {
+                what: format!("every item of `{}` is meant", pattern.name),
+            }),
+        }
+    }
+
+    /// The elements among the rows of a pattern.
+    pub(super) fn meant(
+        &self,
+        pattern: &'a Pattern,
+        parameters: &Map,
+        rows: &[Item],
+    ) -> Vec<Element<'a>> {
+        let blueprint = self.context.blueprint;
+        let (_, table) = blueprint.table_read(pattern);
+        let rows = rows.iter().filter_map(|row| {
+            let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
+            let unwatched = Trace::default();
+            let seen = self.scene(shape, &item, None, &unwatched);
+            let is_over = self.context.reads.is_expired(table, row);
+            let is_shown = !is_over && (pattern.with_deleted || !shape.is_deleted(&item));
+            let is_meant = is_shown && passes(pattern, parameters, &seen, row);
+            is_meant.then(|| Element::Item {
+                shape,
+                item,
+                address: blueprint.address_in(table, row),
+            })
+        });
+        rows.collect()
     }
 
     /// The changes that an effect's values make of an item of this shape.

@@ -26,11 +26,14 @@ impl Planner<'_> {
     /// The actions of the write.
     pub(crate) fn emit(&mut self) -> Result<Vec<Step>, PlanError> {
         let mut guards = Vec::new();
-        for at in 0..self.draft.entries.len() {
+        let places = 0..self.draft.entries.len();
+        let places = places.filter(|at| !self.entry(*at).is_witness);
+        let places: Vec<usize> = places.collect();
+        for &at in &places {
             guards.extend(self.unique(at)?);
         }
         let mut steps = Vec::new();
-        for at in 0..self.draft.entries.len() {
+        for at in places {
             let keys = self.index_keys(at)?;
             steps.extend(self.actions(self.entry(at), keys));
         }
@@ -40,7 +43,8 @@ impl Planner<'_> {
                 what: self.largest_part(steps.len()),
             });
         }
-        steps.extend(self.leave());
+        steps.extend(self.window_steps());
+        steps.extend(self.leave()?);
         Ok(steps)
     }
 
@@ -187,7 +191,7 @@ impl Planner<'_> {
     }
 
     fn is_there(&self, entry: &Entry<'_>) -> Condition {
-        let exists = Condition::Exists(self.context.blueprint.partition());
+        let exists = Condition::Exists(self.context.blueprint.partition(entry.shape));
         match self.is_over(entry) {
             Some(is_over) => exists.and(Condition::Not(Box::new(is_over))),
             None => exists,
@@ -196,7 +200,7 @@ impl Planner<'_> {
 
     /// An item whose time is over is missing, and may be replaced before it is swept.
     fn is_missing(&self, entry: &Entry<'_>) -> Condition {
-        let missing = Condition::NotExists(self.context.blueprint.partition());
+        let missing = Condition::NotExists(self.context.blueprint.partition(entry.shape));
         match self.is_over(entry) {
             Some(is_over) => Condition::Any(vec![missing, is_over]),
             None => missing,

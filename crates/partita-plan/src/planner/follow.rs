@@ -141,7 +141,8 @@ impl<'a> Planner<'a> {
         let zero = Number::from(0_i64);
         for at in 0..self.draft.entries.len() {
             let entry = self.entry(at);
-            let Some(old) = entry.old().cloned().filter(|_| entry.is_removed()) else {
+            let is_removed = entry.is_removed() && !entry.is_witness;
+            let Some(old) = entry.old().cloned().filter(|_| is_removed) else {
                 continue;
             };
             let shape = entry.shape;
@@ -283,7 +284,10 @@ pub(crate) fn listings(
             })
             .collect();
     }
-    let table = &blueprint.design.table;
+    let (table, table_name) = match record {
+        Some(record) => blueprint.table_of(record),
+        None => return Ok(Vec::new()),
+    };
     let index = finder
         .index
         .as_deref()
@@ -310,7 +314,7 @@ pub(crate) fn listings(
         };
         if let Some(value) = value {
             listings.push(Listing {
-                table: blueprint.table.clone(),
+                table: table_name.clone(),
                 index: finder.index.clone(),
                 keys: keys(vec![(partition.clone(), value)], sort.cloned().zip(prefix)),
                 last_only: false,
@@ -329,7 +333,7 @@ pub(super) fn places(blueprint: &Blueprint, finder: &Finder, rows: &[Item]) -> V
             continue;
         };
         let place = match shape {
-            Shape::Entity(_) => Some(blueprint.address_of(row)),
+            Shape::Entity(_) => Some(blueprint.address_in(blueprint.table_of(shape).1, row)),
             Shape::View(_, source) => {
                 let source = Shape::Entity(source);
                 let identity = identity_of(source, &record);

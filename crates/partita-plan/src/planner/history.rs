@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use partita_core::expression::Scope;
 use partita_core::{Item, Map, Value};
 use partita_design::design::{Attribute, RecordName, View, ViewAttribute};
 use partita_design::template::{Part, Template};
@@ -10,7 +11,8 @@ use partita_design::time::TimeForm;
 use super::relocate::with_identity;
 use super::views::initial;
 use super::{Names, Planner};
-use crate::draft::{Presence, Refusal};
+use crate::blueprint::Blueprint;
+use crate::draft::{Before, Presence, Refusal};
 use crate::error::PlanError;
 use crate::nested;
 use crate::reads::{Listing, keys};
@@ -99,11 +101,16 @@ impl<'a> Planner<'a> {
         }
         let (source, new) = (entry.shape, entry.after.clone());
         let shape = Shape::View(view, source.source());
+        self.claim_past(at);
         // Every further state comes with a change of the item.
         self.entry_mut(at).is_whole = true;
+        if self.is_history_left(at, view)? {
+            return Ok(());
+        }
         for row in self.kept_states(view, source, &old)? {
-            let address = self.context.blueprint.address_of(&row);
-            let was = self.context.blueprint.without_keys(&row);
+            let blueprint = self.context.blueprint;
+            let address = blueprint.address_in(blueprint.table_of(shape).1, &row);
+            let was = blueprint.without_keys(shape, &row);
             let record = self.place(at, shape, address, Some(was));
             match &new {
                 None => {
@@ -118,6 +125,37 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Does with some of the states that were kept of an item what a job says: they go to its new
+    /// place, or away. Nothing follows from that: whatever is counted of them is counted in the
+    /// item, which has its numbers with it.
+    pub(super) fn history_chunk(
+        &mut self,
+        source: Shape<'a>,
+        view: &'a View,
+        identity: &Map,
+        to: Option<&Map>,
+        rows: &[Item],
+    ) -> Result<u64, PlanError> {
+        let blueprint = self.context.blueprint;
+        let shape = Shape::View(view, source.source());
+        let mut done = 0;
+        for row in blueprint.states_among(view, source, identity, rows) {
+            let address = blueprint.address_in(blueprint.table_of(shape).1, row);
+            let was = Rc::new(blueprint.without_keys(shape, row));
+            let record = self.draft.insert(shape, address, Before::Found(was));
+            match to {
+                None => {
+                    let entry = self.entry_mut(record);
+                    entry.after = None;
+                    entry.must_be_present(Refusal::Stale);
+                }
+                Some(to) => self.move_state(record, view, to, row)?,
+            }
+            done += 1;
+        }
+        Ok(done)
+    }
+
     /// One state at the new place of its item.
     fn move_state(
         &mut self,
@@ -130,7 +168,7 @@ impl<'a> Planner<'a> {
         let shape = self.entry(at).shape;
         let known = blueprint.attributes(shape, row)?;
         let known = with_identity(shape.source(), &known, item);
-        let mut record = blueprint.without_keys(row);
+        let mut record = blueprint.without_keys(shape, row);
         for part in &shape.source().identity {
             if let (Some(value), true) = (
                 nested::get(&known, &part.attribute),
@@ -168,10 +206,9 @@ impl<'a> Planner<'a> {
         item: &Map,
     ) -> Result<Vec<Item>, PlanError> {
         let blueprint = self.context.blueprint;
-        let identity = &source.source().identity;
-        let is_known = |name: &str| identity.iter().any(|part| part.attribute == name);
-        let prefix = beginning(&view.key.sort, |name| !is_known(name));
-        let Some(listing) = self.states_under(view, source, item, &prefix, false)? else {
+        let unwatched = Trace::default();
+        let scene = self.scene(source, item, None, &unwatched);
+        let Some(listing) = blueprint.states_of(view, source, &scene)? else {
             return Ok(Vec::new());
         };
         let Some(listed) = self.context.reads.list(&listing) else {
@@ -181,15 +218,8 @@ impl<'a> Planner<'a> {
             let what = format!("every `{}` of the item must follow", view.name);
             return Err(PlanError::TooMuch { what });
         }
-        let name = [RecordName::View(view.name.clone())];
-        let is_of_item = |row: &&Item| {
-            blueprint.recognise(&name, row).is_some_and(|(_, record)| {
-                identity.iter().all(|part| {
-                    nested::get(&record, &part.attribute) == nested::get(item, &part.attribute)
-                })
-            })
-        };
-        Ok(listed.rows.iter().filter(is_of_item).cloned().collect())
+        let states = blueprint.states_among(view, source, item, &listed.rows);
+        Ok(states.cloned().collect())
     }
 
     /// The time of the last state that was kept, where such times rise.
@@ -203,38 +233,13 @@ impl<'a> Planner<'a> {
             return Ok(None);
         };
         let prefix = beginning(&view.key.sort, |name| name == rising.name);
-        let listing = self.states_under(view, source, item, &prefix, true)?;
+        let unwatched = Trace::default();
+        let scene = self.scene(source, item, None, &unwatched);
+        let blueprint = self.context.blueprint;
+        let listing = blueprint.states_under(view, source, &scene, &prefix, true)?;
         let listed = listing.and_then(|listing| self.context.reads.list(&listing));
         let last = listed.and_then(|listed| listed.rows.first());
         Ok(last.and_then(|row| form.read(nested::get(row, &rising.name)?)))
-    }
-
-    /// The query for the states of an item whose sort keys begin so.
-    fn states_under(
-        &self,
-        view: &'a View,
-        source: Shape<'a>,
-        item: &Map,
-        prefix: &Template,
-        last_only: bool,
-    ) -> Result<Option<Listing>, PlanError> {
-        let blueprint = self.context.blueprint;
-        let unwatched = Trace::default();
-        let scene = self.scene(source, item, None, &unwatched);
-        let Some(partition) = view.key.partition.key(&scene)? else {
-            return Ok(None);
-        };
-        let table = &blueprint.design.table;
-        let prefix = prefix.key(&scene)?.filter(|prefix| !prefix.is_empty());
-        Ok(Some(Listing {
-            table: blueprint.table.clone(),
-            index: None,
-            keys: keys(
-                vec![(table.partition.clone(), Value::S(partition))],
-                prefix.map(|prefix| (table.sort.clone(), prefix)),
-            ),
-            last_only,
-        }))
     }
 
     /// Makes a time that rises later than that of the last record.
@@ -252,6 +257,66 @@ impl<'a> Planner<'a> {
             names.retain(|(name, _)| *name != rising.name);
             names.push((rising.name.clone(), Named::Value(Some(later))));
         }
+    }
+}
+
+impl Blueprint {
+    /// The query for all states that were kept of an item; none while more than its identity is
+    /// needed to find them, and that is missing.
+    pub(crate) fn states_of(
+        &self,
+        view: &View,
+        source: Shape<'_>,
+        item: &impl Scope,
+    ) -> Result<Option<Listing>, PlanError> {
+        let identity = &source.source().identity;
+        let is_known = |name: &str| identity.iter().any(|part| part.attribute == name);
+        let prefix = beginning(&view.key.sort, |name| !is_known(name));
+        self.states_under(view, source, item, &prefix, false)
+    }
+
+    /// The query for the states of an item whose sort keys begin so.
+    fn states_under(
+        &self,
+        view: &View,
+        source: Shape<'_>,
+        item: &impl Scope,
+        prefix: &Template,
+        last_only: bool,
+    ) -> Result<Option<Listing>, PlanError> {
+        let Some(partition) = view.key.partition.key(item)? else {
+            return Ok(None);
+        };
+        let (table, name) = self.table_of(source);
+        let prefix = prefix.key(item)?.filter(|prefix| !prefix.is_empty());
+        Ok(Some(Listing {
+            table: name.clone(),
+            index: None,
+            keys: keys(
+                vec![(table.partition.clone(), Value::S(partition))],
+                prefix.map(|prefix| (table.sort.clone(), prefix)),
+            ),
+            last_only,
+        }))
+    }
+
+    /// Those of some rows that are states of an item.
+    fn states_among<'r>(
+        &self,
+        view: &View,
+        source: Shape<'_>,
+        item: &Map,
+        rows: &'r [Item],
+    ) -> impl Iterator<Item = &'r Item> {
+        let name = [RecordName::View(view.name.clone())];
+        let identity = &source.source().identity;
+        rows.iter().filter(move |row| {
+            self.recognise(&name, row).is_some_and(|(_, record)| {
+                identity.iter().all(|part| {
+                    nested::get(&record, &part.attribute) == nested::get(item, &part.attribute)
+                })
+            })
+        })
     }
 }
 

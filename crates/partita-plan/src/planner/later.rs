@@ -2,12 +2,15 @@
 //! bound holds.
 //!
 //! A write is planned whole first. Only where that is more than one transaction can hold, it is
-//! planned again with what goes over the items that refer to another left to a job, which the
-//! transaction records.
+//! planned again with what goes over the items that refer to another, over the items of a pattern,
+//! or over the states that were kept of one left to a job, which the transaction records.
 
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
-use partita_design::design::{Entity, OnDelete, Ref, RefTarget, Source};
+use partita_core::size::item_bytes;
+use partita_core::{Map, Number, Value};
+use partita_design::design::{Entity, OnDelete, Ref, RefTarget, Source, View};
 use partita_store::request::{ConditionCheck, ItemAddress, PutItem, TransactAction};
+use partita_store::table::TableName;
 use ulid::Ulid;
 
 use super::follow::argument_source;
@@ -15,11 +18,17 @@ use super::{Planner, Step};
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::input::Changes;
-use crate::job::{Job, Progress, Task, TaskKind};
+use crate::job::{HistoryWork, Job, Progress, Referring, Task, TaskKind, Work};
 use crate::nested;
 use crate::scene::number_at;
-use crate::shape::identity_of;
+use crate::shape::{Shape, identity_of};
 use crate::sidecar;
+
+/// How long a job remembers what it has done for which elements: longer than it takes.
+const MARKED_SECONDS: i64 = 30 * 86_400;
+
+/// The largest job; an item has room for 400 KB, and the position needs some of it.
+const JOB_BYTES_MAX: usize = 350_000;
 
 /// How much of a write is done in its transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,10 +48,12 @@ pub(crate) struct Later {
     pub(crate) reserved: usize,
     tasks: Vec<Task>,
     expected: u64,
-    /// Items that are removed while others still refer to them.
+    /// Items that are removed while others still refer to them, or whose past is on its way.
     held: Vec<ItemAddress>,
-    /// Items that are created, where one may be held.
+    /// Places that something is done to where one may be held, and the entity.
     claimed: Vec<(ItemAddress, String)>,
+    /// Elements that a job does something for, so that it is done once.
+    marks: Vec<ItemAddress>,
 }
 
 impl<'a> Planner<'a> {
@@ -86,25 +97,74 @@ impl<'a> Planner<'a> {
             return true;
         };
         let task = Task {
-            kind,
             source: entry.shape.name().to_owned(),
             identity,
-            entity: entity.name.clone(),
-            reference: reference.name.clone(),
-            target: position,
+            work: Work::Referring(Referring {
+                kind,
+                entity: entity.name.clone(),
+                reference: reference.name.clone(),
+                target: position,
+            }),
         };
-        if self.later.tasks.contains(&task) {
+        if !self.leave_task(task) {
             return true;
         }
-        self.later.tasks.push(task);
         if kind == TaskKind::Release {
             self.expect_as_counted(at, entity, reference);
-            let address = self.entry(at).address.clone();
-            if !self.later.held.contains(&address) {
-                self.later.held.push(address);
-            }
+            self.hold(self.entry(at).address.clone());
         }
         true
+    }
+
+    /// Leaves the states that were kept of an item that is removed or moves to a job, if that is
+    /// wanted. Until it is done nobody may use the place where they are, nor remove or move the
+    /// item that they follow.
+    pub(super) fn is_history_left(&mut self, at: usize, view: &'a View) -> Result<bool, PlanError> {
+        let blueprint = self.context.blueprint;
+        let entry = self.entry(at);
+        let (shape, old) = (entry.shape, entry.old().cloned());
+        let identity = old.and_then(|old| identity_of(shape, &old));
+        let (Extent::WithJob, Some(identity)) = (self.later.extent, identity) else {
+            return Ok(false);
+        };
+        if blueprint.states_of(view, shape, &identity)?.is_none() {
+            return Ok(false);
+        }
+        let (from, place) = (entry.address.clone(), entry.destination().cloned());
+        let new = entry.after.as_deref().filter(|_| place.is_some());
+        let to = new.and_then(|new| identity_of(shape, new));
+        self.leave_task(Task {
+            source: shape.name().to_owned(),
+            identity,
+            work: Work::History(HistoryWork {
+                view: view.name.clone(),
+                to,
+            }),
+        });
+        self.hold(from);
+        place.into_iter().for_each(|place| self.hold(place));
+        Ok(true)
+    }
+
+    /// Leaves a task to a job. Says whether it is new.
+    pub(super) fn leave_task(&mut self, task: Task) -> bool {
+        let is_new = !self.later.tasks.contains(&task);
+        if is_new {
+            self.later.tasks.push(task);
+        }
+        is_new
+    }
+
+    /// Keeps a place from being used before the job is done.
+    fn hold(&mut self, address: ItemAddress) {
+        if !self.later.held.contains(&address) {
+            self.later.held.push(address);
+        }
+    }
+
+    /// Remembers what a job does something for, so that it is done once.
+    pub(super) fn mark(&mut self, marks: Vec<ItemAddress>) {
+        self.later.marks.extend(marks);
     }
 
     /// Where the items that refer are counted, it is known how many there are.
@@ -124,39 +184,87 @@ impl<'a> Planner<'a> {
     /// it would take the old one's children for the new one's. An id that was just drawn is
     /// nobody's.
     pub(super) fn claim(&mut self, entity: &'a Entity, given: &Changes<'a>, address: &ItemAddress) {
-        let blueprint = self.context.blueprint;
-        let mut referrers = blueprint.kernel.referrers(&blueprint.design, &entity.name);
-        let can_be_held = referrers
-            .any(|one| matches!(one.target.on_delete, OnDelete::Cascade | OnDelete::Clear(_)));
         let is_drawn = entity.identity.iter().any(|part| {
             let source = entity.attribute(&part.attribute).map(|one| &one.source);
             let mut given = given.set.iter();
             matches!(source, Some(Source::Generated))
                 && !given.any(|(slot, _)| slot.name() == part.attribute)
         });
-        if can_be_held && !is_drawn {
-            let hold = sidecar::hold(&blueprint.sidecar, address);
-            let claimed = (hold, entity.name.clone());
-            if !self.later.claimed.contains(&claimed) {
-                self.later.claimed.push(claimed);
-            }
+        if !is_drawn {
+            self.claim_place(entity, address.clone());
         }
+    }
+
+    /// Lets an item come to a place only if no job is still clearing up there.
+    pub(super) fn claim_place(&mut self, entity: &'a Entity, address: ItemAddress) {
+        let blueprint = self.context.blueprint;
+        let mut referrers = blueprint.kernel.referrers(&blueprint.design, &entity.name);
+        let can_be_held = referrers
+            .any(|one| matches!(one.target.on_delete, OnDelete::Cascade | OnDelete::Clear(_)));
+        if can_be_held || self.has_history(entity) {
+            self.claim_held(entity, address);
+        }
+    }
+
+    /// Lets an item be removed or move only if its past is not still on its way to it.
+    pub(super) fn claim_past(&mut self, at: usize) {
+        let entry = self.entry(at);
+        let Shape::Entity(entity) = entry.shape else {
+            return;
+        };
+        let is_left = entry.is_removed() || entry.destination().is_some();
+        let address = entry.address.clone();
+        let mut parts = entity.identity.iter();
+        let is_movable = parts.any(|part| {
+            let attribute = entity.attribute(&part.attribute);
+            attribute.is_some_and(|one| one.movable)
+        });
+        if is_left && is_movable && self.has_history(entity) {
+            self.claim_held(entity, address);
+        }
+    }
+
+    fn claim_held(&mut self, entity: &'a Entity, address: ItemAddress) {
+        let claimed = (address, entity.name.clone());
+        if !self.later.claimed.contains(&claimed) {
+            self.later.claimed.push(claimed);
+        }
+    }
+
+    fn has_history(&self, entity: &Entity) -> bool {
+        let blueprint = self.context.blueprint;
+        let mut views = blueprint.kernel.views(&blueprint.design, &entity.name);
+        views.any(|view| view.history)
     }
 
     /// How many actions the design's own items may take.
     pub(super) fn room(&self) -> usize {
         let later = &self.later;
         let job = usize::from(!later.tasks.is_empty());
-        let taken = later.reserved + later.claimed.len() + later.held.len() + job;
+        let aside = later.claimed.len() + later.held.len() + later.marks.len();
+        let taken = later.reserved + aside + job + self.windows.len();
         TRANSACTION_ACTIONS_MAX.saturating_sub(taken)
     }
 
     /// Records what is left, and holds what it is left of.
-    pub(super) fn leave(&mut self) -> Vec<Step> {
+    pub(super) fn leave(&mut self) -> Result<Vec<Step>, PlanError> {
         let sidecar = &self.context.blueprint.sidecar;
         let later = std::mem::take(&mut self.later);
         let mut steps = Vec::new();
-        for (hold, entity) in later.claimed {
+        let expires = self.moment.now_millis / 1000 + MARKED_SECONDS;
+        for mark in later.marks {
+            let mut item = mark.key;
+            let expires = Value::N(Number::from(expires));
+            item.insert(sidecar::EXPIRES.to_owned(), expires);
+            steps.push(stale(put_new(mark.table, item)));
+        }
+        for (address, entity) in &later.claimed {
+            // What is held now is free, or it could not be.
+            if later.held.contains(address) {
+                continue;
+            }
+            let hold = sidecar::hold(sidecar, address);
+            let entity = entity.clone();
             steps.push(Step {
                 action: TransactAction::Check(ConditionCheck {
                     table: hold.table,
@@ -168,15 +276,21 @@ impl<'a> Planner<'a> {
             });
         }
         if later.tasks.is_empty() {
-            return steps;
+            return Ok(steps);
         }
-        for removed in &later.held {
-            let item = sidecar::hold(sidecar, removed).key;
-            let put = PutItem {
-                condition: Some(sidecar::is_missing()),
-                ..PutItem::new(sidecar.clone(), item)
-            };
-            steps.push(stale(TransactAction::Put(put)));
+        for held in &later.held {
+            let hold = sidecar::hold(sidecar, held);
+            let mut claimed = later.claimed.iter();
+            let claimed = claimed.find(|(address, _)| address == held);
+            steps.push(Step {
+                action: put_new(hold.table, hold.key),
+                refusal: match claimed {
+                    Some((_, entity)) => Refusal::last(PlanError::StillRemoved {
+                        entity: entity.clone(),
+                    }),
+                    None => Refusal::Stale,
+                },
+            });
         }
         let millis = u64::try_from(self.moment.now_millis).unwrap_or(0);
         // The last of the ids that this write draws, so that it is none of the others.
@@ -190,10 +304,25 @@ impl<'a> Planner<'a> {
             progress: Progress::default(),
             lease: None,
         };
-        steps.push(stale(job.put(sidecar)));
+        let put = job.put(sidecar);
+        if let TransactAction::Put(put) = &put
+            && item_bytes(&put.item) > JOB_BYTES_MAX
+        {
+            let what = "what it leaves to be done is itself too large to be kept".to_owned();
+            return Err(PlanError::TooMuch { what });
+        }
+        steps.push(stale(put));
         self.has_job = true;
-        steps
+        Ok(steps)
     }
+}
+
+/// Puts an item where there is none.
+fn put_new(table: TableName, item: Map) -> TransactAction {
+    TransactAction::Put(PutItem {
+        condition: Some(sidecar::is_missing()),
+        ..PutItem::new(table, item)
+    })
 }
 
 fn stale(action: TransactAction) -> Step {

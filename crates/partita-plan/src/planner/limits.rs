@@ -1,35 +1,62 @@
-//! How often a caller has done something: a window of time and a count, in a record of the design.
+//! How often a caller has done something: a window of time and a count, in a record of the design,
+//! or in the sidecar table where the design has none.
 //!
 //! The window is counted in the transaction of what it limits: what is refused does not count, and
 //! nobody slips through between a look and a write.
 
 use std::rc::Rc;
 
-use partita_core::expression::{Comparator, Condition, Operand};
-use partita_core::{Map, Number, Value};
+use partita_core::expression::{
+    Comparator, Condition, Operand, Path, SetOperand, SetValue, Update,
+};
+use partita_core::{Item, Map, Number, Value};
 use partita_design::design::rules::LimitOf;
 use partita_design::design::{Limit, LimitRecord};
 use partita_design::template::dotted;
 use partita_design::time::TimeForm;
+use partita_store::request::{ItemAddress, PutItem, TransactAction, UpdateItem};
 
-use super::Planner;
+use super::{Planner, Step};
 use crate::draft::{Presence, Refusal};
 use crate::error::PlanError;
 use crate::nested;
+use crate::reads::Known;
 use crate::scene::number_at;
 use crate::shape::Shape;
+use crate::sidecar;
+
+/// How often something was done in a window that the sidecar keeps.
+const COUNT: &str = "count";
+/// When the window began, in milliseconds since 1970.
+const START: &str = "start";
+
+/// A window that the sidecar keeps, and what this write adds to it.
+pub(super) struct Window<'a> {
+    limit: &'a Limit,
+    address: ItemAddress,
+    /// When the stored one began, and what it has counted.
+    stored: Option<(i64, u64)>,
+    added: u64,
+}
 
 impl<'a> Planner<'a> {
     /// Counts what the caller does, and refuses it when it was done too often.
     pub(super) fn count_towards(&mut self, done: &LimitOf) -> Result<(), PlanError> {
         let design = &self.context.blueprint.design;
-        let Some(record) = &design.limit_record else {
-            return Ok(());
-        };
         for limit in design.limits.iter().filter(|limit| limit.of == *done) {
-            self.count_one(limit, record)?;
+            self.is_limited = true;
+            match &design.limit_record {
+                Some(record) => self.count_one(limit, record)?,
+                None => self.count_aside(limit)?,
+            }
         }
         Ok(())
+    }
+
+    /// Whether there is a limit for an action.
+    pub(super) fn has_limit(&self, action: &str) -> bool {
+        let mut limits = self.context.blueprint.design.limits.iter();
+        limits.any(|limit| matches!(&limit.of, LimitOf::Action(name) if name == action))
     }
 
     fn count_one(&mut self, limit: &'a Limit, record: &'a LimitRecord) -> Result<(), PlanError> {
@@ -45,36 +72,40 @@ impl<'a> Planner<'a> {
         let address = blueprint.address(shape, &window)?;
         let at = self.look_up(shape, address)?;
         let now = self.moment.now_millis;
-        let length = i64::try_from(limit.window_seconds).unwrap_or(i64::MAX / 1000) * 1000;
-        let start = self.entry(at).after.as_ref().and_then(|window| {
+        let read_start = |window: &Map| {
             let form = shape.kind(&record.start)?.time_form()?;
             form.read(nested::get(window, &record.start)?)
-        });
-        let open = start.filter(|start| now < start.saturating_add(length));
-        let Some(start) = open else {
-            self.open_window(at, shape, record, window, now.saturating_add(length));
+        };
+        let start = self.entry(at).after.as_deref().and_then(read_start);
+        let Some(start) = start.filter(|start| now < end_of(limit, *start)) else {
+            let end = end_of(limit, now);
+            self.open_window(at, shape, record, window, end);
             return Ok(());
         };
         let entry = self.entry_mut(at);
-        let used = entry
-            .old()
-            .and_then(|old| number_at(shape, old, &record.count));
+        let (one, zero) = (Number::from(1_i64), Number::from(0_i64));
+        let used = entry.after.as_deref();
+        let used = used.and_then(|window| number_at(shape, window, &record.count));
+        let used = used.unwrap_or(zero);
         let allowed = Number::from(limit.count);
-        if used.is_some_and(|used| used >= allowed) {
-            let wait_millis = start.saturating_add(length) - now;
-            return Err(PlanError::LimitReached {
-                limit: limit.name.clone(),
-                count: limit.count,
-                window_seconds: limit.window_seconds,
-                wait_seconds: u64::try_from(wait_millis).unwrap_or(0).div_ceil(1000),
-            });
+        if used >= allowed {
+            return Err(reached(limit, start, now));
         }
-        entry.add(&record.count, Number::from(1_i64))?;
+        let is_opened = entry.old().is_none_or(|old| read_start(old) != Some(start));
+        if let (true, Some(after)) = (is_opened, &mut entry.after) {
+            let used = used.checked_add(one).unwrap_or(used);
+            nested::set(Rc::make_mut(after), &record.count, Value::N(used));
+            return Ok(());
+        }
+        // One write may do the same several times.
+        let added = entry.adds.get(record.count.as_str()).copied();
+        let bound = allowed.checked_sub(added.unwrap_or(zero));
+        entry.add(&record.count, one)?;
         entry.guard(&record.start);
         entry.conditions.push(Condition::Compare(
             Operand::Path(dotted(&record.count)),
             Comparator::Less,
-            Operand::value(allowed),
+            Operand::value(bound.unwrap_or(allowed)),
         ));
         Ok(())
     }
@@ -102,5 +133,124 @@ impl<'a> Planner<'a> {
             None => entry.presence = Presence::Absent(Refusal::Stale),
         }
         entry.after = Some(Rc::new(window));
+    }
+
+    fn count_aside(&mut self, limit: &'a Limit) -> Result<(), PlanError> {
+        let Some(caller) = &self.context.caller.id else {
+            return Ok(());
+        };
+        let partition = format!("LIMIT#{caller}");
+        let address = sidecar::address(&self.context.blueprint.sidecar, &partition, &limit.name);
+        let now = self.moment.now_millis;
+        let mut windows = self.windows.iter_mut();
+        if let Some(window) = windows.find(|window| window.address == address) {
+            return window.count(now);
+        }
+        let stored = match self.context.reads.item(&address) {
+            Known::Found(item) => stored(item),
+            Known::Missing | Known::Unread => None,
+        };
+        let mut window = Window {
+            limit,
+            address,
+            stored,
+            added: 0,
+        };
+        window.count(now)?;
+        self.windows.push(window);
+        Ok(())
+    }
+
+    /// The actions that count what the sidecar keeps the windows of.
+    pub(super) fn window_steps(&self) -> impl Iterator<Item = Step> {
+        let windows = self.windows.iter();
+        windows.map(|window| Step {
+            action: window.action(self.moment.now_millis),
+            refusal: Refusal::Stale,
+        })
+    }
+}
+
+impl Window<'_> {
+    /// The stored window, while it lasts.
+    fn open(&self, now_millis: i64) -> Option<(i64, u64)> {
+        let is_open = |(start, _): &(i64, u64)| now_millis < end_of(self.limit, *start);
+        self.stored.filter(is_open)
+    }
+
+    fn count(&mut self, now_millis: i64) -> Result<(), PlanError> {
+        let (start, used) = self.open(now_millis).unwrap_or((now_millis, 0));
+        if used.saturating_add(self.added) >= self.limit.count {
+            return Err(reached(self.limit, start, now_millis));
+        }
+        self.added += 1;
+        Ok(())
+    }
+
+    fn action(&self, now_millis: i64) -> TransactAction {
+        let (table, key) = (self.address.table.clone(), self.address.key.clone());
+        let began = |start: i64| Condition::equals(Path::attribute(START), Number::from(start));
+        let Some((start, _)) = self.open(now_millis) else {
+            let end = end_of(self.limit, now_millis);
+            let mut item = key;
+            item.extend([
+                (COUNT.to_owned(), Value::N(Number::from(self.added))),
+                (START.to_owned(), Value::N(Number::from(now_millis))),
+                // It is only swept when it is over.
+                (
+                    sidecar::EXPIRES.to_owned(),
+                    Value::N(Number::from(end.saturating_add(999) / 1000)),
+                ),
+            ]);
+            let is_as_read = match self.stored {
+                Some((start, _)) => began(start),
+                None => sidecar::is_missing(),
+            };
+            return TransactAction::Put(PutItem {
+                condition: Some(is_as_read),
+                ..PutItem::new(table, item)
+            });
+        };
+        let count = Path::attribute(COUNT);
+        let has_room = Condition::Compare(
+            Operand::Path(count.clone()),
+            Comparator::LessOrEqual,
+            Operand::value(Number::from(self.limit.count.saturating_sub(self.added))),
+        );
+        let mut update = Update::default();
+        let sum = SetValue::Plus(
+            SetOperand::Path(count.clone()),
+            SetOperand::Value(Value::N(Number::from(self.added))),
+        );
+        update.set.push((count, sum));
+        TransactAction::Update(UpdateItem {
+            table,
+            key,
+            update,
+            condition: Some(began(start).and(has_room)),
+            return_item_on_failure: false,
+        })
+    }
+}
+
+/// When a window began and what it has counted, as the sidecar has it.
+fn stored(item: &Item) -> Option<(i64, u64)> {
+    let number = |name: &str| item.get(name)?.as_number()?.to_i64();
+    Some((number(START)?, u64::try_from(number(COUNT)?).ok()?))
+}
+
+/// When a window that begins then ends.
+fn end_of(limit: &Limit, start_millis: i64) -> i64 {
+    let length = i64::try_from(limit.window_seconds).unwrap_or(i64::MAX / 1000);
+    start_millis.saturating_add(length.saturating_mul(1000))
+}
+
+fn reached(limit: &Limit, start_millis: i64, now_millis: i64) -> PlanError {
+    let wait_millis = end_of(limit, start_millis) - now_millis;
+    PlanError::LimitReached {
+        limit: limit.name.clone(),
+        count: limit.count,
+        window_seconds: limit.window_seconds,
+        wait_seconds: u64::try_from(wait_millis).unwrap_or(0).div_ceil(1000),
     }
 }

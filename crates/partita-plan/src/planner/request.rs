@@ -93,7 +93,7 @@ impl<'a> Planner<'a> {
         Ok(WritePlan {
             steps,
             answer,
-            is_tally,
+            is_tally: is_tally && !self.is_limited,
             has_job: self.has_job,
         })
     }

@@ -16,7 +16,8 @@ impl<'a> Planner<'a> {
     /// The guards that a write to an item takes and gives back.
     pub(super) fn unique(&mut self, at: usize) -> Result<Vec<Step>, PlanError> {
         let entry = self.entry(at);
-        let Shape::Entity(entity) = entry.shape else {
+        let shape = entry.shape;
+        let Shape::Entity(entity) = shape else {
             return Ok(Vec::new());
         };
         if matches!(entry.before, Before::Unread) && entry.after.is_none() {
@@ -30,15 +31,15 @@ impl<'a> Planner<'a> {
             let is = self.guard_key(at, guard, new.as_deref(), false)?;
             if was == is {
                 if let (true, Some(key), Some(item)) = (is_moved, is, &new) {
-                    let owner = identity_of(Shape::Entity(entity), item).unwrap_or_default();
-                    steps.push(self.hand_over(key, owner));
+                    let owner = identity_of(shape, item).unwrap_or_default();
+                    steps.push(self.hand_over(shape, key, owner));
                 }
                 continue;
             }
-            steps.extend(was.map(|key| self.give_back(key)));
+            steps.extend(was.map(|key| self.give_back(shape, key)));
             if let (Some(key), Some(item)) = (is, &new) {
-                let owner = identity_of(Shape::Entity(entity), item).unwrap_or_default();
-                steps.push(self.take(guard, key, owner));
+                let owner = identity_of(shape, item).unwrap_or_default();
+                steps.push(self.take(shape, guard, key, owner));
             }
         }
         Ok(steps)
@@ -66,13 +67,13 @@ impl<'a> Planner<'a> {
         Ok(key)
     }
 
-    fn take(&self, guard: &Unique, key: String, owner: Map) -> Step {
+    fn take(&self, shape: Shape<'_>, guard: &Unique, key: String, owner: Map) -> Step {
         let blueprint = self.context.blueprint;
-        let mut item = self.guard_item(key);
+        let mut item = self.guard_item(shape, key);
         item.extend(owner);
         let put = PutItem {
-            condition: Some(Condition::NotExists(blueprint.partition())),
-            ..PutItem::new(blueprint.table.clone(), item)
+            condition: Some(Condition::NotExists(blueprint.partition(shape))),
+            ..PutItem::new(blueprint.table_of(shape).1.clone(), item)
         };
         let faults = guard
             .attributes
@@ -87,13 +88,13 @@ impl<'a> Planner<'a> {
     }
 
     /// A guard says whose value it is, also when its owner moves.
-    fn hand_over(&self, key: String, owner: Map) -> Step {
+    fn hand_over(&self, shape: Shape<'_>, key: String, owner: Map) -> Step {
         let blueprint = self.context.blueprint;
-        let mut item = self.guard_item(key);
+        let mut item = self.guard_item(shape, key);
         item.extend(owner);
         let put = PutItem {
-            condition: Some(Condition::Exists(blueprint.partition())),
-            ..PutItem::new(blueprint.table.clone(), item)
+            condition: Some(Condition::Exists(blueprint.partition(shape))),
+            ..PutItem::new(blueprint.table_of(shape).1.clone(), item)
         };
         Step {
             action: TransactAction::Put(put),
@@ -101,21 +102,22 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn give_back(&self, key: String) -> Step {
+    fn give_back(&self, shape: Shape<'_>, key: String) -> Step {
         let blueprint = self.context.blueprint;
         Step {
             action: TransactAction::Delete(DeleteItem {
-                table: blueprint.table.clone(),
-                key: self.guard_item(key),
-                condition: Some(Condition::Exists(blueprint.partition())),
+                table: blueprint.table_of(shape).1.clone(),
+                key: self.guard_item(shape, key),
+                condition: Some(Condition::Exists(blueprint.partition(shape))),
                 return_item_on_failure: false,
             }),
             refusal: Refusal::Stale,
         }
     }
 
-    fn guard_item(&self, key: String) -> Item {
-        let table = &self.context.blueprint.design.table;
+    /// A guard is in the table of the items that it guards.
+    fn guard_item(&self, shape: Shape<'_>, key: String) -> Item {
+        let (table, _) = self.context.blueprint.table_of(shape);
         Item::from([
             (table.partition.clone(), Value::S(key)),
             (table.sort.clone(), Value::from(UNIQUE_SORT)),

@@ -1,12 +1,15 @@
 //! Designs other than the shipped ones: what `stories` has no need of.
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod every;
 mod figureforge;
 mod files;
 mod letters;
+mod limits;
 mod lists;
 mod members;
 mod moves;
+mod patterns;
 
 use std::sync::Arc;
 
@@ -148,22 +151,31 @@ async fn a_stranger_cannot_tell_what_exists_and_is_not_shown_what_he_may_not_rea
     assert_eq!(note.attributes["text"], Value::from("changed"));
 }
 
+/// Every design of the checker's corpus that has no error is opened: the whole language runs.
 #[tokio::test]
-async fn what_does_not_run_is_refused_by_name_and_line() {
-    let source = DESIGN.replacen("[table]", "[table.notes]", 1)
-        + "[table.more]\nname = \"more\"\nkey = [\"PK\", \"SK\"]\n";
-    let (design, diagnostics) = partita_design::check(&source, &|_| None);
-    let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
-    let store = Arc::new(ModelStore::default());
-    let opened = Partita::open(design, store, Surroundings::default()).await;
-    let Err(PlanError::NotSupported { words, line, .. }) = opened.map(|_| ()) else {
-        panic!("it was opened");
-    };
-    let found = source.lines().nth(line - 1).unwrap();
-    assert!(
-        words.contains("several tables") && found.contains("table"),
-        "{words} in {found}"
+async fn what_is_checked_runs() {
+    let corpus = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../partita-design/tests/corpus"
     );
+    let mut opened = 0;
+    for file in std::fs::read_dir(corpus).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let source = std::fs::read_to_string(&path).unwrap();
+        let (Some(design), _) = partita_design::check(&source, &|_| None) else {
+            continue;
+        };
+        let store = Arc::new(ModelStore::default());
+        let partita = Partita::open(design, store, Surroundings::default()).await;
+        if let Err(error) = partita {
+            panic!("{}: {error}", path.display());
+        }
+        opened += 1;
+    }
+    assert!(opened > 50, "only {opened} designs were opened");
 }
 
 #[tokio::test]

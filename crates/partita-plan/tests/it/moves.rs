@@ -285,3 +285,68 @@ async fn a_move_loses_nothing_that_others_write_meanwhile() {
     assert_eq!(book["PK"], Value::from("BOOK#a#5"));
     assert_eq!(book["seen"], Value::from(counted));
 }
+
+/// Where the states of a book are, and how many.
+async fn states(shelves: &Shelves) -> std::collections::BTreeMap<String, usize> {
+    let mut found = std::collections::BTreeMap::new();
+    for line in shelves.lines().await {
+        if let Some((place, _)) = line.split_once(" | BEFORE#") {
+            *found.entry(place.to_owned()).or_default() += 1;
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_long_past_follows_in_a_job_and_nothing_comes_between() {
+    let shelves = Shelves::open(Arc::new(ModelStore::default())).await;
+    shelves.create("Book", book()).await;
+    for number in 0..150 {
+        let owner = json!({"owner": format!("owner{number}")});
+        shelves.change("a/1", owner).await.unwrap();
+    }
+    let delete = || Operation::Delete {
+        entity: "Book".to_owned(),
+        identity: vec!["b".to_owned(), "1".to_owned()],
+        version: None,
+    };
+    let create = || Operation::Create {
+        entity: "Book".to_owned(),
+        attributes: map(json!({"shelf": "a", "place": "1", "isbn": "y", "owner": "eve"})),
+    };
+    let on_its_way = |answer: Result<Answer, PlanError>| {
+        assert!(
+            matches!(&answer, Err(PlanError::StillRemoved { entity }) if entity == "Book"),
+            "{answer:?}"
+        );
+    };
+    shelves.change("a/1", json!({"shelf": "b"})).await.unwrap();
+    assert_eq!(
+        states(&shelves).await,
+        [("BOOK#a#1".to_owned(), 150)].into()
+    );
+    on_its_way(shelves.run(create()).await);
+    on_its_way(shelves.run(delete()).await);
+    on_its_way(shelves.change("b/1", json!({"place": "2"})).await);
+    assert_eq!(shelves.partita.run_jobs().await, Ok(1));
+    assert_eq!(
+        states(&shelves).await,
+        [("BOOK#b#1".to_owned(), 150)].into()
+    );
+    let lines = shelves.lines().await;
+    let is_right = |line: &&String| line.contains(r#""GSI1PK":"BEFORE#b""#);
+    assert_eq!(lines.iter().filter(is_right).count(), 150);
+    assert!(lines.iter().any(|line| line.contains(r#""changes":150"#)));
+
+    shelves.run(create()).await.unwrap();
+    shelves.run(delete()).await.unwrap();
+    assert_eq!(
+        states(&shelves).await,
+        [("BOOK#b#1".to_owned(), 150)].into()
+    );
+    on_its_way(shelves.change("a/1", json!({"shelf": "b"})).await);
+    assert_eq!(shelves.partita.run_jobs().await, Ok(1));
+    assert_eq!(states(&shelves).await, [].into());
+    shelves.change("a/1", json!({"shelf": "b"})).await.unwrap();
+    assert_eq!(shelves.lines().await.len(), 2, "the new book and its guard");
+}

@@ -202,10 +202,20 @@ fn contradictions_are_refused_before_anything_is_written() {
     let source = partita_design::shipped::find("stories").unwrap().source;
     let copy = source.replace("design = \"stories\"", "design = \"copy\"");
     let copy = file(folder.path(), "copy.toml", &copy);
+    let second = source
+        .replace("design = \"stories\"", "design = \"second\"")
+        .replace("[table]", "[table.first]")
+        .replace("TABLE_NAME | stories", "FIRST | first")
+        + "\n[table.second]\nname = \"stories\"\nkey = [\"PK\", \"SK\"]\n";
+    let second = file(folder.path(), "second.toml", &second);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     for (flags, reason) in [
         (&["stories", copy.as_str()][..], "have the same table"),
+        (
+            &["stories", second.as_str()],
+            "have the same table `stories`",
+        ),
         (&["stories", "stories"], "are called `stories`"),
         (&["--memory", "--store", "dynamodb"], "--memory or --store"),
         (&["--endpoint", "http://127.0.0.1:1"], "--store dynamodb"),

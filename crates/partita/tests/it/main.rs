@@ -23,3 +23,4 @@ mod scenarios;
 mod sdk;
 mod server;
 mod stage;
+mod tables;

@@ -79,20 +79,22 @@ impl Asked<'_> {
     }
 }
 
-/// Reads the `get`, `query` or `scan` of a pattern; `None` after a report.
+/// Reads the `get`, `query` or `scan` of a pattern; `None` after a report. Where tables have keys of
+/// the same names, it is the one at `home` that is read.
 pub(super) fn read<'d>(
     section: &mut Section<'d>,
     world: &World,
     params: &[Parameter],
+    home: Option<usize>,
     report: &mut Report,
 ) -> Option<Asked<'d>> {
     let (text, kind) = get_query_or_scan(section, report)?;
     let index = section.text("index", report);
     if kind == "scan" {
-        return scan(text, index, world, report);
+        return scan(text, index, world, home, report);
     }
     let clauses = query::parse(text, report)?;
-    let (table, index) = keys_of(&clauses, index, text, world, report)?;
+    let (table, index) = keys_of(&clauses, index, text, world, home, report)?;
     let draft = &world.tables[table];
     let names = key_names(draft, index)?;
     let [partition, sort] = by_key(&clauses, &names, text, report)?;
@@ -141,10 +143,11 @@ fn scan<'d>(
     text: &'d Text,
     index: Field<&'d Text>,
     world: &World,
+    home: Option<usize>,
     report: &mut Report,
 ) -> Option<Asked<'d>> {
     let (table, index) = match index {
-        Field::Absent => (0, None),
+        Field::Absent => (home.unwrap_or(0), None),
         Field::Broken => return None,
         Field::Given(text) => {
             let (table, index) = find_index(text, world, report)?;
@@ -205,6 +208,7 @@ fn keys_of<'w>(
     index: Field<&Text>,
     text: &Text,
     world: &'w World,
+    home: Option<usize>,
     report: &mut Report,
 ) -> Option<(usize, Option<&'w index::Draft>)> {
     match index {
@@ -229,6 +233,10 @@ fn keys_of<'w>(
         let indexes = table.indexes.iter();
         let indexes = indexes.filter(|index| asked.contains(&index.partition.0.as_str()));
         candidates.extend(indexes.map(|index| (position, Some(index))));
+    }
+    let is_home = |(position, _): &(usize, Option<&index::Draft>)| home == Some(*position);
+    if candidates.iter().any(is_home) {
+        candidates.retain(is_home);
     }
     match candidates.as_slice() {
         [one] => Some(*one),
