@@ -104,11 +104,13 @@ impl Moment {
             if !asked.has_in_segment(&stored_key) {
                 continue;
             }
-            if let Some(recorder) = recorder {
-                recorder.push(&stored_key, &bytes);
-            }
             match asked.row(&stored_key, bytes)? {
-                Row::Whole(row) => page.push(row, None)?,
+                Row::Whole(row) => {
+                    if let Some(recorder) = recorder {
+                        recorder.push(&stored_key, &row);
+                    }
+                    page.push(row, None)?;
+                }
                 Row::Part(row, index) => {
                     let item = self.item_of_entry(asked.table, index, &stored_key)?;
                     page.push(row, Some(item))?;

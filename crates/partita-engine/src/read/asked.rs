@@ -132,11 +132,8 @@ impl<'a> Asked<'a> {
         let mut rows = part.rows();
         let mut last = None;
         while !page.is_full()
-            && let Some((stored_key, bytes)) = rows.next()
+            && let Some((stored_key, row)) = rows.next()
         {
-            let Row::Whole(row) = self.row(stored_key, bytes)? else {
-                return Ok(None);
-            };
             page.push(row, None)?;
             last = Some(stored_key);
         }

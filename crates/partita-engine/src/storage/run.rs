@@ -2,11 +2,16 @@
 //!
 //! Stepping through the storage's merged iterator costs more than everything else that a query
 //! of a few rows does. Partitions that are asked for again and again are answered from here.
+//!
+//! The rows are kept as they are answered: DynamoDB JSON, one behind another in one piece, so
+//! that an answer is made of them without a look inside.
 
 use std::cmp::Ordering;
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 use std::ops::Range;
 use std::sync::Arc;
+
+use partita_store::FoundItem;
 
 use super::cache::{Cache, Kept};
 use super::{Bounds, Bytes, Direction};
@@ -27,19 +32,22 @@ pub(crate) struct Run {
     high: Bound<Vec<u8>>,
     /// Ascending by their keys.
     rows: Vec<Row>,
-    /// Keys and values in one piece.
-    bytes: Bytes,
+    /// The keys, apart: a search goes through them, and through nothing else.
+    keys: Vec<u8>,
+    json: Bytes,
 }
 
 #[derive(Debug)]
 struct Row {
     key: Range<usize>,
-    value: Range<usize>,
+    json: Range<usize>,
+    /// As DynamoDB counts.
+    size: usize,
 }
 
 impl Kept for Arc<Run> {
     fn bytes(&self) -> usize {
-        self.bytes.len() + self.rows.len() * ROW_BYTES
+        self.keys.len() + self.json.len() + self.rows.len() * ROW_BYTES
     }
 }
 
@@ -78,20 +86,23 @@ impl Run {
     }
 
     fn key(&self, row: &Row) -> &[u8] {
-        &self.bytes[row.key.clone()]
+        &self.keys[row.key.clone()]
     }
 }
 
 impl<'a> Part<'a> {
     /// The rows, in the direction that was asked for.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'a [u8], Bytes)> + use<'a> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'a [u8], FoundItem)> + use<'a> {
         let Part { run, direction, .. } = *self;
         let mut rows = run.rows[self.rows.clone()].iter();
         let next = move || match direction {
             Direction::Ascending => rows.next(),
             Direction::Descending => rows.next_back(),
         };
-        std::iter::from_fn(next).map(|row| (run.key(row), run.bytes.slice(row.value.clone())))
+        std::iter::from_fn(next).map(|row| {
+            let json = run.json.slice(row.json.clone());
+            (run.key(row), FoundItem::from_json(json, row.size))
+        })
     }
 }
 
@@ -99,25 +110,28 @@ impl<'a> Part<'a> {
 #[derive(Default)]
 pub(crate) struct Recorder {
     rows: Vec<Row>,
-    bytes: Vec<u8>,
-    is_too_large: bool,
+    keys: Vec<u8>,
+    json: Vec<u8>,
 }
 
 impl Recorder {
     /// Takes the next row.
-    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
-        self.is_too_large |= self.bytes.len() + key.len() + value.len() > RUN_BYTES_MAX;
-        if self.is_too_large {
+    pub(crate) fn push(&mut self, key: &[u8], row: &FoundItem) {
+        if self.is_too_large() {
             return;
         }
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(key);
-        let middle = self.bytes.len();
-        self.bytes.extend_from_slice(value);
+        let (key_start, json_start) = (self.keys.len(), self.json.len());
+        self.keys.extend_from_slice(key);
+        row.write_json(&mut self.json);
         self.rows.push(Row {
-            key: start..middle,
-            value: middle..self.bytes.len(),
+            key: key_start..self.keys.len(),
+            json: json_start..self.json.len(),
+            size: row.size(),
         });
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.keys.len() + self.json.len() > RUN_BYTES_MAX
     }
 
     /// The run, if these were all rows within the bounds, or all up to the last that was taken.
@@ -128,9 +142,12 @@ impl Recorder {
         direction: Direction,
         is_all: bool,
     ) -> Option<Arc<Run>> {
+        if self.is_too_large() {
+            return None;
+        }
         let (mut low, mut high) = bounds;
         if !is_all {
-            let last = Included(self.bytes[self.rows.last()?.key.clone()].to_vec());
+            let last = Included(self.keys[self.rows.last()?.key.clone()].to_vec());
             match direction {
                 Direction::Ascending => high = last,
                 Direction::Descending => low = last,
@@ -139,14 +156,17 @@ impl Recorder {
         if direction == Direction::Descending {
             self.rows.reverse();
         }
-        let run = Run {
+        // Without the room that the vectors have left.
+        self.rows.shrink_to_fit();
+        self.keys.shrink_to_fit();
+        let Recorder { rows, keys, json } = self;
+        Some(Arc::new(Run {
             low,
             high,
-            rows: self.rows,
-            // Without the room that the vector has left.
-            bytes: self.bytes.into_boxed_slice().into(),
-        };
-        (!self.is_too_large).then(|| Arc::new(run))
+            rows,
+            keys,
+            json: json.into_boxed_slice().into(),
+        }))
     }
 }
 

@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 
+use partita_core::{Item, Value};
 use proptest::prelude::*;
 
 use super::*;
 
-type Content = BTreeMap<Vec<u8>, Vec<u8>>;
+type Content = BTreeMap<Vec<u8>, Item>;
 
 /// Short keys over few bytes, so that bounds and rows meet.
 fn key() -> impl Strategy<Value = Vec<u8>> {
@@ -12,8 +13,12 @@ fn key() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn content() -> impl Strategy<Value = Content> {
-    let value = prop::collection::vec(any::<u8>(), 0..3);
-    prop::collection::btree_map(key(), value, 0..20)
+    let item = any::<u8>().prop_map(|number| item(&number.to_string()));
+    prop::collection::btree_map(key(), item, 0..20)
+}
+
+fn item(text: &str) -> Item {
+    Item::from([("a".to_owned(), Value::from(text))])
 }
 
 fn bound() -> impl Strategy<Value = Bound<Vec<u8>>> {
@@ -36,10 +41,10 @@ fn direction() -> impl Strategy<Value = Direction> {
     prop_oneof![Just(Direction::Ascending), Just(Direction::Descending)]
 }
 
-fn range(content: &Content, bounds: &Bounds, direction: Direction) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn range(content: &Content, bounds: &Bounds, direction: Direction) -> Vec<(Vec<u8>, FoundItem)> {
     let rows = content.range(bounds.clone());
     let mut rows: Vec<_> = rows
-        .map(|(key, value)| (key.clone(), value.clone()))
+        .map(|(key, value)| (key.clone(), value.clone().into()))
         .collect();
     if direction == Direction::Descending {
         rows.reverse();
@@ -70,7 +75,7 @@ proptest! {
     ) {
         let Some(run) = run(&content, &read, read_direction, limit) else { return Ok(()) };
         let Some(part) = run.part(&asked, asked_direction) else { return Ok(()) };
-        let told: Vec<_> = part.rows().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+        let told: Vec<_> = part.rows().map(|(key, row)| (key.to_vec(), row)).collect();
         let stored = range(&content, &asked, asked_direction);
         prop_assert!(stored.starts_with(&told), "{told:?} of {stored:?}");
         prop_assert!(!part.is_all || told == stored, "{told:?} is not all of {stored:?}");
@@ -93,8 +98,8 @@ proptest! {
 #[test]
 fn a_large_read_makes_no_run() {
     let mut recorder = Recorder::default();
-    recorder.push(b"a", &[0; RUN_BYTES_MAX - 1]);
-    recorder.push(b"b", b"1");
+    recorder.push(b"a", &item(&"x".repeat(RUN_BYTES_MAX / 2)).into());
+    recorder.push(b"b", &item(&"x".repeat(RUN_BYTES_MAX / 2)).into());
     assert!(
         recorder
             .finish((Unbounded, Unbounded), Direction::Ascending, true)
