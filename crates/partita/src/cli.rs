@@ -112,14 +112,10 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "PARTITA_DURABILITY", default_value = "sync")]
     pub(crate) durability: DurabilityKind,
 
-    /// Megabytes of what was read lately that the embedded store keeps in memory, once it is read
-    #[arg(
-        long,
-        env = "PARTITA_CACHE_MB",
-        value_name = "MB",
-        default_value_t = 256
-    )]
-    pub(crate) cache_mb: u32,
+    /// Megabytes of what was read lately that the embedded store keeps in memory, once it is
+    /// read; an eighth of the memory unless given
+    #[arg(long, env = "PARTITA_CACHE_MB", value_name = "MB")]
+    pub(crate) cache_mb: Option<u32>,
 
     /// The endpoint of DynamoDB, if it is not Amazon's
     #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]

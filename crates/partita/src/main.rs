@@ -7,6 +7,7 @@
 //! | `secret_file` | the installation's secret: found or made |
 //! | `endpoint` | DynamoDB's endpoint on the server's sockets |
 //! | `serve` | the server: store, designs, listener, signals |
+//! | `memory` | how much there is for the cache |
 //! | `inspect` | `check`, `keys`, `describe`, `docs` and `new` |
 //! | `token` | `token` |
 //! | `jobs` | `jobs`, and the work on them behind the server |
@@ -18,6 +19,7 @@ mod cli;
 mod endpoint;
 mod inspect;
 mod jobs;
+mod memory;
 mod monitoring;
 mod secret_file;
 mod serve;

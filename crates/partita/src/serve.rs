@@ -26,6 +26,7 @@ use tracing::warn;
 use crate::cli::{DATA_DEFAULT, DurabilityKind, ServeFlags, StoreKind};
 use crate::endpoint;
 use crate::jobs;
+use crate::memory;
 use crate::monitoring;
 use crate::secret_file;
 use crate::source::Source;
@@ -163,9 +164,10 @@ async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
     match flags.store {
         StoreKind::Embedded => {
             let directory = flags.secret.data.join("store");
+            let cache_mb = flags.cache_mb.unwrap_or_else(memory::cache_mb);
             let options = Options::new(Arc::new(SystemClock))
                 .durability(flags.durability.into())
-                .cache_bytes(u64::from(flags.cache_mb) * 1_048_576);
+                .cache_bytes(u64::from(cache_mb) * 1_048_576);
             let store = EngineStore::open(&directory, options)
                 .with_context(|| format!("cannot open the store in {}", directory.display()))?;
             Ok(Arc::new(store))
