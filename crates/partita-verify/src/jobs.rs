@@ -81,6 +81,12 @@ impl Jobs {
         });
         found.map(|task| task.job.clone())
     }
+
+    /// Whether a job takes care of the states that were kept of an item.
+    pub(crate) fn has_history(&self, layout: &Layout<'_>, place: &ItemAddress) -> bool {
+        let mut tasks = self.tasks.iter();
+        tasks.any(|task| task.kind == "history" && task.place(layout).as_ref() == Some(place))
+    }
 }
 
 impl Task {
@@ -108,8 +114,9 @@ fn tasks(job: &Item) -> Vec<Task> {
             kind: text("kind")?,
             source: text("source")?,
             identity: task.get("identity")?.as_map()?.clone(),
-            entity: text("entity")?,
-            reference: text("reference")?,
+            // Only those that go over refs have these.
+            entity: text("entity").unwrap_or_default(),
+            reference: text("reference").unwrap_or_default(),
         })
     });
     tasks.collect()

@@ -64,6 +64,8 @@ pub(crate) fn judge_record<'d>(
     };
     let reason = match subject.world.reads.item(&place) {
         Known::Unread => return,
+        // It is on its way to where the item went, or away with it.
+        Known::Missing if view.history && subject.jobs.has_history(layout, &place) => return,
         Known::Missing => format!("is left behind by a `{}` that is gone", source.name),
         Known::Found(_) if view.history || !is_verifiable(view, source) => return,
         Known::Found(stored) => {
