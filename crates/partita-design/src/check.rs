@@ -95,7 +95,7 @@ pub fn check(
     let mut report = Report::default();
     let file = document::read(source, &mut report);
     let not_toml = report.findings().len();
-    let mut uses = Uses::default();
+    let mut uses = Uses::of(source);
     let design = compile(&file, variables, &mut uses, &mut report);
     forget_illusions(source, not_toml, &mut report);
     let design = match report.has_errors() {
@@ -103,21 +103,19 @@ pub fn check(
         false => design,
     };
     let design = design.map(|design| Design {
-        uses: located(source, uses),
+        uses: located(&uses),
         ..design
     });
     (design, report.into_diagnostics())
 }
 
-fn located(source: &str, uses: Uses) -> Vec<Use> {
-    let newlines: Vec<usize> = source.match_indices('\n').map(|(at, _)| at).collect();
-    let mut found: Vec<Use> = uses
-        .found
-        .into_iter()
+fn located(uses: &Uses) -> Vec<Use> {
+    let found = uses.found.iter();
+    let mut found: Vec<Use> = found
         .map(|(construct, words, span)| Use {
-            construct,
-            words,
-            line: newlines.partition_point(|at| *at < span.start) + 1,
+            construct: *construct,
+            words: words.clone(),
+            line: uses.line(*span),
         })
         .collect();
     found.sort_by_key(|used| used.line);

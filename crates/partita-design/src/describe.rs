@@ -238,12 +238,7 @@ fn rules(rules: &Rules) -> Json {
 }
 
 fn rule(rule: &Rule) -> Json {
-    match rule {
-        Rule::Public => "public".into(),
-        Rule::SignedIn => "signed-in".into(),
-        Rule::Never => "never".into(),
-        Rule::When(predicate) => predicate.text.clone().into(),
-    }
+    rule.text().into()
 }
 
 fn view(design: &Design, view: &View) -> Json {

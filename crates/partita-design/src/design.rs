@@ -38,7 +38,9 @@ pub use pattern::{
     SortOrder, SortRange, WHOLE_MAX,
 };
 pub use reference::{Argument, Finder, OnDelete, Ref, RefTarget, TargetName};
-pub use rules::{Access, AttributeRule, CallerSource, Callers, Limit, LimitRecord, Rule, Rules};
+pub use rules::{
+    Access, AttributeRule, CallerSource, Callers, Limit, LimitRecord, Rule, RuleLine, Rules,
+};
 pub use table::{
     Bucket, Constants, Index, IndexKey, KeyCase, KeyTemplates, KeyValue, Prefix, Projection,
     RecordIndex, Settings, Table,

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use partita_core::expression::{Path, Scope};
+use partita_core::expression::{Found, Path, Scope};
 use partita_core::{Number, Value};
 
 use crate::expression::Expr;
@@ -119,19 +119,37 @@ impl Hole {
         title.unwrap_or_else(|| "a placeholder".to_owned())
     }
 
-    /// The text of its value in a key; `None` when it is missing.
-    fn key_text(&self, scope: &impl Scope) -> Result<Option<String>, PartError> {
-        let Some(value) = self.value.value(scope) else {
-            return Ok(None);
+    /// Writes its value into a key; says whether there is one.
+    fn write_key(&self, scope: &impl Scope, key: &mut String) -> Result<bool, PartError> {
+        // Keys are rendered all the time: what most of them are made of is not copied on the way,
+        // and the title is made for messages only.
+        let written = match (&self.value, &self.format) {
+            (Expr::Path(path), Format::Plain) => match scope.find(path) {
+                Found::Value(value) => match &*value {
+                    Value::S(text) => check_part(text).map(|()| key.push_str(text)),
+                    value => self.write_part(value, key),
+                },
+                Found::Missing | Found::Unknown => return Ok(false),
+            },
+            (value, _) => match value.value(scope) {
+                Some(value) => self.write_part(&value, key),
+                None => return Ok(false),
+            },
         };
-        let text = match self.format.text(&value) {
-            Ok(text) => text,
+        match written {
+            Ok(()) => Ok(true),
             Err(problem) => {
                 let name = self.title();
-                return Err(PartError { name, problem });
+                Err(PartError { name, problem })
             }
-        };
-        check_part(&self.title(), text).map(Some)
+        }
+    }
+
+    fn write_part(&self, value: &Value, key: &mut String) -> Result<(), PartProblem> {
+        let text = self.format.text(value)?;
+        check_part(&text)?;
+        key.push_str(&text);
+        Ok(())
     }
 
     /// The value that stands in a key as this text, as the text of the bare value.
@@ -232,10 +250,8 @@ impl Template {
         for part in &self.parts {
             match part {
                 Part::Text(text) => key.push_str(text),
-                Part::Value(hole) => match hole.key_text(scope)? {
-                    Some(text) => key.push_str(&text),
-                    None => return Ok(None),
-                },
+                Part::Value(hole) if hole.write_key(scope, &mut key)? => {}
+                Part::Value(_) => return Ok(None),
             }
         }
         Ok(Some(key))
@@ -296,26 +312,23 @@ impl Template {
 
 /// A value as it stands in a key.
 pub fn part_text(name: &str, value: &Value) -> Result<String, PartError> {
-    match Format::Plain.text(value) {
-        Ok(text) => check_part(name, text),
-        Err(problem) => Err(PartError {
-            name: name.to_owned(),
-            problem,
-        }),
-    }
+    let text = Format::Plain.text(value);
+    let checked = text.and_then(|text| check_part(&text).map(|()| text));
+    checked.map_err(|problem| PartError {
+        name: name.to_owned(),
+        problem,
+    })
 }
 
 /// INVARIANT: a part of a key is never empty and never has the delimiter, so that keys of
 /// different parts differ, and nobody can forge one.
-fn check_part(name: &str, text: String) -> Result<String, PartError> {
-    let problem = match text.as_str() {
-        "" => PartProblem::Empty,
-        "." | ".." => PartProblem::Dots,
-        _ if text.contains(DELIMITER) => PartProblem::Delimiter,
-        _ => return Ok(text),
-    };
-    let name = name.to_owned();
-    Err(PartError { name, problem })
+fn check_part(text: &str) -> Result<(), PartProblem> {
+    match text {
+        "" => Err(PartProblem::Empty),
+        "." | ".." => Err(PartProblem::Dots),
+        _ if text.contains(DELIMITER) => Err(PartProblem::Delimiter),
+        _ => Ok(()),
+    }
 }
 
 /// The path of an attribute whose name may have dots.

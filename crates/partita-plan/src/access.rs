@@ -3,6 +3,7 @@
 use partita_core::Map;
 use partita_core::expression::{Found, Scope as _};
 use partita_design::design::{Access, AttributeRule, Rule, Rules};
+use serde::Serialize;
 
 use crate::error::PlanError;
 use crate::nested;
@@ -17,27 +18,31 @@ pub(crate) enum Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn rule(self, rules: &Rules) -> &Rule {
+    pub(crate) fn rule(self, rules: &Rules) -> &Rule {
         match self {
             Asked::Access(access) => rules.get(access),
             Asked::Action(name) => rules.action(name),
         }
     }
 
-    fn word(self) -> String {
+    /// What rules call it.
+    pub(crate) fn word(self) -> &'a str {
         match self {
-            Asked::Access(access) => access.word().to_owned(),
-            Asked::Action(name) => name.to_owned(),
+            Asked::Access(access) => access.word(),
+            Asked::Action(name) => name,
         }
     }
 }
 
 /// What a rule says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Yes.
     Allowed,
+    /// No.
     Denied,
-    /// It depends on what was not read yet.
+    /// It depends on an item that was not read, or that is not there.
     Open,
 }
 
@@ -47,7 +52,7 @@ impl Scene<'_, '_> {
         self.decide(asked.rule(self.shape.rules()))
     }
 
-    fn decide(&self, rule: &Rule) -> Verdict {
+    pub(crate) fn decide(&self, rule: &Rule) -> Verdict {
         let signed_in = self.context.caller.id.is_some();
         match rule {
             Rule::Public => Verdict::Allowed,
@@ -91,7 +96,8 @@ impl Scene<'_, '_> {
     }
 
     fn refusal(&self, asked: Asked<'_>) -> PlanError {
-        self.refused(asked.rule(self.shape.rules()), asked.word())
+        let word = asked.word().to_owned();
+        self.refused(asked.rule(self.shape.rules()), word)
     }
 
     fn refused(&self, rule: &Rule, access: String) -> PlanError {
@@ -158,7 +164,7 @@ impl Scene<'_, '_> {
     }
 }
 
-fn attribute_rules<'r>(
+pub(crate) fn attribute_rules<'r>(
     shape: Shape<'r>,
     writes: bool,
     name: &'r str,

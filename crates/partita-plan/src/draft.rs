@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use partita_core::expression::Condition;
 use partita_core::{Map, Number, Value};
@@ -15,15 +16,16 @@ use crate::shape::Shape;
 /// What a failed condition means.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Refusal {
-    /// The operation is refused.
-    Final(Box<PlanError>),
+    /// The operation is refused. Shared, because a refusal is made for every plan and read for
+    /// hardly any.
+    Final(Arc<PlanError>),
     /// Something changed since it was read: read again and plan again.
     Stale,
 }
 
 impl Refusal {
     pub(crate) fn last(error: PlanError) -> Self {
-        Refusal::Final(Box::new(error))
+        Refusal::Final(Arc::new(error))
     }
 }
 

@@ -116,7 +116,7 @@ impl Partita {
                     with_deleted: true,
                     version: None,
                 };
-                self.get(caller, &on).await.map(Some)
+                self.read_one(caller, &on).await.map(Some)
             }
             (Some(_), None, None) => Err(PlanError::Store(StoreError::Corrupt {
                 message: "an outcome in the sidecar table has not the form of one".to_owned(),

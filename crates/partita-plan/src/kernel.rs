@@ -255,7 +255,7 @@ fn inputs(design: &Design, aggregate: &Aggregate) -> Vec<String> {
         && let Some(entity) = design.entity(name)
     {
         if let Some(reference) = entity.reference(&aggregate.by) {
-            inputs.extend(reference_inputs(reference));
+            inputs.extend(reference_inputs(reference).map(str::to_owned));
         }
         let soft_delete = entity.soft_delete.as_ref();
         inputs.extend(soft_delete.map(|one| one.attribute().to_owned()));
@@ -264,11 +264,11 @@ fn inputs(design: &Design, aggregate: &Aggregate) -> Vec<String> {
 }
 
 /// The attributes that decide where a ref leads.
-pub(crate) fn reference_inputs(reference: &Ref) -> impl Iterator<Item = String> {
+pub(crate) fn reference_inputs(reference: &Ref) -> impl Iterator<Item = &str> {
     let targets = reference.targets.iter();
     let arguments = targets.flat_map(|target| &target.arguments);
-    let paths = arguments.map(|argument| argument.path.clone());
-    reference.by.clone().into_iter().chain(paths)
+    let paths = arguments.map(|argument| argument.path.as_str());
+    reference.by.as_deref().into_iter().chain(paths)
 }
 
 /// The attributes of an entity that its keys and its computed attributes are made of.

@@ -5,6 +5,9 @@
 //! | [`partita`] | [`Partita`]: a design on a store; one function shows the whole trip |
 //! | [`operation`] | what can be asked, by whom, and what is answered |
 //! | [`error`] | [`PlanError`]: refusals with entity, attribute and rule |
+//! | [`ruling`] | whether a caller may do something, and which rule decides |
+//! | [`preview`] | the transaction that a write would become |
+//! | [`typed`] | entities as types of one's own |
 //! | [`support`] | which parts of the language run |
 //! | `kernel` | what a write to a record can cause, found once |
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
@@ -59,17 +62,24 @@ pub mod operation;
 pub mod partita;
 mod pattern;
 mod planner;
+pub mod preview;
 mod reads;
+pub mod ruling;
 mod run;
 mod scene;
 mod shape;
 mod sidecar;
 pub mod support;
 mod table;
+pub mod typed;
 mod verification;
 
+pub use access::Verdict;
 pub use error::{Fault, PlanError};
 pub use job::{JobState, JobStatus};
 pub use operation::{Answer, Caller, Operation, Record};
 pub use partita::{Partita, Surroundings};
+pub use preview::Preview;
+pub use ruling::{Decision, Ruling};
 pub use run::Patience;
+pub use typed::{Typed, TypedError};

@@ -75,8 +75,19 @@ impl Partita {
         store: Arc<dyn Store>,
         surroundings: Surroundings,
     ) -> Result<Self, PlanError> {
+        let partita = Partita::inspect(design, store, surroundings)?;
+        table::prepare(&partita.blueprint, &*partita.runner.store).await?;
+        Ok(partita)
+    }
+
+    /// Takes a design and a store as they are: nothing is created, and nothing is compared. For
+    /// looking, with [`Partita::can`] and [`Partita::preview`].
+    pub fn inspect(
+        design: Design,
+        store: Arc<dyn Store>,
+        surroundings: Surroundings,
+    ) -> Result<Self, PlanError> {
         let blueprint = Blueprint::new(design)?;
-        table::prepare(&blueprint, &*store).await?;
         let Surroundings {
             clock,
             entropy,
@@ -114,14 +125,14 @@ impl Partita {
         operation: Operation,
         once: Option<Once>,
     ) -> Result<Answer, PlanError> {
-        let request = match operation {
+        match operation {
             Operation::Get {
                 entity,
                 identity,
                 with_deleted,
             } => {
                 let on = self.on(&entity, &identity, with_deleted, None)?;
-                return self.get(caller, &on).await;
+                self.read_one(caller, &on).await
             }
             Operation::Query {
                 pattern,
@@ -130,10 +141,20 @@ impl Partita {
                 cursor,
             } => {
                 let cursor = cursor.as_deref();
-                return self
-                    .query(caller, &pattern, &parameters, limit, cursor)
-                    .await;
+                self.query(caller, &pattern, &parameters, limit, cursor)
+                    .await
             }
+            write => match self.request(write)? {
+                Some(request) => self.write(caller, &request, once.as_ref()).await,
+                None => Ok(Answer::Done),
+            },
+        }
+    }
+
+    /// The write that an operation asks for; a read asks for none.
+    pub(crate) fn request(&self, operation: Operation) -> Result<Option<Request<'_>>, PlanError> {
+        Ok(Some(match operation {
+            Operation::Get { .. } | Operation::Query { .. } => return Ok(None),
             Operation::Create { entity, attributes } => Request::Create {
                 entity: self.blueprint.entity(&entity)?,
                 given: attributes,
@@ -166,9 +187,8 @@ impl Partita {
                 identity,
                 given,
                 version,
-            } => self.act(&action, entity.as_deref(), &identity, given, version)?,
-        };
-        self.write(caller, &request, once.as_ref()).await
+            } => self.action_on(&action, entity.as_deref(), &identity, given, version)?,
+        }))
     }
 
     /// The item that the parts of an identity name.
@@ -188,7 +208,7 @@ impl Partita {
         })
     }
 
-    fn act(
+    fn action_on(
         &self,
         name: &str,
         record: Option<&str>,
@@ -297,7 +317,7 @@ impl Partita {
         }
     }
 
-    pub(crate) async fn get(&self, caller: &Caller, on: &On<'_>) -> Result<Answer, PlanError> {
+    pub(crate) async fn read_one(&self, caller: &Caller, on: &On<'_>) -> Result<Answer, PlanError> {
         let moment = self.moment();
         let mut reads = self.reads(&moment);
         let got = self.runner.settle(&mut reads, |reads| {

@@ -24,6 +24,7 @@ use crate::nested;
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::{Partita, is_hidden};
 use crate::reads::{Known, Listing};
+use crate::ruling::{Decision, Row};
 use crate::scene::{Context, Lead, Named, Scene, Trace};
 use crate::shape::{SOURCE, Shape};
 
@@ -53,20 +54,8 @@ impl Partita {
         limit: Option<usize>,
         cursor: Option<&str>,
     ) -> Result<Answer, PlanError> {
-        let pattern = self.blueprint.pattern(name)?;
-        let asked = Asked {
-            partita: self,
-            caller,
-            pattern,
-            values: typed(pattern, parameters, limit)?,
-            limit: limit.unwrap_or(pattern.limit),
-            question: Question {
-                design: &self.blueprint.design.name,
-                caller,
-                pattern: &pattern.name,
-                parameters,
-            },
-        };
+        let asked = self.ask(caller, name, parameters, limit)?;
+        let pattern = asked.pattern;
         asked.demand()?;
         match &pattern.read {
             Read::Get(_) if cursor.is_some() => Err(PlanError::BadCursor),
@@ -85,6 +74,53 @@ impl Partita {
                 }
             }
         }
+    }
+
+    /// What the rules say of a pattern and of the rows on its first page.
+    pub(crate) async fn rule_on_rows(
+        &self,
+        caller: &Caller,
+        name: &str,
+        parameters: &BTreeMap<String, String>,
+        limit: Option<usize>,
+    ) -> Result<Decision, PlanError> {
+        let asked = self.ask(caller, name, parameters, limit)?;
+        let mut rulings = Vec::new();
+        asked.early(&mut |scene| rulings.push(scene.ruling(AskedFor::Access(Access::Read))));
+        let mut verdicts = rulings.iter().map(|ruling| ruling.verdict);
+        let is_allowed = rulings.is_empty() || verdicts.any(|one| one != Verdict::Denied);
+        let rows = match &asked.pattern.read {
+            Read::Get(templates) => asked.stored(templates).await?,
+            Read::Query(_) | Read::Scan { .. } => asked.read(None, asked.limit).await?.items,
+        };
+        Ok(Decision {
+            is_allowed,
+            rulings,
+            rows: asked.rule_on(&rows).await?,
+        })
+    }
+
+    fn ask<'a>(
+        &'a self,
+        caller: &'a Caller,
+        name: &str,
+        parameters: &'a BTreeMap<String, String>,
+        limit: Option<usize>,
+    ) -> Result<Asked<'a>, PlanError> {
+        let pattern = self.blueprint.pattern(name)?;
+        Ok(Asked {
+            partita: self,
+            caller,
+            pattern,
+            values: typed(pattern, parameters, limit)?,
+            limit: limit.unwrap_or(pattern.limit),
+            question: Question {
+                design: &self.blueprint.design.name,
+                caller,
+                pattern: &pattern.name,
+                parameters,
+            },
+        })
     }
 }
 
@@ -138,26 +174,38 @@ fn typed(
 impl Asked<'_> {
     /// Refuses at once what the parameters alone show to be refused for every row.
     fn demand(&self) -> Result<(), PlanError> {
+        let mut refused = None;
+        let mut is_open = false;
+        self.early(
+            &mut |scene| match scene.demand(AskedFor::Access(Access::Read)) {
+                Ok(()) => is_open = true,
+                Err(error) => {
+                    refused.get_or_insert(error);
+                }
+            },
+        );
+        match refused {
+            Some(error) if !is_open => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at each record that may come back, as far as the parameters tell it.
+    fn early(&self, look: &mut dyn FnMut(&Scene<'_, '_>)) {
         let moment = self.partita.moment();
         let nothing = self.partita.reads(&moment);
         let context = self.partita.context(self.caller, &nothing, &moment);
-        let mut refused = None;
         for name in &self.pattern.returns {
             let Some(shape) = self.blueprint().shape(name) else {
                 continue;
             };
             let attributes = self.known_attributes(shape);
             let trace = Trace::default();
-            let scene = Scene {
+            look(&Scene {
                 complete: false,
                 ..scene(context, shape, &attributes, &trace)
-            };
-            match scene.demand(AskedFor::Access(Access::Read)) {
-                Ok(()) => return Ok(()),
-                Err(error) => refused = refused.or(Some(error)),
-            }
+            });
         }
-        refused.map_or(Ok(()), Err)
     }
 
     /// The attributes of a record that the parameters fix.
@@ -219,6 +267,12 @@ impl Asked<'_> {
     }
 
     async fn get(&self, templates: &KeyTemplates) -> Result<Answer, PlanError> {
+        let rows = self.stored(templates).await?;
+        self.only(&rows).await
+    }
+
+    /// The item under a key, if there is one.
+    async fn stored(&self, templates: &KeyTemplates) -> Result<Vec<Item>, PlanError> {
         let mut key = Item::new();
         let (table, name) = self.blueprint().table_read(self.pattern);
         key.insert(
@@ -228,8 +282,7 @@ impl Asked<'_> {
         key.insert(table.sort.clone(), self.render(&templates.sort)?.into());
         let address = self.blueprint().address_in(name, &key);
         let items = self.partita.runner.read_items(vec![address]).await?;
-        let rows: Vec<Item> = items.into_iter().flatten().collect();
-        self.only(&rows).await
+        Ok(items.into_iter().flatten().collect())
     }
 
     /// The only row of a pattern of one.
@@ -376,6 +429,34 @@ impl Asked<'_> {
     /// For each row, its record if the caller may see it. Whatever refs lead to is read for all
     /// rows at once.
     async fn visible(&self, rows: &[Item]) -> Result<Vec<Option<Record>>, PlanError> {
+        self.each_row(rows, |context, shape, item, row| {
+            self.seen(context, shape, item, row)
+        })
+        .await
+    }
+
+    /// For each row that is there for somebody, what the rules say of it.
+    async fn rule_on(&self, rows: &[Item]) -> Result<Vec<Row>, PlanError> {
+        let ruled = self.each_row(rows, |context, shape, item, row| {
+            let mut rulings = Vec::new();
+            let mut is_there = true;
+            self.decisive(context, shape, item, row, &mut |scene, _| {
+                is_there &= self.is_there(scene);
+                rulings.push(scene.ruling(AskedFor::Access(Access::Read)));
+                true
+            })?;
+            let is_there = is_there && !rulings.is_empty();
+            Ok(is_there.then(|| Row::new(shape, item, rulings)))
+        });
+        Ok(ruled.await?.into_iter().flatten().collect())
+    }
+
+    /// Looks at every row that is a record of the pattern's and has not expired.
+    async fn each_row<T>(
+        &self,
+        rows: &[Item],
+        look: impl Fn(Context<'_>, Shape<'_>, &Map, &Item) -> Result<Option<T>, PlanError>,
+    ) -> Result<Vec<Option<T>>, PlanError> {
         let recognised: Vec<Option<(Shape<'_>, Map)>> = rows
             .iter()
             .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
@@ -383,16 +464,16 @@ impl Asked<'_> {
         let moment = self.partita.moment();
         let mut reads = self.partita.reads(&moment);
         let (_, table) = self.blueprint().table_read(self.pattern);
-        let visible = self.partita.runner.settle(&mut reads, |reads| {
+        let looked = self.partita.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);
             let rows = recognised.iter().zip(rows).map(|(found, row)| match found {
                 Some(_) if !self.pattern.with_expired && reads.is_expired(table, row) => Ok(None),
-                Some((shape, item)) => self.seen(context, *shape, item, row),
+                Some((shape, item)) => look(context, *shape, item, row),
                 None => Ok(None),
             });
             rows.collect()
         });
-        visible.await
+        looked.await
     }
 
     /// A row as the caller sees it, if it passes the filter and the rules.
@@ -403,18 +484,40 @@ impl Asked<'_> {
         item: &Map,
         stored: &Item,
     ) -> Result<Option<Record>, PlanError> {
+        let mut seen = None;
+        self.decisive(context, shape, item, stored, &mut |scene, is_last| {
+            let shown = self.shown(scene);
+            let is_shown = shown.is_some();
+            seen = shown.filter(|_| is_last);
+            is_shown
+        })?;
+        Ok(seen)
+    }
+
+    /// Looks at the items that decide on a row which passes the filter: itself, and what it is
+    /// replaced by. `look` is told which is the last, the one that is shown, and says whether to go
+    /// on.
+    fn decisive(
+        &self,
+        context: Context<'_>,
+        shape: Shape<'_>,
+        item: &Map,
+        stored: &Item,
+        look: &mut dyn FnMut(&Scene<'_, '_>, bool) -> bool,
+    ) -> Result<(), PlanError> {
         let trace = Trace::default();
         let row = scene(context, shape, item, &trace);
         if !passes(self.pattern, &self.values, &row, stored) {
-            return Ok(None);
+            return Ok(());
         }
         let Some(reference) = &self.pattern.follow else {
-            return Ok(self.shown(&row));
+            look(&row, true);
+            return Ok(());
         };
         // A view's record says no more than its source, whose rules then decide; a link is an item
         // of its own.
-        if matches!(shape, Shape::Entity(_)) && self.shown(&row).is_none() {
-            return Ok(None);
+        if matches!(shape, Shape::Entity(_)) && !look(&row, false) {
+            return Ok(());
         }
         let lead = match shape.refs().iter().find(|one| one.name == *reference) {
             Some(reference) => row.lead(reference),
@@ -422,25 +525,31 @@ impl Asked<'_> {
             None => Lead::Nowhere,
         };
         let Lead::To(targets) = lead else {
-            return Ok(None);
+            return Ok(());
         };
         for target in targets {
             if let Known::Found(found) = context.reads.item(&target.address) {
                 let item = self.blueprint().attributes(target.shape, found)?;
                 let trace = Trace::default();
-                return Ok(self.shown(&scene(context, target.shape, &item, &trace)));
+                look(&scene(context, target.shape, &item, &trace), true);
+                return Ok(());
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     fn shown(&self, row: &Scene<'_, '_>) -> Option<Record> {
-        let is_deleted = !self.pattern.with_deleted && row.shape.is_deleted(row.item);
         let is_allowed = row.verdict(AskedFor::Access(Access::Read)) == Verdict::Allowed;
-        (is_allowed && !is_deleted && !is_hidden(row)).then(|| Record {
+        (is_allowed && self.is_there(row)).then(|| Record {
             name: row.shape.name().to_owned(),
             attributes: row.shown(),
         })
+    }
+
+    /// Whether an item is neither deleted nor hidden.
+    fn is_there(&self, row: &Scene<'_, '_>) -> bool {
+        let is_deleted = !self.pattern.with_deleted && row.shape.is_deleted(row.item);
+        !is_deleted && !is_hidden(row)
     }
 
     /// What a row is ordered by: the pattern's attributes, and the sort key where they are equal.

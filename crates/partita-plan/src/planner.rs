@@ -20,6 +20,7 @@
 //! | `planner::limits` | how often the caller has done this |
 //! | `planner::effects` | what triggers and actions cause |
 //! | `planner::emit` | the transaction |
+//! | `planner::verdict` | nothing: what the rules say of a write |
 //!
 //! Planning is pure: it runs over what was read, and may run several times before everything is
 //! known.
@@ -40,6 +41,7 @@ mod relocate;
 pub(crate) mod request;
 mod unique;
 mod values;
+mod verdict;
 mod views;
 
 use std::rc::Rc;
@@ -541,4 +543,4 @@ fn uuid(random: u128) -> String {
 pub(crate) type Names<'s, 'a> = Vec<(String, Named<'s, 'a>)>;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -77,13 +77,15 @@ impl Runner {
         if plan.is_tally {
             return self.count(&plan.steps).await;
         }
-        let request = TransactWriteItems {
-            actions: plan.steps.iter().map(|step| step.action.clone()).collect(),
-            token: Some(self.token()),
-        };
+        let token = self.token();
         let mut in_doubt = false;
         for attempt in 0..self.patience.attempts {
-            let Err(error) = self.store.transact_write_items(request.clone()).await else {
+            // Made of the steps each time: a second attempt is rare, a copy kept for it is not.
+            let request = TransactWriteItems {
+                actions: plan.steps.iter().map(|step| step.action.clone()).collect(),
+                token: Some(token.clone()),
+            };
+            let Err(error) = self.store.transact_write_items(request).await else {
                 return Ok(Committed::Done);
             };
             match error.kind() {
@@ -241,7 +243,7 @@ impl Runner {
 }
 
 /// What failed conditions mean: everything that says that it is final, or another attempt.
-fn refused(steps: &[Step], error: StoreError) -> Result<Committed, PlanError> {
+pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, PlanError> {
     let StoreError::TransactionCanceled { reasons } = error else {
         return Ok(Committed::not_yet(PlanError::Conflict));
     };

@@ -121,8 +121,13 @@ pub(crate) struct Target<'a> {
 
 impl Scope for Scene<'_, '_> {
     fn find(&self, path: &Path) -> Found<'_> {
-        let root = path.root.as_str();
-        let steps = path.steps.as_slice();
+        self.look(&path.root, &path.steps)
+    }
+}
+
+impl<'a> Scene<'_, 'a> {
+    /// What stands at a path.
+    fn look(&self, root: &str, steps: &[Step]) -> Found<'_> {
         if let Some((_, named)) = self.names.iter().find(|(name, _)| name == root) {
             return self.named(named, steps);
         }
@@ -137,9 +142,7 @@ impl Scope for Scene<'_, '_> {
             _ => self.inside(self.shape, self.item, Place::Own, root, steps),
         }
     }
-}
 
-impl<'a> Scene<'_, 'a> {
     /// Where a ref of the item leads.
     pub(crate) fn lead(&self, reference: &'a Ref) -> Lead<'a> {
         self.lead_from(self.shape, self.item, Place::Own, reference)
@@ -482,6 +485,13 @@ impl<'a> Scene<'_, 'a> {
         place: Place<'_>,
         path: &str,
     ) -> Found<'f> {
+        // Hardly any has dots.
+        if !path.contains('.') {
+            return match place {
+                Place::Own => self.look(path, &[]),
+                _ => self.inside(shape, item, place, path, &[]),
+            };
+        }
         let path = dotted(path);
         match place {
             Place::Own => self.find(&path),

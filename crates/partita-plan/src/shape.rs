@@ -81,6 +81,14 @@ impl<'d> Shape<'d> {
         }
     }
 
+    /// The record whose rules these are.
+    pub(crate) fn ruled_by(self) -> &'d str {
+        match self {
+            Shape::View(view, source) if view.rules.is_none() => &source.name,
+            shape => shape.name(),
+        }
+    }
+
     pub(crate) fn refs(self) -> &'d [Ref] {
         match self {
             Shape::Entity(entity) => &entity.refs,

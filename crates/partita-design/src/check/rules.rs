@@ -4,12 +4,11 @@ use super::condition;
 use super::names::Names;
 use super::world::{Record, Uses, World};
 use crate::codes::Code;
-use crate::design::{Access, AttributeRule, Construct, Rule, Rules};
+use crate::design::rules::EVERY;
+use crate::design::{Access, AttributeRule, Construct, Rule, RuleLine, Rules};
 use crate::diagnostic::Report;
 use crate::document::{Content, Name, Node, Section, section};
 use crate::expression::Origin;
-
-const EVERY: &str = "*";
 
 /// Whom a rule is for.
 enum Subject {
@@ -19,6 +18,7 @@ enum Subject {
     Attributes {
         writes: bool,
         attributes: Vec<String>,
+        words: String,
     },
 }
 
@@ -73,10 +73,15 @@ pub(crate) fn check(
         return Some(Rules::default());
     }
     let mut rules: Vec<(Subject, Rule)> = Vec::new();
+    let mut lines = Vec::new();
     let mut is_good = true;
     for (name, node) in entries {
         let subject = subject(name, record, world, report);
         let rule = rule(name, node, record, world, uses, report);
+        lines.push(RuleLine {
+            words: name.text.clone(),
+            line: uses.line(name.span),
+        });
         match subject.zip(rule) {
             Some((subject, rule)) => {
                 if let Subject::Attributes { .. } = subject {
@@ -91,7 +96,10 @@ pub(crate) fn check(
             None => is_good = false,
         }
     }
-    is_good.then(|| expand(rules, world))
+    is_good.then(|| Rules {
+        lines,
+        ..expand(rules, world)
+    })
 }
 
 fn closed(record: &Record, report: &mut Report) {
@@ -147,7 +155,11 @@ fn subject(name: &Name, record: &Record, world: &World, report: &mut Report) -> 
         }
         let attributes = resolved.into_iter().map(|found| Some(found?.name.clone()));
         let attributes = attributes.collect::<Option<_>>()?;
-        return Some(Subject::Attributes { writes, attributes });
+        return Some(Subject::Attributes {
+            writes,
+            attributes,
+            words: word.to_owned(),
+        });
     }
     let known = Access::WORDS.iter().map(|(_, word)| *word).chain([EVERY]);
     let actions = world.actions.iter().map(|(action, _)| action.as_str());
@@ -248,13 +260,16 @@ fn expand(rules: Vec<(Subject, Rule)>, world: &World) -> Rules {
         match subject {
             Subject::Access(access) => expanded.by_access.push((access, rule)),
             Subject::Action(action) => expanded.by_action.push((action, rule)),
-            Subject::Attributes { writes, attributes } => {
-                expanded.by_attribute.push(AttributeRule {
-                    writes,
-                    attributes,
-                    rule,
-                });
-            }
+            Subject::Attributes {
+                writes,
+                attributes,
+                words,
+            } => expanded.by_attribute.push(AttributeRule {
+                writes,
+                attributes,
+                words,
+                rule,
+            }),
             Subject::Every => {
                 let others = Access::WORDS.iter().map(|(access, _)| *access);
                 let others = others.filter(|access| !named.contains(access));

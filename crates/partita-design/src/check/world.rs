@@ -280,12 +280,27 @@ impl Declared {
 }
 
 /// The uses of parts of the language, while they are collected.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Uses {
     pub(crate) found: Vec<(Construct, String, Span)>,
+    /// Where the lines of the file end.
+    newlines: Vec<usize>,
 }
 
 impl Uses {
+    /// Nothing found yet in this file.
+    pub(crate) fn of(source: &str) -> Uses {
+        Uses {
+            found: Vec::new(),
+            newlines: source.match_indices('\n').map(|(at, _)| at).collect(),
+        }
+    }
+
+    /// The line that something begins in, from 1.
+    pub(crate) fn line(&self, span: Span) -> usize {
+        self.newlines.partition_point(|at| *at < span.start) + 1
+    }
+
     pub(crate) fn note(&mut self, construct: Construct, words: impl Into<String>, span: Span) {
         self.found.push((construct, words.into(), span));
     }

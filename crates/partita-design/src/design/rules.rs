@@ -47,6 +47,21 @@ pub enum Rule {
     When(Box<Predicate>),
 }
 
+impl Rule {
+    /// The rule as the file has it.
+    pub fn text(&self) -> &str {
+        match self {
+            Rule::Public => "public",
+            Rule::SignedIn => "signed-in",
+            Rule::Never => "never",
+            Rule::When(rule) => &rule.text,
+        }
+    }
+}
+
+/// The word for every operation and action that has no rule of its own.
+pub const EVERY: &str = "*";
+
 /// The rules of an entity. What no rule allows is refused.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
@@ -56,6 +71,17 @@ pub struct Rules {
     pub by_action: Vec<(String, Rule)>,
     /// Rules for some attributes, beside those for the whole item.
     pub by_attribute: Vec<AttributeRule>,
+    /// Where the rules stand, in the order of the file.
+    pub lines: Vec<RuleLine>,
+}
+
+/// Where a rule stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleLine {
+    /// What it is for, as the file has it: `update`, `*`, `write role plan`.
+    pub words: String,
+    /// The line of the file, from 1.
+    pub line: usize,
 }
 
 /// A rule for some attributes.
@@ -65,6 +91,8 @@ pub struct AttributeRule {
     pub writes: bool,
     /// The attributes.
     pub attributes: Vec<String>,
+    /// Both as the file has it: `write role plan`.
+    pub words: String,
     /// The rule.
     pub rule: Rule,
 }
@@ -80,6 +108,13 @@ impl Rules {
     pub fn action(&self, name: &str) -> &Rule {
         let found = self.by_action.iter().find(|(of, _)| of == name);
         found.map_or(&Rule::Never, |(_, rule)| rule)
+    }
+
+    /// Where the rule for an operation, an action or some attributes stands: in a line of its own,
+    /// or in that for everything.
+    pub fn line(&self, words: &str) -> Option<&RuleLine> {
+        let line = |words: &str| self.lines.iter().find(|line| line.words == words);
+        line(words).or_else(|| line(EVERY))
     }
 
     /// Every rule.

@@ -12,6 +12,7 @@ mod pages;
 mod properties;
 mod readmes;
 mod rendering;
+mod rule_lines;
 mod shipped;
 mod spec;
 mod stories;

@@ -232,7 +232,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The parameters of a pattern among what was given, and the rest.
-    fn asked(&mut self, pattern: &str, given: &Map) -> Result<(Map, Map), PlanError> {
+    pub(super) fn asked(&mut self, pattern: &str, given: &Map) -> Result<(Map, Map), PlanError> {
         let pattern = self.context.blueprint.pattern(pattern)?;
         let mut asked = Map::new();
         let mut rest = given.clone();
@@ -258,7 +258,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The first rows of a pattern, and whether there are more.
-    fn listed_rows(
+    pub(super) fn listed_rows(
         &self,
         pattern: &str,
         asked: &Map,

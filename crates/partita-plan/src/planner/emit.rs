@@ -351,10 +351,13 @@ struct Walk<'w, 'a> {
 impl Walk<'_, '_> {
     fn go(&mut self, old: &Map, new: &Map, way: &mut Vec<String>) {
         for (name, is) in new {
-            way.push(name.clone());
             let was = old.get(name);
+            if was == Some(is) {
+                continue;
+            }
+            way.push(name.clone());
             let dots = way.join(".");
-            if was != Some(is) && !self.entry.adds.contains_key(dots.as_str()) {
+            if !self.entry.adds.contains_key(dots.as_str()) {
                 // A map that is not there yet is written with the numbers in it.
                 match (was, is) {
                     (Some(Value::M(was)), Value::M(is)) if self.entry.shape.is_container(&dots) => {

@@ -31,11 +31,11 @@ impl<'a> Planner<'a> {
         };
         let (shape, old) = (entry.shape, entry.old().cloned());
         for reference in shape.refs() {
-            let differs = |name: &String| match &old {
+            let differs = |name: &str| match &old {
                 Some(old) => nested::get(old, name) != nested::get(&item, name),
                 None => true,
             };
-            let is_set = reference_inputs(reference).any(|name| differs(&name));
+            let is_set = reference_inputs(reference).any(differs);
             let given = match (is_set, reference.live) {
                 (true, _) => Given::Now,
                 (false, true) => Given::Before,
@@ -114,9 +114,7 @@ impl<'a> Planner<'a> {
         given: Given,
     ) -> Result<(), PlanError> {
         let at = self.touch(target.shape, target.address)?;
-        let name = target.shape.name();
-        let message = format!("leads to no `{name}`");
-        let named = self.named(&reference.name);
+        let message = || format!("leads to no `{}`", target.shape.name());
         let entry = self.entry_mut(at);
         if entry.is_new() {
             return Ok(());
@@ -128,7 +126,7 @@ impl<'a> Planner<'a> {
         };
         if is_gone {
             match given {
-                Given::Now => self.faults.push(Fault::new(&reference.name, message)),
+                Given::Now => self.faults.push(Fault::new(&reference.name, message())),
                 // Whoever asked for the item was told that it is hidden.
                 Given::Before => entry.presence = Presence::Absent(Refusal::Stale),
             }
@@ -142,12 +140,19 @@ impl<'a> Planner<'a> {
                 entry.conditions.push(live);
             }
         }
-        entry.must_be_present(match given {
-            Given::Now => Refusal::last(PlanError::Invalid {
-                faults: vec![Fault::new(named, message)],
-            }),
+        // The first reason to refuse is the one that is told.
+        if matches!(entry.presence, Presence::Present(Refusal::Final(_))) {
+            return Ok(());
+        }
+        let refusal = match given {
+            Given::Now => {
+                let fault = Fault::new(self.named(&reference.name), message());
+                let faults = vec![fault];
+                Refusal::last(PlanError::Invalid { faults })
+            }
             Given::Before => Refusal::Stale,
-        });
+        };
+        self.entry_mut(at).must_be_present(refusal);
         Ok(())
     }
 }

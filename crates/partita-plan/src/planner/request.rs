@@ -56,7 +56,7 @@ pub(crate) enum Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    fn asked(&self) -> Asked<'a> {
+    pub(super) fn asked(&self) -> Asked<'a> {
         match self {
             Change::Update(_) => Asked::Access(Access::Update),
             Change::Delete => Asked::Access(Access::Delete),
@@ -316,7 +316,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn not_found(shape: Shape<'_>, deleted: bool) -> PlanError {
+pub(super) fn not_found(shape: Shape<'_>, deleted: bool) -> PlanError {
     PlanError::NotFound {
         entity: shape.name().to_owned(),
         deleted,

@@ -14,10 +14,10 @@ use crate::operation::Caller;
 use crate::reads::Reads;
 use crate::{Operation, Partita, Patience, Surroundings};
 
-const STORY: &str = "01JGFJJZ00000000000000DVNE";
-const NODE: &str = "01JGFJJZ0000000000000NDE01";
+pub(crate) const STORY: &str = "01JGFJJZ00000000000000DVNE";
+pub(crate) const NODE: &str = "01JGFJJZ0000000000000NDE01";
 
-async fn open(design: &str) -> Partita {
+pub(crate) async fn open(design: &str) -> Partita {
     let source = partita_design::shipped::find(design).unwrap().source;
     let (design, diagnostics) = partita_design::check(source, &|_| None);
     let design = design.unwrap_or_else(|| panic!("{diagnostics:?}"));
@@ -179,7 +179,7 @@ async fn plans() {
 }
 
 /// A published story of Ann's with one chapter, and Bob who reads it.
-async fn storyhub() -> Partita {
+pub(crate) async fn storyhub() -> Partita {
     let partita = open("storyhub").await;
     let run = async |user: &str, operation: Operation| {
         partita.run(&Caller::user(user), operation).await.unwrap();

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
+use partita_core::expression::{Found, Scope as _};
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, Computed, Entity, Repeat, Source, Timing};
-use partita_design::expression::{Expr, Formula, Reading};
+use partita_design::expression::{Formula, Reading};
 use partita_design::template::part_text;
 use partita_design::types::AttributeType;
 
@@ -300,7 +301,10 @@ fn due(attribute: &Attribute, scene: &Scene<'_, '_>, by: By) -> Option<Option<Va
             Some(default.value(scene))
         }
         Source::Copy(reading) if is_new || leads_elsewhere(&[reading], scene) => {
-            Some(Expr::Path(reading.path.clone()).value(scene))
+            Some(match scene.find(&reading.path) {
+                Found::Value(value) => Some(value.into_owned()),
+                Found::Missing | Found::Unknown => None,
+            })
         }
         Source::Computed(Computed { value, timing }) => {
             let is_due = match timing {
@@ -334,7 +338,7 @@ fn leads_elsewhere(reads: &[&Reading], scene: &Scene<'_, '_>) -> bool {
     let refs = scene.shape.refs();
     hops.filter_map(|hop| refs.iter().find(|one| one.name == hop.reference))
         .flat_map(reference_inputs)
-        .any(|name| differs(&name, scene))
+        .any(|name| differs(name, scene))
 }
 
 fn differs(name: &str, scene: &Scene<'_, '_>) -> bool {

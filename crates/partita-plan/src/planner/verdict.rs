@@ -1,0 +1,165 @@
+//! What the rules say of a write, without the write.
+
+use partita_core::Map;
+use partita_design::design::{Access, Action, ActionOn, EachOver, Entity, Repeat};
+
+use super::request::{Change, On, Request, not_found};
+use super::{Planner, put};
+use crate::access::{Asked, Verdict};
+use crate::error::PlanError;
+use crate::input::{Input, refuse};
+use crate::ruling::{Decision, Row, Ruling};
+use crate::scene::{Named, Scene, Trace};
+use crate::shape::Shape;
+
+impl<'a> Planner<'a> {
+    /// What the rules say of a write, as far as what was read allows.
+    pub(crate) fn rule_on(mut self, request: &Request<'a>) -> Result<Decision, PlanError> {
+        match request {
+            Request::Create { entity, given } => self.rule_on_creation(entity, given),
+            Request::Change { on, change } => self.rule_on_change(on, change),
+            Request::Found { action, given } => self.rule_on_found(action, given),
+        }
+    }
+
+    /// What the rules say of reading an item.
+    pub(crate) fn rule_on_read(mut self, on: &On<'a>) -> Result<Decision, PlanError> {
+        let rulings = self.rulings(on, |scene| {
+            let read = scene.ruling(Asked::Access(Access::Read));
+            std::iter::once(read).chain(scene.read_rulings()).collect()
+        })?;
+        let is_allowed = rulings.first().is_some_and(Ruling::is_allowed);
+        Ok(Decision {
+            is_allowed,
+            rulings,
+            rows: Vec::new(),
+        })
+    }
+
+    /// Of a new item the rules see what is given and what is computed from it.
+    fn rule_on_creation(&mut self, entity: &'a Entity, given: &Map) -> Result<Decision, PlanError> {
+        let shape = Shape::Entity(entity);
+        let input = Input {
+            blueprint: self.context.blueprint,
+            entity,
+        };
+        let changes = input.create(given.clone(), &mut self.faults);
+        refuse(std::mem::take(&mut self.faults))?;
+        let mut item = Map::new();
+        for (slot, value) in &changes.set {
+            put(&mut item, slot, value.clone());
+        }
+        self.complete(entity, &mut item)?;
+        let trace = Trace::default();
+        let scene = self.scene(shape, &item, None, &trace);
+        let mut rulings = vec![scene.ruling(Asked::Access(Access::Create))];
+        rulings.extend(scene.write_rulings(changes.set.iter().map(|(slot, _)| slot.name())));
+        // Whoever creates what is there already changes it.
+        if entity.repeat != Repeat::Refuse
+            && let Ok(address) = self.context.blueprint.address(shape, &item)
+        {
+            let at = self.look_up(shape, address)?;
+            if let Some(old) = self.entry(at).old() {
+                let scene = self.scene(shape, old, None, &trace);
+                rulings.push(scene.ruling(Asked::Access(Access::Update)));
+            }
+        }
+        Ok(Decision::of_all(rulings, Vec::new()))
+    }
+
+    fn rule_on_change(&mut self, on: &On<'a>, change: &Change<'a>) -> Result<Decision, PlanError> {
+        let mut names: Vec<String> = Vec::new();
+        if let (Change::Update(given), Shape::Entity(entity)) = (change, on.shape) {
+            let input = Input {
+                blueprint: self.context.blueprint,
+                entity,
+            };
+            let changes = input.update(given.clone(), &on.identity, &mut self.faults);
+            refuse(std::mem::take(&mut self.faults))?;
+            let set = changes.set.iter().map(|(slot, _)| slot.name());
+            let slots = set.chain(changes.remove.iter().map(|slot| slot.name()));
+            names.extend(slots.map(str::to_owned));
+        }
+        let rulings = self.rulings(on, |scene| {
+            let operation = scene.ruling(change.asked());
+            let attributes = scene.write_rulings(names.iter().map(String::as_str));
+            std::iter::once(operation).chain(attributes).collect()
+        })?;
+        Ok(Decision::of_all(rulings, Vec::new()))
+    }
+
+    /// What is said of an item that is there; of a missing one only what its identity decides.
+    fn rulings(
+        &mut self,
+        on: &On<'a>,
+        ask: impl Fn(&Scene<'_, 'a>) -> Vec<Ruling>,
+    ) -> Result<Vec<Ruling>, PlanError> {
+        let address = self.context.blueprint.address(on.shape, &on.identity)?;
+        let at = self.look_up(on.shape, address)?;
+        let trace = Trace::default();
+        let old = self.entry(at).old();
+        let known: &Map = old.map_or(&on.identity, |old| &**old);
+        let scene = Scene {
+            complete: old.is_some(),
+            ..self.scene(on.shape, known, None, &trace)
+        };
+        let rulings = ask(&scene);
+        match rulings.iter().any(|ruling| ruling.verdict == Verdict::Open) {
+            true => Err(not_found(on.shape, false)),
+            false => Ok(rulings),
+        }
+    }
+
+    /// An action that finds its items is decided on each of them.
+    fn rule_on_found(&mut self, action: &'a Action, given: &Map) -> Result<Decision, PlanError> {
+        let unknown = || PlanError::UnknownAction {
+            name: action.name.clone(),
+        };
+        let (pattern, application) = match &action.on {
+            ActionOn::Items(_) => return Err(unknown()),
+            ActionOn::Found { pattern, .. } => (pattern, None),
+            ActionOn::Every(application) => match &application.each.over {
+                EachOver::Pattern { pattern, .. } => (pattern, Some(application)),
+                EachOver::List { .. } => return Err(unknown()),
+            },
+        };
+        let (asked, _) = self.asked(pattern, given)?;
+        // Of more than a plan can go through, the first are decided on.
+        let (mut found, _) = self.listed_rows(pattern, &asked)?;
+        if application.is_none() {
+            found.truncate(1);
+        }
+        if let (ActionOn::Found { record, .. }, true) = (&action.on, found.is_empty()) {
+            return Err(PlanError::NotFound {
+                entity: record.as_str().to_owned(),
+                deleted: false,
+            });
+        }
+        let mut rows = Vec::new();
+        for (shape, item) in &found {
+            let trace = Trace::default();
+            let plain = self.scene(*shape, item, None, &trace);
+            let mut names = Vec::new();
+            if let Some(application) = application {
+                let named = Named::Item {
+                    shape: *shape,
+                    item,
+                    address: self.context.blueprint.address(*shape, item)?,
+                };
+                names.push((application.each.name.clone(), named));
+            }
+            let scene = Scene {
+                names: &names,
+                ..plain
+            };
+            let mut rulings = vec![scene.ruling(Asked::Action(&action.name))];
+            if let Some(application) = application
+                && (application.when.as_ref()).is_none_or(|when| when.holds(&scene))
+            {
+                rulings.push(plain.ruling(Asked::Action(&application.apply)));
+            }
+            rows.push(Row::new(*shape, item, rulings));
+        }
+        Ok(Decision::of_all(Vec::new(), rows))
+    }
+}
