@@ -1,4 +1,5 @@
-//! `partita bench`: the same work on one or several DynamoDB endpoints, side by side.
+//! `partita bench`: the same work on one or several DynamoDB endpoints, side by side; or what a
+//! design does, through the library.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -9,9 +10,11 @@
 //! | `workload` | the requests: put, get, query, update, transaction |
 //! | `measure` | connections at work for some seconds, and what they saw |
 //! | `start` | how soon an empty server answers, and what it takes when idle |
+//! | `design` | a design's writes and patterns on the embedded store, without a server |
 //! | `report` | the figures as a table and as JSON |
 
 mod connection;
+mod design;
 mod echo;
 mod measure;
 mod report;
@@ -27,6 +30,7 @@ use anyhow::{Context as _, Result};
 use tracing::info;
 
 use crate::cli::BenchFlags;
+pub(crate) use design::DesignName;
 use measure::Figures;
 use report::Report;
 use target::Target;
@@ -38,9 +42,10 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
         return echo::serve(directory);
     }
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let text = match flags.start {
-        true => runtime.block_on(start::run(flags))?,
-        false => runtime.block_on(bench(flags))?.text(flags.json),
+    let text = match (flags.start, flags.design) {
+        (true, _) => runtime.block_on(start::run(flags))?,
+        (false, Some(name)) => runtime.block_on(design::run(name, flags))?.text(flags.json),
+        (false, None) => runtime.block_on(bench(flags))?.text(flags.json),
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
@@ -56,7 +61,7 @@ async fn bench(flags: &BenchFlags) -> Result<Report> {
                 if target.answers(workload) {
                     let figures = one_run(target, workload, flags, round).await?;
                     info!(target = %target.name, ?workload, round, ops = figures.per_second.round());
-                    report.add(workload, index, figures);
+                    report.add(&workload.name(), index, figures);
                 }
             }
         }

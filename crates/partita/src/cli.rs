@@ -9,7 +9,7 @@ use partita_design::template::part_text;
 use partita_engine::Durability;
 use tracing_subscriber::EnvFilter;
 
-use crate::bench::Workload;
+use crate::bench::{DesignName, Workload};
 
 /// Where data is kept unless another directory is named.
 pub(crate) const DATA_DEFAULT: &str = "partita-data";
@@ -57,6 +57,11 @@ pub(crate) enum Command {
     New(NewFlags),
     /// Print a bearer token for a user of a design
     Token(TokenFlags),
+    /// Say whether a caller may do something, and which rule decides; exit 1 for no, 2 if it
+    /// cannot be said
+    Can(AskFlags),
+    /// Print the transaction that a write would become, and its capacity units, without doing it
+    Plan(AskFlags),
     /// List the jobs of a design: what follows writes that are larger than a transaction
     Jobs(JobsFlags),
     /// Recompute everything that is derived in a design's tables, and tell what drifted; exit 1 if
@@ -64,7 +69,7 @@ pub(crate) enum Command {
     Verify(VerifyFlags),
     /// Mend what `verify` would tell; exit 1 if something is left
     Repair(VerifyFlags),
-    /// Measure a DynamoDB endpoint, alone or side by side with others
+    /// Measure a DynamoDB endpoint, alone or side by side with others, or a shipped design
     Bench(BenchFlags),
 }
 
@@ -330,8 +335,71 @@ pub(crate) struct VerifyFlags {
     pub(crate) variables: VariableFlags,
 }
 
+/// An operation on a design, as a caller would ask for it.
+#[derive(Debug, Args)]
+pub(crate) struct AskFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// create, read, update, delete, restore, query, or the name of an action
+    pub(crate) operation: String,
+
+    /// The entity and the parts of its identity, or the pattern of a query and its parameters as
+    /// NAME=VALUE; nothing for an action that finds its items itself
+    #[arg(value_name = "ENTITY KEY")]
+    pub(crate) on: Vec<String>,
+
+    /// Attributes of a create or an update, or what an action takes, as a JSON object; - reads it
+    /// from standard input
+    #[arg(long, value_name = "JSON")]
+    pub(crate) with: Option<String>,
+
+    /// The id of the caller; somebody without a token if there is none
+    #[arg(long, value_name = "ID", value_parser = user)]
+    pub(crate) caller: Option<String>,
+
+    /// The role of the caller
+    #[arg(long, requires = "caller")]
+    pub(crate) role: Option<String>,
+
+    /// A group that the caller is in; may be given more than once
+    #[arg(long, requires = "caller")]
+    pub(crate) group: Vec<String>,
+
+    /// The form of the answer
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    /// The data directory; where there is none, the tables are taken to be empty
+    #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
+    pub(crate) data: PathBuf,
+
+    /// Where items are kept
+    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
+    pub(crate) store: StoreKind,
+
+    /// The endpoint of DynamoDB, if it is not Amazon's
+    #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+
+    /// The region of DynamoDB, if the environment does not name it
+    #[arg(long, env = "PARTITA_REGION")]
+    pub(crate) region: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchFlags {
+    /// Measure a design instead, through the library on the embedded store: storyhub or mediahub
+    #[arg(long, conflicts_with_all = ["endpoint", "compare", "workloads", "echo", "grow", "start"])]
+    pub(crate) design: Option<DesignName>,
+
+    /// Of a design, only what is called so: vote, create-chapter, the name of a pattern
+    #[arg(long, value_name = "NAME", requires = "design")]
+    pub(crate) only: Vec<String>,
+
     /// The endpoint to measure; without one, a server is started for it
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
@@ -344,7 +412,7 @@ pub(crate) struct BenchFlags {
     #[arg(long = "workload", value_enum)]
     workloads: Vec<Workload>,
 
-    /// Connections, each with one request at a time
+    /// Connections, each with one request at a time; of a design, clients
     #[arg(long, default_value_t = 16)]
     pub(crate) connections: usize,
 

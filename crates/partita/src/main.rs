@@ -10,17 +10,22 @@
 //! | `memory` | how much there is for the cache |
 //! | `inspect` | `check`, `keys`, `describe`, `docs` and `new` |
 //! | `token` | `token` |
+//! | `ask` | an operation as it stands on the command line, and the store that it is asked of |
+//! | `can`, `plan` | `can` and `plan` |
 //! | `jobs` | `jobs`, and the work on them behind the server |
 //! | `verify` | `verify` and `repair` |
 //! | `bench` | `bench` |
 
+mod ask;
 mod bench;
+mod can;
 mod cli;
 mod endpoint;
 mod inspect;
 mod jobs;
 mod memory;
 mod monitoring;
+mod plan;
 mod secret_file;
 mod serve;
 mod source;
@@ -48,6 +53,8 @@ fn main() -> ExitCode {
         Command::Docs(flags) => inspect::docs(&flags),
         Command::New(flags) => inspect::new(&flags),
         Command::Token(flags) => token::run(&flags),
+        Command::Can(flags) => can::run(&flags),
+        Command::Plan(flags) => plan::run(&flags),
         Command::Jobs(flags) => jobs::run(&flags),
         Command::Verify(flags) => verify::run(&flags, verify::Task::Verify),
         Command::Repair(flags) => verify::run(&flags, verify::Task::Repair),
@@ -56,9 +63,13 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            // Nothing can be done about a closed standard error.
-            let _ = writeln!(std::io::stderr(), "partita: {error:#}");
+            complain(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+/// Tells what went wrong. Nothing can be done about a closed standard error.
+fn complain(error: &anyhow::Error) {
+    let _ = writeln!(std::io::stderr(), "partita: {error:#}");
 }

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::connection::Connection;
+use super::server;
 use super::target::Target;
 use super::workload::Workload;
 use crate::cli::BenchFlags;
@@ -24,7 +25,7 @@ pub(super) struct Figures {
 }
 
 /// Times in microseconds, from one to a minute, to three digits.
-fn histogram() -> Result<Histogram<u64>> {
+pub(super) fn histogram() -> Result<Histogram<u64>> {
     Ok(Histogram::new_with_bounds(1, 60_000_000, 3)?)
 }
 
@@ -61,21 +62,72 @@ pub(super) async fn run(
     for worker in workers {
         all.add(worker.await??)?;
     }
-    let millis = |micros: u64| micros as f64 / 1000.0;
     let elapsed = began.elapsed();
     let cpu = target
         .cpu()
         .zip(cpu_before)
         .map(|(after, before)| after - before);
-    let cpu_micros = cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / all.len().max(1) as f64);
-    Ok(Figures {
-        cpu_micros,
-        per_second: all.len() as f64 / elapsed.as_secs_f64(),
-        p50: millis(all.value_at_quantile(0.5)),
-        p99: millis(all.value_at_quantile(0.99)),
-        p999: millis(all.value_at_quantile(0.999)),
-        max: millis(all.max()),
-    })
+    Ok(Figures::of(&all, elapsed, cpu))
+}
+
+impl Figures {
+    fn of(all: &Histogram<u64>, elapsed: Duration, cpu: Option<Duration>) -> Figures {
+        let millis = |micros: u64| micros as f64 / 1000.0;
+        let cpu_micros = cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / all.len().max(1) as f64);
+        Figures {
+            cpu_micros,
+            per_second: all.len() as f64 / elapsed.as_secs_f64(),
+            p50: millis(all.value_at_quantile(0.5)),
+            p99: millis(all.value_at_quantile(0.99)),
+            p999: millis(all.value_at_quantile(0.999)),
+            max: millis(all.max()),
+        }
+    }
+}
+
+/// The time and the processor time that this process itself spends on something, with pauses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stopwatch {
+    began: Instant,
+    cpu_before: Option<Duration>,
+    elapsed: Duration,
+    cpu: Option<Duration>,
+}
+
+impl Stopwatch {
+    /// Starts it.
+    pub(super) fn start() -> Stopwatch {
+        Stopwatch {
+            began: now(),
+            cpu_before: server::cpu_of("self"),
+            elapsed: Duration::ZERO,
+            cpu: Some(Duration::ZERO),
+        }
+    }
+
+    /// Goes on after a pause.
+    pub(super) fn resume(&mut self) {
+        self.began = now();
+        self.cpu_before = server::cpu_of("self");
+    }
+
+    /// Stops it.
+    pub(super) fn pause(&mut self) {
+        self.elapsed += self.began.elapsed();
+        let spent = server::cpu_of("self").zip(self.cpu_before);
+        let spent = spent.map(|(after, before)| after - before);
+        self.cpu = self.cpu.zip(spent).map(|(sum, more)| sum + more);
+    }
+
+    /// The time until it was stopped, without pauses.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// What was seen in that time.
+    pub(super) fn figures(&self, all: &Histogram<u64>) -> Figures {
+        Figures::of(all, self.elapsed, self.cpu)
+    }
 }
 
 #[expect(

@@ -1,31 +1,40 @@
 //! The figures as a table and as JSON.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clap::ValueEnum as _;
 use serde_json::{Value as Json, json};
 
 use super::measure::Figures;
-use super::workload::Workload;
 
-/// All runs, by workload and target.
+/// All runs, by workload and target, in the order in which they came first.
 pub(super) struct Report {
     targets: Vec<String>,
-    runs: BTreeMap<(Workload, usize), Vec<Figures>>,
+    rows: Vec<Row>,
+}
+
+/// The runs of one workload on one target.
+struct Row {
+    workload: String,
+    target: usize,
+    runs: Vec<Figures>,
 }
 
 impl Report {
     pub(super) fn new(targets: Vec<String>) -> Self {
-        let runs = BTreeMap::new();
-        Report { targets, runs }
+        let rows = Vec::new();
+        Report { targets, rows }
     }
 
-    pub(super) fn add(&mut self, workload: Workload, target: usize, figures: Figures) {
-        self.runs
-            .entry((workload, target))
-            .or_default()
-            .push(figures);
+    pub(super) fn add(&mut self, workload: &str, target: usize, figures: Figures) {
+        let mut rows = self.rows.iter_mut();
+        match rows.find(|row| row.workload == workload && row.target == target) {
+            Some(row) => row.runs.push(figures),
+            None => self.rows.push(Row {
+                workload: workload.to_owned(),
+                target,
+                runs: vec![figures],
+            }),
+        }
     }
 
     /// Medians over all rounds; the first target is what the others are measured by.
@@ -38,8 +47,10 @@ impl Report {
 
     fn to_table(&self) -> String {
         let width = self.targets.iter().map(String::len).max().unwrap_or(0);
+        let names = self.rows.iter().map(|row| row.workload.len());
+        let name_width = names.max().unwrap_or(0).max(11);
         let mut lines = vec![format!(
-            "{:<11} {:<width$} {:>10} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7}",
+            "{:<name_width$} {:<width$} {:>10} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7}",
             "workload",
             "target",
             "ops/s",
@@ -50,12 +61,12 @@ impl Report {
             "CPU µs",
             "ratio"
         )];
-        for ((workload, target), runs) in &self.runs {
-            let figures = median(runs);
+        for row in &self.rows {
+            let figures = median(&row.runs);
             lines.push(format!(
-                "{:<11} {:<width$} {:>10.0} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>7} {:>7}",
-                name(*workload),
-                self.targets[*target],
+                "{:<name_width$} {:<width$} {:>10.0} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>7} {:>7}",
+                row.workload,
+                self.targets[row.target],
                 figures.per_second,
                 figures.p50,
                 figures.p99,
@@ -64,7 +75,7 @@ impl Report {
                 figures
                     .cpu_micros
                     .map_or(String::new(), |micros| format!("{micros:.1}")),
-                self.ratio(*workload, *target)
+                self.ratio(row)
                     .map_or(String::new(), |ratio| format!("{ratio:.2}x")),
             ));
         }
@@ -72,29 +83,25 @@ impl Report {
     }
 
     fn to_json(&self) -> Json {
-        let rows = self.runs.iter().map(|((workload, target), runs)| {
+        let rows = self.rows.iter().map(|row| {
             json!({
-                "workload": name(*workload),
-                "target": self.targets[*target],
-                "median": median(runs),
-                "runs": runs,
-                "ratio": self.ratio(*workload, *target),
+                "workload": row.workload,
+                "target": self.targets[row.target],
+                "median": median(&row.runs),
+                "runs": row.runs,
+                "ratio": self.ratio(row),
             })
         });
         rows.collect()
     }
 
     /// How many times as fast the first target is.
-    fn ratio(&self, workload: Workload, target: usize) -> Option<f64> {
-        let first = median(self.runs.get(&(workload, 0))?);
-        let other = median(self.runs.get(&(workload, target))?);
-        (target > 0).then(|| first.per_second / other.per_second)
+    fn ratio(&self, row: &Row) -> Option<f64> {
+        let mut rows = self.rows.iter();
+        let first = rows.find(|one| one.workload == row.workload && one.target == 0)?;
+        let (first, other) = (median(&first.runs), median(&row.runs));
+        (row.target > 0).then(|| first.per_second / other.per_second)
     }
-}
-
-fn name(workload: Workload) -> String {
-    let value = workload.to_possible_value();
-    value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// Each figure's median over the runs.

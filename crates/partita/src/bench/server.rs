@@ -66,13 +66,7 @@ impl Server {
 
     /// The time that the process has spent on processors; none where there is no `/proc`.
     pub(super) fn cpu(&self) -> Option<Duration> {
-        let stat = fs::read_to_string(self.proc("stat")).ok()?;
-        // The name of the program stands in parentheses and may hold anything. Behind it, the
-        // 12th and 13th fields are ticks of a hundredth of a second.
-        let (_, fields) = stat.rsplit_once(')')?;
-        let mut ticks = fields.split_whitespace().skip(11);
-        let mut next = || ticks.next()?.parse::<u64>().ok();
-        Some(Duration::from_millis((next()? + next()?) * 10))
+        cpu_of(&self.child.id().to_string())
     }
 
     /// The memory that the process has in use, in bytes; none where there is no `/proc`.
@@ -88,6 +82,17 @@ impl Server {
     fn proc(&self, file: &str) -> impl AsRef<Path> {
         format!("/proc/{}/{file}", self.child.id())
     }
+}
+
+/// The time that a process has spent on processors; none where there is no `/proc`.
+pub(super) fn cpu_of(process: &str) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program stands in parentheses and may hold anything. Behind it, the 12th and
+    // 13th fields are ticks of a hundredth of a second.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut ticks = fields.split_whitespace().skip(11);
+    let mut next = || ticks.next()?.parse::<u64>().ok();
+    Some(Duration::from_millis((next()? + next()?) * 10))
 }
 
 /// A command of this very binary.

@@ -84,6 +84,12 @@ impl Workload {
         }
     }
 
+    /// What flags and reports call it.
+    pub(super) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     /// Whether nothing is changed by it.
     pub(super) fn is_read(self) -> bool {
         matches!(self, Workload::Get | Workload::Query | Workload::QueryIndex)

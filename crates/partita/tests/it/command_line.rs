@@ -1,5 +1,6 @@
 //! The commands as a user types them.
 
+mod asking;
 mod designs;
 
 use std::io::Write as _;
@@ -38,7 +39,13 @@ fn file(folder: &Path, name: &str, content: &str) -> String {
 
 #[test]
 fn help() {
-    for command in [&["--help"][..], &["serve", "--help"], &["token", "--help"]] {
+    for command in [
+        &["--help"][..],
+        &["serve", "--help"],
+        &["token", "--help"],
+        &["can", "--help"],
+        &["plan", "--help"],
+    ] {
         let name = format!("help_{}", command[0].trim_start_matches('-'));
         insta::assert_snapshot!(name, stdout(&run(command, "")));
     }
@@ -335,6 +342,36 @@ fn bench_measures_every_workload_on_a_server_of_its_own() {
         assert!(row["median"]["per_second"].as_f64().unwrap() > 1.0, "{row}");
         let is_echo = row["target"] == "echo";
         assert_eq!(row["ratio"].is_number(), is_echo, "{row}");
+    }
+}
+
+#[test]
+fn bench_measures_a_design_through_the_library() {
+    for (design, only, rows) in [
+        (
+            "storyhub",
+            &["vote", "create-chapter", "pattern.chapters"][..],
+            4,
+        ),
+        (
+            "mediahub",
+            &["like", "change-visibility", "pattern.popularAlbums"],
+            3,
+        ),
+    ] {
+        let mut arguments = vec!["bench", "--log", "warn", "--design", design, "--json"];
+        arguments.extend(["--seconds", "1", "--rounds", "1", "--connections", "4"]);
+        arguments.extend(only.iter().flat_map(|name| ["--only", name]));
+        let output = run(&arguments, "");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let found = report.as_array().unwrap();
+        assert_eq!(found.len(), rows, "{report:#}");
+        for row in found {
+            assert!(row["median"]["per_second"].as_f64().unwrap() > 1.0, "{row}");
+            let is_bare = row["target"] == "bare transaction";
+            assert_eq!(row["ratio"].is_number(), is_bare, "{row}");
+        }
     }
 }
 
