@@ -117,7 +117,7 @@ fn new_chapter(number: u64) -> (Caller, Operation) {
         "title": format!("Chapter {number}"),
         "content": "It was night. ".repeat(40),
     });
-    if number % CHAPTERS_OF_STORY > 0 {
+    if !number.is_multiple_of(CHAPTERS_OF_STORY) {
         chapter["parentNodeId"] = chapter_id(story * CHAPTERS_OF_STORY).into();
     }
     (user(story), create("ChapterNode", chapter))
@@ -143,7 +143,7 @@ fn vote(votes: &Pairs) -> (Caller, Operation) {
         "userId": user_id(pair.one),
         "nodeId": chapter_id(pair.other),
         "storyId": story_id(pair.other / CHAPTERS_OF_STORY),
-        "voteType": if pair.lap % 2 == 0 { "UPVOTE" } else { "DOWNVOTE" },
+        "voteType": if pair.lap.is_multiple_of(2) { "UPVOTE" } else { "DOWNVOTE" },
     });
     (user(pair.one), create("Vote", vote))
 }
