@@ -47,8 +47,8 @@ impl Question {
 
 async fn open(flags: &AskFlags, design: Design) -> Result<Partita> {
     let surroundings = Surroundings::default();
-    if flags.store == StoreKind::Dynamodb {
-        let store = connect(flags.endpoint.as_deref(), flags.region.as_deref()).await?;
+    if flags.place.store == StoreKind::Dynamodb {
+        let store = connect(&flags.place).await?;
         return Ok(Partita::inspect(design, store, surroundings)?);
     }
     let directory = flags.data.join("store");

@@ -105,9 +105,8 @@ pub(crate) struct ServeFlags {
     )]
     pub(crate) metrics_listen: Option<SocketAddr>,
 
-    /// Where items are kept
-    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
-    pub(crate) store: StoreKind,
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
 
     /// Keep items in memory; everything is gone when the server stops
     #[arg(long)]
@@ -122,6 +121,17 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "PARTITA_CACHE_MB", value_name = "MB")]
     pub(crate) cache_mb: Option<u32>,
 
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+/// Where items are kept.
+#[derive(Debug, Args)]
+pub(crate) struct StoreFlags {
+    /// Where items are kept
+    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
+    pub(crate) store: StoreKind,
+
     /// The endpoint of DynamoDB, if it is not Amazon's
     #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
     pub(crate) endpoint: Option<String>,
@@ -129,9 +139,6 @@ pub(crate) struct ServeFlags {
     /// The region of DynamoDB, if the environment does not name it
     #[arg(long, env = "PARTITA_REGION")]
     pub(crate) region: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) variables: VariableFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -287,17 +294,8 @@ pub(crate) struct JobsFlags {
     #[arg(long, default_value = "text")]
     pub(crate) format: CheckFormat,
 
-    /// Where items are kept
-    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
-    pub(crate) store: StoreKind,
-
-    /// The endpoint of DynamoDB, if it is not Amazon's
-    #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
-    pub(crate) endpoint: Option<String>,
-
-    /// The region of DynamoDB, if the environment does not name it
-    #[arg(long, env = "PARTITA_REGION")]
-    pub(crate) region: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
 
     #[command(flatten)]
     pub(crate) secret: SecretFlags,
@@ -319,17 +317,8 @@ pub(crate) struct VerifyFlags {
     #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
     pub(crate) data: PathBuf,
 
-    /// Where items are kept
-    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
-    pub(crate) store: StoreKind,
-
-    /// The endpoint of DynamoDB, if it is not Amazon's
-    #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
-    pub(crate) endpoint: Option<String>,
-
-    /// The region of DynamoDB, if the environment does not name it
-    #[arg(long, env = "PARTITA_REGION")]
-    pub(crate) region: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
@@ -374,17 +363,8 @@ pub(crate) struct AskFlags {
     #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
     pub(crate) data: PathBuf,
 
-    /// Where items are kept
-    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
-    pub(crate) store: StoreKind,
-
-    /// The endpoint of DynamoDB, if it is not Amazon's
-    #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
-    pub(crate) endpoint: Option<String>,
-
-    /// The region of DynamoDB, if the environment does not name it
-    #[arg(long, env = "PARTITA_REGION")]
-    pub(crate) region: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,

@@ -53,8 +53,8 @@ pub(crate) fn run(flags: &JobsFlags) -> Result<ExitCode> {
 
 /// Looks into the store.
 async fn look(flags: &JobsFlags, design: Design) -> Result<Json> {
-    let store: Arc<dyn Store> = match flags.store {
-        StoreKind::Dynamodb => connect(flags.endpoint.as_deref(), flags.region.as_deref()).await?,
+    let store: Arc<dyn Store> = match flags.place.store {
+        StoreKind::Dynamodb => connect(&flags.place).await?,
         StoreKind::Embedded => {
             let directory = flags.secret.data.join("store");
             if !directory.exists() {

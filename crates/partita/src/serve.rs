@@ -23,7 +23,7 @@ use partita_store::{ModelStore, Store};
 use tokio::net::TcpListener;
 use tracing::warn;
 
-use crate::cli::{DATA_DEFAULT, DurabilityKind, ServeFlags, StoreKind};
+use crate::cli::{DATA_DEFAULT, DurabilityKind, ServeFlags, StoreFlags, StoreKind};
 use crate::endpoint;
 use crate::jobs;
 use crate::memory;
@@ -108,7 +108,7 @@ async fn api_router(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<
     for (_, design) in designs {
         let design = Arc::new(open_design(design.clone(), &secret, &store).await?);
         // Nobody else has the embedded store open, so whoever had leases in it is gone.
-        let is_alone = flags.store == StoreKind::Embedded;
+        let is_alone = flags.place.store == StoreKind::Embedded;
         jobs::start_working(design.clone(), is_alone);
         open.push(design);
     }
@@ -138,11 +138,11 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
     if flags.credentials_file.is_some() && !flags.endpoint_only {
         bail!("--credentials-file is for --endpoint-only");
     }
-    let is_remote = flags.store == StoreKind::Dynamodb;
+    let is_remote = flags.place.store == StoreKind::Dynamodb;
     if is_remote && flags.memory {
         bail!("items are kept in memory or in DynamoDB: leave out --memory or --store");
     }
-    if !is_remote && (flags.endpoint.is_some() || flags.region.is_some()) {
+    if !is_remote && (flags.place.endpoint.is_some() || flags.place.region.is_some()) {
         bail!("--endpoint and --region are for --store dynamodb");
     }
     let is_embedded = !is_remote && !flags.memory;
@@ -161,7 +161,7 @@ async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
     if flags.memory {
         return Ok(in_memory());
     }
-    match flags.store {
+    match flags.place.store {
         StoreKind::Embedded => {
             let directory = flags.secret.data.join("store");
             let cache_mb = flags.cache_mb.unwrap_or_else(memory::cache_mb);
@@ -172,7 +172,7 @@ async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
                 .with_context(|| format!("cannot open the store in {}", directory.display()))?;
             Ok(Arc::new(store))
         }
-        StoreKind::Dynamodb => connect(flags.endpoint.as_deref(), flags.region.as_deref()).await,
+        StoreKind::Dynamodb => connect(&flags.place).await,
     }
 }
 
@@ -194,13 +194,10 @@ fn in_memory() -> Arc<dyn Store> {
 }
 
 #[cfg(feature = "dynamodb")]
-pub(crate) async fn connect(
-    endpoint: Option<&str>,
-    region: Option<&str>,
-) -> Result<Arc<dyn Store>> {
+pub(crate) async fn connect(place: &StoreFlags) -> Result<Arc<dyn Store>> {
     let config = partita_remote::RemoteConfig {
-        endpoint: endpoint.map(str::to_owned),
-        region: region.map(str::to_owned),
+        endpoint: place.endpoint.clone(),
+        region: place.region.clone(),
     };
     Ok(Arc::new(
         partita_remote::RemoteStore::connect(config).await?,
@@ -208,7 +205,7 @@ pub(crate) async fn connect(
 }
 
 #[cfg(not(feature = "dynamodb"))]
-pub(crate) async fn connect(_: Option<&str>, _: Option<&str>) -> Result<Arc<dyn Store>> {
+pub(crate) async fn connect(_: &StoreFlags) -> Result<Arc<dyn Store>> {
     bail!(
         "this build has no DynamoDB client; build it with `cargo build --release --features dynamodb`"
     )
@@ -273,10 +270,10 @@ fn announce(
     aside: Option<&TcpListener>,
     designs: &[(String, Design)],
 ) -> Result<()> {
-    let place = match flags.store {
+    let place = match flags.place.store {
         _ if flags.memory => "in memory only".to_owned(),
         StoreKind::Embedded => flags.secret.data.display().to_string(),
-        StoreKind::Dynamodb => match &flags.endpoint {
+        StoreKind::Dynamodb => match &flags.place.endpoint {
             Some(endpoint) => format!("DynamoDB at {endpoint}"),
             None => "Amazon DynamoDB".to_owned(),
         },

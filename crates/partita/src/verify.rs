@@ -56,8 +56,8 @@ pub(crate) fn run(flags: &VerifyFlags, task: Task) -> Result<ExitCode> {
 
 /// The store, as `serve` would open it; one that is not there is not made.
 async fn open(flags: &VerifyFlags) -> Result<Arc<dyn Store>> {
-    if flags.store == StoreKind::Dynamodb {
-        return connect(flags.endpoint.as_deref(), flags.region.as_deref()).await;
+    if flags.place.store == StoreKind::Dynamodb {
+        return connect(&flags.place).await;
     }
     let directory = flags.data.join("store");
     if !directory.exists() {
