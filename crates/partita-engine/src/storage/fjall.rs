@@ -36,11 +36,6 @@ const KEYSPACE: &str = "partita";
 /// two of 64 MB are replayed when the store is reopened.
 const JOURNALS_BYTES_MAX: u64 = 64 * 1_048_576;
 
-/// Threads that flush and compact. With several, the first is kept for flushing: as long as a
-/// compaction is waiting for another, it takes the request from the queue and puts it back, and
-/// burns a whole core with it.
-const WORKERS: usize = 1;
-
 /// As much as one journal holds: a smaller memtable is flushed more often without letting go
 /// of a journal any sooner.
 const MEMTABLE_BYTES_MAX: u64 = 64 * 1_048_576;
@@ -65,7 +60,6 @@ pub(crate) fn open(
     let database = Database::builder(directory)
         .cache_size(cache_bytes - 2 * share_bytes)
         .max_journaling_size(JOURNALS_BYTES_MAX)
-        .worker_threads(WORKERS)
         // Replay compresses again to verify a checksum, so another release of the compressor
         // could make a good journal look damaged.
         .journal_compression(CompressionType::None)
