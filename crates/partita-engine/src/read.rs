@@ -12,7 +12,7 @@ use partita_store::table::Key;
 use partita_store::{FoundItem, StoreResult};
 
 use self::asked::{Asked, Row};
-use crate::storage::cache::Known;
+use crate::storage::cache::{Kept, Known};
 use crate::storage::run::Recorder;
 use crate::storage::{View, Views};
 use crate::tables::{Catalog, Table, Tables};
@@ -171,11 +171,11 @@ impl Latest<'_> {
     ) -> StoreResult<Option<Metered<Page>>> {
         let tables = self.catalog.tables();
         let asked = Asked::by_query(&tables, request)?;
-        let Some((runs, partition)) = self.views.runs().zip(asked.partition()) else {
+        let Some((cache, partition)) = self.views.cache().zip(asked.partition()) else {
             return self.now().query(request, rows_max);
         };
-        let mut known = runs.find(partition);
-        if let Known::Value(run) = &known {
+        let mut known = cache.run(partition);
+        if let Known::This(run) = &known {
             let page = PageBuilder::of_query(asked.reading.source, request)?;
             let page = asked.page_of(run, page)?;
             // As above: a table that is being deleted may have lost rows already.
@@ -183,8 +183,8 @@ impl Latest<'_> {
                 return Ok(page);
             }
             // Another part of the partition is asked for now.
-            runs.forget(partition);
-            known = runs.find(partition);
+            cache.forget_run(partition);
+            known = cache.run(partition);
         }
         let Known::Nothing(announced) = known else {
             return self.now().query(request, rows_max);
@@ -196,7 +196,7 @@ impl Latest<'_> {
         if let Some((page, recorder)) = page.as_ref().zip(recorder)
             && let Some(run) = asked.run_of(recorder, page.answer.last_key.is_none())
         {
-            announced.keep(run);
+            announced.keep(Kept::Run(run));
         }
         Ok(page)
     }

@@ -15,7 +15,7 @@ use std::ops::Bound;
 
 use partita_store::StoreError;
 
-use self::run::Runs;
+use self::cache::Cache;
 
 /// A value that the storage hands out, cheap to clone.
 pub(crate) type Bytes = bytes::Bytes;
@@ -47,8 +47,8 @@ pub(crate) trait Views: Send + Sync {
         self.view().get(key)
     }
 
-    /// Rows that are known without a view, if any ever are.
-    fn runs(&self) -> Option<&Runs> {
+    /// What is known without a view, if anything ever is.
+    fn cache(&self) -> Option<&Cache> {
         None
     }
 }

@@ -1,4 +1,5 @@
-//! What was read lately, up to a number of bytes.
+//! What was read lately, up to a number of bytes: values by their keys, and runs of rows by
+//! their partitions. They share the bytes, so that the memory is where the reads are.
 //!
 //! It stands beside views and not under them: what is here is what is stored now, and a view is
 //! of one moment. So only who asks for one key, or for one partition, at no moment in particular
@@ -10,12 +11,14 @@
 //! - Who reads announces the key before the view is taken. Forgetting a key forgets such
 //!   announcements too, and a value without one is not kept: it may be from before the commit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use quick_cache::DefaultHashBuilder;
 use quick_cache::Weighter;
 use quick_cache::sync::{Cache as Weighted, DefaultLifecycle, GuardResult, PlaceholderGuard};
 
+use super::run::Run;
 use super::{Bytes, StorageError};
 
 /// What a value costs besides its key and its bytes, about.
@@ -24,63 +27,99 @@ const ENTRY_BYTES: usize = 160;
 /// For a guess at how many values there will be.
 const VALUE_BYTES: u64 = 1_024;
 
-/// A value that knows how much memory it takes.
-pub(crate) trait Kept: Clone {
-    fn bytes(&self) -> usize;
-}
+/// What is kept, by the key of the value or [`by_partition`].
+pub(crate) struct Cache(Weighted<Vec<u8>, Kept, Weight>);
 
-impl Kept for Bytes {
-    fn bytes(&self) -> usize {
-        self.len()
-    }
+/// One thing that was read.
+#[derive(Clone)]
+pub(crate) enum Kept {
+    Value(Bytes),
+    Run(Arc<Run>),
 }
-
-/// The values by their keys.
-pub(crate) struct Cache<V: Kept>(Weighted<Vec<u8>, V, Weight>);
 
 #[derive(Clone)]
 struct Weight;
 
-impl<V: Kept> Weighter<Vec<u8>, V> for Weight {
-    fn weight(&self, key: &Vec<u8>, value: &V) -> u64 {
-        (ENTRY_BYTES + key.len() + value.bytes()) as u64
+impl Weighter<Vec<u8>, Kept> for Weight {
+    fn weight(&self, key: &Vec<u8>, kept: &Kept) -> u64 {
+        let bytes = match kept {
+            Kept::Value(value) => value.len(),
+            Kept::Run(run) => run.bytes(),
+        };
+        (ENTRY_BYTES + key.len() + bytes) as u64
     }
 }
 
 /// What is known of a key.
-pub(crate) enum Known<'a, V: Kept> {
-    Value(V),
+pub(crate) enum Known<'a, T> {
+    This(T),
     /// Nothing. Who reads it may tell.
-    Nothing(Announced<'a, V>),
+    Nothing(Announced<'a>),
     /// Nothing, and somebody else reads it now.
     Awaited,
 }
 
 /// Somebody is about to read a key.
-pub(crate) struct Announced<'a, V: Kept>(
-    PlaceholderGuard<'a, Vec<u8>, V, Weight, DefaultHashBuilder, DefaultLifecycle<Vec<u8>, V>>,
+pub(crate) struct Announced<'a>(
+    PlaceholderGuard<
+        'a,
+        Vec<u8>,
+        Kept,
+        Weight,
+        DefaultHashBuilder,
+        DefaultLifecycle<Vec<u8>, Kept>,
+    >,
 );
 
-impl<V: Kept> Announced<'_, V> {
+impl Announced<'_> {
     /// Keeps what was read, unless the key was forgotten meanwhile.
-    pub(crate) fn keep(self, value: V) {
-        let _ = self.0.insert(value);
+    pub(crate) fn keep(self, kept: Kept) {
+        let _ = self.0.insert(kept);
     }
 }
 
-impl<V: Kept> Cache<V> {
+impl Cache {
     /// A cache of so many bytes. It takes memory only as it fills.
     pub(crate) fn new(bytes: u64) -> Self {
         let values = usize::try_from(bytes / VALUE_BYTES).unwrap_or(usize::MAX);
         Cache(Weighted::with_weighter(values, bytes, Weight))
     }
 
-    /// What is known of a key. If that is nothing, the view that it is read from must be taken
-    /// after this.
-    pub(crate) fn find(&self, key: &[u8]) -> Known<'_, V> {
+    /// The value of a key. What is not here is read, from a view that must be taken by `read`
+    /// itself, and kept.
+    pub(crate) fn get(
+        &self,
+        key: &[u8],
+        read: impl FnOnce() -> Result<Option<Bytes>, StorageError>,
+    ) -> Result<Option<Bytes>, StorageError> {
+        match self.find(key) {
+            Known::This(Kept::Value(value)) => Ok(Some(value)),
+            Known::This(Kept::Run(_)) | Known::Awaited => read(),
+            Known::Nothing(announced) => {
+                let value = read()?;
+                if let Some(value) = &value {
+                    // A copy, because the value is a part of a block that would be kept whole.
+                    announced.keep(Kept::Value(Bytes::copy_from_slice(value)));
+                }
+                Ok(value)
+            }
+        }
+    }
+
+    /// The run of a partition, given by the bytes that all keys of it begin with. If nothing is
+    /// known, the view that it is read from must be taken after this.
+    pub(crate) fn run(&self, partition: &[u8]) -> Known<'_, Arc<Run>> {
+        match self.find(by_partition(partition)) {
+            Known::This(Kept::Run(run)) => Known::This(run),
+            Known::This(Kept::Value(_)) | Known::Awaited => Known::Awaited,
+            Known::Nothing(announced) => Known::Nothing(announced),
+        }
+    }
+
+    fn find(&self, key: &[u8]) -> Known<'_, Kept> {
         // Somebody else who reads the same key is not waited for.
         match self.0.get_value_or_guard(key, Some(Duration::ZERO)) {
-            GuardResult::Value(value) => Known::Value(value),
+            GuardResult::Value(kept) => Known::This(kept),
             GuardResult::Timeout => Known::Awaited,
             GuardResult::Guard(guard) => Known::Nothing(Announced(guard)),
         }
@@ -90,29 +129,17 @@ impl<V: Kept> Cache<V> {
     pub(crate) fn forget(&self, key: &[u8]) {
         self.0.remove(key);
     }
+
+    /// Forgets the run of a partition, and whoever has announced it.
+    pub(crate) fn forget_run(&self, partition: &[u8]) {
+        self.0.remove(by_partition(partition));
+    }
 }
 
-impl Cache<Bytes> {
-    /// The value of a key. What is not here is read, from a view that must be taken by `read`
-    /// itself, and kept.
-    pub(crate) fn get(
-        &self,
-        key: &[u8],
-        read: impl FnOnce() -> Result<Option<Bytes>, StorageError>,
-    ) -> Result<Option<Bytes>, StorageError> {
-        match self.find(key) {
-            Known::Value(value) => Ok(Some(value)),
-            Known::Awaited => read(),
-            Known::Nothing(announced) => {
-                let value = read()?;
-                if let Some(value) = &value {
-                    // A copy, because the value is a part of a block that would be kept whole.
-                    announced.keep(Bytes::copy_from_slice(value));
-                }
-                Ok(value)
-            }
-        }
-    }
+/// Where the run of a partition is kept. A partition may be called like the only item in it, so
+/// the byte that all keys of rows begin with is left out.
+fn by_partition(partition: &[u8]) -> &[u8] {
+    partition.get(1..).unwrap_or_default()
 }
 
 #[cfg(test)]

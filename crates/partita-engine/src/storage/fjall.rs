@@ -21,7 +21,6 @@ use ::fjall::{
 
 use super::cache::Cache;
 use super::journal::{self, Mark};
-use super::run::Runs;
 use super::{
     Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, StoredKey, View, Views,
 };
@@ -44,9 +43,9 @@ const MEMTABLE_BYTES_MAX: u64 = 64 * 1_048_576;
 /// (51 and 49 MB where these take 54), and fill the cache with what nobody asked for.
 const BLOCK_BYTES: u32 = 4_096;
 
-/// The part of the cache that is for items, and the part that is for rows of partitions; the
-/// rest is for blocks, as the storage reads them.
-const SHARE: u64 = 4;
+/// The part of the memory that is for blocks, as the storage reads them: for scans, index builds
+/// and reads at one moment. The rest is for what answers by itself, items and runs of rows.
+const BLOCKS_SHARE: u64 = 4;
 
 /// Opens the storage in the directory, or creates it there. What was read lately is kept in
 /// memory up to about so many bytes, and only what is read takes memory.
@@ -56,9 +55,10 @@ pub(crate) fn open(
     durability: Durability,
     cache_bytes: u64,
 ) -> Result<(FjallViews, FjallCommits), StorageError> {
-    let share_bytes = cache_bytes / SHARE;
+    let blocks_bytes = cache_bytes / BLOCKS_SHARE;
+    let known_bytes = cache_bytes - blocks_bytes;
     let database = Database::builder(directory)
-        .cache_size(cache_bytes - 2 * share_bytes)
+        .cache_size(blocks_bytes)
         .max_journaling_size(JOURNALS_BYTES_MAX)
         // Replay compresses again to verify a checksum, so another release of the compressor
         // could make a good journal look damaged.
@@ -69,8 +69,7 @@ pub(crate) fn open(
         database,
         keyspace,
         pinned: RwLock::new(None),
-        items: (share_bytes > 0).then(|| Cache::new(share_bytes)),
-        runs: (share_bytes > 0).then(|| Cache::new(share_bytes)),
+        cache: (known_bytes > 0).then(|| Cache::new(known_bytes)),
         _lock: lock,
     });
     let commits = FjallCommits {
@@ -130,8 +129,7 @@ struct Shared {
     keyspace: Keyspace,
     /// While a commit is under way, and for good after one has failed: the state before it.
     pinned: RwLock<Option<Snapshot>>,
-    items: Option<Cache<Bytes>>,
-    runs: Option<Runs>,
+    cache: Option<Cache>,
     /// Held until everything above is closed.
     _lock: Option<File>,
 }
@@ -158,12 +156,13 @@ impl Shared {
     /// Makes a commit visible, and what it has changed forgotten.
     fn unpin(&self, changed: &[StoredKey]) {
         let mut pinned = self.pinned.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(items) = &self.items {
-            changed.iter().for_each(|key| items.forget(key));
-        }
-        if let Some(runs) = &self.runs {
-            let partitions = changed.iter().filter_map(|key| keys::partition(key));
-            partitions.for_each(|partition| runs.forget(partition));
+        if let Some(cache) = &self.cache {
+            for key in changed {
+                cache.forget(key);
+                if let Some(partition) = keys::partition(key) {
+                    cache.forget_run(partition);
+                }
+            }
         }
         *pinned = None;
     }
@@ -210,14 +209,14 @@ impl Views for FjallViews {
             let value = self.0.snapshot().get(&self.0.keyspace, key)?;
             Ok(value.map(Bytes::from_owner))
         };
-        match &self.0.items {
-            Some(items) => items.get(key, read),
+        match &self.0.cache {
+            Some(cache) => cache.get(key, read),
             None => read(),
         }
     }
 
-    fn runs(&self) -> Option<&Runs> {
-        self.0.runs.as_ref()
+    fn cache(&self) -> Option<&Cache> {
+        self.0.cache.as_ref()
     }
 }
 

@@ -13,11 +13,7 @@ use std::sync::Arc;
 
 use partita_store::FoundItem;
 
-use super::cache::{Cache, Kept};
 use super::{Bounds, Bytes, Direction};
-
-/// The runs by the bytes that all keys of their partition begin with; one for each.
-pub(crate) type Runs = Cache<Arc<Run>>;
 
 /// What a row costs besides its bytes.
 const ROW_BYTES: usize = size_of::<Row>();
@@ -45,12 +41,6 @@ struct Row {
     size: usize,
 }
 
-impl Kept for Arc<Run> {
-    fn bytes(&self) -> usize {
-        self.keys.len() + self.json.len() + self.rows.len() * ROW_BYTES
-    }
-}
-
 /// The part of a run that was asked for.
 pub(crate) struct Part<'a> {
     run: &'a Run,
@@ -61,6 +51,11 @@ pub(crate) struct Part<'a> {
 }
 
 impl Run {
+    /// The memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.keys.len() + self.json.len() + self.rows.len() * ROW_BYTES
+    }
+
     /// What the run knows of a range from its beginning on; none if it does not know that.
     pub(crate) fn part(&self, bounds: &Bounds, direction: Direction) -> Option<Part<'_>> {
         let (low, high) = bounds;
