@@ -23,6 +23,7 @@
 //! | [`clashes`], [`steps`], [`positions`] | effects against each other, against the steps of states, and positions against deletes |
 //! | [`collections`], [`secrets`], [`unseen`] | lists without a bound, secrets that are shown elsewhere, rows that nobody sees |
 //! | [`sizes`] | writes that take more actions than a transaction has |
+//! | [`url`] | `path` of entities and patterns: where they are in URLs |
 //! | [`accept`] | `[[accept]]` |
 //!
 //! Every step works on what the steps before it could read. What was broken there is known to be
@@ -66,6 +67,7 @@ mod table;
 mod trigger;
 mod unique;
 mod unseen;
+mod url;
 mod usage;
 mod value;
 mod variables;
@@ -138,7 +140,7 @@ fn compile(
     let buckets = named(&mut root, "bucket", report);
     let actions = named(&mut root, "action", report);
     let triggers = named(&mut root, "trigger", report);
-    let patterns = named(&mut root, "pattern", report);
+    let mut patterns = named(&mut root, "pattern", report);
     let constants = named(&mut root, "constants", report);
     let mut world = World {
         tables,
@@ -154,7 +156,11 @@ fn compile(
         prefixes: bucket::prefix_names(&buckets),
         ..World::default()
     };
-    let records = declare(&mut root, &mut world, uses, report);
+    let mut records = declare(&mut root, &mut world, uses, report);
+    let sections = records.entities.iter_mut().map(|one| &mut one.section);
+    let entity_paths: Vec<_> = sections.map(|one| url::read(one, report)).collect();
+    let sections = patterns.iter_mut().map(|(_, section)| section);
+    let pattern_paths: Vec<_> = sections.map(|one| url::read(one, report)).collect();
     caller::check(&mut root, &world, report);
     collisions::check(&world, report);
     collections::check(&world, report);
@@ -166,7 +172,7 @@ fn compile(
         .into_iter()
         .map(|(index, pending)| pending.compile(index, &world, uses, report))
         .collect();
-    let patterns: Vec<Option<Pattern>> = patterns
+    let mut patterns: Vec<Option<Pattern>> = patterns
         .into_iter()
         .map(|(name, section)| pattern::check(name, section, &world, uses, report))
         .collect();
@@ -189,6 +195,13 @@ fn compile(
     followers::action_rules(&world, &mut entities, &actions, report);
     clashes::check(&world, &entities, &refs, &triggers, &actions, report);
     steps::check(&world, &actions, report);
+    url::check(
+        &world,
+        (entity_paths, &mut entities),
+        (pattern_paths, &mut patterns),
+        &actions,
+        report,
+    );
     let compiled = secrets::Compiled {
         entities: &entities,
         views: &views,

@@ -185,6 +185,13 @@ codes! {
     NotUnique            "not-unique"            Warning File "A pattern of one can find several items."
     UnseenRows           "unseen-rows"           Warning File "A pattern finds mostly rows that its readers may not see."
 
+    // Paths of URLs.
+    PathSyntax           "path-syntax"           Error   Line "The path cannot be read."
+    UnknownPlaceholder   "unknown-placeholder"   Error   File "A path has a placeholder that stands for nothing."
+    MissingPlaceholder   "missing-placeholder"   Error   File "The path of an entity leaves out a part of its identity."
+    ReservedPath         "reserved-path"         Error   File "The first word of a path has another meaning."
+    SamePath             "same-path"             Error   File "One request could mean two things."
+
     // Accepted warnings.
     UnknownWarning       "unknown-warning"       Error   Line "There is no warning of this name."
     UnusedAccept         "unused-accept"         Warning File "An accepted warning that does not occur."

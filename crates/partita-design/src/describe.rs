@@ -95,6 +95,7 @@ fn entity(design: &Design, entity: &Entity) -> Json {
     json!({
         "name": entity.name,
         "about": entity.about,
+        "path": entity.path.as_ref().map(ToString::to_string),
         "table": table.name,
         "identity": entity.identity.iter().map(|part| &part.name).collect::<Vec<_>>(),
         "keys": keys(table, &entity.key, &entity.indexes).into_iter().collect::<Map<_, _>>(),
@@ -276,6 +277,7 @@ fn pattern(pattern: &Pattern) -> Json {
     json!({
         "name": pattern.name,
         "about": pattern.about,
+        "path": pattern.path.as_ref().map(ToString::to_string),
         "read": kind,
         "index": index,
         "condition": pattern.text,

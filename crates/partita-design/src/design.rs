@@ -13,11 +13,13 @@
 //! | [`view`] | records derived from items |
 //! | [`effect`] | actions and triggers: what one write causes |
 //! | [`pattern`] | named reads |
+//! | [`path`] | paths of URLs |
 //! | [`constructs`] | which parts of the language a design uses, and where |
 
 pub mod constructs;
 pub mod effect;
 pub mod entity;
+pub mod path;
 pub mod pattern;
 pub mod reference;
 pub mod rules;
@@ -33,6 +35,7 @@ pub use entity::{
     Aggregate, Attribute, Computed, Entity, IdentityPart, Period, Repeat, SoftDelete, Source,
     Timing, Unique,
 };
+pub use path::{PathTemplate, Segment};
 pub use pattern::{
     KeyBound, LIMIT_DEFAULT, LIMIT_MAX, Parameter, ParameterKind, Pattern, QueryRead, Read,
     SortOrder, SortRange, WHOLE_MAX,

@@ -116,6 +116,29 @@ pub fn keys(
     }
 }
 
+/// The keys of a record, entity's or view's, as far as they follow from these attributes. Those
+/// of which a part is missing are left out.
+pub fn of_record(design: &Design, record: &str, attributes: &Map) -> Vec<(String, Value)> {
+    let (of, name, key, indexes) = match (design.entity(record), design.view(record)) {
+        (Some(entity), _) => {
+            let name = RecordName::Entity(record.to_owned());
+            (Some(entity), name, &entity.key, &entity.indexes)
+        }
+        (None, Some(view)) => {
+            let name = RecordName::View(record.to_owned());
+            (design.entity(&view.of), name, &view.key, &view.indexes)
+        }
+        (None, None) => return Vec::new(),
+    };
+    let mut maker = Maker {
+        table: of.map_or(&design.table, |entity| design.table_of(entity)),
+        item: attributes.clone(),
+        faults: Vec::new(),
+    };
+    let keys = maker.record(name, key, indexes, None);
+    keys.map_or_else(Vec::new, |record| record.keys)
+}
+
 /// The attributes under their stored names, with defaults.
 fn given(entity: &Entity, attributes: &Map) -> (Map, Vec<KeyFault>) {
     let mut item = Map::new();

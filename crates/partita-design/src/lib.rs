@@ -19,6 +19,7 @@
 //! | [`describe`](mod@describe) | a compiled design as JSON, for `partita describe` |
 //! | [`page`] | a compiled design as a Markdown page, for `partita docs` |
 //! | [`shipped`] | the designs that ship with Partita |
+//! | [`spelling`] | which name was probably meant |
 //! | `document` | TOML as a tree in which everything knows its place, also inside strings |
 //! | `syntax` | the small languages inside the strings: attribute lines, templates, queries |
 //! | `check` | one module for each section of a design |
@@ -75,7 +76,7 @@ pub mod keys;
 pub mod page;
 pub mod render;
 pub mod shipped;
-mod spelling;
+pub mod spelling;
 mod syntax;
 pub mod template;
 pub mod time;

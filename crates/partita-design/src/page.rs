@@ -110,6 +110,9 @@ fn write_entity(design: &Design, entity: &Entity, page: &mut String) -> std::fmt
     if let Some(about) = &entity.about {
         writeln!(page, "{about}\n")?;
     }
+    if let Some(path) = &entity.path {
+        writeln!(page, "In URLs: `/{}/{path}`.\n", design.name)?;
+    }
     write_keys(design.table_of(entity), &entity.key, &entity.indexes, page)?;
     writeln!(page, "\n| attribute | type | value |\n|---|---|---|")?;
     for attribute in &entity.attributes {
@@ -155,7 +158,7 @@ fn patterns(patterns: &[Pattern], page: &mut String) -> std::fmt::Result {
     }
     writeln!(
         page,
-        "\n## Access patterns\n\n| pattern | read | condition | returns |\n|---|---|---|---|"
+        "\n## Access patterns\n\n| pattern | read | condition | returns | path |\n|---|---|---|---|---|"
     )?;
     for pattern in patterns {
         let read = match &pattern.read {
@@ -175,9 +178,11 @@ fn patterns(patterns: &[Pattern], page: &mut String) -> std::fmt::Result {
             .about
             .as_ref()
             .map_or(String::new(), |about| format!(": {about}"));
+        let path = pattern.path.as_ref();
+        let path = path.map_or(String::new(), |path| format!("`{path}`"));
         writeln!(
             page,
-            "| `{}`{} | {read} | `{}` | {} |",
+            "| `{}`{} | {read} | `{}` | {} | {path} |",
             pattern.name,
             cell(&about),
             cell(&pattern.text),

@@ -4,7 +4,7 @@
 const WORD_MAX: usize = 100;
 
 /// The most similar of the names, if one is similar enough to be suggested.
-pub(crate) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     // Nobody misspells a name that long, and the search would take its square in time.
     if word.len() > WORD_MAX {
         return None;
@@ -20,7 +20,7 @@ pub(crate) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) 
 }
 
 /// Names in backticks, with commas and an "and".
-pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
+pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     let quoted: Vec<_> = names
         .iter()
         .map(|name| format!("`{}`", name.as_ref()))

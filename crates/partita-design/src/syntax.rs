@@ -7,6 +7,7 @@
 //! | [`value`] | the values in it: `parent.depth + 1 \| 0` |
 //! | [`mod@reference`] | `User(userId = authorId), on delete cascade` |
 //! | [`template`] | `USER#{userId}#STORY#{storyId}` |
+//! | [`path`] | `stories/{storyId}/chapters` |
 //! | [`query`] | `PK = 'USER#{userId}' AND begins_with(SK, 'STORY#')` |
 //! | [`lexer`] | the words and signs of all these |
 //!
@@ -15,6 +16,7 @@
 pub(crate) mod attribute;
 pub(crate) mod kind;
 pub(crate) mod lexer;
+pub(crate) mod path;
 pub(crate) mod query;
 pub(crate) mod reference;
 pub(crate) mod template;

@@ -235,6 +235,7 @@ impl Pending<'_> {
         let entity = Entity {
             name: record.title().to_owned(),
             about: self.about,
+            path: None,
             table: self.table,
             key: record.keys.compile()?,
             indexes: record.indexes.iter().map(key::IndexKeys::compile).collect(),

@@ -107,6 +107,7 @@ pub(crate) fn check(
     Some(Pattern {
         name: name.text.clone(),
         about,
+        path: None,
         returns: found
             .records
             .iter()
@@ -141,7 +142,7 @@ fn home(returns: &Field<Vec<&Text>>, world: &World) -> Option<usize> {
     Some(record.table)
 }
 
-/// The API has two parameters of its own beside those of a pattern; and every declared one is
+/// The API has parameters of its own beside those of a pattern; and every declared one is
 /// used.
 fn check_parameters(
     parameters: &[Parameter],
@@ -151,8 +152,8 @@ fn check_parameters(
 ) {
     for parameter in parameters {
         let name = &parameter.name;
-        if ["limit", "cursor"].contains(&name.as_str()) {
-            let message = format!("`{name}` is a parameter of every pattern, for its pages");
+        if ["limit", "cursor", "keys"].contains(&name.as_str()) {
+            let message = format!("`{name}` is a parameter of every pattern");
             report
                 .add(Code::InvalidName, span, message)
                 .help("call the placeholder by another name");

@@ -3,6 +3,7 @@
 use partita_core::expression::Span;
 
 use crate::codes::Code;
+use crate::design::path::RESERVED_SEGMENTS;
 use crate::diagnostic::Report;
 use crate::document::{Name, Node, Section, Text, section};
 use crate::syntax::Word;
@@ -28,6 +29,9 @@ const SECTIONS: [&str; 17] = [
     "bucket",
     "accept",
 ];
+
+/// What callers can do to items without an action of that name.
+const OPERATIONS: [&str; 6] = ["create", "get", "update", "upsert", "delete", "restore"];
 
 /// Reads what the design is called.
 pub(super) fn design_name(root: &mut Section<'_>, report: &mut Report) -> Option<String> {
@@ -76,16 +80,29 @@ pub(super) fn named<'d>(
     let mut sections = Vec::new();
     for (name, node) in entries {
         check_name(&name.text, name.span, report);
-        if kind == "entity" && name.text == "query" {
-            let message = "`query` is where patterns stand in URLs";
-            report
-                .add(Code::InvalidName, name.span, message)
-                .help("choose another name");
-        }
+        check_url_name(kind, name, report);
         let opened = section::open(format!("{kind}.{}", name.text), name, node, report);
         sections.extend(opened.map(|section| (name, section)));
     }
     sections
+}
+
+/// Entities, views and actions stand in URLs, beside words that have a meaning there.
+fn check_url_name(kind: &str, name: &Name, report: &mut Report) {
+    let taken: &[&str] = match kind {
+        "entity" | "view" => &RESERVED_SEGMENTS,
+        "action" => &OPERATIONS,
+        _ => &[],
+    };
+    if taken.contains(&name.text.as_str()) {
+        let message = match kind {
+            "action" => format!("`{}` is what callers can do without an action", name.text),
+            _ => format!("`{}` means something else in URLs", name.text),
+        };
+        report
+            .add(Code::InvalidName, name.span, message)
+            .help("choose another name");
+    }
 }
 
 /// The names of some sections.

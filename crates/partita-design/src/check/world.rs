@@ -196,7 +196,7 @@ impl Record {
             let attribute = hole.attribute.clone()?;
             if parts.iter().all(|part| part.attribute != attribute) {
                 parts.push(IdentityPart {
-                    name: hole.written.clone(),
+                    name: name_of(&hole.written).to_owned(),
                     attribute,
                 });
             }
@@ -304,4 +304,10 @@ impl Uses {
     pub(crate) fn note(&mut self, construct: Construct, words: impl Into<String>, span: Span) {
         self.found.push((construct, words.into(), span));
     }
+}
+
+/// The name in a placeholder such as `order:010`.
+fn name_of(written: &str) -> &str {
+    let end = written.find([':', '|']).unwrap_or(written.len());
+    written[..end].trim_end()
 }

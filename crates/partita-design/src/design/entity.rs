@@ -3,7 +3,7 @@
 use partita_core::expression::{Condition, Path};
 use partita_core::{Map, Value};
 
-use super::{KeyTemplates, RecordIndex, RecordName, Ref, Rules};
+use super::{KeyTemplates, PathTemplate, RecordIndex, RecordName, Ref, Rules};
 use crate::expression::{Formula, Predicate, Reading};
 use crate::template::{Template, dotted};
 use crate::types::AttributeType;
@@ -15,6 +15,8 @@ pub struct Entity {
     pub name: String,
     /// What it is about.
     pub about: Option<String>,
+    /// The path of an item in URLs, beside the one that follows from its name.
+    pub path: Option<PathTemplate>,
     /// The table that it lives in, if it is not the first.
     pub table: Option<String>,
     /// Its primary key.

@@ -1,6 +1,6 @@
 //! Named reads.
 
-use super::{KeyTemplates, RecordName};
+use super::{KeyTemplates, PathTemplate, RecordName};
 use crate::expression::{Expr, Predicate};
 use crate::template::Template;
 use crate::types::AttributeType;
@@ -22,6 +22,8 @@ pub struct Pattern {
     pub name: String,
     /// What it is about.
     pub about: Option<String>,
+    /// Its path in URLs, beside the one that follows from its name.
+    pub path: Option<PathTemplate>,
     /// What a caller gives, in the order of the first use.
     pub parameters: Vec<Parameter>,
     /// What is read.
