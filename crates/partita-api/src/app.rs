@@ -13,15 +13,18 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures::FutureExt as _;
-use partita_plan::{Caller, Operation, Partita, PlanError};
+use partita_plan::{Caller, Partita, PlanError};
 use partita_store::{Clock, Entropy, ErrorKind};
 use serde_json::json;
 use tokio::time::timeout;
 use tracing::{error, info};
 
-use crate::decode::{self, Request};
-use crate::encode;
+use crate::decode::wish::Wish;
+use crate::decode::{self, Brought};
+use crate::encode::{self, Outcome};
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::routes::{Found, Routes, Target, Verb};
 use crate::token::Tokens;
 
 /// The largest body: an item of 400 KB, written in JSON at its most verbose.
@@ -40,10 +43,16 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// What the API serves.
 pub struct App {
-    designs: BTreeMap<String, Arc<Partita>>,
+    designs: BTreeMap<String, Served>,
     tokens: Tokens,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
+}
+
+/// A design that is served, and the requests that it answers.
+struct Served {
+    partita: Arc<Partita>,
+    routes: Routes,
 }
 
 impl App {
@@ -54,7 +63,10 @@ impl App {
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
-        let named = |design: Arc<Partita>| (design.design().name.clone(), design);
+        let named = |partita: Arc<Partita>| {
+            let routes = Routes::of(partita.design());
+            (partita.design().name.clone(), Served { partita, routes })
+        };
         let designs = designs.into_iter().map(Into::into);
         App {
             designs: designs.map(named).collect(),
@@ -86,7 +98,7 @@ impl App {
         answer.unwrap_or_else(|_| Err(Problem::stuck(request.is_write())))
     }
 
-    /// The whole trip of a request: decode, run, encode.
+    /// The whole trip of a request: who calls, what for, and then whoever answers that.
     async fn answer(&self, request: &Request<'_>) -> Result<Response, Problem> {
         let segments = request.segments()?;
         if segments == ["healthz"] && !request.is_write() {
@@ -94,20 +106,45 @@ impl App {
             return Ok(encode::json_response(StatusCode::OK, &healthy));
         }
         let (name, rest) = segments.split_first().ok_or_else(|| self.no_design(""))?;
-        let partita = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
+        let served = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
         let verified = self.tokens.verify(name, request.bearer()?)?;
-        if rest == ["jobs"] && !request.is_write() {
-            return self.jobs(partita, verified.caller()).await;
-        }
-        let operation = decode::operation(request, rest)?;
-        let created = matches!(operation, Operation::Create { .. });
         let caller = verified.caller();
-        let answer = match decode::idempotency_key(request)? {
+        let path: Vec<&str> = rest.iter().map(String::as_str).collect();
+        let found = served.routes.find(request.method, &path)?;
+        match &found.route.target {
+            Target::Operation(verb) => {
+                let answer = self.operate(&served.partita, caller, request, verb, &found);
+                let design = served.partita.design();
+                answer.await.map_err(|problem| problem.about(design, verb))
+            }
+            Target::Jobs => self.jobs(&served.partita, caller).await,
+        }
+    }
+
+    /// The trip of a request that the planner carries out.
+    async fn operate(
+        &self,
+        partita: &Partita,
+        caller: &Caller,
+        request: &Request<'_>,
+        verb: &Verb,
+        found: &Found<'_>,
+    ) -> Result<Response, Problem> {
+        let design = partita.design();
+        let mut brought = Brought::of(request)?;
+        let Brought {
+            parameters,
+            conditions,
+            ..
+        } = &mut brought;
+        let wish = Wish::of(request, verb, caller, parameters, conditions)?;
+        let operation = decode::operation(design, verb, found, &brought)?;
+        let answer = match request.idempotency_key()? {
             Some(key) => partita.run_once(caller, operation, key).await,
             None => partita.run(caller, operation).await,
         };
         match answer {
-            Ok(answer) => Ok(encode::answer(partita.design(), &answer, created)),
+            Ok(answer) => Ok(Outcome::of(design, verb, &answer, &wish)?.into_response()),
             Err(refusal) => {
                 if let PlanError::Store(cause) = &refusal
                     && cause.kind() != ErrorKind::FixRequest
@@ -159,7 +196,7 @@ async fn handle(State(app): State<Arc<App>>, request: axum::extract::Request) ->
         .catch_unwind()
         .await;
     let answer = answer.unwrap_or_else(|_| Err(Problem::internal()));
-    let mut response = answer.unwrap_or_else(|problem| encode::problem(&problem));
+    let mut response = answer.unwrap_or_else(|problem| encode::problem(&problem, &id));
     // The query is left out: it may hold what nobody should find in a log.
     info!(
         request = id,

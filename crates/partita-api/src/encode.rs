@@ -1,15 +1,20 @@
 //! Answers and refusals to responses.
 
 use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use partita_core::{Value, plain};
-use partita_design::{Design, time};
+use partita_core::{Map, Value, plain};
+use partita_design::design::{PathTemplate, Segment};
+use partita_design::{Design, keys, time};
 use partita_plan::{Answer, JobStatus, Record};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 
-use crate::problem::Problem;
+use crate::decode::wish::Wish;
+use crate::problem::{Kind, Problem};
+use crate::routes::{self, Verb};
+
+const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// What stays as it is in a part of a path.
 const PATH_PART: &AsciiSet = &NON_ALPHANUMERIC
@@ -18,26 +23,100 @@ const PATH_PART: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The response to an operation that was carried out.
-pub fn answer(design: &Design, answer: &Answer, created: bool) -> Response {
-    match answer {
-        Answer::Done => respond(StatusCode::NO_CONTENT, None, Body::empty()),
-        Answer::Page { records, cursor } => {
-            let items: Vec<Json> = records.iter().map(record).collect();
-            let mut page = json!({ "items": items });
-            if let Some(cursor) = cursor {
-                page["cursor"] = cursor.as_str().into();
+/// What an operation came to, before it is a response of its own or a part of one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Its status.
+    pub status: StatusCode,
+    /// Where the new item is.
+    pub location: Option<String>,
+    /// The version of the item, as an entity tag.
+    pub etag: Option<String>,
+    /// What is shown.
+    pub body: Option<Json>,
+    /// Whether less is shown than could be, because the caller asked for less.
+    pub is_minimal: bool,
+}
+
+impl Outcome {
+    /// What an operation came to, as the caller would like to see it.
+    pub fn of(design: &Design, verb: &Verb, answer: &Answer, wish: &Wish) -> Result<Self, Problem> {
+        let shown = |record: &Record| shown(design, record, wish.with_keys);
+        let outcome = |status, body| Outcome {
+            status,
+            location: None,
+            etag: None,
+            body,
+            is_minimal: false,
+        };
+        let record = match answer {
+            Answer::Done => return Ok(outcome(StatusCode::NO_CONTENT, None)),
+            Answer::Page { records, cursor } => {
+                let items: Vec<Json> = records.iter().map(shown).collect();
+                let mut page = json!({ "items": items });
+                if let Some(cursor) = cursor {
+                    page["cursor"] = cursor.as_str().into();
+                }
+                return Ok(outcome(StatusCode::OK, Some(page)));
             }
-            json_response(StatusCode::OK, &page)
+            Answer::Record(record) => record,
+        };
+        let version = version(design, record);
+        if wish
+            .only_if
+            .as_ref()
+            .is_some_and(|tags| !tags.include(version))
+        {
+            return Err(Problem::new(
+                Kind::StaleVersion,
+                "the item has another version than `If-Match` says",
+            ));
         }
-        Answer::Record(found) if created => {
-            let mut response = json_response(StatusCode::CREATED, &record(found));
-            if let Some(location) = location(design, found) {
-                response.headers_mut().insert(header::LOCATION, location);
+        let etag = version.map(|version| format!("\"{version}\""));
+        if wish
+            .unless
+            .as_ref()
+            .is_some_and(|tags| tags.include(version))
+        {
+            let unchanged = outcome(StatusCode::NOT_MODIFIED, None);
+            return Ok(Outcome { etag, ..unchanged });
+        }
+        let is_new = matches!(verb, Verb::Create { .. });
+        let status = match (is_new, wish.minimal) {
+            (true, _) => StatusCode::CREATED,
+            (false, true) => StatusCode::NO_CONTENT,
+            (false, false) => StatusCode::OK,
+        };
+        Ok(Outcome {
+            status,
+            location: location(design, record).filter(|_| is_new),
+            etag,
+            body: (!wish.minimal).then(|| shown(record)),
+            is_minimal: wish.minimal,
+        })
+    }
+
+    /// The response.
+    pub fn into_response(self) -> Response {
+        let mut response = match &self.body {
+            Some(body) => json_response(self.status, body),
+            None => respond(self.status, None, Body::empty()),
+        };
+        let headers = response.headers_mut();
+        let texts = [
+            (header::LOCATION, self.location),
+            (header::ETAG, self.etag),
+            (
+                PREFERENCE_APPLIED,
+                self.is_minimal.then(|| "return=minimal".to_owned()),
+            ),
+        ];
+        for (name, text) in texts {
+            if let Some(Ok(value)) = text.map(|text| HeaderValue::from_str(&text)) {
+                headers.insert(name, value);
             }
-            response
         }
-        Answer::Record(found) => json_response(StatusCode::OK, &record(found)),
+        response
     }
 }
 
@@ -56,17 +135,20 @@ pub fn job(job: &JobStatus) -> Json {
     })
 }
 
-/// The response to an operation that was refused.
-pub fn problem(problem: &Problem) -> Response {
+/// The response to a request that was refused; the log has it under the id `request`.
+pub fn problem(problem: &Problem, request: &str) -> Response {
     let media_type = "application/problem+json";
-    let body = problem.to_json().to_string();
-    let mut response = respond(problem.status, Some(media_type), Body::from(body));
+    let body = problem.to_json(request).to_string();
+    let mut response = respond(problem.status(), Some(media_type), Body::from(body));
     let headers = response.headers_mut();
-    if problem.status == StatusCode::UNAUTHORIZED {
+    if problem.status() == StatusCode::UNAUTHORIZED {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    if problem.is_passing() {
+    if problem.kind.is_passing() {
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    if let Some(seconds) = problem.members.get("wait").and_then(Json::as_u64) {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     let allowed = problem.members.get("allow").and_then(Json::as_str);
     if let Some(Ok(allowed)) = allowed.map(HeaderValue::from_str) {
@@ -84,23 +166,57 @@ pub fn json_response(status: StatusCode, document: &Json) -> Response {
     )
 }
 
-fn record(record: &Record) -> Json {
-    Json::Object(plain::map_to_json(&record.attributes))
+fn shown(design: &Design, record: &Record, with_keys: bool) -> Json {
+    let mut shown = plain::map_to_json(&record.attributes);
+    if with_keys {
+        // Made of what is shown: a key with a secret in it is not.
+        let keys = keys::of_record(design, &record.name, &record.attributes);
+        shown.extend(plain::map_to_json(&Map::from_iter(keys)));
+    }
+    Json::Object(shown)
 }
 
-fn location(design: &Design, record: &Record) -> Option<HeaderValue> {
-    let entity = design.entity(&record.name)?;
-    let mut path = format!("/{}/{}", design.name, entity.name);
-    for part in &entity.identity {
-        let text = match record.attributes.get(&part.attribute)? {
-            Value::S(text) => text.clone(),
-            Value::N(number) => number.to_string(),
-            _ => return None,
-        };
-        path.push('/');
-        path.extend(utf8_percent_encode(&text, PATH_PART));
+/// The version of a record, if its entity has one and it is shown.
+fn version(design: &Design, record: &Record) -> Option<i64> {
+    let version = design.entity(&record.name)?.version()?;
+    match version.path().find(&record.attributes)? {
+        Value::N(number) => number.to_string().parse().ok(),
+        _ => None,
     }
-    HeaderValue::from_str(&path).ok()
+}
+
+/// Where a record is: at the path that its design gives it, or at the one that follows from its
+/// name.
+fn location(design: &Design, record: &Record) -> Option<String> {
+    let entity = design.entity(&record.name)?;
+    let path = match &entity.path {
+        Some(path) => path.clone(),
+        None => routes::item_path(&entity.name, &entity.identity),
+    };
+    let value = |name: &str| {
+        let part = entity.identity.iter().find(|part| part.name == name)?;
+        match record.attributes.get(&part.attribute)? {
+            Value::S(text) => Some(text.clone()),
+            Value::N(number) => Some(number.to_string()),
+            _ => None,
+        }
+    };
+    filled(&path, value).map(|path| format!("/{}{path}", design.name))
+}
+
+/// A path with its values; `None` if one is missing.
+fn filled(path: &PathTemplate, value: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut filled = String::new();
+    for segment in &path.segments {
+        filled.push('/');
+        match segment {
+            Segment::Literal(text) => filled.push_str(text),
+            Segment::Parameter(name) => {
+                filled.extend(utf8_percent_encode(&value(name)?, PATH_PART));
+            }
+        }
+    }
+    Some(filled)
 }
 
 fn respond(status: StatusCode, media_type: Option<&'static str>, body: Body) -> Response {

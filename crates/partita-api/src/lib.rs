@@ -1,13 +1,15 @@
 //! The REST API of designs.
 //!
 //! ```text
-//! socket -> server -> App::answer: decode -> Operation -> Partita::run -> encode -> socket
+//! socket -> server -> App::answer: Routes::find -> decode -> Operation -> Partita::run -> encode -> socket
 //! ```
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`app`] | [`App`]: designs by name; one function shows the whole trip of a request |
-//! | [`decode`] | method, path, query and body to an operation |
+//! | [`routes`] | every request that a design answers, in one table |
+//! | [`request`] | a request as it comes |
+//! | [`decode`] | what it asks for |
 //! | [`encode`] | answers and refusals to responses |
 //! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
 //! | [`token`] | bearer tokens: made and verified |
@@ -21,12 +23,15 @@ pub mod app;
 pub mod decode;
 pub mod encode;
 pub mod problem;
+pub mod request;
+pub mod routes;
 pub mod secret;
 pub mod server;
 pub mod token;
 
 pub use app::App;
 pub use problem::Problem;
+pub use routes::{Route, Routes};
 pub use secret::Secret;
 pub use server::{Limits, serve};
 pub use token::Tokens;

@@ -2,25 +2,32 @@
 //!
 //! ```json
 //! { "type": "urn:partita:problem:invalid", "title": "…", "status": 422, "detail": "…",
-//!   "faults": [{ "attribute": "title", "message": "is required" }] }
+//!   "instance": "urn:partita:request:51f0c2a7e9b40d36", "entity": "Story",
+//!   "faults": [{ "attribute": "title", "rule": "a string of 1 to 300 characters", "detail": "is required" }] }
 //! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`kind`] | every kind of problem, in one table |
+//! | `refusal` | what the planner and the store refuse, as problems |
 
-use axum::http::StatusCode;
+pub mod kind;
+mod refusal;
+
+use axum::http::{Method, StatusCode};
 use partita_plan::PlanError;
-use partita_store::{ErrorKind, StoreError};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
+use crate::routes::Miss;
 use crate::token::TokenError;
+
+pub use kind::Kind;
 
 /// A refusal as the API answers it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// The status of the response.
-    pub status: StatusCode,
-    /// The stable name, the last part of `type`.
-    pub name: &'static str,
     /// What kind of problem it is.
-    pub title: &'static str,
+    pub kind: Kind,
     /// What happened this time.
     pub detail: String,
     /// Further members.
@@ -29,16 +36,9 @@ pub struct Problem {
 
 impl Problem {
     /// A problem without further members.
-    pub fn new(
-        status: StatusCode,
-        name: &'static str,
-        title: &'static str,
-        detail: impl Into<String>,
-    ) -> Self {
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         Problem {
-            status,
-            name,
-            title,
+            kind,
             detail: detail.into(),
             members: Map::new(),
         }
@@ -46,70 +46,53 @@ impl Problem {
 
     /// The request cannot be understood.
     pub fn bad_request(detail: impl Into<String>) -> Self {
-        let title = "The request cannot be understood";
-        Problem::new(StatusCode::BAD_REQUEST, "bad-request", title, detail)
+        Problem::new(Kind::BadRequest, detail)
     }
 
     /// There is nothing at this path.
     pub fn no_route(detail: impl Into<String>) -> Self {
-        let title = "There is nothing at this path";
-        Problem::new(StatusCode::NOT_FOUND, "no-route", title, detail)
+        Problem::new(Kind::NoRoute, detail)
     }
 
     /// The path is there, the method is not.
     pub fn method_not_allowed(allowed: &str) -> Self {
         let detail = format!("this path takes {allowed}");
-        let title = "The method does not fit the path";
-        let status = StatusCode::METHOD_NOT_ALLOWED;
-        Problem::new(status, "method-not-allowed", title, detail).with("allow", allowed)
+        Problem::new(Kind::MethodNotAllowed, detail).with("allow", allowed)
     }
 
     /// The body does not fit.
     pub fn too_large(bytes_max: usize) -> Self {
         let detail = format!("a body has at most {bytes_max} bytes");
-        let title = "The body is too large";
-        Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "body-too-large",
-            title,
-            detail,
-        )
+        Problem::new(Kind::BodyTooLarge, detail)
     }
 
     /// The body does not come.
     pub fn too_slow(seconds: u64) -> Self {
         let detail = format!("a body must be sent within {seconds} seconds");
-        let title = "The body takes too long";
-        Problem::new(StatusCode::REQUEST_TIMEOUT, "body-too-slow", title, detail)
+        Problem::new(Kind::BodyTooSlow, detail)
     }
 
     /// The answer does not come; a write may still be carried out.
     pub fn stuck(is_write: bool) -> Self {
-        if is_write {
-            return PlanError::OutcomeUnknown.into();
+        match is_write {
+            true => PlanError::OutcomeUnknown.into(),
+            false => Problem::new(Kind::Timeout, "try again in a moment"),
         }
-        let title = "The store does not answer in time";
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        Problem::new(status, "timeout", title, "try again in a moment")
     }
 
     /// Only a token with the role of administrators will do.
     pub fn for_admins_only() -> Self {
-        let title = "Only administrators may see this";
-        let detail = "bring a token with the role `admin`";
-        Problem::new(StatusCode::FORBIDDEN, "forbidden", title, detail)
+        Problem::new(Kind::Forbidden, "bring a token with the role `admin`")
     }
 
     /// A mistake of ours.
     pub fn internal() -> Self {
-        let title = "Something went wrong";
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        Problem::new(status, "internal", title, "the server's log says what")
+        Problem::new(Kind::Internal, "the server's log says what")
     }
 
-    /// Whether the same request may succeed in a moment.
-    pub fn is_passing(&self) -> bool {
-        matches!(self.name, "throttled" | "timeout" | "outcome-unknown")
+    /// The status of the response.
+    pub fn status(&self) -> StatusCode {
+        self.kind.status()
     }
 
     /// Adds a member.
@@ -119,166 +102,40 @@ impl Problem {
         self
     }
 
-    /// The document.
-    pub fn to_json(&self) -> Json {
+    /// The document; `request` is the id under which the log has the request.
+    pub fn to_json(&self, request: &str) -> Json {
         let mut document = self.members.clone();
-        document.insert(
-            "type".into(),
-            format!("urn:partita:problem:{}", self.name).into(),
-        );
-        document.insert("title".into(), self.title.into());
-        document.insert("status".into(), self.status.as_u16().into());
+        document.insert("type".into(), self.kind.uri().into());
+        document.insert("title".into(), self.kind.title().into());
+        document.insert("status".into(), self.status().as_u16().into());
         document.insert("detail".into(), self.detail.clone().into());
+        let instance = format!("urn:partita:request:{request}");
+        document.insert("instance".into(), instance.into());
         Json::Object(document)
+    }
+}
+
+impl From<Miss> for Problem {
+    fn from(miss: Miss) -> Self {
+        match miss {
+            Miss::NoPath { detail } => Problem::no_route(detail),
+            Miss::NoMethod { allowed } => {
+                let allowed: Vec<_> = allowed.iter().map(Method::as_str).collect();
+                Problem::method_not_allowed(&allowed.join(", "))
+            }
+        }
     }
 }
 
 impl From<TokenError> for Problem {
     fn from(error: TokenError) -> Self {
-        let name = match error {
-            TokenError::Expired => "token-expired",
-            _ => "token-invalid",
+        let kind = match error {
+            TokenError::Expired => Kind::TokenExpired,
+            _ => Kind::TokenInvalid,
         };
-        let title = "The token is refused";
-        Problem::new(StatusCode::UNAUTHORIZED, name, title, error.to_string())
+        Problem::new(kind, error.to_string())
     }
 }
 
-impl From<PlanError> for Problem {
-    fn from(error: PlanError) -> Self {
-        let detail = error.to_string();
-        let problem = |status, name, title| Problem::new(status, name, title, detail.clone());
-        match error {
-            PlanError::UnknownEntity { .. }
-            | PlanError::UnknownPattern { .. }
-            | PlanError::UnknownAction { .. } => Problem::no_route(detail),
-            PlanError::Invalid { faults } => {
-                let faults: Vec<Json> = faults
-                    .iter()
-                    .map(|fault| json!({"attribute": fault.attribute, "message": fault.message}))
-                    .collect();
-                let title = "What was given does not fit the design";
-                problem(StatusCode::UNPROCESSABLE_ENTITY, "invalid", title).with("faults", faults)
-            }
-            PlanError::Unauthenticated { entity, .. } => {
-                let title = "This needs a token";
-                problem(StatusCode::UNAUTHORIZED, "unauthenticated", title).with("entity", entity)
-            }
-            PlanError::Forbidden { entity, rule, .. } => {
-                let title = "The rules do not allow this";
-                let problem = problem(StatusCode::FORBIDDEN, "forbidden", title);
-                problem.with("entity", entity).with("rule", rule)
-            }
-            PlanError::NotFound { entity, .. } => {
-                let title = "There is no such item";
-                problem(StatusCode::NOT_FOUND, "not-found", title).with("entity", entity)
-            }
-            PlanError::Exists { entity } => {
-                let title = "There is such an item already";
-                problem(StatusCode::CONFLICT, "exists", title).with("entity", entity)
-            }
-            PlanError::StaleVersion { entity } => {
-                let title = "The item was changed since it was read";
-                let status = StatusCode::PRECONDITION_FAILED;
-                problem(status, "stale-version", title).with("entity", entity)
-            }
-            PlanError::Requires { name, rule } => {
-                let title = "What this requires is not so";
-                let problem = problem(StatusCode::CONFLICT, "requirement", title);
-                problem.with("name", name).with("rule", rule)
-            }
-            PlanError::InUse { entity, by, .. } => {
-                let title = "Others refer to this item";
-                let problem = problem(StatusCode::CONFLICT, "in-use", title);
-                problem.with("entity", entity).with("by", by)
-            }
-            PlanError::TooMuch { .. } => {
-                let title = "This write is larger than a transaction";
-                problem(StatusCode::UNPROCESSABLE_ENTITY, "too-much", title)
-            }
-            PlanError::StillRemoved { entity } => {
-                let title = "What belonged to it is still being removed";
-                problem(StatusCode::CONFLICT, "still-removed", title).with("entity", entity)
-            }
-            PlanError::KeyReused => {
-                let title = "The idempotency key belongs to another request";
-                problem(
-                    StatusCode::UNPROCESSABLE_ENTITY,
-                    "idempotency-key-reused",
-                    title,
-                )
-            }
-            PlanError::LimitReached {
-                limit,
-                wait_seconds,
-                ..
-            } => {
-                let title = "This was done as often as it may be";
-                let problem = problem(StatusCode::TOO_MANY_REQUESTS, "limit-reached", title);
-                problem.with("limit", limit).with("wait", wait_seconds)
-            }
-            PlanError::TooDeep => {
-                let title = "This write depends on too many items";
-                problem(StatusCode::UNPROCESSABLE_ENTITY, "too-much", title)
-            }
-            PlanError::NotDeleted { entity } => {
-                let title = "Only what is deleted can be restored";
-                problem(StatusCode::CONFLICT, "not-deleted", title).with("entity", entity)
-            }
-            PlanError::NotRestorable { entity } => {
-                let title = "This entity has no soft delete";
-                problem(StatusCode::CONFLICT, "not-restorable", title).with("entity", entity)
-            }
-            PlanError::TooLarge { pattern, .. } => {
-                let title = "The result is too large to be ordered";
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                problem(status, "too-large", title).with("pattern", pattern)
-            }
-            PlanError::BadCursor => {
-                let title = "The cursor is refused";
-                problem(StatusCode::BAD_REQUEST, "bad-cursor", title)
-            }
-            PlanError::Conflict => {
-                let title = "Others are writing to the same items";
-                problem(StatusCode::CONFLICT, "conflict", title)
-            }
-            PlanError::OutcomeUnknown => {
-                let title = "Nobody can say whether this was carried out";
-                let status = StatusCode::SERVICE_UNAVAILABLE;
-                problem(status, "outcome-unknown", title).with("outcome", "unknown")
-            }
-            PlanError::Store(error) => store_problem(&error),
-            _ => Problem::internal(),
-        }
-    }
-}
-
-/// What the store says is for the log, except where the request itself is at fault.
-fn store_problem(error: &StoreError) -> Problem {
-    match error.kind() {
-        ErrorKind::FixRequest => Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "refused-by-store",
-            "The store refuses this item",
-            error.to_string(),
-        ),
-        ErrorKind::Retry => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "throttled",
-            "There is no capacity right now",
-            "try again in a moment",
-        ),
-        ErrorKind::Corrupt => Problem::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "corrupt",
-            "Stored data is damaged",
-            "the server's log says where",
-        ),
-        _ => Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "unavailable",
-            "The store is unavailable",
-            "the server's log says why; nothing was changed",
-        ),
-    }
-}
+#[cfg(test)]
+mod tests;

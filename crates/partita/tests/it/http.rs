@@ -26,7 +26,7 @@ async fn a_created_item_has_a_location_that_leads_to_it() {
     assert!(created.headers().contains_key("x-request-id"));
     let location = created.headers()["location"].to_str().unwrap().to_owned();
     assert!(
-        location.starts_with("/stories/Story/a%20b%2F%C3%BC/"),
+        location.starts_with("/stories/users/a%20b%2F%C3%BC/stories/"),
         "{location}"
     );
     let created: Json = created.json().await.unwrap();

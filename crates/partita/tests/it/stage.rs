@@ -131,7 +131,7 @@ fn shown(record: &Record) -> Json {
 }
 
 fn refused(error: PlanError) -> Seen {
-    seen_problem(&Problem::from(error).to_json())
+    seen_problem(&Problem::from(error).to_json("library"))
 }
 
 fn seen_problem(problem: &Json) -> Seen {
@@ -321,7 +321,7 @@ impl Http {
                 action, on, body, ..
             } => {
                 let url = match on {
-                    Some((entity, path)) => format!("{base}/{entity}/{path}/action/{action}"),
+                    Some((entity, path)) => format!("{base}/{entity}/{path}/{action}"),
                     None => format!("{base}/action/{action}"),
                 };
                 self.client.post(url).json(body)

@@ -1,0 +1,69 @@
+//! What a caller would like to see of the answer.
+
+use partita_plan::Caller;
+
+use super::conditions::{Conditions, Tags};
+use crate::app::ADMIN;
+use crate::problem::Problem;
+use crate::request::{Parameters, Request};
+use crate::routes::Verb;
+
+/// What the answer is to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// Nothing but that it is done: `Prefer: return=minimal`.
+    pub minimal: bool,
+    /// The keys of the table, too: `?keys=true`.
+    pub with_keys: bool,
+    /// Nothing, if the caller has this state of the item already.
+    pub unless: Option<Tags>,
+    /// A refusal, unless it is this state of the item.
+    pub only_if: Option<Tags>,
+}
+
+impl Wish {
+    /// The wish of a request; what it takes of the parameters is no longer in them.
+    pub fn of(
+        request: &Request<'_>,
+        verb: &Verb,
+        caller: &Caller,
+        parameters: &mut Parameters,
+        conditions: &Conditions,
+    ) -> Result<Self, Problem> {
+        if !verb.is_read() {
+            return Ok(Wish {
+                minimal: prefers_minimal(request),
+                ..Wish::default()
+            });
+        }
+        let with_keys = match parameters.remove("keys").as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err(Problem::bad_request("`keys` is `true` or `false`")),
+        };
+        if with_keys && caller.role.as_deref() != Some(ADMIN) {
+            return Err(Problem::for_admins_only());
+        }
+        Ok(Wish {
+            minimal: false,
+            with_keys,
+            unless: conditions.unless.clone(),
+            only_if: conditions.only_if.clone(),
+        })
+    }
+}
+
+/// `Prefer` may stand in a request several times, with several preferences each; of two that
+/// contradict each other the first counts.
+pub(crate) fn prefers_minimal(request: &Request<'_>) -> bool {
+    let values = request.headers.get_all("prefer").iter();
+    let texts = values.filter_map(|value| value.to_str().ok());
+    let mut preferences = texts.flat_map(|text| text.split(','));
+    let returned = preferences.find_map(|preference| {
+        let preference = preference.split(';').next()?;
+        let (name, value) = preference.split_once('=')?;
+        let is_return = name.trim().eq_ignore_ascii_case("return");
+        is_return.then(|| value.trim().trim_matches('"').to_ascii_lowercase())
+    });
+    returned.as_deref() == Some("minimal")
+}

@@ -1,0 +1,96 @@
+//! Every kind of problem, in one table. `docs/errors.md` shows it, and a test compares the two.
+
+use axum::http::StatusCode;
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal $status:ident $title:literal $advice:literal)*) => {
+        /// What kind of problem a request met.
+        ///
+        /// Its name is stable: programs tell problems apart by it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Kind {
+            $(#[doc = $title] $variant,)*
+        }
+
+        impl Kind {
+            /// All kinds, in the order of this table.
+            pub const ALL: &'static [Kind] = &[$(Kind::$variant),*];
+
+            /// The stable name, such as `stale-version`.
+            pub fn name(self) -> &'static str {
+                match self { $(Kind::$variant => $name,)* }
+            }
+
+            /// The status of the response.
+            pub fn status(self) -> StatusCode {
+                match self { $(Kind::$variant => StatusCode::$status,)* }
+            }
+
+            /// The same few words for every problem of the kind.
+            pub fn title(self) -> &'static str {
+                match self { $(Kind::$variant => $title,)* }
+            }
+
+            /// What somebody can do who meets it.
+            pub fn advice(self) -> &'static str {
+                match self { $(Kind::$variant => $advice,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    // The request.
+    BadRequest       "bad-request"        BAD_REQUEST            "The request cannot be understood"                "Read `detail`: it says which part of the request."
+    NotJson          "not-json"           UNSUPPORTED_MEDIA_TYPE "The body must be JSON"                           "Send `Content-Type: application/json`."
+    HeadTooLarge     "head-too-large"     REQUEST_HEADER_FIELDS_TOO_LARGE "The head of the request is too large"   "Send fewer or shorter headers, or a shorter path."
+    BodyTooLarge     "body-too-large"     PAYLOAD_TOO_LARGE      "The body is too large"                           "Send at most 2 MiB."
+    BodyTooSlow      "body-too-slow"      REQUEST_TIMEOUT        "The body takes too long"                         "Send the whole body within 30 seconds."
+    NoRoute          "no-route"           NOT_FOUND              "There is nothing at this path"                   "Read `detail`: it says what was probably meant."
+    MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED     "The method does not fit the path"                "Use one of those in the header `Allow`."
+    Invalid          "invalid"            UNPROCESSABLE_ENTITY   "What was given does not fit the design"          "Mend what `faults` lists: everything that is wrong, not only the first."
+    BadCursor        "bad-cursor"         BAD_REQUEST            "The cursor is refused"                           "Start again without a cursor. A cursor is good for one caller, pattern and set of parameters, for a time."
+    TooLarge         "too-large"          UNPROCESSABLE_ENTITY   "The result is too large to be ordered"           "Ask a pattern that reads less, or one that does not sort."
+    KeyReused        "idempotency-key-reused" UNPROCESSABLE_ENTITY "The idempotency key belongs to another request" "Give every request a key of its own; repeat a request under its key only unchanged."
+
+    // Who asks.
+    TokenInvalid     "token-invalid"      UNAUTHORIZED           "The token is refused"                            "Bring a token that was made for this design."
+    TokenExpired     "token-expired"      UNAUTHORIZED           "The token has expired"                           "Bring a new token."
+    Unauthenticated  "unauthenticated"    UNAUTHORIZED           "This needs a token"                              "Send `Authorization: Bearer` and a token."
+    Forbidden        "forbidden"          FORBIDDEN              "This is not allowed"                             "`rule` is the rule of the design that decided; somebody else may do it."
+    LimitReached     "limit-reached"      TOO_MANY_REQUESTS      "This was done as often as it may be"             "Wait as many seconds as `wait` and the header `Retry-After` say."
+
+    // What is there.
+    NotFound         "not-found"          NOT_FOUND              "There is no such item"                           "It is not there, or you may not see it."
+    Exists           "exists"             CONFLICT               "There is such an item already"                   "Change it with PATCH, or create one with another identity."
+    StaleVersion     "stale-version"      PRECONDITION_FAILED    "The item was changed since it was read"          "Read it again, and repeat the change with its new `ETag`."
+    Requirement      "requirement"        CONFLICT               "What this requires is not so"                    "`rule` is what the design requires."
+    InUse            "in-use"             CONFLICT               "Others refer to this item"                       "Delete what refers to it first; `by` says what that is."
+    StillRemoved     "still-removed"      CONFLICT               "What belonged to it is still being removed"      "Try again later, or use another identity."
+    NotDeleted       "not-deleted"        CONFLICT               "Only what is deleted can be restored"            "Nothing: it is there."
+    NotRestorable    "not-restorable"     CONFLICT               "This entity has no soft delete"                  "Create the item again."
+    TooMuch          "too-much"           UNPROCESSABLE_ENTITY   "This write is larger than a transaction"         "Write less at once; a transaction has at most 100 actions."
+    RefusedByStore   "refused-by-store"   UNPROCESSABLE_ENTITY   "The store refuses this item"                     "Read `detail`: an item has at most 400 KB, say."
+
+    // The server.
+    Conflict         "conflict"           CONFLICT               "Others are writing to the same items"            "Try again: nothing was changed."
+    OutcomeUnknown   "outcome-unknown"    SERVICE_UNAVAILABLE    "Nobody can say whether this was carried out"     "Repeat it with the same `Idempotency-Key`, or read before you repeat it."
+    Timeout          "timeout"            SERVICE_UNAVAILABLE    "The store does not answer in time"               "Try again."
+    Throttled        "throttled"          SERVICE_UNAVAILABLE    "There is no capacity right now"                  "Try again in a moment."
+    Unavailable      "unavailable"        SERVICE_UNAVAILABLE    "The store is unavailable"                        "The server's log says why; nothing was changed."
+    Corrupt          "corrupt"            INTERNAL_SERVER_ERROR  "Stored data is damaged"                          "The server's log says where."
+    Internal         "internal"           INTERNAL_SERVER_ERROR  "Something went wrong"                            "The server's log says what, under the id in `instance`."
+}
+
+impl Kind {
+    /// The `type` of the document.
+    pub fn uri(self) -> String {
+        format!("urn:partita:problem:{}", self.name())
+    }
+
+    /// Whether the same request may succeed in a moment.
+    pub fn is_passing(self) -> bool {
+        matches!(self, Kind::Throttled | Kind::Timeout | Kind::OutcomeUnknown)
+    }
+}

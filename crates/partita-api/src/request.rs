@@ -1,0 +1,103 @@
+//! A request as it comes: its parts, read but not yet understood.
+
+use std::collections::BTreeMap;
+
+use axum::http::{HeaderMap, Method, Uri, header};
+use percent_encoding::percent_decode_str;
+
+use crate::problem::Problem;
+
+/// Names and values behind the `?`.
+pub type Parameters = BTreeMap<String, String>;
+
+/// A request with its body.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Its path and query.
+    pub uri: &'a Uri,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// Its body.
+    pub body: &'a [u8],
+}
+
+impl<'a> Request<'a> {
+    /// Whether anything may change. HEAD is GET without the body.
+    pub fn is_write(&self) -> bool {
+        !matches!(*self.method, Method::GET | Method::HEAD)
+    }
+
+    /// The parts of the path.
+    pub fn segments(&self) -> Result<Vec<String>, Problem> {
+        let path = self.uri.path();
+        segments(path.strip_prefix('/').unwrap_or(path))
+    }
+
+    /// What stands behind the `?`.
+    pub fn parameters(&self) -> Result<Parameters, Problem> {
+        parameters(self.uri.query().unwrap_or_default())
+    }
+
+    /// The bearer token, if there is one.
+    pub fn bearer(&self) -> Result<Option<&'a str>, Problem> {
+        let Some(value) = self.headers.get(header::AUTHORIZATION) else {
+            return Ok(None);
+        };
+        let text = value.to_str().ok().and_then(|text| text.split_once(' '));
+        match text {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+                Ok(Some(token.trim()))
+            }
+            _ => Err(Problem::bad_request(
+                "the Authorization header must be `Bearer` and a token",
+            )),
+        }
+    }
+
+    /// The key under which a write is carried out once. Reads need none.
+    pub fn idempotency_key(&self) -> Result<Option<&'a str>, Problem> {
+        match self.is_write() {
+            true => self.header("Idempotency-Key"),
+            false => Ok(None),
+        }
+    }
+
+    /// The value of a header that stands in a request once at most.
+    pub(crate) fn header(&self, name: &str) -> Result<Option<&'a str>, Problem> {
+        let mut values = self.headers.get_all(name).iter();
+        let (value, another) = (values.next(), values.next());
+        match (value.map(|value| value.to_str()), another) {
+            (None, _) => Ok(None),
+            (Some(Ok(value)), None) => Ok(Some(value)),
+            (_, Some(_)) => Err(Problem::bad_request(format!("`{name}` is given twice"))),
+            (Some(Err(_)), None) => Err(Problem::bad_request(format!(
+                "`{name}` must be of visible ASCII characters"
+            ))),
+        }
+    }
+}
+
+/// The parts of a path. They are split before they are decoded, so that an encoded slash stays
+/// inside its part.
+pub(crate) fn segments(path: &str) -> Result<Vec<String>, Problem> {
+    path.split('/')
+        .map(|segment| match percent_decode_str(segment).decode_utf8() {
+            Ok(text) => Ok(text.into_owned()),
+            Err(_) => Err(Problem::bad_request("the path is not UTF-8")),
+        })
+        .collect()
+}
+
+/// What stands behind the `?`, each name once.
+pub(crate) fn parameters(query: &str) -> Result<Parameters, Problem> {
+    let mut parameters = Parameters::new();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        if parameters.contains_key(&*name) {
+            return Err(Problem::bad_request(format!("`{name}` is given twice")));
+        }
+        parameters.insert(name.into_owned(), value.into_owned());
+    }
+    Ok(parameters)
+}

@@ -1,0 +1,358 @@
+//! Every request that a design answers, in one table.
+//!
+//! The table is made once from a compiled design. Requests are answered by it and by nothing
+//! else, and whatever tells of requests reads it too: what it does not list does not exist.
+//!
+//! | request, below `/{design}` | target |
+//! |---|---|
+//! | `POST {Entity}` | create |
+//! | `GET {Entity}/{identity…}` | get |
+//! | `PATCH {Entity}/{identity…}` | update |
+//! | `DELETE {Entity}/{identity…}` | delete |
+//! | `POST {Entity}/{identity…}/restore` | restore, where a delete is soft |
+//! | `POST {Entity}/{identity…}/{action}` | do something that has a name; also on a view's record |
+//! | `POST action/{action}` | the same, where the action finds its items |
+//! | `GET query/{pattern}` | query |
+//! | `GET jobs` | what still follows earlier writes |
+//!
+//! Where a design gives an entity or a pattern a `path` of its own, it answers there as well.
+//!
+//! ```
+//! use axum::http::Method;
+//! use partita_api::routes::{Routes, Target, Verb};
+//!
+//! let source = partita_design::shipped::find("stories").unwrap().source;
+//! let (design, _) = partita_design::check(source, &|_| None);
+//! let routes = Routes::of(&design.unwrap());
+//!
+//! let found = routes.find(&Method::GET, &["Story", "ann", "1"]).unwrap();
+//! assert_eq!(found.route.path.to_string(), "Story/{userId}/{storyId}");
+//! assert_eq!(found.route.operation_id, "Story.get");
+//! assert_eq!(found.value("storyId"), Some("1"));
+//! assert_eq!(found.route.target, Target::Operation(Verb::Get { entity: "Story".into() }));
+//! ```
+
+mod tree;
+
+use axum::http::Method;
+use partita_design::Design;
+use partita_design::design::{Action, ActionOn, Entity, IdentityPart, PathTemplate, RecordName};
+
+use tree::Tree;
+
+/// The requests that a design answers.
+#[derive(Debug)]
+pub struct Routes {
+    routes: Vec<Route>,
+    tree: Tree,
+}
+
+/// One kind of request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    /// Its method. Where it is GET, HEAD is answered as well.
+    pub method: Method,
+    /// Its path below the design's name.
+    pub path: PathTemplate,
+    /// A name that no other route of the design has, and that stays when routes are added.
+    pub operation_id: String,
+    /// What it asks for.
+    pub target: Target,
+    /// Whether the path follows from names alone. A path that a design gives leads to the same.
+    pub is_canonical: bool,
+}
+
+/// What a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Something that the planner carries out.
+    Operation(Verb),
+    /// The jobs of the design.
+    Jobs,
+}
+
+/// What is to be carried out; the values in the path say on which item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Create an item.
+    Create {
+        /// Of this entity.
+        entity: String,
+    },
+    /// Read an item.
+    Get {
+        /// Of this entity.
+        entity: String,
+    },
+    /// Change some attributes of an item.
+    Update {
+        /// Of this entity.
+        entity: String,
+    },
+    /// Delete an item.
+    Delete {
+        /// Of this entity.
+        entity: String,
+    },
+    /// Take a soft delete back.
+    Restore {
+        /// Of this entity.
+        entity: String,
+    },
+    /// Carry out an action.
+    Act {
+        /// The action.
+        action: String,
+        /// What the item is; the action finds its items itself where there is none.
+        on: Option<RecordName>,
+    },
+    /// Read by an access pattern.
+    Query {
+        /// The pattern.
+        pattern: String,
+    },
+}
+
+impl Verb {
+    /// Whether nothing can change.
+    pub fn is_read(&self) -> bool {
+        matches!(self, Verb::Get { .. } | Verb::Query { .. })
+    }
+}
+
+/// A request that has a route.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found<'r> {
+    /// The route.
+    pub route: &'r Route,
+    /// The values in the path, in their order.
+    values: Vec<&'r str>,
+}
+
+/// Why a request has no route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// There is nothing at its path.
+    NoPath {
+        /// What is missing, and what was probably meant.
+        detail: String,
+    },
+    /// There is something, for other methods.
+    NoMethod {
+        /// These.
+        allowed: Vec<Method>,
+    },
+}
+
+impl<'r> Found<'r> {
+    /// The value of that name in the path.
+    pub fn value(&self, name: &str) -> Option<&'r str> {
+        let mut values = self.values();
+        values
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
+    }
+
+    /// The values in the path, with their names.
+    pub fn values(&self) -> impl Iterator<Item = (&'r str, &'r str)> {
+        let names = self.route.path.parameters();
+        names.zip(self.values.iter().copied())
+    }
+}
+
+impl Routes {
+    /// The routes of a design.
+    pub fn of(design: &Design) -> Self {
+        let mut routes = Vec::new();
+        for entity in &design.entities {
+            of_entity(entity, &mut routes);
+        }
+        for action in &design.actions {
+            of_action(action, design, &mut routes);
+        }
+        for pattern in &design.patterns {
+            let canonical = PathTemplate::literal(["query", &pattern.name]);
+            for place in places(canonical, pattern.path.as_ref()) {
+                let verb = Verb::Query {
+                    pattern: pattern.name.clone(),
+                };
+                let id = format!("query.{}", pattern.name);
+                routes.push(place.route(Method::GET, place.path.clone(), id, verb));
+            }
+        }
+        routes.push(Route {
+            method: Method::GET,
+            path: PathTemplate::literal(["jobs"]),
+            operation_id: "jobs".to_owned(),
+            target: Target::Jobs,
+            is_canonical: true,
+        });
+        Routes {
+            tree: Tree::of(&routes),
+            routes,
+        }
+    }
+
+    /// All routes, in the order of the design.
+    pub fn iter(&self) -> std::slice::Iter<'_, Route> {
+        self.routes.iter()
+    }
+
+    /// The route of a request, by its method and the parts of its path behind the design's name.
+    pub fn find<'r>(&'r self, method: &Method, path: &[&'r str]) -> Result<Found<'r>, Miss> {
+        // HEAD is GET without the body.
+        let method = match *method {
+            Method::HEAD => &Method::GET,
+            ref method => method,
+        };
+        let matches = self.tree.matches(path);
+        let all = || {
+            matches
+                .iter()
+                .flat_map(|(at, values)| at.iter().map(move |at| (at, values)))
+        };
+        let mut with_method = all().filter(|(at, _)| self.routes[**at].method == *method);
+        if let Some((at, values)) = with_method.next() {
+            return Ok(Found {
+                route: &self.routes[*at],
+                values: values.clone(),
+            });
+        }
+        if matches.is_empty() {
+            let detail = self.tree.missing(path);
+            return Err(Miss::NoPath { detail });
+        }
+        let allowed = all().map(|(at, _)| &self.routes[*at].method);
+        Err(Miss::NoMethod {
+            allowed: with_head(allowed),
+        })
+    }
+}
+
+impl<'r> IntoIterator for &'r Routes {
+    type Item = &'r Route;
+    type IntoIter = std::slice::Iter<'r, Route>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// One of the paths by which something is reached.
+struct Place {
+    path: PathTemplate,
+    is_canonical: bool,
+}
+
+/// The path that follows from a name, and the one that the design gives.
+fn places(canonical: PathTemplate, own: Option<&PathTemplate>) -> Vec<Place> {
+    let own = own.map(|path| Place {
+        path: path.clone(),
+        is_canonical: false,
+    });
+    let canonical = Place {
+        path: canonical,
+        is_canonical: true,
+    };
+    std::iter::once(canonical).chain(own).collect()
+}
+
+impl Place {
+    /// A route at this place or below it.
+    fn route(&self, method: Method, path: PathTemplate, id: String, verb: Verb) -> Route {
+        Route {
+            method,
+            path,
+            // Names in a design have no dots, so this is nobody else's.
+            operation_id: match self.is_canonical {
+                true => id,
+                false => format!("{id}.byPath"),
+            },
+            target: Target::Operation(verb),
+            is_canonical: self.is_canonical,
+        }
+    }
+}
+
+fn of_entity(entity: &Entity, routes: &mut Vec<Route>) {
+    let canonical = item_path(&entity.name, &entity.identity);
+    for place in places(canonical, entity.path.as_ref()) {
+        let item = &place.path;
+        let name = || entity.name.clone();
+        let mut add = |method, path: &PathTemplate, word: &str, verb| {
+            let id = format!("{}.{word}", entity.name);
+            routes.push(place.route(method, path.clone(), id, verb));
+        };
+        let create = Verb::Create { entity: name() };
+        add(Method::POST, &item.collection(), "create", create);
+        add(Method::GET, item, "get", Verb::Get { entity: name() });
+        let update = Verb::Update { entity: name() };
+        add(Method::PATCH, item, "update", update);
+        let delete = Verb::Delete { entity: name() };
+        add(Method::DELETE, item, "delete", delete);
+        if entity.soft_delete.is_some() {
+            let restore = Verb::Restore { entity: name() };
+            add(Method::POST, &item.below("restore"), "restore", restore);
+        }
+    }
+}
+
+fn of_action(action: &Action, design: &Design, routes: &mut Vec<Route>) {
+    let verb = |on| Verb::Act {
+        action: action.name.clone(),
+        on,
+    };
+    let ActionOn::Items(records) = &action.on else {
+        let path = PathTemplate::literal(["action", &action.name]);
+        let id = format!("action.{}", action.name);
+        let place = Place {
+            path: path.clone(),
+            is_canonical: true,
+        };
+        routes.push(place.route(Method::POST, path, id, verb(None)));
+        return;
+    };
+    for record in records {
+        let canonical = item_path(record.as_str(), identity(design, record));
+        let own = match record {
+            RecordName::Entity(name) => design.entity(name).and_then(|one| one.path.as_ref()),
+            RecordName::View(_) => None,
+        };
+        for place in places(canonical, own) {
+            let path = place.path.below(&action.name);
+            let id = format!("{}.{}", record.as_str(), action.name);
+            routes.push(place.route(Method::POST, path, id, verb(Some(record.clone()))));
+        }
+    }
+}
+
+/// What tells one item of a record from another.
+pub fn identity<'d>(design: &'d Design, record: &RecordName) -> &'d [IdentityPart] {
+    let found = match record {
+        RecordName::Entity(name) => design.entity(name).map(|entity| &entity.identity),
+        RecordName::View(name) => design.view(name).map(|view| &view.identity),
+    };
+    found.map_or(&[], Vec::as_slice)
+}
+
+/// The path of an item that follows from the name of its record.
+pub fn item_path(record: &str, identity: &[IdentityPart]) -> PathTemplate {
+    let parts = identity.iter();
+    parts.fold(PathTemplate::literal([record]), |path, part| {
+        path.with(&part.name)
+    })
+}
+
+/// Each method once, in the order of their names, and HEAD wherever GET is.
+fn with_head<'m>(methods: impl Iterator<Item = &'m Method>) -> Vec<Method> {
+    let mut methods: Vec<Method> = methods.cloned().collect();
+    if methods.contains(&Method::GET) {
+        methods.push(Method::HEAD);
+    }
+    methods.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+    methods.dedup();
+    methods
+}
+
+#[cfg(test)]
+mod tests;
