@@ -7,6 +7,8 @@ pub struct Shipped {
     pub name: &'static str,
     /// Its file.
     pub source: &'static str,
+    /// What `partita demo` fills it with.
+    pub demo: &'static str,
 }
 
 macro_rules! shipped {
@@ -14,6 +16,7 @@ macro_rules! shipped {
         &[$(Shipped {
             name: $name,
             source: include_str!(concat!("../../../designs/", $name, "/", $name, ".toml")),
+            demo: include_str!(concat!("../../../designs/", $name, "/", $name, ".demo")),
         }),*]
     };
 }

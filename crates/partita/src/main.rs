@@ -12,6 +12,8 @@
 //! | `token` | `token` |
 //! | `ask` | an operation as it stands on the command line, and the store that it is asked of |
 //! | `can`, `plan` | `can` and `plan` |
+//! | `demo` | `demo` |
+//! | `invocation` | commands to be printed, with this binary and its flags |
 //! | `jobs` | `jobs`, and the work on them behind the server |
 //! | `verify` | `verify` and `repair` |
 //! | `bench` | `bench` |
@@ -20,8 +22,10 @@ mod ask;
 mod bench;
 mod can;
 mod cli;
+mod demo;
 mod endpoint;
 mod inspect;
+mod invocation;
 mod jobs;
 mod memory;
 mod monitoring;
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Command::Token(flags) => token::run(&flags),
         Command::Can(flags) => can::run(&flags),
         Command::Plan(flags) => plan::run(&flags),
+        Command::Demo(flags) => demo::run(&flags),
         Command::Jobs(flags) => jobs::run(&flags),
         Command::Verify(flags) => verify::run(&flags, verify::Task::Verify),
         Command::Repair(flags) => verify::run(&flags, verify::Task::Repair),

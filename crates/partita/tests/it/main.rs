@@ -7,6 +7,7 @@ mod clients;
 mod command_line;
 mod crash;
 mod crash_endpoint;
+mod demo;
 mod drift;
 #[cfg(feature = "dynamodb")]
 mod dynamodb;

@@ -1,0 +1,167 @@
+//! What stands at a primary key: a key read back to the record whose templates spell it.
+
+use crate::design::entity::UNIQUE_SORT;
+use crate::design::{Design, Entity, IdentityPart, KeyTemplates, View};
+use crate::types::AttributeType;
+
+/// What a design keeps at a key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Occupant<'d> {
+    /// An item of an entity.
+    Entity {
+        /// The entity.
+        entity: &'d Entity,
+        /// The parts of its identity, in order.
+        identity: Vec<String>,
+    },
+    /// A record of a view.
+    View {
+        /// The view.
+        view: &'d View,
+        /// The parts of its identity, in order.
+        identity: Vec<String>,
+    },
+    /// What stands for a value that no two items share.
+    Guard {
+        /// The entity that the value belongs to.
+        entity: &'d Entity,
+    },
+}
+
+impl Occupant<'_> {
+    /// The name of the entity or view; of a guard, that of its entity.
+    pub fn name(&self) -> &str {
+        match self {
+            Occupant::Entity { entity, .. } | Occupant::Guard { entity } => &entity.name,
+            Occupant::View { view, .. } => &view.name,
+        }
+    }
+}
+
+/// What the design keeps at this key of the table of this name; none if it speaks of nothing there.
+///
+/// Only the key is looked at. Where the templates of two records spell the same key, which a
+/// discriminator would have to tell apart, the entity goes before the view.
+pub fn occupant<'d>(
+    design: &'d Design,
+    table: &str,
+    partition: &str,
+    sort: &str,
+) -> Option<Occupant<'d>> {
+    let is_here = |entity: &Entity| design.table_of(entity).name == table;
+    let entities = || design.entities.iter().filter(|entity| is_here(entity));
+    if sort == UNIQUE_SORT {
+        let is_guarded = |entity: &&Entity| {
+            let mut guards = entity.unique.iter();
+            guards.any(|unique| unique.partition.read(partition).is_some())
+        };
+        if let Some(entity) = entities().find(is_guarded) {
+            return Some(Occupant::Guard { entity });
+        }
+    }
+    let as_entity = entities().find_map(|entity| {
+        let kind = |name: &str| entity.attribute(name).map(|attribute| &attribute.kind);
+        let identity = read(&entity.key, &entity.identity, (partition, sort), kind)?;
+        Some(Occupant::Entity { entity, identity })
+    });
+    as_entity.or_else(|| {
+        let views = design.views.iter();
+        let mut views = views.filter(|view| design.entity(&view.of).is_some_and(is_here));
+        views.find_map(|view| {
+            let source = design.entity(&view.of)?;
+            let kind = |name: &str| source.attribute(name).map(|attribute| &attribute.kind);
+            let identity = read(&view.key, &view.identity, (partition, sort), kind)?;
+            Some(Occupant::View { view, identity })
+        })
+    })
+}
+
+/// The identity in a key; none if the templates do not spell it, or not with values of their types.
+fn read<'d>(
+    templates: &KeyTemplates,
+    identity: &[IdentityPart],
+    (partition, sort): (&str, &str),
+    kind: impl Fn(&str) -> Option<&'d AttributeType>,
+) -> Option<Vec<String>> {
+    let mut parts = templates.partition.read(partition)?;
+    parts.extend(templates.sort.read(sort)?);
+    let fits = |(name, text): &(String, &str)| {
+        // An element of a view's list has no type of its own.
+        kind(name).is_none_or(|kind| kind.from_text(text).is_ok())
+    };
+    if !parts.iter().all(fits) {
+        return None;
+    }
+    let part = |wanted: &IdentityPart| {
+        let mut parts = parts.iter();
+        let found = parts.find(|(name, _)| *name == wanted.attribute || *name == wanted.name);
+        found.map(|(_, text)| (*text).to_owned())
+    };
+    identity.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shipped;
+
+    fn found(design: &str, partition: &str, sort: &str) -> String {
+        let source = shipped::find(design).unwrap().source;
+        let design = crate::check(source, &|_| None).0.unwrap();
+        let table = design.table.name.clone();
+        match occupant(&design, &table, partition, sort) {
+            Some(Occupant::Entity { entity, identity }) => {
+                format!("{} {}", entity.name, identity.join(" "))
+            }
+            Some(Occupant::View { view, identity }) => {
+                format!("view {} {}", view.name, identity.join(" "))
+            }
+            Some(Occupant::Guard { entity }) => format!("guard {}", entity.name),
+            None => "nothing".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_key_tells_what_stands_there() {
+        let id = "01JGFJJZ00000000000000DVNE";
+        let check = |design, partition: &str, sort: &str, expected: &str| {
+            assert_eq!(found(design, partition, sort), expected);
+        };
+        let story = format!("STORY#{id}");
+        check("storyhub", &story, "METADATA", &format!("Story {id}"));
+        let chapter = format!("CHAPTER#{id}");
+        check(
+            "storyhub",
+            &story,
+            &chapter,
+            &format!("ChapterNode {id} {id}"),
+        );
+        check("storyhub", "USER#ann", "PROFILE#ann", "User ann");
+        let reference = format!("view AuthorStoryRef ann {id}");
+        check("storyhub", "USER#ann", &story, &reference);
+        check("storyhub", "USER#ann", "SOMETHING", "nothing");
+        check("storyhub", "STORY#none", "METADATA", "nothing");
+        // Stored under another name than templates call it.
+        let own = format!("USER#ann#STORY#{id}");
+        check("stories", &own, "METADATA", &format!("Story ann {id}"));
+        check(
+            "stories",
+            "USER#ann",
+            &story,
+            &format!("view StoryIndex ann {id}"),
+        );
+        check(
+            "figureforge",
+            "UNIQUE#EMAIL#a@b.org",
+            "UNIQUE",
+            "guard User",
+        );
+        let time = "2026-01-02T03:04:05.678Z";
+        let comment = format!("{time}#{id}");
+        let expected = format!("Comment letter-1 {time} {id}");
+        check("holdthatthought", "COMMENT#letter-1", &comment, &expected);
+        let reaction = format!("REACTION#{id}#bob");
+        let expected = format!("Reaction letter-1 {id} bob");
+        check("holdthatthought", "COMMENT#letter-1", &reaction, &expected);
+    }
+}

@@ -1,0 +1,90 @@
+//! The flags of commands that speak for a caller: `token`, `can`, `plan`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use partita_design::template::part_text;
+
+use super::{CheckFormat, DATA_DEFAULT, SecretFlags, StoreFlags, VariableFlags};
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// The id of the user
+    #[arg(long, value_parser = user)]
+    pub(crate) user: String,
+
+    /// The role of the user
+    #[arg(long)]
+    pub(crate) role: Option<String>,
+
+    /// A group that the user is in; may be given more than once
+    #[arg(long)]
+    pub(crate) group: Vec<String>,
+
+    /// How long the token is good for
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) lifetime: u32,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+/// An operation on a design, as a caller would ask for it.
+#[derive(Debug, Args)]
+pub(crate) struct AskFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// create, read, update, delete, restore, query, or the name of an action
+    pub(crate) operation: String,
+
+    /// The entity and the parts of its identity, or the pattern of a query and its parameters as
+    /// NAME=VALUE; nothing for an action that finds its items itself
+    #[arg(value_name = "ENTITY KEY")]
+    pub(crate) on: Vec<String>,
+
+    /// Attributes of a create or an update, or what an action takes, as a JSON object; - reads it
+    /// from standard input
+    #[arg(long, value_name = "JSON")]
+    pub(crate) with: Option<String>,
+
+    /// The id of the caller; somebody without a token if there is none
+    #[arg(long, value_name = "ID", value_parser = user)]
+    pub(crate) caller: Option<String>,
+
+    /// The role of the caller
+    #[arg(long, requires = "caller")]
+    pub(crate) role: Option<String>,
+
+    /// A group that the caller is in; may be given more than once
+    #[arg(long, requires = "caller")]
+    pub(crate) group: Vec<String>,
+
+    /// The form of the answer
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    /// The data directory; where there is none, the tables are taken to be empty
+    #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
+    pub(crate) data: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+/// A user whose id no key can hold could do nothing.
+fn user(text: &str) -> Result<String, String> {
+    match part_text("user", &text.into()) {
+        Ok(text) => Ok(text),
+        Err(error) => Err(error.problem.to_string()),
+    }
+}

@@ -1,0 +1,77 @@
+//! The flags of commands that work on a design's tables: `demo`, `jobs`, `verify`, `repair`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{CheckFormat, DATA_DEFAULT, SecretFlags, StoreFlags, VariableFlags};
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoFlags {
+    /// A file or the name of a shipped design; its tables must be empty
+    pub(crate) design: String,
+
+    /// What to fill it with, instead of the demo that ships with it or stands beside its file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+
+    /// Another number draws other names, times and votes
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// The form of what is told
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JobsFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// Ask this server, which has the store open: http://127.0.0.1:8000
+    #[arg(long, env = "PARTITA_SERVER", value_name = "URL")]
+    pub(crate) server: Option<String>,
+
+    /// The form of the list
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// The form of what is found
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    /// The data directory, which no server may have open
+    #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
+    pub(crate) data: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}

@@ -1,0 +1,79 @@
+//! The flags of `serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use partita_engine::Durability;
+
+use super::{SecretFlags, StoreFlags, VariableFlags};
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeFlags {
+    /// Files or names of shipped designs; all shipped ones if none is given
+    #[arg(value_name = "DESIGN")]
+    pub(crate) designs: Vec<String>,
+
+    /// The address to listen on; one that others can reach needs a secret of your own
+    #[arg(long, env = "PARTITA_LISTEN", default_value = "127.0.0.1:8000")]
+    pub(crate) listen: SocketAddr,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretFlags,
+
+    /// Serve DynamoDB's own API instead of designs: tables for any AWS SDK
+    #[arg(long, conflicts_with = "designs")]
+    pub(crate) endpoint_only: bool,
+
+    /// A file with two lines, an access key id and a secret access key, that DynamoDB's clients
+    /// must sign with; without it any signature is taken
+    #[arg(long, env = "PARTITA_CREDENTIALS_FILE", value_name = "FILE")]
+    pub(crate) credentials_file: Option<PathBuf>,
+
+    /// Another address, for `GET /metrics` (Prometheus) and `GET /healthz` of the endpoint; on
+    /// loopback the endpoint answers both itself
+    #[arg(
+        long,
+        env = "PARTITA_METRICS_LISTEN",
+        value_name = "ADDRESS",
+        requires = "endpoint_only"
+    )]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    /// Keep items in memory; everything is gone when the server stops
+    #[arg(long)]
+    pub(crate) memory: bool,
+
+    /// When the embedded store answers a write
+    #[arg(long, env = "PARTITA_DURABILITY", default_value = "sync")]
+    pub(crate) durability: DurabilityKind,
+
+    /// Megabytes of what was read lately that the embedded store keeps in memory, once it is
+    /// read; an eighth of the memory unless given
+    #[arg(long, env = "PARTITA_CACHE_MB", value_name = "MB")]
+    pub(crate) cache_mb: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DurabilityKind {
+    /// When it is on disk: nothing that was answered is ever lost
+    Sync,
+    /// When the operating system has it: a power cut may lose the last moments, about a tenth
+    /// of a second, and leaves a state that the store once had
+    Buffered,
+}
+
+impl From<DurabilityKind> for Durability {
+    fn from(kind: DurabilityKind) -> Self {
+        match kind {
+            DurabilityKind::Sync => Durability::Sync,
+            DurabilityKind::Buffered => Durability::Buffered,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Where data is, and what designs are told from outside: flags that commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Where data is kept unless another directory is named.
+pub(crate) const DATA_DEFAULT: &str = "partita-data";
+
+/// Where items are kept.
+#[derive(Debug, Args)]
+pub(crate) struct StoreFlags {
+    /// Where items are kept
+    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
+    pub(crate) store: StoreKind,
+
+    /// The endpoint of DynamoDB, if it is not Amazon's
+    #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+
+    /// The region of DynamoDB, if the environment does not name it
+    #[arg(long, env = "PARTITA_REGION")]
+    pub(crate) region: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StoreKind {
+    /// In the data directory
+    Embedded,
+    /// In Amazon DynamoDB, or at an endpoint that speaks its API
+    Dynamodb,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SecretFlags {
+    /// The data directory: items, and the secret that tokens and cursors rest on
+    #[arg(
+        long,
+        env = "PARTITA_DATA",
+        value_name = "DIR",
+        default_value = DATA_DEFAULT
+    )]
+    pub(crate) data: PathBuf,
+
+    /// A file with a secret of at least 32 bytes, instead of the one in the data directory
+    #[arg(long, env = "PARTITA_SECRET_FILE", value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VariableFlags {
+    /// The value of a variable in a design; without it the environment is asked
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
+    pub(crate) set: Vec<(String, String)>,
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
+    }
+}

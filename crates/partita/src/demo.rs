@@ -1,0 +1,233 @@
+//! `partita demo`: a design filled with items that belong together.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `script` | a demo as text: statements and blocks |
+//! | `expression` | values: written down, referred to, drawn |
+//! | `draw` | what names stand for, and what is drawn |
+//! | `player` | a demo, carried out through the planner |
+//!
+//! A demo stands as text beside its design: `storyhub.demo` beside `storyhub.toml`. Everything in
+//! it is asked for by somebody who may do so, so that rules, counts and notifications are as they
+//! would have become.
+
+mod draw;
+mod expression;
+mod player;
+mod script;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use indicatif::ProgressBar;
+use partita_core::Value;
+use partita_design::{Design, Occupant, occupant, shipped};
+use partita_engine::{EngineStore, Options};
+use partita_plan::{Partita, Surroundings};
+use partita_store::request::Scan;
+use partita_store::surroundings::{ManualClock, SeededEntropy, SystemClock};
+use partita_store::{Clock as _, Store};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value as Json, json};
+
+use crate::cli::{CheckFormat, DemoFlags, StoreKind};
+use crate::invocation;
+use crate::serve::connect;
+use crate::source::Source;
+use player::{Shown, Stage, play};
+
+/// Where `partita serve` listens unless it is told otherwise.
+const SERVER: &str = "http://127.0.0.1:8000";
+
+/// Fills a design, and tells what it is filled with.
+pub(crate) fn run(flags: &DemoFlags) -> Result<ExitCode> {
+    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
+    let (name, text) = find_script(flags)?;
+    let script = script::parse(&text).with_context(|| name.clone())?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    let filled = runtime.block_on(async {
+        let store = open(flags).await?;
+        let filled = fill(&design, &store, &script, flags.seed).await;
+        filled.with_context(|| name.clone())
+    })?;
+    let text = match flags.format {
+        CheckFormat::Json => format!("{:#}\n", filled.to_json(flags, &design)),
+        CheckFormat::Text => filled.to_text(flags, &design),
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The demo that was named, the one beside the design, or the shipped one, with its name.
+fn find_script(flags: &DemoFlags) -> Result<(String, String)> {
+    let path = Path::new(&flags.design);
+    let beside = path.is_file().then(|| path.with_extension("demo"));
+    if let Some(path) = flags.script.clone().or(beside) {
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read the demo {}", path.display()))?;
+        return Ok((path.display().to_string(), text));
+    }
+    let shipped = shipped::find(&flags.design).context("there is no demo of that name")?;
+    Ok((format!("{}.demo", shipped.name), shipped.demo.to_owned()))
+}
+
+async fn open(flags: &DemoFlags) -> Result<Arc<dyn Store>> {
+    if flags.place.store == StoreKind::Dynamodb {
+        return connect(&flags.place).await;
+    }
+    let directory = flags.secret.data.join("store");
+    let options = Options::new(Arc::new(SystemClock));
+    let store = EngineStore::open(&directory, options).with_context(|| {
+        let place = directory.display();
+        format!("cannot open the store in {place}; no server may have it open")
+    })?;
+    Ok(Arc::new(store))
+}
+
+/// What a design was filled with.
+struct Filled {
+    /// How many items there are of each entity and view.
+    records: BTreeMap<String, u64>,
+    shown: Vec<Shown>,
+}
+
+async fn fill(
+    design: &Design,
+    store: &Arc<dyn Store>,
+    script: &script::Block,
+    seed: u64,
+) -> Result<Filled> {
+    let clock = Arc::new(ManualClock::default());
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        // The same ids every time. Whoever wants secrets does not want a demo.
+        entropy: Arc::new(SeededEntropy::new(seed)),
+        ..Surroundings::default()
+    };
+    let partita = Partita::open(design.clone(), store.clone(), surroundings).await?;
+    refuse_if_filled(design, &**store).await?;
+    // It draws to standard error, and only if that is a terminal.
+    let spinner = ProgressBar::new_spinner().with_message(format!("filling {}", design.name));
+    let stage = Stage {
+        partita: &partita,
+        store: &**store,
+        clock: &clock,
+        watch: &|| spinner.tick(),
+    };
+    let shown = play(script, stage, SystemClock.now_millis(), seed).await?;
+    spinner.finish_and_clear();
+    Ok(Filled {
+        records: count(design, &**store).await?,
+        shown,
+    })
+}
+
+/// A demo twice, or among somebody's items, would be neither.
+async fn refuse_if_filled(design: &Design, store: &dyn Store) -> Result<()> {
+    for table in design.tables() {
+        let scan = Scan {
+            limit: Some(1),
+            ..Scan::new(table.name.parse()?)
+        };
+        if store.scan(scan).await?.answer.count > 0 {
+            bail!(
+                "there are items in the table `{}` already, and a demo fills an empty design: \
+                 choose another directory with --data",
+                table.name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// How many items there are of each entity and view.
+async fn count(design: &Design, store: &dyn Store) -> Result<BTreeMap<String, u64>> {
+    let mut records: BTreeMap<String, u64> = BTreeMap::new();
+    for table in design.tables() {
+        let mut scan = Scan::new(table.name.parse()?);
+        loop {
+            let page = store.scan(scan.clone()).await?.answer;
+            for item in page.items {
+                let item = item.into_item()?;
+                let part = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
+                let (partition, sort) = (part(&table.partition), part(&table.sort));
+                let name = match occupant(design, &table.name, partition, sort) {
+                    Some(Occupant::Guard { .. }) => "unique values",
+                    Some(Occupant::Entity { entity, .. }) => &entity.name,
+                    Some(Occupant::View { view, .. }) => &view.name,
+                    None => "others",
+                };
+                *records.entry(name.to_owned()).or_default() += 1;
+            }
+            match page.last_key {
+                None => break,
+                last => scan.start_after = last,
+            }
+        }
+    }
+    Ok(records)
+}
+
+impl Filled {
+    fn to_json(&self, flags: &DemoFlags, design: &Design) -> Json {
+        let queries = self.shown.iter().map(|shown| {
+            json!({
+                "pattern": shown.pattern,
+                "caller": shown.caller.id,
+                "role": shown.caller.role,
+                "parameters": shown.parameters,
+                "rows": shown.rows,
+                "curl": curl(flags, design, shown),
+            })
+        });
+        json!({
+            "design": design.name,
+            "records": self.records,
+            "queries": queries.collect::<Vec<_>>(),
+        })
+    }
+
+    fn to_text(&self, flags: &DemoFlags, design: &Design) -> String {
+        let items: u64 = self.records.values().sum();
+        let mut text = String::new();
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "{items} items in {}", design.name);
+        for (name, number) in &self.records {
+            let _ = writeln!(text, "{number:>8} {name}");
+        }
+        let serve = invocation::serve(&flags.design, &flags.secret, &flags.variables);
+        let _ = writeln!(text, "\nserve them:\n  {serve}");
+        let _ = writeln!(text, "\nand look at them:");
+        for shown in self.shown.iter().take(SHOWN_MAX) {
+            let _ = writeln!(text, "  {}", curl(flags, design, shown));
+        }
+        if let Some(rest) = self.shown.len().checked_sub(SHOWN_MAX + 1) {
+            let _ = writeln!(text, "\n{} more with --format json", rest + 1);
+        }
+        text
+    }
+}
+
+/// Examples that are printed.
+const SHOWN_MAX: usize = 5;
+
+/// A command that asks a server on this machine for what is shown.
+fn curl(flags: &DemoFlags, design: &Design, shown: &Shown) -> String {
+    let mut url = format!("{SERVER}/{}/query/{}", design.name, shown.pattern);
+    for (at, (name, value)) in shown.parameters.iter().enumerate() {
+        let before = if at == 0 { '?' } else { '&' };
+        let value = utf8_percent_encode(value, NON_ALPHANUMERIC);
+        // Writing to a text cannot fail.
+        let _ = write!(url, "{before}{name}={value}");
+    }
+    let token = shown.caller.id.as_ref().map(|user| {
+        let role = shown.caller.role.as_deref();
+        invocation::token(&flags.design, user, role, &flags.secret, &flags.variables)
+    });
+    invocation::curl(token.as_deref(), &url)
+}
