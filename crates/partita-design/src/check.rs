@@ -77,13 +77,13 @@ mod world;
 use partita_core::expression::Span;
 
 use crate::codes::Code;
-use crate::design::{Design, Entity, Pattern, Use};
+use crate::design::{Design, Entity, Pattern};
 use crate::diagnostic::{Diagnostic, Report};
-use crate::document::{self, Damage, Section, Table};
+use crate::document::{self, Damage, Lines, Section, Table};
 use names::Names;
 use sections::{about, check_name, design_name, named, spot, unknown_sections, words};
 use variables::Variables;
-use world::{Uses, World};
+use world::World;
 
 /// Reads, checks and compiles a design.
 ///
@@ -97,37 +97,19 @@ pub fn check(
     let mut report = Report::default();
     let file = document::read(source, &mut report);
     let not_toml = report.findings().len();
-    let mut uses = Uses::of(source);
-    let design = compile(&file, variables, &mut uses, &mut report);
+    let design = compile(&file, Lines::new(source), variables, &mut report);
     forget_illusions(source, not_toml, &mut report);
     let design = match report.has_errors() {
         true => None,
         false => design,
     };
-    let design = design.map(|design| Design {
-        uses: located(&uses),
-        ..design
-    });
     (design, report.into_diagnostics())
-}
-
-fn located(uses: &Uses) -> Vec<Use> {
-    let found = uses.found.iter();
-    let mut found: Vec<Use> = found
-        .map(|(construct, words, span)| Use {
-            construct: *construct,
-            words: words.clone(),
-            line: uses.line(*span),
-        })
-        .collect();
-    found.sort_by_key(|used| used.line);
-    found
 }
 
 fn compile(
     file: &Table,
+    lines: Lines,
     variables: Variables<'_>,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Design> {
     let mut root = Section::new("", Span::new(0, 0), file);
@@ -135,7 +117,6 @@ fn compile(
     let about = about(&mut root, report);
     let mut tables = table::check(&mut root, variables, report);
     index::check(&mut root, &mut tables, report);
-    note_tables(&tables, uses);
 
     let buckets = named(&mut root, "bucket", report);
     let actions = named(&mut root, "action", report);
@@ -143,6 +124,7 @@ fn compile(
     let mut patterns = named(&mut root, "pattern", report);
     let constants = named(&mut root, "constants", report);
     let mut world = World {
+        lines,
         tables,
         shapes: shapes::check(named(&mut root, "shape", report), report),
         constants: constants
@@ -156,7 +138,7 @@ fn compile(
         prefixes: bucket::prefix_names(&buckets),
         ..World::default()
     };
-    let mut records = declare(&mut root, &mut world, uses, report);
+    let mut records = declare(&mut root, &mut world, report);
     let sections = records.entities.iter_mut().map(|one| &mut one.section);
     let entity_paths: Vec<_> = sections.map(|one| url::read(one, report)).collect();
     let sections = patterns.iter_mut().map(|(_, section)| section);
@@ -165,16 +147,16 @@ fn compile(
     collisions::check(&world, report);
     collections::check(&world, report);
 
-    let (mut entities, mut refs) = compile_entities(records.entities, &world, uses, report);
+    let (mut entities, mut refs) = compile_entities(records.entities, &world, report);
     keyspace::check(&world, &entities, report);
     let views: Vec<_> = records
         .views
         .into_iter()
-        .map(|(index, pending)| pending.compile(index, &world, uses, report))
+        .map(|(index, pending)| pending.compile(index, &world, report))
         .collect();
     let mut patterns: Vec<Option<Pattern>> = patterns
         .into_iter()
-        .map(|(name, section)| pattern::check(name, section, &world, uses, report))
+        .map(|(name, section)| pattern::check(name, section, &world, report))
         .collect();
     readable::check(&world, &entities, &views, &patterns, report);
     unseen::check(&world, &entities, &refs, &views, &patterns, report);
@@ -184,11 +166,11 @@ fn compile(
     }
     let triggers: Vec<_> = triggers
         .into_iter()
-        .map(|(name, section)| trigger::check(name, section, &world, &patterns, uses, report))
+        .map(|(name, section)| trigger::check(name, section, &world, &patterns, report))
         .collect();
     let actions: Vec<_> = actions
         .into_iter()
-        .map(|(name, section)| action::check(name, section, &world, &patterns, uses, report))
+        .map(|(name, section)| action::check(name, section, &world, &patterns, report))
         .collect();
     usage::check(&world, &entities, &refs, &patterns, report);
     followers::check(&world, &entities, &refs, &triggers, report);
@@ -213,12 +195,12 @@ fn compile(
     positions::check(&world, &entities, &triggers, &actions, report);
     let limits: Vec<_> = named(&mut root, "limit", report)
         .into_iter()
-        .map(|(name, section)| limits::check(name, section, &world, uses, report))
+        .map(|(name, section)| limits::check(name, section, &world, report))
         .collect();
     let limit_record = limits::record(&mut root, !limits.is_empty(), &world, report);
     let buckets: Vec<_> = buckets
         .into_iter()
-        .map(|(name, section)| bucket::check(name, section, &world, variables, uses, report))
+        .map(|(name, section)| bucket::check(name, section, &world, variables, report))
         .collect();
     let mut tables = Vec::new();
     for (position, table) in world.tables.iter().enumerate() {
@@ -263,12 +245,7 @@ struct Records<'d> {
 }
 
 /// Declares all records: attributes, then refs, then keys.
-fn declare<'d>(
-    root: &mut Section<'d>,
-    world: &mut World,
-    uses: &mut Uses,
-    report: &mut Report,
-) -> Records<'d> {
+fn declare<'d>(root: &mut Section<'d>, world: &mut World, report: &mut Report) -> Records<'d> {
     let shape_names: Vec<String> = world
         .shapes
         .iter()
@@ -305,7 +282,7 @@ fn declare<'d>(
         pending.keys(index, world, report);
     }
     for (index, pending) in &mut views {
-        pending.keys(*index, world, uses, report);
+        pending.keys(*index, world, report);
     }
     for record in &world.records {
         if let Some([_, sort]) = &world.table(record).keys {
@@ -320,11 +297,10 @@ type Refs = Vec<crate::design::Ref>;
 fn compile_entities(
     pending: Vec<entity::Pending<'_>>,
     world: &World,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> (Vec<Option<Entity>>, Vec<Refs>) {
     let compiled = pending.into_iter().enumerate().map(|(index, pending)| {
-        match pending.compile(index, world, uses, report) {
+        match pending.compile(index, world, report) {
             Some((entity, refs)) => (Some(entity), refs),
             None => (None, Vec::new()),
         }
@@ -374,27 +350,7 @@ fn assemble(pieces: Pieces) -> Option<Design> {
         limits: all(pieces.limits)?,
         limit_record: None,
         buckets: all(pieces.buckets)?,
-        uses: Vec::new(),
     })
-}
-
-fn note_tables(tables: &[table::Draft], uses: &mut Uses) {
-    use crate::design::Construct;
-    for table in tables {
-        if tables.len() > 1 {
-            uses.note(Construct::SeveralTables, "several tables", table.span);
-        }
-        if let Some((_, span)) = &table.ttl {
-            uses.note(Construct::Expiry, "`ttl`", *span);
-        }
-        for index in &table.indexes {
-            uses.note(
-                Construct::Index,
-                format!("the index `{}`", index.name),
-                index.span,
-            );
-        }
-    }
 }
 
 /// Where lines are not TOML, only such mistakes count as are visible in a line of their own.

@@ -14,9 +14,7 @@
 //! | [`effect`] | actions and triggers: what one write causes |
 //! | [`pattern`] | named reads |
 //! | [`path`] | paths of URLs |
-//! | [`constructs`] | which parts of the language a design uses, and where |
 
-pub mod constructs;
 pub mod effect;
 pub mod entity;
 pub mod path;
@@ -26,7 +24,6 @@ pub mod rules;
 pub mod table;
 pub mod view;
 
-pub use constructs::{Construct, Use};
 pub use effect::{
     Action, ActionOn, Application, Assignments, Each, EachOver, Effect, EffectKind, EffectTarget,
     Event, EventKind, Trigger,
@@ -81,8 +78,6 @@ pub struct Design {
     pub limit_record: Option<LimitRecord>,
     /// Where files are kept.
     pub buckets: Vec<Bucket>,
-    /// Which parts of the language it uses, and where.
-    pub uses: Vec<Use>,
 }
 
 /// The name of a record: an entity's or a view's.

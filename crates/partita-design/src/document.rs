@@ -115,6 +115,25 @@ impl Damage {
     }
 }
 
+/// Where the lines of a file end.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    newlines: Vec<usize>,
+}
+
+impl Lines {
+    pub(crate) fn new(source: &str) -> Lines {
+        Lines {
+            newlines: source.match_indices('\n').map(|(at, _)| at).collect(),
+        }
+    }
+
+    /// The line that something begins in, from 1.
+    pub(crate) fn of(&self, span: Span) -> usize {
+        self.newlines.partition_point(|at| *at < span.start) + 1
+    }
+}
+
 /// The number of the line, from 0.
 fn line_of(source: &str, offset: usize) -> usize {
     let before = source.as_bytes().iter().take(offset);

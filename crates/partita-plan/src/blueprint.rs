@@ -25,7 +25,6 @@ use crate::nested;
 use crate::operation::Record;
 use crate::shape::Shape;
 use crate::sidecar;
-use crate::support;
 
 /// A design, what its writes cause, and the tables that it lives in.
 pub(crate) struct Blueprint {
@@ -41,7 +40,6 @@ pub(crate) struct Blueprint {
 
 impl Blueprint {
     pub(crate) fn new(design: Design) -> Result<Self, PlanError> {
-        support::check(&design)?;
         let table = TableName::from_str(&design.table.name)?;
         let others = design.other_tables.iter();
         let other_tables: Result<Vec<_>, _> = others

@@ -8,18 +8,6 @@ use partita_store::{ErrorKind, StoreError};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The design uses a part of the language that this version does not carry out yet.
-    #[error(
-        "`{design}` uses {words} in line {line}, which this version of Partita checks but does not run yet"
-    )]
-    NotSupported {
-        /// The design.
-        design: String,
-        /// What it uses.
-        words: String,
-        /// Where, from 1.
-        line: usize,
-    },
     /// The design has no such entity.
     #[error("there is no entity `{name}`")]
     UnknownEntity {

@@ -8,7 +8,6 @@
 //! | [`ruling`] | whether a caller may do something, and which rule decides |
 //! | [`preview`] | the transaction that a write would become |
 //! | [`typed`] | entities as types of one's own |
-//! | [`support`] | which parts of the language run |
 //! | `kernel` | what a write to a record can cause, found once |
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
 //! | `shape` | what a record looks like |
@@ -69,7 +68,6 @@ mod run;
 mod scene;
 mod shape;
 mod sidecar;
-pub mod support;
 mod table;
 pub mod typed;
 mod verification;

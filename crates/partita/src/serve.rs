@@ -17,7 +17,7 @@ use hyper::{Request, Response};
 use partita_api::{App, Limits, Secret, Tokens, server};
 use partita_design::{Design, shipped};
 use partita_engine::{EngineStore, Options};
-use partita_plan::{Partita, Patience, Surroundings, support};
+use partita_plan::{Partita, Patience, Surroundings};
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{ModelStore, Store};
 use tokio::net::TcpListener;
@@ -221,14 +221,6 @@ fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
     let mut designs: Vec<(String, Design)> = Vec::new();
     for wanted in wanted {
         let design = Source::find(&wanted)?.compile(&flags.variables)?;
-        // Whoever names a design wants it; without names, those that run are served.
-        match support::check(&design) {
-            Err(error) if flags.designs.is_empty() => {
-                tracing::info!(design = wanted, "not served: {error}");
-                continue;
-            }
-            checked => checked?,
-        }
         for (_, other) in &designs {
             if other.name == design.name {
                 bail!("two of the designs are called `{}`", design.name);

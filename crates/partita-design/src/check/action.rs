@@ -6,11 +6,11 @@ use super::effect::{self, optional};
 use super::names::{Meaning, Names};
 use super::parameter;
 use super::reference;
-use super::world::{Record, Uses, World};
+use super::world::{Record, World};
 use super::{about, spot};
 use crate::codes::Code;
 use crate::design::{
-    Action, ActionOn, Application, Assignments, Construct, Effect, Parameter, Pattern, RecordName,
+    Action, ActionOn, Application, Assignments, Effect, Parameter, Pattern, RecordName,
 };
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
@@ -23,14 +23,8 @@ pub(crate) fn check(
     mut section: Section<'_>,
     world: &World,
     patterns: &[Option<Pattern>],
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Action> {
-    uses.note(
-        Construct::Action,
-        format!("`[action.{}]`", name.text),
-        name.span,
-    );
     let about = about(&mut section, report);
     if section.key_span("apply").is_some() {
         return application(name, about, section, world, patterns, report);
@@ -52,7 +46,7 @@ pub(crate) fn check(
             names.with(&parameter.name, meaning)
         });
     let declared = reference::declare(section.section("refs", report), world, report);
-    let refs = reference::compile(first, &names, &declared, uses, report);
+    let refs = reference::compile(first, &names, &declared, report);
     let names = Names {
         refs: &declared,
         ..names

@@ -11,7 +11,7 @@ use super::condition;
 use super::names::Names;
 use super::table;
 use super::value::{self, Values};
-use super::world::{Declared, Record, Uses, World};
+use super::world::{Declared, Record, World};
 use crate::codes::Code;
 use crate::design::{Attribute, Computed, Source, Timing};
 use crate::diagnostic::Report;
@@ -19,7 +19,7 @@ use crate::document::{Content, Name, Node, Section, section};
 use crate::expression::{Expr, Formula, Origin};
 use crate::syntax::attribute::{self, Head, Line, LineValue, RawTiming};
 use crate::types::AttributeType;
-use clauses::{agree, note};
+use clauses::agree;
 
 /// Maps inside one another. Far beyond what anybody writes.
 const DEPTH_MAX: usize = 16;
@@ -189,7 +189,6 @@ pub(crate) fn compile(
     record: &Record,
     cases: &[(String, &[Node])],
     world: &World,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Vec<Attribute>> {
     let names = Names::of(world, record);
@@ -206,7 +205,7 @@ pub(crate) fn compile(
                     .help("write a type such as `string` before the `=`");
                 return None;
             }
-            one(declared, cases, record, &names, uses, report)
+            one(declared, cases, record, &names, report)
         })
         .collect();
     compiled.into_iter().collect()
@@ -218,7 +217,6 @@ pub(crate) fn one(
     cases: Option<&[Node]>,
     record: &Record,
     names: &Names<'_>,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Attribute> {
     let line = &declared.line;
@@ -230,7 +228,6 @@ pub(crate) fn one(
         Head::Typed(_) | Head::Untyped => source(declared, cases, names, report)?,
     };
     let is_good = agree(declared, record, names.world, report);
-    note(declared, &source, record, uses);
     is_good.then_some(Attribute {
         name: declared.name.clone(),
         alias: declared.alias.as_ref().map(|(alias, _)| alias.clone()),

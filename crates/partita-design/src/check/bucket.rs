@@ -4,9 +4,9 @@ use super::names::Names;
 use super::rules;
 use super::value::Values;
 use super::variables::{self, Variables};
-use super::world::{Uses, World};
+use super::world::World;
 use crate::codes::Code;
-use crate::design::{Bucket, Construct, Prefix};
+use crate::design::{Bucket, Prefix};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Name, Section, Text, section};
@@ -22,14 +22,8 @@ pub(crate) fn check(
     mut section: Section<'_>,
     world: &World,
     variables: Variables<'_>,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Bucket> {
-    uses.note(
-        Construct::Bucket,
-        format!("`[bucket.{}]`", name.text),
-        name.span,
-    );
     let bucket = section.required_text("name", "\"images-{STAGE | dev}\"", report);
     let bucket = bucket.given().and_then(|text| {
         let name = variables::replace(text, variables, report)?;

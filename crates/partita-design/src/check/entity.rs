@@ -10,10 +10,10 @@ use super::reference;
 use super::rules;
 use super::table;
 use super::unique;
-use super::world::{Declared, Record, Uses, World};
+use super::world::{Declared, Record, World};
 use super::{about, spot};
 use crate::codes::Code;
-use crate::design::{Construct, Entity, RecordName, Ref, Repeat, SoftDelete};
+use crate::design::{Entity, RecordName, Ref, Repeat, SoftDelete};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Field, Name, Node, Section, Text};
@@ -212,26 +212,21 @@ impl Pending<'_> {
         mut self,
         index: usize,
         world: &World,
-        uses: &mut Uses,
         report: &mut Report,
     ) -> Option<(Entity, Vec<Ref>)> {
         let record = &world.records[index];
         let names = Names::of(world, record);
         let section = &mut self.section;
-        let attributes = attribute::compile(record, &self.cases, world, uses, report);
-        let refs = reference::compile(record, &names, &record.refs, uses, report);
-        let unique = unique::check(section, &Names::own(world, record), uses, report);
+        let attributes = attribute::compile(record, &self.cases, world, report);
+        let refs = reference::compile(record, &names, &record.refs, report);
+        let unique = unique::check(section, &Names::own(world, record), report);
         let require = section.text("require", report);
-        if let Field::Given(text) = &require {
-            uses.note(Construct::Require, "`require`", text.span());
-        }
         let require = require.and_then(|text| condition::check(text, &names, report));
-        let repeat = repeat(section, uses, report);
-        let rules = rules::check(section, record, world, uses, report);
+        let repeat = repeat(section, report);
+        let rules = rules::check(section, record, world, report);
         section.touch(&["refs", "allow", "attributes"]);
         let excuse = world.table(record).excuse();
         self.section.finish(|_| excuse, report);
-        note(record, uses);
         let entity = Entity {
             name: record.title().to_owned(),
             about: self.about,
@@ -265,7 +260,7 @@ impl Pending<'_> {
     }
 }
 
-fn repeat(section: &mut Section<'_>, uses: &mut Uses, report: &mut Report) -> Repeat {
+fn repeat(section: &mut Section<'_>, report: &mut Report) -> Repeat {
     let Some(text) = section.text("repeat", report).given() else {
         return Repeat::default();
     };
@@ -274,11 +269,7 @@ fn repeat(section: &mut Section<'_>, uses: &mut Uses, report: &mut Report) -> Re
         return Repeat::default();
     };
     let found = Repeat::WORDS.iter().find(|(_, known)| *known == word);
-    let repeat = found.map_or(Repeat::default(), |(repeat, _)| *repeat);
-    if repeat != Repeat::Refuse {
-        uses.note(Construct::Repeat, "`repeat`", text.span());
-    }
-    repeat
+    found.map_or(Repeat::default(), |(repeat, _)| *repeat)
 }
 
 /// `status = 'deleted'`.
@@ -341,20 +332,6 @@ fn soft_delete_flag(
         )
         .help(help)
         .related(flag.span, "declared here");
-}
-
-/// Notes the parts of the language that the keys and the soft delete use.
-fn note(record: &Record, uses: &mut Uses) {
-    for hole in record.keys.holes() {
-        if hole.attribute.is_none() || hole.format != crate::template::Format::Plain {
-            let words = format!("the placeholder `{{{}}}`", hole.written);
-            uses.note(Construct::FormattedPlaceholder, words, hole.span);
-        }
-    }
-    if let Field::Given(SoftDelete::Time(_) | SoftDelete::Value { .. }) = &record.soft_delete {
-        let words = "a soft delete by a time or a value";
-        uses.note(Construct::SoftDeleteValue, words, record.span);
-    }
 }
 
 /// Gives attributes with `copy` the type of what they follow. Copies of copies take as many

@@ -2,10 +2,10 @@
 
 use super::bucket::unit_seconds;
 use super::spot;
-use super::world::{Record, Uses, World};
+use super::world::{Record, World};
 use crate::codes::Code;
 use crate::design::rules::LimitOf;
-use crate::design::{Access, Construct, Limit, LimitRecord};
+use crate::design::{Access, Limit, LimitRecord};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Name, Section, Text};
@@ -16,14 +16,8 @@ pub(crate) fn check(
     name: &Name,
     mut section: Section<'_>,
     world: &World,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Limit> {
-    uses.note(
-        Construct::Limit,
-        format!("`[limit.{}]`", name.text),
-        name.span,
-    );
     let of = section
         .required_text("of", "\"create Comment\"", report)
         .given();

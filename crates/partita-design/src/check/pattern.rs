@@ -14,10 +14,10 @@ mod paging;
 
 use super::parameter;
 use super::reference::DeclaredTarget;
-use super::world::{Record, Uses, World};
+use super::world::{Record, World};
 use super::{about, table};
 use crate::codes::Code;
-use crate::design::{Construct, Parameter, ParameterKind, Pattern, Read, SortRange};
+use crate::design::{Parameter, Pattern};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Field, Name, Section, Text};
@@ -27,7 +27,6 @@ pub(crate) fn check(
     name: &Name,
     mut section: Section<'_>,
     world: &World,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Pattern> {
     let about = about(&mut section, report);
@@ -73,30 +72,9 @@ pub(crate) fn check(
         None => follow.and_then(|_| None),
     };
     section.finish(|_| Excuse::None, report);
-    note(
-        name,
-        &section_uses(
-            &asked,
-            filter_text.is_some(),
-            one,
-            &params,
-            with_deleted || with_expired,
-        ),
-        uses,
-    );
     let (found, paging, compiled) = (found?, paging?, compiled?);
     let asked = asked?;
-    if !matches!(follow, Field::Absent) {
-        uses.note(Construct::Follow, "`follow`", name.span);
-    }
     let sort: Vec<_> = sort?;
-    if sort.iter().any(|order| order.descending) {
-        uses.note(
-            Construct::DescendingSort,
-            "a sort from the largest to the smallest",
-            name.span,
-        );
-    }
     let mut parameters = found.parameters;
     for parameter in compiled.parameters {
         if parameters.iter().all(|known| known.name != parameter.name) {
@@ -195,57 +173,4 @@ fn follow_ref(text: &Text, records: &[&Record], report: &mut Report) -> Option<S
         }
     }
     Some(text.as_str().to_owned())
-}
-
-/// The parts of the language that a pattern uses.
-fn section_uses(
-    asked: &Option<asked::Asked<'_>>,
-    has_filter: bool,
-    one: bool,
-    params: &[Parameter],
-    includes_hidden: bool,
-) -> Vec<(Construct, &'static str)> {
-    let mut found = Vec::new();
-    match asked.as_ref().map(|asked| &asked.read) {
-        Some(Read::Scan { .. }) => found.push((Construct::Scan, "`scan`")),
-        Some(Read::Query(query)) => {
-            if query.index.is_some() {
-                found.push((Construct::IndexRead, "a read of an index"));
-            }
-            if matches!(
-                query.sort,
-                SortRange::Compared(..) | SortRange::Between(..) | SortRange::Equals(_)
-            ) {
-                found.push((Construct::SortRange, "a range of sort keys"));
-            }
-        }
-        Some(Read::Get(_)) | None => {}
-    }
-    if has_filter {
-        found.push((Construct::Filter, "`filter`"));
-    }
-    if one {
-        found.push((Construct::One, "`one`"));
-    }
-    if params
-        .iter()
-        .any(|param| matches!(param.kind, ParameterKind::PrefixOf(_)))
-        || !params.is_empty()
-    {
-        found.push((Construct::PatternParameter, "`params`"));
-    }
-    if includes_hidden {
-        found.push((Construct::IncludeHidden, "hidden items"));
-    }
-    found
-}
-
-fn note(name: &Name, found: &[(Construct, &'static str)], uses: &mut Uses) {
-    for (construct, words) in found {
-        uses.note(
-            *construct,
-            format!("{words} (`pattern.{}`)", name.text),
-            name.span,
-        );
-    }
 }

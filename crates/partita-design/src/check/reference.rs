@@ -8,9 +8,9 @@ use partita_core::expression::Span;
 use super::check_name;
 use super::finder;
 use super::names::Names;
-use super::world::{Record, Uses, World};
+use super::world::{Record, World};
 use crate::codes::Code;
-use crate::design::{Construct, OnDelete, Ref, RefTarget, TargetName};
+use crate::design::{OnDelete, Ref, RefTarget, TargetName};
 use crate::diagnostic::Report;
 use crate::document::{Content, Name, Node, Section, section};
 use crate::syntax::Word;
@@ -105,12 +105,11 @@ pub(crate) fn compile(
     record: &Record,
     names: &Names<'_>,
     declared: &[DeclaredRef],
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Vec<Ref>> {
     let compiled: Vec<_> = declared
         .iter()
-        .map(|reference| compile_one(record, names, reference, uses, report))
+        .map(|reference| compile_one(record, names, reference, report))
         .collect();
     compiled.into_iter().collect()
 }
@@ -119,7 +118,6 @@ fn compile_one(
     record: &Record,
     names: &Names<'_>,
     declared: &DeclaredRef,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Ref> {
     let (name, span) = &declared.name;
@@ -130,20 +128,13 @@ fn compile_one(
             .related(attribute.span, "the attribute");
     }
     let by = match &declared.by {
-        Some(word) => {
-            uses.note(
-                Construct::PolymorphicRef,
-                format!("a ref with several targets (`{name}`)"),
-                *span,
-            );
-            Some(choice(word, declared, record, report)?)
-        }
+        Some(word) => Some(choice(word, declared, record, report)?),
         None => None,
     };
     let targets: Vec<_> = declared
         .targets
         .iter()
-        .map(|target| compile_target(record, names, declared, target, uses, report))
+        .map(|target| compile_target(record, names, declared, target, report))
         .collect();
     let targets: Vec<RefTarget> = targets.into_iter().collect::<Option<_>>()?;
     let has = |flag: fn(&Line) -> Option<Span>| {
@@ -152,13 +143,6 @@ fn compile_one(
     };
     let live = has(|line| line.live);
     needless_live(live, declared, names.world, report);
-    if has(|line| line.unchecked).is_some() {
-        uses.note(
-            Construct::Unchecked,
-            format!("`unchecked` (`{name}`)"),
-            *span,
-        );
-    }
     Some(Ref {
         name: name.clone(),
         by,
@@ -236,12 +220,8 @@ fn compile_target(
     names: &Names<'_>,
     declared: &DeclaredRef,
     target: &DeclaredTarget,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<RefTarget> {
-    let (name, span) = &declared.name;
-    let mut note =
-        |construct, words: &str| uses.note(construct, format!("{words} (`{name}`)"), *span);
     let (when, line) = target.line()?;
     if line.broken {
         return None;
@@ -250,7 +230,6 @@ fn compile_target(
     let (to, arguments) = match target {
         DeclaredTarget::Broken => return None,
         DeclaredTarget::Constants { table, .. } => {
-            note(Construct::ConstantRef, "a ref to constants");
             let constants = world.constants[*table].name.clone();
             (
                 TargetName::Constants(constants),
@@ -261,25 +240,15 @@ fn compile_target(
             let to = &world.records[*to];
             let arguments = match &line.via {
                 Some(via) => {
-                    note(Construct::RefByPattern, "`via`");
                     known_pattern(via, world, report)?;
                     Vec::new()
                 }
                 None => bind(line, &to.identity()?, to, names, declared.span, report)?,
             };
-            if to.view.is_some() {
-                note(Construct::ViewRef, "a ref to a view");
-            }
             (TargetName::Record(to.name.clone()), arguments)
         }
     };
-    if arguments.iter().any(|argument| argument.many) {
-        note(Construct::ManyRef, "a ref to many");
-    }
     let on_delete = on_delete(record, declared, target, world, report)?;
-    if on_delete != OnDelete::Keep {
-        note(Construct::OnDelete, "`on delete`");
-    }
     let compiled = RefTarget {
         when: when.as_ref().map(|(word, _)| word.clone()),
         to,

@@ -2,13 +2,12 @@
 
 use super::condition;
 use super::names::Names;
-use super::world::{Record, Uses, World};
+use super::world::{Record, World};
 use crate::codes::Code;
 use crate::design::rules::EVERY;
-use crate::design::{Access, AttributeRule, Construct, Rule, RuleLine, Rules};
+use crate::design::{Access, AttributeRule, Rule, RuleLine, Rules};
 use crate::diagnostic::Report;
 use crate::document::{Content, Name, Node, Section, section};
-use crate::expression::Origin;
 
 /// Whom a rule is for.
 enum Subject {
@@ -28,15 +27,13 @@ pub(crate) fn of_view(
     view: &mut Section<'_>,
     record: &Record,
     world: &World,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Option<Rules>> {
     let Some(span) = view.key_span("allow") else {
         view.touch(&["allow"]);
         return Some(None);
     };
-    uses.note(Construct::ViewRules, "rules of a view", span);
-    let rules = check(view, record, world, uses, report)?;
+    let rules = check(view, record, world, report)?;
     let written = rules.by_access.iter().find(|(access, _)| {
         let every = rules.by_access.len() == Access::WORDS.len();
         *access != Access::Read && !every
@@ -59,7 +56,6 @@ pub(crate) fn check(
     entity: &mut Section<'_>,
     record: &Record,
     world: &World,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Rules> {
     let allow = entity.section("allow", report);
@@ -77,20 +73,13 @@ pub(crate) fn check(
     let mut is_good = true;
     for (name, node) in entries {
         let subject = subject(name, record, world, report);
-        let rule = rule(name, node, record, world, uses, report);
+        let rule = rule(name, node, record, world, report);
         lines.push(RuleLine {
             words: name.text.clone(),
-            line: uses.line(name.span),
+            line: world.lines.of(name.span),
         });
         match subject.zip(rule) {
             Some((subject, rule)) => {
-                if let Subject::Attributes { .. } = subject {
-                    uses.note(
-                        Construct::AttributeRule,
-                        "a rule for some attributes",
-                        name.span,
-                    );
-                }
                 rules.push((subject, rule));
             }
             None => is_good = false,
@@ -178,7 +167,6 @@ fn rule(
     node: &Node,
     record: &Record,
     world: &World,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Rule> {
     let text = match &node.content {
@@ -196,22 +184,6 @@ fn rule(
         ..Names::of(world, record)
     };
     let predicate = condition::check(text, &names, report)?;
-    for reading in &predicate.reads {
-        if !reading.hops.is_empty() {
-            uses.note(
-                Construct::RefPath,
-                format!("the path `{}`", reading.path),
-                text.span(),
-            );
-        }
-        let is_groups = reading.origin == Origin::Caller && reading.attribute == "groups";
-        let is_stored = world.callers.role != Default::default();
-        let is_role = reading.origin == Origin::Caller && reading.attribute == "role";
-        if is_groups || (is_role && is_stored) {
-            let words = format!("`{}`", reading.path);
-            uses.note(Construct::CallerAttribute, words, text.span());
-        }
-    }
     let far = predicate.reads.iter().find(|reading| {
         let last = usize::from(reading.by_key);
         reading.hops.len() > 1 + last

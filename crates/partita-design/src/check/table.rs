@@ -17,7 +17,6 @@ use crate::spelling;
 pub(crate) struct Draft {
     /// Its name in the design; empty where there is only one.
     pub(crate) id: String,
-    pub(crate) span: Span,
     name: Option<String>,
     /// The partition key and the sort key; `None` after a mistake.
     pub(crate) keys: Option<[String; 2]>,
@@ -157,7 +156,6 @@ fn one(
     let ttl = section.text("ttl", report).given();
     let draft = Draft {
         id,
-        span: section.span,
         name,
         discriminator,
         ttl: ttl

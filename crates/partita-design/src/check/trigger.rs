@@ -2,10 +2,10 @@
 
 use super::effect::{self, optional};
 use super::names::Names;
-use super::world::{Uses, World};
+use super::world::World;
 use super::{about, spot};
 use crate::codes::Code;
-use crate::design::{Construct, Event, EventKind, Pattern, Trigger};
+use crate::design::{Event, EventKind, Pattern, Trigger};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Field, Name, Section, Text};
@@ -16,14 +16,8 @@ pub(crate) fn check(
     mut section: Section<'_>,
     world: &World,
     patterns: &[Option<Pattern>],
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Trigger> {
-    uses.note(
-        Construct::Trigger,
-        format!("`[trigger.{}]`", name.text),
-        name.span,
-    );
     let about = about(&mut section, report);
     let on = section
         .required_text("on", "\"create Story\"", report)

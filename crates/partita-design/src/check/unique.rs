@@ -2,9 +2,8 @@
 
 use super::names::Names;
 use super::value::Values;
-use super::world::Uses;
 use crate::codes::Code;
-use crate::design::{Construct, Unique};
+use crate::design::Unique;
 use crate::diagnostic::Report;
 use crate::document::{Content, Section, section};
 use crate::syntax::template;
@@ -13,13 +12,11 @@ use crate::syntax::template;
 pub(crate) fn check(
     section: &mut Section<'_>,
     names: &Names<'_>,
-    uses: &mut Uses,
     report: &mut Report,
 ) -> Option<Vec<Unique>> {
     let Some(mut guards) = section.section("unique", report) else {
         return section.key_span("unique").is_none().then(Vec::new);
     };
-    uses.note(Construct::Unique, "`unique`", guards.span);
     let mut found = Vec::new();
     let mut is_good = true;
     for (name, node) in guards.all() {

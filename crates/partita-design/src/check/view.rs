@@ -16,9 +16,9 @@ use super::names::{Meaning, Names};
 use super::reference::DeclaredRef;
 use super::rules;
 use super::value::{Sort, Values};
-use super::world::{Declared, Element, Record, Uses, ViewOf, World};
+use super::world::{Declared, Element, Record, ViewOf, World};
 use crate::codes::Code;
-use crate::design::{Construct, Each, RecordName, View, ViewAttribute};
+use crate::design::{Each, RecordName, View, ViewAttribute};
 use crate::diagnostic::Report;
 use crate::document::{Field, Name, Node, Section, Text};
 use crate::expression::{Formula, Origin};
@@ -127,13 +127,7 @@ fn source(of: &Text, world: &World, report: &mut Report) -> Option<usize> {
 
 impl Pending<'_> {
     /// Reads the attributes and keys of a view, whose source is known.
-    pub(crate) fn keys(
-        &mut self,
-        index: usize,
-        world: &mut World,
-        uses: &mut Uses,
-        report: &mut Report,
-    ) {
+    pub(crate) fn keys(&mut self, index: usize, world: &mut World, report: &mut Report) {
         let shapes: Vec<String> = world
             .shapes
             .iter()
@@ -141,11 +135,6 @@ impl Pending<'_> {
             .collect();
         let table = &world.tables[world.records[index].table];
         if let Some(mut section) = self.section.section("attributes", report) {
-            uses.note(
-                Construct::ViewAttributes,
-                "attributes of a view",
-                section.span,
-            );
             let found = attribute::declare(&mut section, table, &shapes, report);
             (self.own, self.cases) = (found.declared, found.cases);
         }
@@ -156,9 +145,6 @@ impl Pending<'_> {
         let source = &world.records[source];
         let outer = inside(world, source);
         let each = self.section.text("each", report);
-        if let Field::Given(text) = &each {
-            uses.note(Construct::ViewEach, "`each`", text.span());
-        }
         let each = each.and_then(|text| each::over_list(text, &outer, report));
         if matches!(each, Field::Broken) {
             // Without the element, its name would be taken for a misspelt attribute.
@@ -318,7 +304,6 @@ impl Pending<'_> {
         mut self,
         index: usize,
         world: &World,
-        uses: &mut Uses,
         report: &mut Report,
     ) -> Option<View> {
         let record = &world.records[index];
@@ -328,16 +313,13 @@ impl Pending<'_> {
             self.section.finish(|_| excuse, report);
             return None;
         };
-        if view.history {
-            uses.note(Construct::History, "`history-of`", record.span);
-        }
         let names = with_element(inside(world, source), view.element.as_ref());
         let when = self.section.text("when", report);
         let when = when.and_then(|when| condition::check(when, &names, report));
         let distinct = self.section.text("distinct", report);
         let inner = self.inner_names(names.clone());
         let distinct = distinct.and_then(|text| each::distinct(text, &inner, report));
-        let rules = rules::of_view(&mut self.section, record, world, uses, report);
+        let rules = rules::of_view(&mut self.section, record, world, report);
         self.section.finish(|_| excuse, report);
         let check = Check {
             record,
@@ -347,7 +329,7 @@ impl Pending<'_> {
         };
         check.all(&when);
         let hidden_by = hidden_by(&when, source, view.history);
-        let attributes = self.view_attributes(record, &names, uses, report);
+        let attributes = self.view_attributes(record, &names, report);
         Some(View {
             name: record.title().to_owned(),
             about: self.about,
@@ -374,7 +356,6 @@ impl Pending<'_> {
         &self,
         record: &Record,
         names: &Names<'_>,
-        uses: &mut Uses,
         report: &mut Report,
     ) -> Option<Vec<ViewAttribute>> {
         let mut attributes = Vec::new();
@@ -399,7 +380,7 @@ impl Pending<'_> {
                 record: Some(record),
                 ..names.clone()
             };
-            match attribute::one(declared, cases, record, &names, uses, report) {
+            match attribute::one(declared, cases, record, &names, report) {
                 Some(attribute) => attributes.push(ViewAttribute::Own(Box::new(attribute))),
                 None => is_good = false,
             }

@@ -9,9 +9,9 @@ use super::key::{IndexKeys, Keys};
 use super::reference::DeclaredRef;
 use super::table;
 use crate::codes::Code;
-use crate::design::{Callers, Constants, Construct, IdentityPart, RecordName, SoftDelete};
+use crate::design::{Callers, Constants, IdentityPart, RecordName, SoftDelete};
 use crate::diagnostic::Report;
-use crate::document::Field;
+use crate::document::{Field, Lines};
 use crate::syntax::Word;
 use crate::syntax::attribute::{Head, Line, LineValue, RawTiming};
 use crate::syntax::value::Raw;
@@ -20,6 +20,7 @@ use crate::types::{AttributeType, Shape};
 /// The declarations.
 #[derive(Debug, Default)]
 pub(crate) struct World {
+    pub(crate) lines: Lines,
     /// At least one, perhaps broken.
     pub(crate) tables: Vec<table::Draft>,
     pub(crate) shapes: Vec<Shape>,
@@ -276,33 +277,6 @@ impl Declared {
     pub(crate) fn reads_as_zero(&self) -> bool {
         matches!(self.line.head, Some(Head::Aggregate(_)))
             || self.kind == Some(AttributeType::Counter)
-    }
-}
-
-/// The uses of parts of the language, while they are collected.
-#[derive(Debug)]
-pub(crate) struct Uses {
-    pub(crate) found: Vec<(Construct, String, Span)>,
-    /// Where the lines of the file end.
-    newlines: Vec<usize>,
-}
-
-impl Uses {
-    /// Nothing found yet in this file.
-    pub(crate) fn of(source: &str) -> Uses {
-        Uses {
-            found: Vec::new(),
-            newlines: source.match_indices('\n').map(|(at, _)| at).collect(),
-        }
-    }
-
-    /// The line that something begins in, from 1.
-    pub(crate) fn line(&self, span: Span) -> usize {
-        self.newlines.partition_point(|at| *at < span.start) + 1
-    }
-
-    pub(crate) fn note(&mut self, construct: Construct, words: impl Into<String>, span: Span) {
-        self.found.push((construct, words.into(), span));
     }
 }
 

@@ -1,10 +1,9 @@
-//! The parts of an attribute's line against each other, and which parts of the language they are.
+//! The parts of an attribute's line against each other.
 
 use partita_core::expression::Span;
 
-use super::super::world::{Declared, Record, Uses, World};
+use super::super::world::{Declared, Record, World};
 use crate::codes::Code;
-use crate::design::{Computed, Construct, Source, Timing};
 use crate::diagnostic::Report;
 use crate::syntax::attribute::{Head, LineValue};
 use crate::types::AttributeType;
@@ -118,65 +117,5 @@ pub(super) fn generated(declared: &Declared, report: &mut Report) {
                 "a generated value has no default and is not computed",
             )
             .related(*value, "the other value");
-    }
-}
-
-/// Notes the parts of the language that an attribute uses.
-pub(super) fn note(declared: &Declared, source: &Source, record: &Record, uses: &mut Uses) {
-    let line = &declared.line;
-    let name = &declared.name;
-    let span = declared.span;
-    let mut note =
-        |construct, words: &str| uses.note(construct, format!("{words} (`{name}`)"), span);
-    if name.contains('.') {
-        note(Construct::NestedAttribute, "an attribute inside a map");
-    }
-    match &declared.kind {
-        Some(AttributeType::State(_)) => note(Construct::State, "`state`"),
-        Some(AttributeType::Version) => note(Construct::Version, "`version`"),
-        Some(AttributeType::Expiry) => note(Construct::Expiry, "`expiry`"),
-        Some(AttributeType::Counter) if matches!(line.head, Some(Head::Typed(_))) => {
-            note(Construct::Counter, "`counter`");
-        }
-        Some(AttributeType::Uuid) if line.generated.is_some() => {
-            note(Construct::GeneratedUuid, "a generated `uuid`");
-        }
-        _ => {}
-    }
-    match source {
-        Source::Aggregate(_) => note(Construct::Aggregate, "`count of` or `sum of`"),
-        Source::Copy(_) => note(Construct::Copy, "`copy`"),
-        Source::Computed(Computed { value, timing }) => {
-            let is_plain = value.is_now()
-                && matches!(timing, Timing::Create | Timing::Write)
-                && declared.kind == Some(AttributeType::timestamp());
-            if !is_plain {
-                note(Construct::ComputedValue, "a computed value");
-            }
-        }
-        Source::Given {
-            default: Some(default),
-        } if default.literal().is_none() => {
-            note(Construct::ComputedDefault, "a default with cases");
-        }
-        _ => {}
-    }
-    let is_part = record.is_identity(name);
-    let flags = [
-        (line.fixed.filter(|_| !is_part), Construct::Fixed, "`fixed`"),
-        (line.movable, Construct::Movable, "`movable`"),
-        (line.secret, Construct::Secret, "`secret`"),
-        (line.is_virtual, Construct::Virtual, "`virtual`"),
-        (
-            line.file_in.as_ref().map(|(_, span)| *span),
-            Construct::File,
-            "`file in`",
-        ),
-        (line.per.as_ref().map(|_| span), Construct::Period, "`per`"),
-    ];
-    for (span, construct, words) in flags {
-        if span.is_some() {
-            note(construct, words);
-        }
     }
 }
