@@ -19,11 +19,13 @@ use serde_json::json;
 use tokio::time::timeout;
 use tracing::{error, info};
 
+use crate::compress::compress;
+use crate::cors::Origins;
 use crate::decode::wish::Wish;
 use crate::decode::{self, Brought};
 use crate::encode::{self, Outcome};
 use crate::problem::Problem;
-use crate::request::Request;
+use crate::request::{self, Request};
 use crate::routes::{Found, Routes, Target, Verb};
 use crate::token::Tokens;
 
@@ -45,6 +47,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub struct App {
     designs: BTreeMap<String, Served>,
     tokens: Tokens,
+    origins: Option<Origins>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
 }
@@ -71,18 +74,32 @@ impl App {
         App {
             designs: designs.map(named).collect(),
             tokens,
+            origins: None,
             clock,
             entropy,
         }
     }
 
+    /// Lets pages of these origins call the API from browsers.
+    #[must_use]
+    pub fn with_origins(mut self, origins: Option<Origins>) -> Self {
+        self.origins = origins;
+        self
+    }
+
     /// The service that answers requests.
     pub fn router(self) -> Router {
-        Router::new().fallback(handle).with_state(Arc::new(self))
+        let origins = self.origins.clone();
+        let router = Router::new().fallback(handle).with_state(Arc::new(self));
+        match origins {
+            Some(origins) => router.layer(origins.layer()),
+            None => router,
+        }
     }
 
     /// Reads the body and answers, each within bounds.
     async fn within_bounds(&self, head: &Parts, body: Body) -> Result<Response, Problem> {
+        request::check_head(head)?;
         let body = match timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await {
             Ok(Ok(body)) => body,
             Ok(Err(_)) => return Err(Problem::too_large(BODY_BYTES_MAX)),
@@ -196,7 +213,8 @@ async fn handle(State(app): State<Arc<App>>, request: axum::extract::Request) ->
         .catch_unwind()
         .await;
     let answer = answer.unwrap_or_else(|_| Err(Problem::internal()));
-    let mut response = answer.unwrap_or_else(|problem| encode::problem(&problem, &id));
+    let response = answer.unwrap_or_else(|problem| encode::problem(&problem, &id));
+    let mut response = compress(&head.headers, response).await;
     // The query is left out: it may hold what nobody should find in a log.
     info!(
         request = id,

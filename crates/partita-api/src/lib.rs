@@ -10,6 +10,8 @@
 //! | [`routes`] | every request that a design answers, in one table |
 //! | [`request`] | a request as it comes |
 //! | [`decode`] | what it asks for |
+//! | [`cors`] | which pages may call from a browser |
+//! | `compress` | smaller answers for callers that take them |
 //! | [`encode`] | answers and refusals to responses |
 //! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
 //! | [`token`] | bearer tokens: made and verified |
@@ -20,6 +22,8 @@
 //! the rows are.
 
 pub mod app;
+mod compress;
+pub mod cors;
 pub mod decode;
 pub mod encode;
 pub mod problem;
@@ -30,6 +34,7 @@ pub mod server;
 pub mod token;
 
 pub use app::App;
+pub use cors::Origins;
 pub use problem::Problem;
 pub use routes::{Route, Routes};
 pub use secret::Secret;

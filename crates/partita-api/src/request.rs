@@ -2,10 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri, header};
 use percent_encoding::percent_decode_str;
 
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
+
+/// Headers of a request at most. The accept loop reads twice as many, so that whoever sends a few
+/// too many is told so.
+pub const HEADERS_MAX: usize = 64;
+
+/// Bytes of a request's path and headers at most; the accept loop reads twice as many here, too.
+pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 /// Names and values behind the `?`.
 pub type Parameters = BTreeMap<String, String>;
@@ -77,6 +85,24 @@ impl<'a> Request<'a> {
             ))),
         }
     }
+}
+
+/// Refuses a head that is too large.
+pub(crate) fn check_head(head: &Parts) -> Result<(), Problem> {
+    let headers = head.headers.iter();
+    let bytes = headers.map(|(name, value)| name.as_str().len() + value.len());
+    let bytes = bytes.sum::<usize>()
+        + head
+            .uri
+            .path_and_query()
+            .map_or(0, |one| one.as_str().len());
+    if head.headers.len() > HEADERS_MAX || bytes > HEAD_BYTES_MAX {
+        let detail = format!(
+            "a request has at most {HEADERS_MAX} headers, and {HEAD_BYTES_MAX} bytes in its path and headers"
+        );
+        return Err(Problem::new(Kind::HeadTooLarge, detail));
+    }
+    Ok(())
 }
 
 /// The parts of a path. They are split before they are decoded, so that an encoded slash stays

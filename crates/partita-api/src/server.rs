@@ -22,6 +22,8 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 use tracing::{debug, info, warn};
 
+use crate::request;
+
 /// What the server grants a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -44,10 +46,11 @@ impl Default for Limits {
     }
 }
 
-/// Headers of a request, and bytes of its head. The buffer grows in steps, so that a head of up
-/// to twice the size may still pass.
-const HEADERS_MAX: usize = 64;
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+/// Headers of a request, and bytes of its head, that are read at all. What is larger gets an answer
+/// without a document, so the services behind have smaller limits of their own. The buffer grows
+/// in steps: a head of up to twice the size may still pass.
+const HEADERS_MAX: usize = 2 * request::HEADERS_MAX;
+const HEAD_BYTES_MAX: usize = 2 * request::HEAD_BYTES_MAX;
 
 /// A router as a service.
 pub fn service(

@@ -14,7 +14,7 @@ use futures::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper::{Request, Response};
-use partita_api::{App, Limits, Secret, Tokens, server};
+use partita_api::{App, Limits, Origins, Secret, Tokens, server};
 use partita_design::{Design, shipped};
 use partita_engine::{EngineStore, Options};
 use partita_plan::{Partita, Patience, Surroundings};
@@ -102,6 +102,7 @@ async fn bind(address: SocketAddr) -> Result<TcpListener> {
 }
 
 async fn api_router(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<Router> {
+    let origins = Origins::new(&flags.cors_origin)?;
     let secret = secret_file::load(&flags.secret)?;
     let store = open_store(flags).await?;
     let mut open = Vec::new();
@@ -114,7 +115,7 @@ async fn api_router(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<
     }
     let tokens = Tokens::new(&secret, Arc::new(SystemClock));
     let app = App::new(open, tokens, Arc::new(SystemClock), Arc::new(SystemEntropy));
-    Ok(app.router())
+    Ok(app.with_origins(origins).router())
 }
 
 /// Flags that contradict each other are refused; what others can reach needs a secret that

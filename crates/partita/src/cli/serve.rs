@@ -56,6 +56,17 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "PARTITA_CACHE_MB", value_name = "MB")]
     pub(crate) cache_mb: Option<u32>,
 
+    /// An origin whose pages may call the API from a browser, or `*` for every one; may be given
+    /// more than once
+    #[arg(
+        long,
+        env = "PARTITA_CORS_ORIGIN",
+        value_name = "ORIGIN",
+        value_delimiter = ',',
+        conflicts_with = "endpoint_only"
+    )]
+    pub(crate) cors_origin: Vec<String>,
+
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
 }

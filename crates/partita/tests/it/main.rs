@@ -19,6 +19,7 @@ mod layers;
 mod monitoring;
 mod numbers;
 mod readme;
+mod rest;
 mod scenario;
 mod scenarios;
 mod sdk;

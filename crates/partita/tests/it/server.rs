@@ -126,8 +126,13 @@ pub(crate) fn token(data: &Path, user: &str) -> String {
 
 /// A token, as `partita token` prints it.
 pub(crate) fn token_with(flags: &[&str], user: &str) -> String {
+    token_for("stories", flags, user)
+}
+
+/// A token for any design.
+pub(crate) fn token_for(design: &str, flags: &[&str], user: &str) -> String {
     let output = Command::new(BINARY)
-        .args(["token", "stories", "--user", user])
+        .args(["token", design, "--user", user])
         .args(flags)
         .output()
         .unwrap();
