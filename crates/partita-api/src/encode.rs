@@ -59,7 +59,7 @@ impl Outcome {
                 }
                 return Ok(outcome(StatusCode::OK, Some(page)));
             }
-            Answer::Record(record) => record,
+            Answer::Record(record) | Answer::Created(record) => record,
         };
         let version = version(design, record);
         if wish
@@ -81,7 +81,7 @@ impl Outcome {
             let unchanged = outcome(StatusCode::NOT_MODIFIED, None);
             return Ok(Outcome { etag, ..unchanged });
         }
-        let is_new = matches!(verb, Verb::Create { .. });
+        let is_new = matches!(verb, Verb::Create { .. }) || matches!(answer, Answer::Created(_));
         let status = match (is_new, wish.minimal) {
             (true, _) => StatusCode::CREATED,
             (false, true) => StatusCode::NO_CONTENT,

@@ -19,7 +19,7 @@ use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
 use partita_store::request::{ItemAddress, TransactAction};
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::kernel::Kernel;
 use crate::nested;
 use crate::operation::Record;
@@ -160,7 +160,10 @@ impl Blueprint {
             false => Err(PlanError::Invalid {
                 faults: missing
                     .into_iter()
-                    .map(|name| Fault::new(name, "is part of the key and is missing"))
+                    .map(|name| {
+                        let message = "is part of the key and is missing";
+                        Fault::of(shape.name(), name, FaultRule::Required, message)
+                    })
                     .collect(),
             }),
         }
@@ -168,13 +171,21 @@ impl Blueprint {
 
     /// The address of an item that is stored in a table.
     pub(crate) fn address_in(&self, name: &TableName, item: &Item) -> ItemAddress {
-        let table = self.table_called(name);
-        let names = [&table.partition, &table.sort];
-        let keys = names.map(|name| Some((name.clone(), item.get(name)?.clone())));
+        let keys = self.key_names(name);
+        let keys = keys.map(|name| Some((name.to_owned(), item.get(name)?.clone())));
         ItemAddress {
             table: name.clone(),
             key: keys.into_iter().flatten().collect(),
         }
+    }
+
+    /// What the keys of a table are called, the sidecar included.
+    pub(crate) fn key_names(&self, name: &TableName) -> [&str; 2] {
+        if *name == self.sidecar {
+            return [sidecar::PARTITION, sidecar::SORT];
+        }
+        let table = self.table_called(name);
+        [&table.partition, &table.sort]
     }
 
     /// The address that an action writes to.

@@ -9,7 +9,7 @@ use partita_core::{Map, Number, Value};
 use partita_design::design::Access;
 use partita_store::request::ItemAddress;
 
-use crate::error::PlanError;
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::nested;
 use crate::shape::Shape;
 
@@ -215,9 +215,10 @@ impl<'a> Entry<'a> {
 
     /// Adds to a number.
     pub(crate) fn add(&mut self, name: &'a str, amount: Number) -> Result<(), PlanError> {
+        let shape = self.shape;
         let sum = |one: Number| {
             one.checked_add(amount).map_err(|_| PlanError::Invalid {
-                faults: vec![crate::error::Fault::new(name, "would be out of range")],
+                faults: vec![out_of_range(shape.name(), name)],
             })
         };
         let zero = Number::from(0_i64);
@@ -236,4 +237,9 @@ impl<'a> Entry<'a> {
         }
         Ok(())
     }
+}
+
+/// That a number would be larger or smaller than any can be.
+pub(crate) fn out_of_range(record: &str, name: &str) -> Fault {
+    Fault::of(record, name, FaultRule::Value, "would be out of range")
 }

@@ -1,8 +1,13 @@
 //! Refusals: what is wrong, where, and what to do.
 
+use partita_core::Value;
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_design::template::PartError;
+use partita_design::types::AttributeType;
 use partita_store::{ErrorKind, StoreError};
+
+/// How many operations a batch has at most. Each takes at least one action of a transaction.
+pub const BATCH_OPERATIONS_MAX: usize = TRANSACTION_ACTIONS_MAX;
 
 /// Why an operation was not carried out. Except where the outcome is unknown, nothing changed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -109,6 +114,29 @@ pub enum PlanError {
         /// What does not fit.
         what: String,
     },
+    /// Operations of a batch are refused, so that none of it was carried out.
+    #[error("{}", listed(.refusals))]
+    Batch {
+        /// Everything that is refused, in the order of the operations.
+        refusals: Vec<Refused>,
+    },
+    /// The operations of a batch do not fit into one transaction.
+    #[error(
+        "together these operations take {actions} actions, and one transaction has room for {TRANSACTION_ACTIONS_MAX}; a batch leaves nothing to a job, so give them in several batches"
+    )]
+    BatchTooLarge {
+        /// How many actions it would be.
+        actions: usize,
+    },
+    /// A batch has no operation, or too many.
+    #[error("a batch has 1 to {BATCH_OPERATIONS_MAX} operations, and these are {count}")]
+    BatchSize {
+        /// How many were given.
+        count: usize,
+    },
+    /// A batch only writes.
+    #[error("a batch only writes; read by itself")]
+    ReadInBatch,
     /// The caller has done this as often as a limit allows.
     #[error(
         "`{limit}` allows this {count} times in {window_seconds} seconds; try again in {wait_seconds}"
@@ -170,28 +198,153 @@ impl From<StoreError> for PlanError {
     }
 }
 
+/// An operation of a batch that is refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// Which one, counted from 0.
+    pub position: usize,
+    /// Why, with all that is wrong with it.
+    pub error: PlanError,
+}
+
+impl Refused {
+    pub(crate) fn new(position: usize, error: PlanError) -> Self {
+        Refused { position, error }
+    }
+}
+
 /// One thing that is wrong with what was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The attribute or parameter.
+    /// The entity or view; none where the request itself is at fault.
+    pub entity: Option<String>,
+    /// The attribute, reference or parameter. In an effect it stands behind what causes it, as in
+    /// `upvoted.message`.
     pub attribute: String,
+    /// Which rule it breaks.
+    pub rule: FaultRule,
     /// A sentence that begins after its name: "must be a string".
     pub message: String,
 }
 
+/// The rules that what is given can break. Each has a word that does not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FaultRule {
+    /// The form of the request: a parameter, a number that is none, a name that is given twice.
+    Request,
+    /// The type of an attribute.
+    Type,
+    /// The values of its type that it may have: a range, a length, a pattern, some words.
+    Value,
+    /// It must be there.
+    Required,
+    /// The entity has no such attribute.
+    Unknown,
+    /// It is computed, counted or kept by Partita, and nobody can give it.
+    NotGiven,
+    /// What can be part of a key: not empty, and without `#`.
+    KeyPart,
+    /// The parts of an identity stay as they are.
+    Identity,
+    /// It never changes.
+    Fixed,
+    /// The steps from one state to another.
+    State,
+    /// A reference leads somewhere.
+    Reference,
+    /// No two items share the value.
+    Unique,
+    /// There is no other item of this identity.
+    Exists,
+    /// The item has the version that the caller saw.
+    Version,
+    /// What the entity requires always.
+    Requirement,
+    /// Where files belong, and what they may be.
+    File,
+}
+
+impl FaultRule {
+    /// The word for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            FaultRule::Request => "request",
+            FaultRule::Type => "type",
+            FaultRule::Value => "value",
+            FaultRule::Required => "required",
+            FaultRule::Unknown => "unknown",
+            FaultRule::NotGiven => "not-given",
+            FaultRule::KeyPart => "key-part",
+            FaultRule::Identity => "identity",
+            FaultRule::Fixed => "fixed",
+            FaultRule::State => "state",
+            FaultRule::Reference => "reference",
+            FaultRule::Unique => "unique",
+            FaultRule::Exists => "exists",
+            FaultRule::Version => "version",
+            FaultRule::Requirement => "requirement",
+            FaultRule::File => "file",
+        }
+    }
+}
+
 impl Fault {
-    /// A fault of an attribute.
+    /// A fault of the request itself.
     pub fn new(attribute: impl Into<String>, message: impl Into<String>) -> Self {
         Fault {
+            entity: None,
             attribute: attribute.into(),
+            rule: FaultRule::Request,
             message: message.into(),
+        }
+    }
+
+    /// A fault of an attribute of a record.
+    pub(crate) fn of(
+        record: &str,
+        attribute: impl Into<String>,
+        rule: FaultRule,
+        message: impl Into<String>,
+    ) -> Self {
+        Fault {
+            entity: Some(record.to_owned()),
+            rule,
+            ..Fault::new(attribute, message)
+        }
+    }
+
+    /// A value that an attribute does not take.
+    pub(crate) fn of_value(
+        record: &str,
+        attribute: &str,
+        kind: &AttributeType,
+        value: &Value,
+        expected: &str,
+    ) -> Self {
+        let is_of_type = kind.stored_as().is_none_or(|stored| stored == value.kind());
+        let rule = match is_of_type {
+            true => FaultRule::Value,
+            false => FaultRule::Type,
+        };
+        Fault::of(record, attribute, rule, format!("must be {expected}"))
+    }
+
+    /// A part of a key of a record that cannot be one.
+    pub(crate) fn of_part(record: &str, error: PartError) -> Self {
+        Fault {
+            entity: Some(record.to_owned()),
+            ..error.into()
         }
     }
 }
 
 impl From<PartError> for Fault {
     fn from(error: PartError) -> Self {
-        Fault::new(error.name, error.problem.to_string())
+        Fault {
+            rule: FaultRule::KeyPart,
+            ..Fault::new(error.name, error.problem.to_string())
+        }
     }
 }
 
@@ -206,9 +359,18 @@ impl From<PartError> for PlanError {
 fn sentences(faults: &[Fault]) -> String {
     let sentences: Vec<_> = faults
         .iter()
-        .map(|fault| format!("`{}` {}", fault.attribute, fault.message))
+        .map(|fault| match &fault.entity {
+            Some(entity) => format!("`{}` of `{entity}` {}", fault.attribute, fault.message),
+            None => format!("`{}` {}", fault.attribute, fault.message),
+        })
         .collect();
     sentences.join("; ")
+}
+
+fn listed(refusals: &[Refused]) -> String {
+    let refusals = refusals.iter();
+    let sentences = refusals.map(|one| format!("operations[{}]: {}", one.position, one.error));
+    sentences.collect::<Vec<_>>().join("; ")
 }
 
 fn hint(deleted: bool) -> &'static str {

@@ -28,9 +28,15 @@ const KEPT_SECONDS: i64 = 24 * 3_600;
 /// The longest key.
 const KEY_CHARS_MAX: usize = 255;
 
-/// The largest answer that is kept whole; an item has room for 400 KB. Of a larger one only the
-/// identity is kept, and the item is read again.
+/// The largest answers that are kept whole; an item has room for 400 KB. Of larger ones only the
+/// identities are kept, and the items are read again.
 const ANSWER_BYTES_MAX: usize = 300_000;
+
+/// Where the outcomes of several operations are; that of a single one is the record itself.
+const ANSWERS: &str = "answers";
+
+/// Tells that an upsert has created its item.
+const CREATED: &str = "created";
 
 /// A caller's key, and the request that it stands for.
 #[derive(Clone, Debug)]
@@ -48,6 +54,20 @@ impl Once {
         operation: &Operation,
         key: &str,
     ) -> Result<Once, PlanError> {
+        Once::spelled(caller, spelled(operation), key)
+    }
+
+    /// The key of a batch.
+    pub(crate) fn for_all(
+        caller: &Caller,
+        operations: &[Operation],
+        key: &str,
+    ) -> Result<Once, PlanError> {
+        let all: Vec<Json> = operations.iter().map(spelled).collect();
+        Once::spelled(caller, json!(["all", all]), key)
+    }
+
+    fn spelled(caller: &Caller, request: Json, key: &str) -> Result<Once, PlanError> {
         let length = key.chars().count();
         if !(1..=KEY_CHARS_MAX).contains(&length) || key.chars().any(char::is_control) {
             let message =
@@ -56,7 +76,7 @@ impl Once {
                 faults: vec![Fault::new("Idempotency-Key", message)],
             });
         }
-        let text = json!([caller.role, caller.groups, spelled(operation)]).to_string();
+        let text = json!([caller.role, caller.groups, request]).to_string();
         let digest = Sha256::digest(text.as_bytes());
         Ok(Once {
             partition: format!("KEY#{}", caller.id.as_deref().unwrap_or_default()),
@@ -82,12 +102,12 @@ impl Partita {
         self.carry_out(caller, operation, Some(once)).await
     }
 
-    /// The answer of the first time, if there was one.
+    /// The answers of the first time, if there was one.
     pub(crate) async fn kept(
         &self,
         caller: &Caller,
         once: &Once,
-    ) -> Result<Option<Answer>, PlanError> {
+    ) -> Result<Option<Vec<Answer>>, PlanError> {
         let address = sidecar::address(&self.blueprint.sidecar, &once.partition, &once.key);
         let read = self.runner.read_items(vec![address]).await?;
         let Some(item) = read.into_iter().flatten().next() else {
@@ -101,14 +121,27 @@ impl Partita {
         if item.get("request").and_then(Value::as_str) != Some(&once.request) {
             return Err(PlanError::KeyReused);
         }
-        let name = item.get("record").and_then(Value::as_str);
-        let part = |name: &str| item.get(name).and_then(Value::as_map).cloned();
-        match (name, part("attributes"), part("identity")) {
-            (None, _, _) => Ok(Some(Answer::Done)),
-            (Some(name), Some(attributes), _) => Ok(Some(Answer::Record(Record {
+        let Some(Value::L(several)) = item.get(ANSWERS) else {
+            return Ok(Some(vec![self.answer_of(caller, &item).await?]));
+        };
+        let mut answers = Vec::new();
+        for one in several {
+            let outcome = one.as_map().ok_or_else(no_outcome)?;
+            answers.push(self.answer_of(caller, outcome).await?);
+        }
+        Ok(Some(answers))
+    }
+
+    /// The answer that an outcome stands for.
+    async fn answer_of(&self, caller: &Caller, outcome: &Map) -> Result<Answer, PlanError> {
+        let name = outcome.get("record").and_then(Value::as_str);
+        let part = |name: &str| outcome.get(name).and_then(Value::as_map).cloned();
+        let answer = match (name, part("attributes"), part("identity")) {
+            (None, _, _) => Answer::Done,
+            (Some(name), Some(attributes), _) => Answer::Record(Record {
                 name: name.to_owned(),
                 attributes,
-            }))),
+            }),
             (Some(name), None, Some(identity)) => {
                 let on = On {
                     shape: self.shape_named(name)?,
@@ -116,25 +149,34 @@ impl Partita {
                     with_deleted: true,
                     version: None,
                 };
-                self.read_one(caller, &on).await.map(Some)
+                self.read_one(caller, &on).await?
             }
-            (Some(_), None, None) => Err(PlanError::Store(StoreError::Corrupt {
-                message: "an outcome in the sidecar table has not the form of one".to_owned(),
-            })),
-        }
+            (Some(_), None, None) => return Err(no_outcome()),
+        };
+        Ok(match answer {
+            Answer::Record(record) if outcome.contains_key(CREATED) => Answer::Created(record),
+            answer => answer,
+        })
     }
 
     /// Keeps the outcome, if nobody has kept one under this key.
-    pub(crate) fn keep(&self, once: &Once, answer: &Answer) -> Result<Step, PlanError> {
+    pub(crate) fn keep(&self, once: &Once, answers: &[Answer]) -> Result<Step, PlanError> {
         let now = self.clock.now_millis() / 1000;
         let seconds = |time: i64| Value::N(Number::from(time));
         let mut item = sidecar::key(&once.partition, &once.key);
         item.insert("request".to_owned(), Value::from(once.request.as_str()));
         item.insert(sidecar::EXPIRES.to_owned(), seconds(now + KEPT_SECONDS));
-        if let Answer::Record(record) = answer {
-            item.insert("record".to_owned(), Value::from(record.name.as_str()));
-            let (name, value) = self.outcome(record)?;
-            item.insert(name.to_owned(), Value::M(value));
+        let bytes = answers.iter().filter_map(record_of);
+        let bytes: usize = bytes.map(|record| item_bytes(&record.attributes)).sum();
+        let outcomes = answers.iter();
+        let outcomes = outcomes.map(|answer| self.outcome(answer, bytes <= ANSWER_BYTES_MAX));
+        let mut outcomes: Vec<Map> = outcomes.collect::<Result<_, _>>()?;
+        match outcomes.len() {
+            1 => item.extend(outcomes.pop().unwrap_or_default()),
+            _ => {
+                let several = outcomes.into_iter().map(Value::M);
+                item.insert(ANSWERS.to_owned(), Value::L(several.collect()));
+            }
         }
         let is_over = Condition::Compare(
             Operand::Path(Path::attribute(sidecar::EXPIRES)),
@@ -150,14 +192,40 @@ impl Partita {
         })
     }
 
-    fn outcome(&self, record: &Record) -> Result<(&'static str, Map), PlanError> {
-        if item_bytes(&record.attributes) <= ANSWER_BYTES_MAX {
-            return Ok(("attributes", record.attributes.clone()));
+    fn outcome(&self, answer: &Answer, is_whole: bool) -> Result<Map, PlanError> {
+        let mut outcome = Map::new();
+        let Some(record) = record_of(answer) else {
+            return Ok(outcome);
+        };
+        outcome.insert("record".to_owned(), Value::from(record.name.as_str()));
+        if matches!(answer, Answer::Created(_)) {
+            outcome.insert(CREATED.to_owned(), Value::Bool(true));
         }
-        let shape = self.shape_named(&record.name)?;
-        let identity = identity_of(shape, &record.attributes).unwrap_or_default();
-        Ok(("identity", identity))
+        let (name, value) = match is_whole {
+            true => ("attributes", record.attributes.clone()),
+            false => {
+                let shape = self.shape_named(&record.name)?;
+                let identity = identity_of(shape, &record.attributes);
+                ("identity", identity.unwrap_or_default())
+            }
+        };
+        outcome.insert(name.to_owned(), Value::M(value));
+        Ok(outcome)
     }
+}
+
+/// The record that an answer shows.
+fn record_of(answer: &Answer) -> Option<&Record> {
+    match answer {
+        Answer::Record(record) | Answer::Created(record) => Some(record),
+        Answer::Page { .. } | Answer::Done => None,
+    }
+}
+
+fn no_outcome() -> PlanError {
+    PlanError::Store(StoreError::Corrupt {
+        message: "an outcome in the sidecar table has not the form of one".to_owned(),
+    })
 }
 
 /// A request in a form that does not change from version to version.
@@ -176,6 +244,12 @@ fn spelled(operation: &Operation) -> Json {
             with_deleted,
             version,
         } => json!(["update", entity, identity, changes, with_deleted, version]),
+        Operation::Upsert {
+            entity,
+            identity,
+            attributes,
+            version,
+        } => json!(["upsert", entity, identity, attributes, version]),
         Operation::Delete {
             entity,
             identity,

@@ -6,7 +6,7 @@ use partita_design::template::part_text;
 use partita_design::types::AttributeType;
 
 use crate::blueprint::Blueprint;
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::shape::Shape;
 
 /// Where a value goes.
@@ -44,8 +44,29 @@ pub(crate) struct Input<'a> {
 impl<'a> Input<'a> {
     /// The attributes of a new item.
     pub(crate) fn create(self, given: Map, faults: &mut Vec<Fault>) -> Changes<'a> {
+        let named = self.named(given, faults);
+        self.created(named, faults)
+    }
+
+    /// The attributes of a new item whose identity is known.
+    pub(crate) fn create_at(
+        self,
+        identity: &Map,
+        given: Map,
+        faults: &mut Vec<Fault>,
+    ) -> Changes<'a> {
+        let mut named = self.beside(identity, given, faults);
+        let parts = identity.iter().filter_map(|(name, value)| {
+            let attribute = self.entity.attribute(name)?;
+            Some((Slot::Declared(attribute), value.clone()))
+        });
+        named.extend(parts);
+        self.created(named, faults)
+    }
+
+    fn created(self, named: Vec<(Slot<'a>, Value)>, faults: &mut Vec<Fault>) -> Changes<'a> {
         let mut changes = Changes::default();
-        for (slot, value) in self.named(given, faults) {
+        for (slot, value) in named {
             match &slot {
                 Slot::Declared(attribute) => {
                     self.check(attribute, &value, faults);
@@ -64,18 +85,36 @@ impl<'a> Input<'a> {
     /// The changes of an update; a null removes an attribute. Identity parts may be repeated, but
     /// only those that are movable may change.
     pub(crate) fn update(self, given: Map, identity: &Map, faults: &mut Vec<Fault>) -> Changes<'a> {
-        let mut changes = Changes::default();
-        for (slot, value) in self.named(given, faults) {
+        let mut named = self.named(given, faults);
+        named.retain(|(slot, value)| {
             let is_movable = matches!(&slot, Slot::Declared(attribute) if attribute.movable);
             match identity.get(slot.name()) {
-                Some(same) if *same == value => continue,
+                Some(same) if same == value => false,
                 Some(_) if !is_movable => {
                     let message = "is part of the identity and never changes";
-                    faults.push(Fault::new(slot.name(), message));
-                    continue;
+                    faults.push(self.fault(slot.name(), FaultRule::Identity, message));
+                    false
                 }
-                _ => {}
+                _ => true,
             }
+        });
+        self.changed(named, faults)
+    }
+
+    /// What is given of an item that is there, by whoever would have created it.
+    pub(crate) fn replace_at(
+        self,
+        identity: &Map,
+        given: Map,
+        faults: &mut Vec<Fault>,
+    ) -> Changes<'a> {
+        let named = self.beside(identity, given, faults);
+        self.changed(named, faults)
+    }
+
+    fn changed(self, named: Vec<(Slot<'a>, Value)>, faults: &mut Vec<Fault>) -> Changes<'a> {
+        let mut changes = Changes::default();
+        for (slot, value) in named {
             match (&slot, value) {
                 (Slot::Open(_), Value::Null) => changes.remove.push(slot),
                 (Slot::Open(_), value) => changes.set.push((slot, value)),
@@ -89,12 +128,26 @@ impl<'a> Input<'a> {
                         changes.remove.push(slot);
                     } else {
                         let message = "is required and cannot be removed";
-                        faults.push(Fault::new(&attribute.name, message));
+                        faults.push(self.fault(&attribute.name, FaultRule::Required, message));
                     }
                 }
             }
         }
         changes
+    }
+
+    /// What is given beside an identity. Its parts may be repeated, and must be the same.
+    fn beside(self, identity: &Map, given: Map, faults: &mut Vec<Fault>) -> Vec<(Slot<'a>, Value)> {
+        let mut named = self.named(given, faults);
+        named.retain(|(slot, value)| {
+            let part = identity.get(slot.name());
+            if part.is_some_and(|part| part != value) {
+                let message = "is part of the identity, and another one there";
+                faults.push(self.fault(slot.name(), FaultRule::Identity, message));
+            }
+            part.is_none()
+        });
+        named
     }
 
     /// Replaces aliases by names, takes attributes out of the maps that they stand in, and refuses
@@ -115,7 +168,8 @@ impl<'a> Input<'a> {
         faults: &mut Vec<Fault>,
     ) {
         if name.is_empty() {
-            faults.push(Fault::new(name, "is empty, and an attribute needs a name"));
+            let message = "is empty, and an attribute needs a name";
+            faults.push(self.fault(name, FaultRule::Unknown, message));
             return;
         }
         let attribute = self.entity.attribute(&name);
@@ -128,7 +182,7 @@ impl<'a> Input<'a> {
                             self.name(format!("{name}.{inner}"), value, named, faults);
                         }
                     }
-                    _ => faults.push(Fault::new(name, "must be a map")),
+                    _ => faults.push(self.fault(name, FaultRule::Type, "must be a map")),
                 }
                 return;
             }
@@ -136,20 +190,21 @@ impl<'a> Input<'a> {
                 .blueprint
                 .is_reserved(Shape::Entity(self.entity), &name) =>
             {
-                faults.push(Fault::new(name, "is kept by Partita and cannot be given"));
+                let message = "is kept by Partita and cannot be given";
+                faults.push(self.fault(name, FaultRule::NotGiven, message));
                 return;
             }
             None if self.entity.open => Slot::Open(name.clone()),
             None => {
-                let message = format!("is not an attribute of `{}`", self.entity.name);
-                faults.push(Fault::new(name, message));
+                let message = "is not an attribute";
+                faults.push(self.fault(name, FaultRule::Unknown, message));
                 return;
             }
         };
         if named.iter().any(|(other, _)| *other == slot) {
             let stored = slot.name();
             let message = format!("is given twice, also as `{stored}`");
-            faults.push(Fault::new(name, message));
+            faults.push(self.fault(name, FaultRule::Request, message));
             return;
         }
         named.push((slot, value));
@@ -161,12 +216,14 @@ impl<'a> Input<'a> {
             faults.push(fault);
         } else if *value != Value::Null || !attribute.optional {
             let mut identity = self.entity.identity.iter();
+            let entity = &self.entity.name;
             if let Err(expected) = attribute.kind.check(value) {
-                faults.push(Fault::new(name, format!("must be {expected}")));
+                let fault = Fault::of_value(entity, name, &attribute.kind, value, &expected);
+                faults.push(fault);
             } else if identity.any(|part| part.attribute == *name)
                 && let Err(error) = part_text(name, value)
             {
-                faults.push(error.into());
+                faults.push(Fault::of_part(entity, error));
             }
         }
     }
@@ -189,7 +246,16 @@ impl<'a> Input<'a> {
             _ if flag == Some(name) => "is set by delete and restore and cannot be given",
             _ => return None,
         };
-        Some(Fault::new(name, message))
+        Some(self.fault(name, FaultRule::NotGiven, message))
+    }
+
+    fn fault(
+        self,
+        attribute: impl Into<String>,
+        rule: FaultRule,
+        message: impl Into<String>,
+    ) -> Fault {
+        Fault::of(&self.entity.name, attribute, rule, message)
     }
 }
 
@@ -199,13 +265,11 @@ pub(crate) fn identity(shape: Shape<'_>, parts: &[String]) -> Result<Map, PlanEr
     if parts.len() != expected.len() {
         let names: Vec<_> = expected.iter().map(|part| part.name.as_str()).collect();
         return Err(PlanError::Invalid {
-            faults: vec![Fault::new(
+            faults: vec![Fault::of(
+                shape.name(),
                 names.join("/"),
-                format!(
-                    "is the identity of `{}`; {} parts were given",
-                    shape.name(),
-                    parts.len()
-                ),
+                FaultRule::Identity,
+                format!("is the identity; {} parts were given", parts.len()),
             )],
         });
     }
@@ -219,7 +283,10 @@ pub(crate) fn identity(shape: Shape<'_>, parts: &[String]) -> Result<Map, PlanEr
             Ok(value) => {
                 identity.insert(part.attribute.clone(), value);
             }
-            Err(fault) => faults.push(fault),
+            Err(fault) => faults.push(Fault {
+                entity: Some(shape.name().to_owned()),
+                ..fault
+            }),
         }
     }
     refuse(faults)?;
@@ -228,9 +295,10 @@ pub(crate) fn identity(shape: Shape<'_>, parts: &[String]) -> Result<Map, PlanEr
 
 /// A part of a key that a path or a query spells.
 pub(crate) fn key_part(name: &str, kind: &AttributeType, text: &str) -> Result<Value, Fault> {
-    let value = kind
-        .from_text(text)
-        .map_err(|expected| Fault::new(name, format!("must be {expected}")))?;
+    let value = kind.from_text(text).map_err(|expected| Fault {
+        rule: FaultRule::Type,
+        ..Fault::new(name, format!("must be {expected}"))
+    })?;
     part_text(name, &value)?;
     Ok(value)
 }

@@ -5,6 +5,7 @@
 //! | [`partita`] | [`Partita`]: a design on a store; one function shows the whole trip |
 //! | [`operation`] | what can be asked, by whom, and what is answered |
 //! | [`error`] | [`PlanError`]: refusals with entity, attribute and rule |
+//! | `batch` | several writes in one transaction: [`Partita::run_all`] |
 //! | [`ruling`] | whether a caller may do something, and which rule decides |
 //! | [`preview`] | the transaction that a write would become |
 //! | [`typed`] | entities as types of one's own |
@@ -48,6 +49,7 @@
 //! This crate sees `Arc<dyn Store>` and never knows which store it has; it knows nothing of HTTP.
 
 mod access;
+mod batch;
 mod blueprint;
 pub mod cursor;
 mod draft;
@@ -73,7 +75,7 @@ pub mod typed;
 mod verification;
 
 pub use access::Verdict;
-pub use error::{Fault, PlanError};
+pub use error::{BATCH_OPERATIONS_MAX, Fault, FaultRule, PlanError, Refused};
 pub use job::{JobState, JobStatus};
 pub use operation::{Answer, Caller, Operation, Record};
 pub use partita::{Partita, Surroundings};

@@ -62,6 +62,22 @@ pub enum Operation {
         /// The version that the caller saw; another one is refused.
         version: Option<i64>,
     },
+    /// Create an item, or replace what is given of the one that is there; a null removes an
+    /// attribute.
+    ///
+    /// Nothing there: it is a creation, with the defaults of the design, and every required
+    /// attribute must be given. Something there: it is a change, and what is not given stays. Each
+    /// needs the rule of its own.
+    Upsert {
+        /// The entity.
+        entity: String,
+        /// The parts of its identity, in order. Generated ones are given here too.
+        identity: Vec<String>,
+        /// Its attributes, by name or alias. The parts of the identity may be repeated.
+        attributes: Map,
+        /// The version that the caller saw; another one is refused, and so is no item at all.
+        version: Option<i64>,
+    },
     /// Delete an item, softly if the design says so.
     Delete {
         /// The entity.
@@ -109,6 +125,8 @@ pub enum Operation {
 pub enum Answer {
     /// One record.
     Record(Record),
+    /// One record that was not there before an upsert.
+    Created(Record),
     /// A page of records.
     Page {
         /// The records.

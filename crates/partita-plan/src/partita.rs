@@ -16,7 +16,7 @@ use crate::blueprint::Blueprint;
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::idempotency::Once;
-use crate::input;
+use crate::input::{self, Input};
 use crate::operation::{Answer, Caller, Operation};
 use crate::planner::action::is_for;
 use crate::planner::later::Extent;
@@ -53,6 +53,14 @@ impl Default for Surroundings {
             patience: Patience::default(),
         }
     }
+}
+
+/// What is committed in one transaction.
+pub(crate) enum Write<'a> {
+    /// One operation, which may leave a part to a job.
+    One(Request<'a>),
+    /// Several, all or none.
+    All(Vec<Request<'a>>),
 }
 
 /// A design on a store.
@@ -145,7 +153,11 @@ impl Partita {
                     .await
             }
             write => match self.request(write)? {
-                Some(request) => self.write(caller, &request, once.as_ref()).await,
+                Some(request) => {
+                    let write = Write::One(request);
+                    let answers = self.write(caller, &write, once.as_ref()).await?;
+                    Ok(answers.into_iter().next().unwrap_or(Answer::Done))
+                }
                 None => Ok(Answer::Done),
             },
         }
@@ -166,8 +178,22 @@ impl Partita {
                 with_deleted,
                 version,
             } => Request::Change {
-                on: self.on(&entity, &identity, with_deleted, version)?,
+                on: self
+                    .on(&entity, &identity, with_deleted, version)
+                    .map_err(|refusal| self.with_faults(refusal, &entity, &changes))?,
                 change: Change::Update(changes),
+            },
+            Operation::Upsert {
+                entity,
+                identity,
+                attributes,
+                version,
+            } => Request::Upsert {
+                entity: self.blueprint.entity(&entity)?,
+                on: self
+                    .on(&entity, &identity, false, version)
+                    .map_err(|refusal| self.with_faults(refusal, &entity, &attributes))?,
+                given: attributes,
             },
             Operation::Delete {
                 entity,
@@ -206,6 +232,19 @@ impl Partita {
             with_deleted,
             version,
         })
+    }
+
+    /// A refusal of an identity, with everything that is wrong with the attributes beside it.
+    fn with_faults(&self, refusal: PlanError, entity: &str, given: &Map) -> PlanError {
+        match (refusal, self.blueprint.entity(entity)) {
+            (PlanError::Invalid { mut faults }, Ok(entity)) => {
+                let blueprint = &self.blueprint;
+                let input = Input { blueprint, entity };
+                input.update(given.clone(), &Map::new(), &mut faults);
+                PlanError::Invalid { faults }
+            }
+            (refusal, _) => refusal,
+        }
     }
 
     fn action_on(
@@ -247,25 +286,36 @@ impl Partita {
     }
 
     /// Plans and commits, again from the start whenever what was read has changed meanwhile.
-    async fn write(
+    pub(crate) async fn write(
         &self,
         caller: &Caller,
-        request: &Request<'_>,
+        write: &Write<'_>,
         once: Option<&Once>,
-    ) -> Result<Answer, PlanError> {
+    ) -> Result<Vec<Answer>, PlanError> {
         let mut last = PlanError::Conflict;
         let mut doubted: Vec<ItemAddress> = Vec::new();
         for attempt in 0..self.runner.patience.attempts {
             if let Some(once) = once
-                && let Some(answer) = self.kept(caller, once).await?
+                && let Some(answers) = self.kept(caller, once).await?
             {
-                return Ok(answer);
+                return Ok(answers);
             }
             let reserved = usize::from(once.is_some());
-            let plan = self.plan(caller, request, std::mem::take(&mut doubted), reserved);
-            let mut plan = plan.await?;
+            let asked = std::mem::take(&mut doubted);
+            let plan = match write {
+                Write::One(request) => self.plan(caller, request, asked, reserved).await,
+                Write::All(requests) => self.plan_all(caller, requests, asked, reserved).await,
+            };
+            let mut plan = match plan {
+                // What was read does not fit together: it was read while others wrote.
+                Err(PlanError::Conflict) => {
+                    self.runner.pause(attempt).await;
+                    continue;
+                }
+                plan => plan?,
+            };
             if let Some(once) = once {
-                plan.steps.push(self.keep(once, &plan.answer)?);
+                plan.steps.push(self.keep(once, &plan.answers)?);
                 // What is kept is exact, so what is counted must be.
                 plan.is_tally = false;
             }
@@ -274,7 +324,7 @@ impl Partita {
                     if plan.has_job {
                         self.has_jobs.notify_one();
                     }
-                    return Ok(plan.answer);
+                    return Ok(plan.answers);
                 }
                 Committed::NotYet { cause, failed } => {
                     last = cause;
@@ -348,7 +398,7 @@ impl Partita {
         let is_decided = known.verdict(asked) == Verdict::Allowed;
         is_hidden(&known);
         let address = self.blueprint.address(on.shape, &on.identity)?;
-        let Known::Found(item) = context.reads.item(&address) else {
+        let Known::Found(item) = context.item(&address) else {
             return Err(not_found(false));
         };
         let item = self.blueprint.attributes(on.shape, item)?;
@@ -384,6 +434,7 @@ impl Partita {
         Context {
             blueprint: &self.blueprint,
             reads,
+            earlier: None,
             caller,
             now: &moment.now,
             now_millis: moment.now_millis,
@@ -424,7 +475,7 @@ pub(crate) fn is_hidden(scene: &Scene<'_, '_>) -> bool {
             continue;
         };
         for target in targets {
-            is_hidden |= match scene.context.reads.item(&target.address) {
+            is_hidden |= match scene.context.item(&target.address) {
                 Known::Found(item) => target.shape.is_deleted(item),
                 Known::Missing => true,
                 Known::Unread => false,

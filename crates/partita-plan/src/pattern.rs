@@ -528,7 +528,7 @@ impl Asked<'_> {
             return Ok(());
         };
         for target in targets {
-            if let Known::Found(found) = context.reads.item(&target.address) {
+            if let Known::Found(found) = context.item(&target.address) {
                 let item = self.blueprint().attributes(target.shape, found)?;
                 let trace = Trace::default();
                 look(&scene(context, target.shape, &item, &trace), true);

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `planner` | an item created, changed or deleted |
 //! | `planner::request` | what a caller asks for, if the rules allow it |
+//! | `planner::upsert` | an item created, or changed if it is there |
 //! | `planner::action` | what actions do |
 //! | `planner::values` | what is computed from the item and its refs |
 //! | `planner::files` | that the files that it names are where they belong |
@@ -40,6 +41,7 @@ mod refs;
 mod relocate;
 pub(crate) mod request;
 mod unique;
+mod upsert;
 mod values;
 mod verdict;
 mod views;
@@ -53,7 +55,7 @@ use partita_store::request::{ItemAddress, TransactAction};
 use ulid::Ulid;
 
 use crate::draft::{Before, Draft, Entry, Presence, Refusal};
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::input::{Changes, Slot, refuse};
 use crate::nested;
 use crate::operation::Answer;
@@ -62,16 +64,17 @@ use crate::scene::{Context, Named, Scene, Seen, Trace};
 use crate::shape::{Shape, lapsed};
 use later::Later;
 use limits::Window;
+use values::Start;
 
 /// How many items' consequences are looked at in one write. The checker excludes cycles; this
 /// keeps a mistake of ours from running on.
 const STEPS_MAX: usize = 10_000;
 
-/// A transaction, and the answer once it is committed.
+/// A transaction, and the answers once it is committed, one to each operation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WritePlan {
     pub(crate) steps: Vec<Step>,
-    pub(crate) answer: Answer,
+    pub(crate) answers: Vec<Answer>,
     /// Whether the steps only count, so that each is carried out by itself.
     pub(crate) is_tally: bool,
     /// Whether something is left for a job.
@@ -143,7 +146,7 @@ impl<'a> Planner<'a> {
         if let Some(at) = self.draft.find(&address) {
             return Ok(at);
         }
-        let before = match self.context.reads.peek(&address) {
+        let before = match self.context.peek(&address) {
             Known::Unread => Before::Unread,
             Known::Missing => Before::Missing,
             Known::Found(item) => {
@@ -193,7 +196,7 @@ impl<'a> Planner<'a> {
         let address = match self.context.blueprint.address(shape, &item) {
             Ok(address) => address,
             Err(error) => {
-                self.check_new(entity, &item);
+                self.check_new(entity, &item, Start::First);
                 self.refuse()?;
                 return Err(error);
             }
@@ -203,7 +206,10 @@ impl<'a> Planner<'a> {
             Repeat::Ignore | Repeat::Update => self.look_up(shape, address)?,
         };
         if self.entry(at).old().is_some() {
-            self.check_new(entity, &item);
+            if entity.repeat == Repeat::Refuse {
+                return Err(self.refusal_to_repeat(entity, &item));
+            }
+            self.check_new(entity, &item, Start::Any);
             self.refuse()?;
             return self.repeat(at, entity, given, by);
         }
@@ -223,10 +229,39 @@ impl<'a> Planner<'a> {
         self.draft.enqueue(at);
         self.remember(None, seen)?;
         self.check_refs(at)?;
-        self.check_new(entity, &item);
+        self.check_new(entity, &item, Start::First);
         self.check_requirement(at, entity)?;
+        if !self.faults.is_empty() {
+            self.look_closer(at, entity);
+        }
         self.refuse()?;
         Ok(at)
+    }
+
+    /// Where something is wrong, the store is not asked; what only it would say is looked for, so
+    /// that everything is told at once.
+    fn look_closer(&mut self, at: usize, entity: &'a Entity) {
+        self.context.reads.need(self.entry(at).address.clone());
+        self.look_for_targets(at);
+        let entry = self.entry(at);
+        let (old, new) = (entry.old().cloned(), entry.after.clone());
+        self.look_for_owners(entity, old.as_deref(), new.as_deref());
+    }
+
+    /// What is said of a new item whose identity another one has: that, and all else that is wrong.
+    fn refusal_to_repeat(&mut self, entity: &'a Entity, item: &Map) -> PlanError {
+        self.check_new(entity, item, Start::First);
+        if !self.faults.is_empty() {
+            self.look_for_owners(entity, None, Some(item));
+        }
+        let parts = entity.identity.iter().map(|part| part.name.as_str());
+        let parts = parts.collect::<Vec<_>>().join("/");
+        let message = "is the identity of an item that exists already";
+        self.fault(entity, &parts, FaultRule::Exists, message);
+        let refusal = self.refuse().err();
+        refusal.unwrap_or_else(|| PlanError::Exists {
+            entity: entity.name.clone(),
+        })
     }
 
     /// A creation of what is there already.
@@ -238,10 +273,7 @@ impl<'a> Planner<'a> {
         by: By,
     ) -> Result<usize, PlanError> {
         match entity.repeat {
-            Repeat::Refuse => Err(PlanError::Exists {
-                entity: entity.name.clone(),
-            }),
-            Repeat::Ignore => Ok(at),
+            Repeat::Refuse | Repeat::Ignore => Ok(at),
             Repeat::Update => {
                 let is_part = |slot: &Slot<'_>| {
                     let mut identity = entity.identity.iter();
@@ -303,11 +335,13 @@ impl<'a> Planner<'a> {
         if let Shape::Entity(entity) = shape {
             self.recompute(at, entity, by)?;
             self.check_fixed(at, entity);
-            self.refuse()?;
             self.check_refs(at)?;
             self.check_changed(at, entity);
             self.check_requirement(at, entity)?;
             self.relocate(at, entity)?;
+            if !self.faults.is_empty() {
+                self.look_closer(at, entity);
+            }
             self.refuse()?;
         }
         self.draft.enqueue(at);
@@ -430,10 +464,20 @@ impl<'a> Planner<'a> {
         for fault in &mut faults {
             fault.attribute = self.named(&fault.attribute);
         }
-        match self.context.reads.is_complete() {
-            true => refuse(faults),
-            false => Ok(()),
+        if !self.context.reads.is_complete() {
+            return Ok(());
         }
+        // What has an answer of its own gets it when it is alone.
+        if let [fault] = faults.as_slice()
+            && let Some(entity) = fault.entity.clone()
+        {
+            match fault.rule {
+                FaultRule::Exists => return Err(PlanError::Exists { entity }),
+                FaultRule::Version => return Err(PlanError::StaleVersion { entity }),
+                _ => {}
+            }
+        }
+        refuse(faults)
     }
 
     /// An attribute as a fault calls it: that of an effect with the name of what causes it.

@@ -5,6 +5,7 @@
 //! asked for is read at once, and it is evaluated again from the beginning. It is good when
 //! nothing was missing.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
@@ -17,6 +18,7 @@ use partita_store::table::TableName;
 
 use crate::error::PlanError;
 use crate::run::Runner;
+use crate::scene::Context;
 
 /// Rounds of reading at most. A path goes through a few refs; more rounds are a mistake of ours.
 const ROUNDS_MAX: usize = 32;
@@ -50,6 +52,8 @@ pub(crate) struct Reads {
     items: HashMap<ItemAddress, Option<Item>>,
     lists: HashMap<Listing, Listed>,
     needs: RefCell<Needs>,
+    /// Rows of a list that are gone through at most.
+    listed_max: usize,
     /// Whether something that matters is in a list behind what is read of it.
     has_given_up: Cell<bool>,
 }
@@ -77,8 +81,15 @@ impl Reads {
             items: HashMap::new(),
             lists: HashMap::new(),
             needs: RefCell::default(),
+            listed_max: LISTED_MAX,
             has_given_up: Cell::new(false),
         }
+    }
+
+    /// Lists are read to their end: for whoever only looks.
+    pub(crate) fn with_whole_lists(mut self) -> Reads {
+        self.listed_max = usize::MAX;
+        self
     }
 
     /// Whether an item of a table counts as missing because its time is over.
@@ -101,7 +112,7 @@ impl Reads {
     }
 
     /// The item; one that was not read yet will be.
-    pub(crate) fn item(&self, address: &ItemAddress) -> Known<'_> {
+    fn item(&self, address: &ItemAddress) -> Known<'_> {
         let known = self.peek(address);
         if matches!(known, Known::Unread) {
             self.need(address.clone());
@@ -144,6 +155,29 @@ impl Reads {
     }
 }
 
+/// What a plan sees: what was read, and over it what earlier operations of the same batch did.
+impl<'a> Context<'a> {
+    /// The item, without asking for it.
+    pub(crate) fn peek(&self, address: &ItemAddress) -> Known<'a> {
+        let earlier = self.earlier.and_then(|earlier| earlier.item(address));
+        earlier.unwrap_or_else(|| self.reads.peek(address))
+    }
+
+    /// The item; one that was not read yet will be.
+    pub(crate) fn item(&self, address: &ItemAddress) -> Known<'a> {
+        let earlier = self.earlier.and_then(|earlier| earlier.item(address));
+        earlier.unwrap_or_else(|| self.reads.item(address))
+    }
+
+    /// The rows of a list; one that was not read yet will be.
+    pub(crate) fn list(&self, listing: &Listing) -> Option<Cow<'a, Listed>> {
+        match self.earlier {
+            Some(earlier) => earlier.amended(self.blueprint, self.reads, listing),
+            None => self.reads.list(listing).map(Cow::Borrowed),
+        }
+    }
+}
+
 impl Runner {
     /// Evaluates again and again, reading what is missing, until nothing is.
     ///
@@ -177,7 +211,7 @@ impl Runner {
             }
         }
         for listing in needs.lists {
-            let mut listed = self.read_list(&listing).await?;
+            let mut listed = self.read_list(&listing, reads.listed_max).await?;
             let table = &listing.table;
             listed.rows.retain(|row| !reads.is_expired(table, row));
             reads.lists.insert(listing, listed);
@@ -185,7 +219,7 @@ impl Runner {
         Ok(())
     }
 
-    async fn read_list(&self, listing: &Listing) -> Result<Listed, PlanError> {
+    async fn read_list(&self, listing: &Listing, most: usize) -> Result<Listed, PlanError> {
         let mut listed = Listed::default();
         let mut request = Query {
             index: listing.index.clone(),
@@ -195,17 +229,18 @@ impl Runner {
             ..Query::new(listing.table.clone(), listing.keys.clone())
         };
         loop {
-            request.limit = Some(match listing.last_only {
-                true => 1,
-                false => LISTED_MAX + 1 - listed.rows.len(),
-            });
+            request.limit = match listing.last_only {
+                true => Some(1),
+                false if most == usize::MAX => None,
+                false => Some(most + 1 - listed.rows.len()),
+            };
             let page = self.query(&request).await?;
             listed.rows.extend(page.items);
             if listing.last_only && !listed.rows.is_empty() {
                 return Ok(listed);
             }
-            if listed.rows.len() > LISTED_MAX {
-                listed.rows.truncate(LISTED_MAX);
+            if listed.rows.len() > most {
+                listed.rows.truncate(most);
                 listed.has_more = true;
                 return Ok(listed);
             }

@@ -188,7 +188,7 @@ impl Partita {
             return rows.await;
         }
         let moment = self.moment();
-        let mut reads = self.reads(&moment);
+        let mut reads = self.reads(&moment).with_whole_lists();
         if let Operation::Get {
             entity, identity, ..
         } = &operation

@@ -13,7 +13,7 @@ use partita_store::{Entropy, ErrorKind, Store, StoreError};
 use ulid::Ulid;
 
 use crate::draft::Refusal;
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, PlanError, Refused};
 use crate::planner::{Step, WritePlan};
 
 /// How long a write or read is tried again before the caller hears of it.
@@ -249,6 +249,7 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
     };
     let mut failed = Vec::new();
     let mut faults: Vec<Fault> = Vec::new();
+    let mut refusals: Vec<Refused> = Vec::new();
     for (at, (step, reason)) in steps.iter().zip(&reasons).enumerate() {
         let CancellationReason::ConditionalCheckFailed { item } = reason else {
             continue;
@@ -259,10 +260,16 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
         match &step.refusal {
             Refusal::Final(refusal) if !is_there => match &**refusal {
                 PlanError::Invalid { faults: more } => faults.extend(more.iter().cloned()),
+                PlanError::Batch { refusals: more } => refusals.extend(more.iter().cloned()),
                 refusal => return Err(refusal.clone()),
             },
             Refusal::Final(_) | Refusal::Stale => {}
         }
+    }
+    if !refusals.is_empty() {
+        return Err(PlanError::Batch {
+            refusals: by_operation(refusals),
+        });
     }
     match faults.is_empty() {
         true => Ok(Committed::NotYet {
@@ -271,4 +278,19 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
         }),
         false => Err(PlanError::Invalid { faults }),
     }
+}
+
+/// Refusals in the order of their operations, and all faults of one together.
+fn by_operation(mut refusals: Vec<Refused>) -> Vec<Refused> {
+    refusals.sort_by_key(|refused| refused.position);
+    refusals.dedup_by(|later, first| {
+        let is_same = later.position == first.position;
+        if let (true, PlanError::Invalid { faults }, PlanError::Invalid { faults: more }) =
+            (is_same, &mut first.error, &mut later.error)
+        {
+            faults.append(more);
+        }
+        is_same
+    });
+    refusals
 }

@@ -15,6 +15,7 @@ use partita_design::expression::Formula;
 use partita_design::template::dotted;
 use partita_store::request::ItemAddress;
 
+use crate::batch::earlier::Earlier;
 use crate::blueprint::Blueprint;
 use crate::nested;
 use crate::operation::Caller;
@@ -27,6 +28,8 @@ use crate::shape::{SOURCE, Shape, identity_of, lapsed, reads_as_zero};
 pub(crate) struct Context<'a> {
     pub(crate) blueprint: &'a Blueprint,
     pub(crate) reads: &'a Reads,
+    /// What the operations before this one leave behind, where it is one of a batch.
+    pub(crate) earlier: Option<&'a Earlier>,
     pub(crate) caller: &'a Caller,
     /// The time of the write, as a timestamp.
     pub(crate) now: &'a Value,
@@ -218,7 +221,7 @@ impl<'a> Scene<'_, 'a> {
         let Ok(address) = blueprint.address(shape, &identity) else {
             return Found::Missing;
         };
-        match self.context.reads.item(&address) {
+        match self.context.item(&address) {
             Known::Unread => Found::Unknown,
             // Whoever is not in the table is nobody there.
             Known::Missing => Found::Missing,
@@ -322,7 +325,7 @@ impl<'a> Scene<'_, 'a> {
             return Found::Value(Cow::Owned(value.clone()));
         }
         self.trace.has_looked_around.set(true);
-        match self.context.reads.item(&target.address) {
+        match self.context.item(&target.address) {
             Known::Unread => Found::Unknown,
             Known::Missing => {
                 let seen = (target.address, target.shape, None);
@@ -437,7 +440,7 @@ impl<'a> Scene<'_, 'a> {
         let Ok(Some(listing)) = blueprint.listing(asked, &values) else {
             return Lead::Nowhere;
         };
-        let Some(listed) = self.context.reads.list(&listing) else {
+        let Some(listed) = self.context.list(&listing) else {
             return Lead::Unknown;
         };
         let found = listed.rows.iter().find_map(|row| {

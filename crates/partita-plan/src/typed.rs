@@ -147,6 +147,23 @@ impl Partita {
         shown(self.run(caller, operation).await?)
     }
 
+    /// Creates an item, or replaces what is given of the one that is there; a null removes an
+    /// attribute.
+    pub async fn upsert<T: Typed>(
+        &self,
+        caller: &Caller,
+        identity: &[&str],
+        given: &impl Serialize,
+    ) -> Result<Option<T>, TypedError> {
+        let operation = Operation::Upsert {
+            entity: T::NAME.to_owned(),
+            identity: texts(identity),
+            attributes: attributes::<T>(given)?,
+            version: None,
+        };
+        shown(self.run(caller, operation).await?)
+    }
+
     /// Deletes an item, softly if the design says so.
     pub async fn delete<T: Typed>(
         &self,
@@ -200,7 +217,7 @@ impl Partita {
         };
         let (records, cursor) = match self.run(caller, operation).await? {
             Answer::Page { records, cursor } => (records, cursor),
-            Answer::Record(record) => (vec![record], None),
+            Answer::Record(record) | Answer::Created(record) => (vec![record], None),
             Answer::Done => (Vec::new(), None),
         };
         let items = records.into_iter().map(typed);
@@ -232,7 +249,7 @@ fn attributes<T: Typed>(given: &impl Serialize) -> Result<Map, TypedError> {
 
 fn shown<T: Typed>(answer: Answer) -> Result<Option<T>, TypedError> {
     match answer {
-        Answer::Record(record) => typed(record).map(Some),
+        Answer::Record(record) | Answer::Created(record) => typed(record).map(Some),
         Answer::Page { .. } | Answer::Done => Ok(None),
     }
 }

@@ -77,7 +77,7 @@ fn operation(design: &Design, flags: &AskFlags) -> Result<Operation> {
         return query(flags);
     }
     let found_itself = match word {
-        "create" | "read" | "update" | "delete" | "restore" => false,
+        "create" | "read" | "update" | "upsert" | "delete" | "restore" => false,
         name => {
             let action = design.action(name).ok_or_else(|| unknown(design, name))?;
             !matches!(action.on, ActionOn::Items(_))
@@ -109,6 +109,12 @@ fn operation(design: &Design, flags: &AskFlags) -> Result<Operation> {
             with_deleted: false,
             version: None,
         },
+        "upsert" => Operation::Upsert {
+            entity: name,
+            identity,
+            attributes: given,
+            version: None,
+        },
         "delete" => Operation::Delete {
             entity: name,
             identity,
@@ -130,7 +136,9 @@ fn operation(design: &Design, flags: &AskFlags) -> Result<Operation> {
 
 fn unknown(design: &Design, name: &str) -> anyhow::Error {
     let actions = design.actions.iter().map(|action| action.name.as_str());
-    let words = ["create", "read", "update", "delete", "restore", "query"];
+    let words = [
+        "create", "read", "update", "upsert", "delete", "restore", "query",
+    ];
     let known: Vec<&str> = words.into_iter().chain(actions).collect();
     anyhow!(
         "there is no operation `{name}`; there are: {}",

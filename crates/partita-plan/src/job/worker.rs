@@ -354,7 +354,7 @@ impl Partita {
     async fn send(&self, steps: Vec<Step>, has_job: bool) -> Result<Option<PlanError>, PlanError> {
         let plan = WritePlan {
             steps,
-            answer: Answer::Done,
+            answers: vec![Answer::Done],
             is_tally: false,
             has_job,
         };

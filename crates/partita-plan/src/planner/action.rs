@@ -14,7 +14,7 @@ use super::refs::Given;
 use super::request::{Change, On};
 use super::{By, Names, Planner};
 use crate::access::Asked;
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::input::{Changes, Input, Slot, refuse};
 use crate::nested;
 use crate::pattern::passes;
@@ -68,12 +68,14 @@ impl<'a> Planner<'a> {
         for (reference, lead) in leads {
             if let (Lead::To(targets), false) = (lead, reference.unchecked) {
                 for target in targets {
-                    self.expect(reference, target, Given::Now)?;
+                    self.expect(shape, reference, target, Given::Now)?;
                 }
             }
         }
+        // What is made of something that is not there is wrong only because of that.
+        self.refuse()?;
         let said = self.changes(shape, &action.changes, values, false);
-        self.check_steps(action, &said, &old);
+        self.check_steps(shape.name(), action, &said, &old);
         changes.set.extend(said.set);
         changes.add.extend(said.add);
         changes.remove.extend(said.remove);
@@ -99,7 +101,7 @@ impl<'a> Planner<'a> {
 
     /// An action that sets a state is a step. One that was taken already is not taken again, or
     /// whatever comes with it would happen twice.
-    fn check_steps(&mut self, action: &'a Action, said: &Changes<'a>, old: &Map) {
+    fn check_steps(&mut self, record: &str, action: &'a Action, said: &Changes<'a>, old: &Map) {
         for (slot, value) in &said.set {
             let Slot::Declared(attribute) = slot else {
                 continue;
@@ -109,7 +111,9 @@ impl<'a> Planner<'a> {
                 && let Some(now) = value.as_str()
             {
                 let message = format!("is `{now}` already, and `{}` makes it so", action.name);
-                self.faults.push(Fault::new(&attribute.name, message));
+                let rule = FaultRule::State;
+                self.faults
+                    .push(Fault::of(record, &attribute.name, rule, message));
             }
         }
     }
@@ -121,7 +125,7 @@ impl<'a> Planner<'a> {
         for name in &action.input {
             match nested::get(given, name) {
                 Some(value) => nested::set(&mut attributes, name, value.clone()),
-                None => self.faults.push(Fault::new(name, "is required")),
+                None => self.faults.push(required(name)),
             }
         }
         for parameter in &action.parameters {
@@ -268,7 +272,7 @@ impl<'a> Planner<'a> {
         let Some(listing) = blueprint.listing(pattern, asked)? else {
             return Ok((Vec::new(), false));
         };
-        let Some(listed) = self.context.reads.list(&listing) else {
+        let Some(listed) = self.context.list(&listing) else {
             return Ok((Vec::new(), false));
         };
         let rows = listed.rows.iter().filter_map(|row| {
@@ -316,13 +320,28 @@ fn check_parameter(parameter: &Parameter, value: Option<&Value>) -> Option<Fault
     let name = &parameter.name;
     match (value, &parameter.kind) {
         (None, _) if parameter.optional => None,
-        (None, _) => Some(Fault::new(name, "is required")),
-        (Some(value), ParameterKind::Value(kind)) => kind
-            .check(value)
-            .err()
-            .map(|expected| Fault::new(name, format!("must be {expected}"))),
+        (None, _) => Some(required(name)),
+        (Some(value), ParameterKind::Value(kind)) => {
+            let expected = kind.check(value).err()?;
+            // A parameter is no attribute of any record.
+            Some(Fault {
+                entity: None,
+                ..Fault::of_value("", name, kind, value, &expected)
+            })
+        }
         (Some(Value::S(_)), ParameterKind::PrefixOf(_)) => None,
-        (Some(_), ParameterKind::PrefixOf(_)) => Some(Fault::new(name, "must be a string")),
+        (Some(_), ParameterKind::PrefixOf(_)) => Some(Fault {
+            rule: FaultRule::Type,
+            ..Fault::new(name, "must be a string")
+        }),
+    }
+}
+
+/// That something that an action takes was not given.
+fn required(name: &str) -> Fault {
+    Fault {
+        rule: FaultRule::Required,
+        ..Fault::new(name, "is required")
     }
 }
 

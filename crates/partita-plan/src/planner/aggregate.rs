@@ -8,8 +8,8 @@ use std::rc::Rc;
 use partita_core::{Map, Number};
 
 use super::Planner;
-use crate::draft::{Before, Presence, Refusal};
-use crate::error::{Fault, PlanError};
+use crate::draft::{Before, Presence, Refusal, out_of_range};
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::kernel::Count;
 use crate::nested;
 use crate::scene::{Lead, Target, Trace, number_at};
@@ -185,7 +185,8 @@ impl<'a> Planner<'a> {
                 match is_set_now {
                     true => {
                         let message = format!("leads to no `{}`", count.entity.name);
-                        let fault = Fault::new(&count.aggregate.by, message);
+                        let (of, by) = (count.aggregate.of.as_str(), &count.aggregate.by);
+                        let fault = Fault::of(of, by, FaultRule::Reference, message);
                         if !self.faults.contains(&fault) {
                             self.faults.push(fault);
                         }
@@ -210,6 +211,6 @@ impl<'a> Planner<'a> {
 
 fn minus(one: Number, two: Number, count: Count<'_>) -> Result<Number, PlanError> {
     one.checked_sub(two).map_err(|_| PlanError::Invalid {
-        faults: vec![Fault::new(&count.attribute.name, "would be out of range")],
+        faults: vec![out_of_range(&count.entity.name, &count.attribute.name)],
     })
 }

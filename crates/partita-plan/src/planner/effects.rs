@@ -11,7 +11,7 @@ use partita_store::request::ItemAddress;
 use super::every::{Seen, spelled_key};
 use super::{By, Names, Planner};
 use crate::draft::{Presence, Refusal};
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::input::{Changes, Slot};
 use crate::pattern::passes;
 use crate::scene::{Lead, Named, Scene, Trace};
@@ -214,7 +214,10 @@ impl<'a> Planner<'a> {
             Aim::Unknown => return Ok(()),
             Aim::Nowhere => {
                 let message = "leads nowhere, and something is to be done there";
-                self.faults.push(Fault::new("target", message));
+                self.faults.push(Fault {
+                    rule: FaultRule::Reference,
+                    ..Fault::new("target", message)
+                });
                 return self.refuse();
             }
         };
@@ -231,8 +234,9 @@ impl<'a> Planner<'a> {
             }
             (_, true) => self.change(at, &changes, By::Effect),
             (_, false) => {
-                let message = format!("is a `{}` that is not there", shape.name());
-                self.faults.push(Fault::new("target", message));
+                let (record, rule) = (shape.name(), FaultRule::Reference);
+                let fault = Fault::of(record, "target", rule, "is not there");
+                self.faults.push(fault);
                 self.refuse()
             }
         }
@@ -363,7 +367,7 @@ impl<'a> Planner<'a> {
         let Some(listing) = blueprint.listing(pattern, parameters)? else {
             return Ok(Vec::new());
         };
-        let Some(listed) = self.context.reads.list(&listing) else {
+        let Some(listed) = self.context.list(&listing) else {
             return Ok(Vec::new());
         };
         match listed.has_more {

@@ -32,6 +32,7 @@ impl Planner<'_> {
         for &at in &places {
             guards.extend(self.unique(at)?);
         }
+        self.refuse()?;
         let mut steps = Vec::new();
         for at in places {
             let keys = self.index_keys(at)?;

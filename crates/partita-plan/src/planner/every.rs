@@ -64,7 +64,7 @@ impl Seen {
         let Some(mark) = mark else {
             return true;
         };
-        let is_new = !matches!(context.reads.item(&mark), Known::Found(_));
+        let is_new = !matches!(context.item(&mark), Known::Found(_));
         self.marks.extend(is_new.then_some(mark));
         is_new
     }

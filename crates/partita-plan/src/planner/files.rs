@@ -10,7 +10,7 @@ use partita_design::template::{Format, Hole, Part};
 use partita_design::types::AttributeType;
 
 use super::Planner;
-use crate::error::Fault;
+use crate::error::{Fault, FaultRule};
 use crate::nested;
 
 /// Bytes that the name of an object has at most, in S3 and in what is like it.
@@ -84,7 +84,8 @@ impl Planner<'_> {
                     continue;
                 }
                 if let Err(message) = check(prefix, item, file.key) {
-                    self.faults.push(Fault::new(file.place, message));
+                    let fault = Fault::of(&entity.name, file.place, FaultRule::File, message);
+                    self.faults.push(fault);
                 }
             }
         }

@@ -182,7 +182,7 @@ impl<'a> Planner<'a> {
         let (shape, address) = (self.entry(at).shape, self.entry(at).address.clone());
         let mut found: Vec<ItemAddress> = Vec::new();
         for listing in listings(blueprint, shape, reference, target, finder, &old)? {
-            let Some(listed) = self.context.reads.list(&listing) else {
+            let Some(listed) = self.context.list(&listing) else {
                 continue;
             };
             if listed.has_more {

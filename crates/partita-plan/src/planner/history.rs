@@ -211,7 +211,7 @@ impl<'a> Planner<'a> {
         let Some(listing) = blueprint.states_of(view, source, &scene)? else {
             return Ok(Vec::new());
         };
-        let Some(listed) = self.context.reads.list(&listing) else {
+        let Some(listed) = self.context.list(&listing) else {
             return Ok(Vec::new());
         };
         if listed.has_more {
@@ -237,9 +237,11 @@ impl<'a> Planner<'a> {
         let scene = self.scene(source, item, None, &unwatched);
         let blueprint = self.context.blueprint;
         let listing = blueprint.states_under(view, source, &scene, &prefix, true)?;
-        let listed = listing.and_then(|listing| self.context.reads.list(&listing));
-        let last = listed.and_then(|listed| listed.rows.first());
-        Ok(last.and_then(|row| form.read(nested::get(row, &rising.name)?)))
+        let listed = listing.and_then(|listing| self.context.list(&listing));
+        Ok(listed.and_then(|listed| {
+            let last = listed.rows.first()?;
+            form.read(nested::get(last, &rising.name)?)
+        }))
     }
 
     /// Makes a time that rises later than that of the last record.

@@ -146,7 +146,7 @@ impl<'a> Planner<'a> {
         if let Some(window) = windows.find(|window| window.address == address) {
             return window.count(now);
         }
-        let stored = match self.context.reads.item(&address) {
+        let stored = match self.context.item(&address) {
             Known::Found(item) => stored(item),
             Known::Missing | Known::Unread => None,
         };

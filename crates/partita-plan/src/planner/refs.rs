@@ -1,12 +1,13 @@
 //! That the targets of refs are there.
 
+use partita_core::Map;
 use partita_core::expression::Scope as _;
 use partita_design::design::{Ref, TargetName};
 use partita_design::template::{dotted, part_text};
 
 use super::Planner;
 use crate::draft::{Before, Presence, Refusal};
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::kernel::reference_inputs;
 use crate::nested;
 use crate::scene::{Lead, Target, Trace};
@@ -35,6 +36,10 @@ impl<'a> Planner<'a> {
                 Some(old) => nested::get(old, name) != nested::get(&item, name),
                 None => true,
             };
+            // What is wrong with the values that a ref is made of is said already.
+            if reference_inputs(reference).any(|name| self.is_faulty(name)) {
+                continue;
+            }
             let is_set = reference_inputs(reference).any(differs);
             let given = match (is_set, reference.live) {
                 (true, _) => Given::Now,
@@ -45,18 +50,18 @@ impl<'a> Planner<'a> {
             let scene = self.scene(shape, &item, old.as_deref(), &trace);
             let lead = scene.lead(reference);
             if given == Given::Now {
-                self.check_arguments(reference, &item);
+                self.check_arguments(shape.name(), reference, &item);
             }
             self.remember(Some(at), trace.into_seen())?;
             match lead {
                 Lead::To(targets) if !reference.unchecked => {
                     for target in targets {
-                        self.expect(reference, target, given)?;
+                        self.expect(shape, reference, target, given)?;
                     }
                 }
                 Lead::Nowhere if given == Given::Now => {
-                    self.check_constant(reference, &item);
-                    self.check_found(reference, &item);
+                    self.check_constant(shape.name(), reference, &item);
+                    self.check_found(shape.name(), reference, &item);
                 }
                 _ => {}
             }
@@ -64,20 +69,38 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Has the targets of the refs that a write sets read. Mostly the store says that one is not
+    /// there; but where something else is wrong it is not asked.
+    pub(super) fn look_for_targets(&mut self, at: usize) {
+        let entry = self.entry(at);
+        let Some(item) = entry.after.clone() else {
+            return;
+        };
+        let unwatched = Trace::default();
+        let scene = self.scene(entry.shape, &item, None, &unwatched);
+        for reference in entry.shape.refs().iter().filter(|one| !one.unchecked) {
+            if let Lead::To(targets) = scene.lead(reference) {
+                for target in targets {
+                    self.context.reads.need(target.address);
+                }
+            }
+        }
+    }
+
     /// The values that a ref is made of are parts of a key.
-    fn check_arguments(&mut self, reference: &Ref, item: &partita_core::Map) {
+    fn check_arguments(&mut self, record: &str, reference: &Ref, item: &Map) {
         let targets = reference.targets.iter();
         for argument in targets.flat_map(|target| &target.arguments) {
             if let (Some(value), false) = (nested::get(item, &argument.path), argument.many)
                 && let Err(error) = part_text(&argument.path, value)
             {
-                self.faults.push(error.into());
+                self.faults.push(Fault::of_part(record, error));
             }
         }
     }
 
     /// A ref by a pattern finds something, if it has all that the pattern asks for.
-    fn check_found(&mut self, reference: &Ref, item: &partita_core::Map) {
+    fn check_found(&mut self, record: &str, reference: &Ref, item: &Map) {
         for target in reference.targets.iter().filter(|one| one.via.is_some()) {
             let mut arguments = target.arguments.iter();
             let is_asked = arguments.all(|one| nested::get(item, &one.path).is_some());
@@ -85,13 +108,15 @@ impl<'a> Planner<'a> {
                 (&target.to, is_asked, reference.unchecked)
             {
                 let message = format!("leads to no `{}`", name.as_str());
-                self.faults.push(Fault::new(&reference.name, message));
+                let rule = FaultRule::Reference;
+                self.faults
+                    .push(Fault::of(record, &reference.name, rule, message));
             }
         }
     }
 
     /// A ref to constants names one of their rows.
-    fn check_constant(&mut self, reference: &Ref, item: &partita_core::Map) {
+    fn check_constant(&mut self, record: &str, reference: &Ref, item: &Map) {
         for target in &reference.targets {
             let TargetName::Constants(name) = &target.to else {
                 continue;
@@ -100,7 +125,9 @@ impl<'a> Planner<'a> {
                 let found = item.find(&dotted(&argument.path));
                 if matches!(found, partita_core::expression::Found::Value(_)) {
                     let message = format!("is not in `{name}`");
-                    self.faults.push(Fault::new(&argument.path, message));
+                    let rule = FaultRule::Reference;
+                    self.faults
+                        .push(Fault::of(record, &argument.path, rule, message));
                 }
             }
         }
@@ -109,12 +136,16 @@ impl<'a> Planner<'a> {
     /// Lets the write pass only if the target of a ref is there.
     pub(super) fn expect(
         &mut self,
+        from: Shape<'a>,
         reference: &Ref,
         target: Target<'a>,
         given: Given,
     ) -> Result<(), PlanError> {
         let at = self.touch(target.shape, target.address)?;
-        let message = || format!("leads to no `{}`", target.shape.name());
+        let fault = |name: String| {
+            let message = format!("leads to no `{}`", target.shape.name());
+            Fault::of(from.name(), name, FaultRule::Reference, message)
+        };
         let entry = self.entry_mut(at);
         if entry.is_new() {
             return Ok(());
@@ -126,7 +157,7 @@ impl<'a> Planner<'a> {
         };
         if is_gone {
             match given {
-                Given::Now => self.faults.push(Fault::new(&reference.name, message())),
+                Given::Now => self.faults.push(fault(reference.name.clone())),
                 // Whoever asked for the item was told that it is hidden.
                 Given::Before => entry.presence = Presence::Absent(Refusal::Stale),
             }
@@ -146,8 +177,7 @@ impl<'a> Planner<'a> {
         }
         let refusal = match given {
             Given::Now => {
-                let fault = Fault::new(self.named(&reference.name), message());
-                let faults = vec![fault];
+                let faults = vec![fault(self.named(&reference.name))];
                 Refusal::last(PlanError::Invalid { faults })
             }
             Given::Before => Refusal::Stale,

@@ -8,7 +8,7 @@ use partita_core::{Map, Number};
 use partita_design::design::{Entity, RecordName, Source};
 
 use super::Planner;
-use crate::error::{Fault, PlanError};
+use crate::error::{FaultRule, PlanError};
 use crate::nested;
 use crate::scene::number_at;
 use crate::shape::Shape;
@@ -35,7 +35,7 @@ impl<'a> Planner<'a> {
             .address(Shape::Entity(entity), &*new)?;
         if entry.is_new() && entry.address != address {
             let message = "cannot change in the write that creates the item";
-            self.faults.push(Fault::new(part, message));
+            self.fault(entity, part, FaultRule::Identity, message);
             return Ok(());
         }
         let Some(old) = entry.old().cloned() else {
@@ -67,7 +67,7 @@ impl<'a> Planner<'a> {
                 let name = &attribute.name;
                 let message =
                     format!("cannot change while a `{by}` refers to the item: `{name}` is {count}");
-                self.faults.push(Fault::new(part, message));
+                self.fault(entity, part, FaultRule::Identity, message);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::refs::Given;
 use super::{By, Planner, WritePlan};
 use crate::access::{Asked, Verdict};
 use crate::draft::Before;
-use crate::error::PlanError;
+use crate::error::{FaultRule, PlanError};
 use crate::input::{Changes, Input};
 use crate::operation::Answer;
 use crate::reads::Known;
@@ -21,6 +21,12 @@ use crate::shape::Shape;
 pub(crate) enum Request<'a> {
     Create {
         entity: &'a Entity,
+        given: Map,
+    },
+    /// An item is created, or changed if it is there.
+    Upsert {
+        entity: &'a Entity,
+        on: On<'a>,
         given: Map,
     },
     /// Something is done to an item that is there.
@@ -69,8 +75,14 @@ impl<'a> Change<'a> {
 impl<'a> Planner<'a> {
     /// Plans a write, as far as what was read allows.
     pub(crate) fn plan(mut self, request: &Request<'a>) -> Result<WritePlan, PlanError> {
+        let mut is_created = false;
         let (shown, is_tally) = match request {
             Request::Create { entity, given } => (self.create_for(entity, given)?, false),
+            Request::Upsert { entity, on, given } => {
+                let at = self.upsert_for(entity, on, given)?;
+                is_created = self.entry(at).is_new();
+                (Some(at), false)
+            }
             Request::Change { on, change } => {
                 let at = self.change_for(on, change)?;
                 match change {
@@ -85,14 +97,15 @@ impl<'a> Planner<'a> {
             Request::Found { action, given } => (self.act_on_found(action, given)?, false),
         };
         self.follow_through()?;
-        let answer = match shown {
-            Some(at) => self.answer(at),
+        let answer = match shown.map(|at| self.answer(at)) {
+            Some(Answer::Record(record)) if is_created => Answer::Created(record),
+            Some(answer) => answer,
             None => Answer::Done,
         };
         let steps = self.emit()?;
         Ok(WritePlan {
             steps,
-            answer,
+            answers: vec![answer],
             is_tally: is_tally && !self.is_limited,
             has_job: self.has_job,
         })
@@ -121,8 +134,17 @@ impl<'a> Planner<'a> {
             entity,
         };
         let changes = input.create(given.clone(), &mut self.faults);
-        self.demand_creation(entity, &changes)?;
-        let at = self.create(entity, &changes, By::Caller)?;
+        self.create_given(entity, &changes)
+    }
+
+    /// A creation of what is given, if the rules allow it.
+    pub(super) fn create_given(
+        &mut self,
+        entity: &'a Entity,
+        changes: &Changes<'a>,
+    ) -> Result<Option<usize>, PlanError> {
+        self.demand_creation(entity, changes)?;
+        let at = self.create(entity, changes, By::Caller)?;
         let entry = self.entry(at);
         let (old, new) = (entry.old().cloned(), entry.after.clone());
         let trace = Trace::default();
@@ -142,7 +164,11 @@ impl<'a> Planner<'a> {
 
     /// Refuses whoever has no token where one is needed, before telling what is wrong with the item.
     /// To somebody who is known, everything that is wrong is more use than one refusal.
-    fn demand_creation(&self, entity: &'a Entity, changes: &Changes<'a>) -> Result<(), PlanError> {
+    pub(super) fn demand_creation(
+        &self,
+        entity: &'a Entity,
+        changes: &Changes<'a>,
+    ) -> Result<(), PlanError> {
         if self.context.caller.id.is_some() {
             return Ok(());
         }
@@ -170,7 +196,23 @@ impl<'a> Planner<'a> {
                 entity: entity.name.clone(),
             });
         }
-        let at = self.find(on, change.asked())?;
+        let at = self.reach(on, change.asked())?;
+        if self.entry(at).old().is_none() {
+            return Ok(at);
+        }
+        match change {
+            Change::Update(given) => self.update_for(at, on, given)?,
+            Change::Delete => self.delete(at, By::Caller)?,
+            Change::Restore => self.restore(at, By::Caller)?,
+            Change::Act { action, given } => self.act(at, action, given)?,
+        }
+        Ok(at)
+    }
+
+    /// The item that a caller names, if what is asked may be done to it, and if it is as the
+    /// caller takes it to be.
+    pub(super) fn reach(&mut self, on: &On<'a>, asked: Asked<'a>) -> Result<usize, PlanError> {
+        let at = self.find(on, asked)?;
         let not_deleted = |deleted: bool| match deleted {
             true => Ok(()),
             false => Err(PlanError::NotDeleted {
@@ -181,8 +223,8 @@ impl<'a> Planner<'a> {
             Some(old) => on.shape.is_deleted(old),
             None => return Ok(at),
         };
-        match change {
-            Change::Restore => not_deleted(is_deleted)?,
+        match asked {
+            Asked::Access(Access::Restore) => not_deleted(is_deleted)?,
             _ if is_deleted && !on.with_deleted => return Err(not_found(on.shape, true)),
             _ => {}
         }
@@ -190,18 +232,16 @@ impl<'a> Planner<'a> {
             if let Some(soft_delete) = &entity.soft_delete {
                 self.entry_mut(at).guard(soft_delete.attribute());
             }
-            self.check_version(at, entity, on.version)?;
+            match asked {
+                // What else is wrong with a change is told with it.
+                Asked::Access(Access::Update) => self.check_version(at, entity, on.version),
+                _ => self.demand_version(at, entity, on.version)?,
+            }
         }
-        self.count_towards(&match change.asked() {
+        self.count_towards(&match asked {
             Asked::Access(access) => LimitOf::Access(access, on.shape.name().to_owned()),
             Asked::Action(name) => LimitOf::Action(name.to_owned()),
         })?;
-        match change {
-            Change::Update(given) => self.update_for(at, on, given)?,
-            Change::Delete => self.delete(at, By::Caller)?,
-            Change::Restore => self.restore(at, By::Caller)?,
-            Change::Act { action, given } => self.act(at, action, given)?,
-        }
         Ok(at)
     }
 
@@ -214,9 +254,20 @@ impl<'a> Planner<'a> {
             entity,
         };
         let changes = input.update(given.clone(), &on.identity, &mut self.faults);
-        self.refuse()?;
-        self.demand_written(at, &changes)?;
-        self.change(at, &changes, By::Caller)
+        self.change_given(at, &changes)
+    }
+
+    /// A change to what is given, if the rules allow it. Where what was given is wrong by itself,
+    /// everything else that is wrong with it is told too, and no rule is asked.
+    pub(super) fn change_given(
+        &mut self,
+        at: usize,
+        changes: &Changes<'a>,
+    ) -> Result<(), PlanError> {
+        if self.faults.is_empty() {
+            self.demand_written(at, changes)?;
+        }
+        self.change(at, changes, By::Caller)
     }
 
     /// Rules for single attributes look at the item as it is.
@@ -278,7 +329,7 @@ impl<'a> Planner<'a> {
             self.remember(Some(at), trace.into_seen())?;
             let Lead::To(targets) = lead else { continue };
             for target in targets {
-                let is_hidden = match self.context.reads.item(&target.address) {
+                let is_hidden = match self.context.item(&target.address) {
                     Known::Found(item) => target.shape.is_deleted(item),
                     Known::Missing => true,
                     Known::Unread => false,
@@ -286,20 +337,27 @@ impl<'a> Planner<'a> {
                 if is_hidden {
                     return Err(not_found(shape, false));
                 }
-                self.expect(reference, target, Given::Before)?;
+                self.expect(shape, reference, target, Given::Before)?;
             }
         }
         Ok(())
     }
 
-    fn check_version(
+    /// Refuses a version that is not the one that the caller saw.
+    fn demand_version(
         &mut self,
         at: usize,
         entity: &'a Entity,
         expected: Option<i64>,
     ) -> Result<(), PlanError> {
+        self.check_version(at, entity, expected);
+        self.refuse()
+    }
+
+    /// Finds out whether the version is the one that the caller saw.
+    pub(super) fn check_version(&mut self, at: usize, entity: &'a Entity, expected: Option<i64>) {
         let Some(expected) = expected else {
-            return Ok(());
+            return;
         };
         let entry = self.entry_mut(at);
         let found = entity.version().and_then(|version| {
@@ -307,12 +365,15 @@ impl<'a> Planner<'a> {
             let old = entry.old()?;
             number_at(Shape::Entity(entity), old, &version.name)
         });
-        match found == Some(Number::from(expected)) {
-            true => Ok(()),
-            false => Err(PlanError::StaleVersion {
-                entity: entity.name.clone(),
-            }),
+        if found == Some(Number::from(expected)) {
+            return;
         }
+        let name = entity.version().map_or("version", |version| &version.name);
+        let message = match found {
+            Some(found) => format!("is {found} by now, and {expected} was seen; read it again"),
+            None => format!("was {expected} when it was seen, and there is none"),
+        };
+        self.fault(entity, name, FaultRule::Version, message);
     }
 }
 

@@ -271,6 +271,25 @@ async fn plans_of_readers() {
     };
     let name = plan(&Caller::user("ann"), name).await;
     insta::assert_snapshot!("rename_user", name);
+    let bookmark = || Request::Upsert {
+        entity: partita.blueprint.entity("Bookmark").unwrap(),
+        on: {
+            let identity = ["bob".to_owned(), STORY.to_owned()];
+            partita.on("Bookmark", &identity, false, None).unwrap()
+        },
+        given: Map::from([text("currentNodeId", NODE)]),
+    };
+    let first = plan(&bob, bookmark()).await;
+    insta::assert_snapshot!("upsert_new_bookmark", first);
+    let upsert = Operation::Upsert {
+        entity: "Bookmark".to_owned(),
+        identity: vec!["bob".to_owned(), STORY.to_owned()],
+        attributes: Map::from([text("currentNodeId", NODE)]),
+        version: None,
+    };
+    partita.run(&bob, upsert).await.unwrap();
+    let again = plan(&bob, bookmark()).await;
+    insta::assert_snapshot!("upsert_old_bookmark", again);
 }
 
 /// What planning a vote costs without the store. The bound is 20 µs in a release build; run it

@@ -2,13 +2,14 @@
 
 use partita_core::expression::Condition;
 use partita_core::{Item, Map, Value};
-use partita_design::design::Unique;
 use partita_design::design::entity::UNIQUE_SORT;
-use partita_store::request::{DeleteItem, PutItem, TransactAction};
+use partita_design::design::{Entity, Unique};
+use partita_store::request::{DeleteItem, ItemAddress, PutItem, TransactAction};
 
 use super::{Planner, Step};
 use crate::draft::{Before, Refusal};
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, FaultRule, PlanError};
+use crate::reads::Known;
 use crate::scene::Trace;
 use crate::shape::{Shape, identity_of};
 
@@ -38,6 +39,7 @@ impl<'a> Planner<'a> {
             }
             steps.extend(was.map(|key| self.give_back(shape, key)));
             if let (Some(key), Some(item)) = (is, &new) {
+                self.check_free(shape, guard, &key);
                 let owner = identity_of(shape, item).unwrap_or_default();
                 steps.push(self.take(shape, guard, key, owner));
             }
@@ -67,6 +69,41 @@ impl<'a> Planner<'a> {
         Ok(key)
     }
 
+    /// Finds values of an item that somebody else has. Mostly the store says so; but where something
+    /// else is wrong it is not asked.
+    pub(super) fn look_for_owners(
+        &mut self,
+        entity: &'a Entity,
+        old: Option<&Map>,
+        new: Option<&Map>,
+    ) {
+        let shape = Shape::Entity(entity);
+        for guard in &entity.unique {
+            let unwatched = Trace::default();
+            let key = |item: Option<&Map>| {
+                let scene = self.scene(shape, item?, None, &unwatched);
+                // What cannot be a part of a key is told already.
+                guard.partition.key(&scene).ok()?
+            };
+            let (was, is) = (key(old), key(new));
+            if let Some(key) = is.filter(|is| was.as_ref() != Some(is)) {
+                let address = self.guard_address(shape, &key);
+                if let Known::Found(_) = self.context.item(&address) {
+                    self.faults.extend(taken(shape, guard));
+                }
+            }
+        }
+    }
+
+    /// That somebody has the value is mostly heard from the store. But an attempt before this one, or
+    /// an operation before it in a batch, may have found the guard.
+    fn check_free(&mut self, shape: Shape<'_>, guard: &Unique, key: &str) {
+        let address = self.guard_address(shape, key);
+        if let Known::Found(_) = self.context.peek(&address) {
+            self.faults.extend(taken(shape, guard));
+        }
+    }
+
     fn take(&self, shape: Shape<'_>, guard: &Unique, key: String, owner: Map) -> Step {
         let blueprint = self.context.blueprint;
         let mut item = self.guard_item(shape, key);
@@ -75,14 +112,10 @@ impl<'a> Planner<'a> {
             condition: Some(Condition::NotExists(blueprint.partition(shape))),
             ..PutItem::new(blueprint.table_of(shape).1.clone(), item)
         };
-        let faults = guard
-            .attributes
-            .iter()
-            .map(|name| Fault::new(name, "is taken"));
         Step {
             action: TransactAction::Put(put),
             refusal: Refusal::last(PlanError::Invalid {
-                faults: faults.collect(),
+                faults: taken(shape, guard).collect(),
             }),
         }
     }
@@ -115,6 +148,13 @@ impl<'a> Planner<'a> {
         }
     }
 
+    fn guard_address(&self, shape: Shape<'_>, key: &str) -> ItemAddress {
+        ItemAddress {
+            table: self.context.blueprint.table_of(shape).1.clone(),
+            key: self.guard_item(shape, key.to_owned()),
+        }
+    }
+
     /// A guard is in the table of the items that it guards.
     fn guard_item(&self, shape: Shape<'_>, key: String) -> Item {
         let (table, _) = self.context.blueprint.table_of(shape);
@@ -123,4 +163,9 @@ impl<'a> Planner<'a> {
             (table.sort.clone(), Value::from(UNIQUE_SORT)),
         ])
     }
+}
+
+fn taken(shape: Shape<'_>, guard: &Unique) -> impl Iterator<Item = Fault> {
+    let names = guard.attributes.iter();
+    names.map(move |name| Fault::of(shape.name(), name, FaultRule::Unique, "is taken"))
 }

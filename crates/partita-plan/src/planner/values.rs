@@ -4,17 +4,26 @@ use std::rc::Rc;
 
 use partita_core::expression::{Found, Scope as _};
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Attribute, Computed, Entity, Repeat, Source, Timing};
+use partita_design::design::{Attribute, Computed, Entity, Source, Timing};
 use partita_design::expression::{Formula, Reading};
 use partita_design::template::part_text;
 use partita_design::types::AttributeType;
 
 use super::{By, Planner};
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::kernel::reference_inputs;
 use crate::nested;
 use crate::scene::{Scene, Seen, Trace, number_at};
 use crate::shape::{Shape, reads_as_zero};
+
+/// Which states an item may be given in.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Start {
+    /// The first: it comes into being.
+    First,
+    /// Any: it is there already, and its steps are looked at when it changes.
+    Any,
+}
 
 impl<'a> Planner<'a> {
     /// Completes a new item: ids, defaults, zeros, and what is computed.
@@ -107,25 +116,25 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds everything that is wrong with a new item.
-    pub(super) fn check_new(&mut self, entity: &Entity, item: &Map) {
+    pub(super) fn check_new(&mut self, entity: &Entity, item: &Map, start: Start) {
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
             let name = &attribute.name;
-            if self.faults.iter().any(|fault| fault.attribute == *name) {
+            if self.is_faulty(name) {
                 continue;
             }
             match nested::get(item, name) {
-                None if attribute.optional || self.is_explained(attribute) => {}
-                None => self.faults.push(Fault::new(name, "is required")),
+                None if attribute.optional || self.is_explained(entity, attribute) => {}
+                None => self.fault(entity, name, FaultRule::Required, "is required"),
                 Some(value) => {
                     self.check_value(entity, attribute, value);
                     if let (AttributeType::State(states), Some(now)) =
                         (&attribute.kind, value.as_str())
                         && let Some(first) = states.names.first()
                         && now != first
-                        && entity.repeat == Repeat::Refuse
+                        && start == Start::First
                     {
                         let message = format!("begins as `{first}`");
-                        self.faults.push(Fault::new(name, message));
+                        self.fault(entity, name, FaultRule::State, message);
                     }
                 }
             }
@@ -144,13 +153,16 @@ impl<'a> Planner<'a> {
             if nested::get(&before, name) == nested::get(&after, name) {
                 continue;
             }
+            if self.is_faulty(name) {
+                continue;
+            }
             let is_part = entity.identity.iter().any(|part| part.attribute == *name);
             if is_part && !attribute.movable {
                 let message = "is part of the identity and never changes";
-                self.faults.push(Fault::new(name, message));
+                self.fault(entity, name, FaultRule::Identity, message);
             } else if attribute.fixed {
-                self.faults
-                    .push(Fault::new(name, "is fixed and never changes"));
+                let message = "is fixed and never changes";
+                self.fault(entity, name, FaultRule::Fixed, message);
             }
         }
     }
@@ -164,23 +176,41 @@ impl<'a> Planner<'a> {
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
             let name = &attribute.name;
             let (old, new) = (nested::get(&before, name), nested::get(&after, name));
-            if old == new {
+            if old == new || self.is_faulty(name) {
                 continue;
             }
             if let Some(new) = new {
                 self.check_value(entity, attribute, new);
-                self.check_step(at, attribute, old, new);
+                self.check_step(at, entity, attribute, old, new);
                 self.check_range(at, attribute);
-            } else if !attribute.optional && !self.is_explained(attribute) {
+            } else if !attribute.optional && !self.is_explained(entity, attribute) {
                 let message = "is required and cannot be removed";
-                self.faults.push(Fault::new(name, message));
+                self.fault(entity, name, FaultRule::Required, message);
             }
         }
         self.check_files(entity, Some(&before), &after);
     }
 
-    /// Whether a value is missing because a ref leads nowhere, which is said already.
-    fn is_explained(&self, attribute: &Attribute) -> bool {
+    /// Remembers that something is wrong with an attribute.
+    pub(super) fn fault(
+        &mut self,
+        entity: &Entity,
+        attribute: &str,
+        rule: FaultRule,
+        message: impl Into<String>,
+    ) {
+        let fault = Fault::of(&entity.name, attribute, rule, message);
+        self.faults.push(fault);
+    }
+
+    /// Whether something is known to be wrong with an attribute: that is said once.
+    pub(super) fn is_faulty(&self, name: &str) -> bool {
+        self.faults.iter().any(|fault| fault.attribute == name)
+    }
+
+    /// Whether a value is missing because a ref leads nowhere, which is said already, of the ref or
+    /// of what it is made of.
+    fn is_explained(&self, entity: &Entity, attribute: &Attribute) -> bool {
         let reads = match &attribute.source {
             Source::Copy(reading) => std::slice::from_ref(reading),
             Source::Computed(computed) => &computed.value.reads,
@@ -188,20 +218,22 @@ impl<'a> Planner<'a> {
         };
         let mut refs = reads.iter().filter_map(|reading| reading.hops.first());
         refs.any(|hop| {
-            let mut faults = self.faults.iter();
-            faults.any(|fault| fault.attribute == hop.reference)
+            let mut refs = entity.refs.iter();
+            let reference = refs.find(|one| one.name == hop.reference);
+            let mut inputs = reference.into_iter().flat_map(reference_inputs);
+            self.is_faulty(&hop.reference) || inputs.any(|name| self.is_faulty(name))
         })
     }
 
     fn check_value(&mut self, entity: &Entity, attribute: &Attribute, value: &Value) {
         let name = &attribute.name;
         if let Err(expected) = attribute.kind.check(value) {
-            self.faults
-                .push(Fault::new(name, format!("must be {expected}")));
+            let fault = Fault::of_value(&entity.name, name, &attribute.kind, value, &expected);
+            self.faults.push(fault);
         } else if entity.identity.iter().any(|part| part.attribute == *name)
             && let Err(error) = part_text(name, value)
         {
-            self.faults.push(error.into());
+            self.faults.push(Fault::of_part(&entity.name, error));
         }
     }
 
@@ -209,6 +241,7 @@ impl<'a> Planner<'a> {
     fn check_step(
         &mut self,
         at: usize,
+        entity: &Entity,
         attribute: &'a Attribute,
         old: Option<&Value>,
         new: &Value,
@@ -234,7 +267,7 @@ impl<'a> Planner<'a> {
             false => format!("and can only become {}", next.join(" or ")),
         };
         let message = format!("is `{from}` {rest}");
-        self.faults.push(Fault::new(&attribute.name, message));
+        self.fault(entity, &attribute.name, FaultRule::State, message);
     }
 
     /// A number that is added to stays in its range, whatever it is when the write arrives.
@@ -276,6 +309,10 @@ impl<'a> Planner<'a> {
         let (Some(require), Some(item)) = (&entity.require, entry.after.clone()) else {
             return Ok(());
         };
+        // Of what is wrong by itself nothing can be required.
+        if require.own_attributes().any(|name| self.is_faulty(name)) {
+            return Ok(());
+        }
         let old = entry.old().cloned();
         let trace = Trace::default();
         let scene = self.scene(Shape::Entity(entity), &item, old.as_deref(), &trace);
@@ -284,7 +321,7 @@ impl<'a> Planner<'a> {
         if !holds {
             let name = require.own_attributes().next().unwrap_or(&entity.name);
             let message = format!("breaks the rule `{}`", require.text);
-            self.faults.push(Fault::new(name, message));
+            self.fault(entity, name, FaultRule::Requirement, message);
         }
         Ok(())
     }

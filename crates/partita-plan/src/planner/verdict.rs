@@ -7,7 +7,7 @@ use super::request::{Change, On, Request, not_found};
 use super::{Planner, put};
 use crate::access::{Asked, Verdict};
 use crate::error::PlanError;
-use crate::input::{Input, refuse};
+use crate::input::{Changes, Input, refuse};
 use crate::ruling::{Decision, Row, Ruling};
 use crate::scene::{Named, Scene, Trace};
 use crate::shape::Shape;
@@ -16,7 +16,11 @@ impl<'a> Planner<'a> {
     /// What the rules say of a write, as far as what was read allows.
     pub(crate) fn rule_on(mut self, request: &Request<'a>) -> Result<Decision, PlanError> {
         match request {
-            Request::Create { entity, given } => self.rule_on_creation(entity, given),
+            Request::Create { entity, given } => {
+                let changes = self.input(entity).create(given.clone(), &mut self.faults);
+                self.rule_on_creation(entity, &changes)
+            }
+            Request::Upsert { entity, on, given } => self.rule_on_upsert(entity, on, given),
             Request::Change { on, change } => self.rule_on_change(on, change),
             Request::Found { action, given } => self.rule_on_found(action, given),
         }
@@ -36,14 +40,37 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Of a new item the rules see what is given and what is computed from it.
-    fn rule_on_creation(&mut self, entity: &'a Entity, given: &Map) -> Result<Decision, PlanError> {
-        let shape = Shape::Entity(entity);
-        let input = Input {
+    fn input(&self, entity: &'a Entity) -> Input<'a> {
+        Input {
             blueprint: self.context.blueprint,
             entity,
-        };
-        let changes = input.create(given.clone(), &mut self.faults);
+        }
+    }
+
+    /// Whether it is a creation or a change, the item decides.
+    fn rule_on_upsert(
+        &mut self,
+        entity: &'a Entity,
+        on: &On<'a>,
+        given: &Map,
+    ) -> Result<Decision, PlanError> {
+        let address = self.context.blueprint.address(on.shape, &on.identity)?;
+        let at = self.look_up(on.shape, address)?;
+        if self.entry(at).old().is_some() {
+            return self.rule_on_change(on, &Change::Update(given.clone()));
+        }
+        let input = self.input(entity);
+        let changes = input.create_at(&on.identity, given.clone(), &mut self.faults);
+        self.rule_on_creation(entity, &changes)
+    }
+
+    /// Of a new item the rules see what is given and what is computed from it.
+    fn rule_on_creation(
+        &mut self,
+        entity: &'a Entity,
+        changes: &Changes<'a>,
+    ) -> Result<Decision, PlanError> {
+        let shape = Shape::Entity(entity);
         refuse(std::mem::take(&mut self.faults))?;
         let mut item = Map::new();
         for (slot, value) in &changes.set {
@@ -70,10 +97,7 @@ impl<'a> Planner<'a> {
     fn rule_on_change(&mut self, on: &On<'a>, change: &Change<'a>) -> Result<Decision, PlanError> {
         let mut names: Vec<String> = Vec::new();
         if let (Change::Update(given), Shape::Entity(entity)) = (change, on.shape) {
-            let input = Input {
-                blueprint: self.context.blueprint,
-                entity,
-            };
+            let input = self.input(entity);
             let changes = input.update(given.clone(), &on.identity, &mut self.faults);
             refuse(std::mem::take(&mut self.faults))?;
             let set = changes.set.iter().map(|(slot, _)| slot.name());
@@ -124,7 +148,7 @@ impl<'a> Planner<'a> {
             },
         };
         let (asked, _) = self.asked(pattern, given)?;
-        // Of more than a plan can go through, the first are decided on.
+        // However many there are: whoever only asks has lists read to their end.
         let (mut found, _) = self.listed_rows(pattern, &asked)?;
         if application.is_none() {
             found.truncate(1);

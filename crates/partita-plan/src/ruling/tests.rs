@@ -27,6 +27,15 @@ fn update(entity: &str, parts: &[&str], changes: Json) -> Operation {
     }
 }
 
+fn upsert(entity: &str, parts: &[&str], given: Json) -> Operation {
+    Operation::Upsert {
+        entity: entity.to_owned(),
+        identity: identity(parts),
+        attributes: attributes(given),
+        version: None,
+    }
+}
+
 fn act(action: &str, on: Option<(&str, &[&str])>, given: Json) -> Operation {
     Operation::Act {
         action: action.to_owned(),
@@ -140,6 +149,18 @@ async fn readers_and_authors_of_storyhub() {
                 "ChapterNode",
                 chapter,
                 json!({"title": "Uno", "authorApproved": true}),
+            ),
+        ),
+        (
+            "put the chapter",
+            upsert("ChapterNode", chapter, json!({"title": "Uno"})),
+        ),
+        (
+            "put a missing chapter of bob's",
+            upsert(
+                "ChapterNode",
+                &[STORY, STORY],
+                json!({"authorId": "bob", "title": "Uno", "content": "…"}),
             ),
         ),
         (

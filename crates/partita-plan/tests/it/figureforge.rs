@@ -29,7 +29,7 @@ impl Forge {
         };
         let shown = |map: &Map| Json::Object(partita_core::plain::map_to_json(map));
         Ok(match self.0.run(&caller, operation).await? {
-            Answer::Record(record) => shown(&record.attributes),
+            Answer::Record(record) | Answer::Created(record) => shown(&record.attributes),
             Answer::Done => Json::Null,
             Answer::Page { records, .. } => records
                 .iter()

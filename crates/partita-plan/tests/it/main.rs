@@ -1,6 +1,7 @@
 //! Designs other than the shipped ones: what `stories` has no need of.
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod batch;
 mod every;
 mod figureforge;
 mod files;
@@ -10,6 +11,8 @@ mod lists;
 mod members;
 mod moves;
 mod patterns;
+mod refusals;
+mod upsert;
 
 use std::sync::Arc;
 

@@ -41,7 +41,7 @@ pub(crate) struct AskFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,
 
-    /// create, read, update, delete, restore, query, or the name of an action
+    /// create, read, update, upsert, delete, restore, query, or the name of an action
     pub(crate) operation: String,
 
     /// The entity and the parts of its identity, or the pattern of a query and its parameters as
@@ -49,8 +49,8 @@ pub(crate) struct AskFlags {
     #[arg(value_name = "ENTITY KEY")]
     pub(crate) on: Vec<String>,
 
-    /// Attributes of a create or an update, or what an action takes, as a JSON object; - reads it
-    /// from standard input
+    /// Attributes of a create, an update or an upsert, or what an action takes, as a JSON object; -
+    /// reads it from standard input
     #[arg(long, value_name = "JSON")]
     pub(crate) with: Option<String>,
 

@@ -81,7 +81,7 @@ async fn ask(partita: &Partita, shown: &Shown) -> Result<Vec<Json>> {
     let answer = answer.with_context(|| format!("the pattern `{}`", shown.pattern))?;
     Ok(match answer {
         Answer::Page { records, .. } => records.iter().map(to_json).collect(),
-        Answer::Record(record) => vec![to_json(&record)],
+        Answer::Record(record) | Answer::Created(record) => vec![to_json(&record)],
         Answer::Done => Vec::new(),
     })
 }

@@ -117,7 +117,7 @@ impl Driver for Library {
         };
         match self.0.run(&caller, operation(&request.verb)).await {
             Ok(Answer::Done) => Seen::Done,
-            Ok(Answer::Record(record)) => Seen::Record(shown(&record)),
+            Ok(Answer::Record(record) | Answer::Created(record)) => Seen::Record(shown(&record)),
             Ok(Answer::Page { records, cursor }) => {
                 Seen::Page(records.iter().map(shown).collect(), cursor)
             }

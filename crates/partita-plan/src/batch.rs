@@ -1,0 +1,196 @@
+//! Several writes in one transaction: all of them, or none.
+//!
+//! Each operation is planned as if the ones before it were done: `batch::earlier` shows it what
+//! they leave behind. It comes to a transaction of its own; `batch::joined` makes one of all, in
+//! which everything that is done to an item is a single action. Two votes on a chapter raise its
+//! count by two.
+//!
+//! There are no jobs in a batch: what one of its operations would leave to a job does not fit.
+
+pub(crate) mod earlier;
+mod joined;
+
+use partita_core::limits::TRANSACTION_ACTIONS_MAX;
+use partita_store::request::ItemAddress;
+
+use crate::draft::Refusal;
+use crate::error::{BATCH_OPERATIONS_MAX, PlanError, Refused};
+use crate::idempotency::Once;
+use crate::operation::{Answer, Caller, Operation};
+use crate::partita::{Partita, Write};
+use crate::planner::request::Request;
+use crate::planner::{Moment, Planner, Step, WritePlan};
+use crate::reads::Reads;
+use crate::scene::Context;
+use earlier::Earlier;
+use joined::Joined;
+
+/// Ids that one operation of a batch may draw before it would draw those of the next.
+const IDS_EACH: u128 = 1 << 32;
+
+impl Partita {
+    /// Carries several writes out for a caller in one transaction, all of them or none. Each sees
+    /// what the ones before it did; the answers are in their order.
+    ///
+    /// Together they take at most 100 actions, or are refused with their number. What a single
+    /// write leaves to a job must fit here. Refusals come as [`PlanError::Batch`], every operation
+    /// with all that is wrong with it; after one that is refused, others may be refused because it
+    /// was not done.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// # use std::sync::Arc;
+    /// # use partita_core::{Map, Value};
+    /// # use partita_plan::{Caller, Operation, Partita, PlanError, Surroundings};
+    /// # let (design, _) = partita_design::check(partita_design::shipped::find("stories").unwrap().source, &|_| None);
+    /// # let store = Arc::new(partita_store::ModelStore::default());
+    /// # let partita = Partita::open(design.unwrap(), store, Surroundings::default()).await?;
+    /// let story = |title: &str| Operation::Create {
+    ///     entity: "Story".into(),
+    ///     attributes: Map::from([("userId".into(), Value::from("ann")), ("title".into(), Value::from(title))]),
+    /// };
+    /// let ann = Caller::user("ann");
+    /// let answers = partita.run_all(&ann, vec![story("Dune"), story("Emma")]).await?;
+    /// assert_eq!(answers.len(), 2);
+    /// let refused = partita.run_all(&ann, vec![story("Ulysses"), story("")]).await;
+    /// let Err(PlanError::Batch { refusals }) = refused else { unreachable!() };
+    /// assert_eq!(refusals[0].position, 1);
+    /// # Ok::<(), PlanError>(()) }).unwrap();
+    /// ```
+    pub async fn run_all(
+        &self,
+        caller: &Caller,
+        operations: Vec<Operation>,
+    ) -> Result<Vec<Answer>, PlanError> {
+        self.carry_out_all(caller, operations, None).await
+    }
+
+    /// As [`Partita::run_all`], once: the same operations under the same key give the same answers
+    /// for a day, and change nothing more.
+    pub async fn run_all_once(
+        &self,
+        caller: &Caller,
+        operations: Vec<Operation>,
+        key: &str,
+    ) -> Result<Vec<Answer>, PlanError> {
+        let once = Once::for_all(caller, &operations, key)?;
+        self.carry_out_all(caller, operations, Some(once)).await
+    }
+
+    async fn carry_out_all(
+        &self,
+        caller: &Caller,
+        operations: Vec<Operation>,
+        once: Option<Once>,
+    ) -> Result<Vec<Answer>, PlanError> {
+        let write = Write::All(self.requests(operations)?);
+        self.write(caller, &write, once.as_ref()).await
+    }
+
+    /// The writes that the operations of a batch ask for.
+    fn requests(&self, operations: Vec<Operation>) -> Result<Vec<Request<'_>>, PlanError> {
+        let count = operations.len();
+        if !(1..=BATCH_OPERATIONS_MAX).contains(&count) {
+            return Err(PlanError::BatchSize { count });
+        }
+        let mut requests = Vec::new();
+        let mut refusals = Vec::new();
+        for (position, operation) in operations.into_iter().enumerate() {
+            match self.request(operation) {
+                Ok(Some(request)) => requests.push(request),
+                Ok(None) => refusals.push(Refused::new(position, PlanError::ReadInBatch)),
+                Err(error) => refusals.push(Refused::new(position, error)),
+            }
+        }
+        match refusals.is_empty() {
+            true => Ok(requests),
+            false => Err(PlanError::Batch { refusals }),
+        }
+    }
+
+    /// Plans several writes as one, with room for so many other actions.
+    pub(crate) async fn plan_all(
+        &self,
+        caller: &Caller,
+        requests: &[Request<'_>],
+        doubted: Vec<ItemAddress>,
+        reserved: usize,
+    ) -> Result<WritePlan, PlanError> {
+        let moment = self.moment();
+        let mut reads = self.reads(&moment);
+        doubted.into_iter().for_each(|address| reads.need(address));
+        let plan = self.runner.settle(&mut reads, |reads| {
+            self.joined(caller, reads, &moment, requests)
+        });
+        let plan = plan.await?;
+        let actions = plan.steps.len() + reserved;
+        match actions > TRANSACTION_ACTIONS_MAX {
+            true => Err(PlanError::BatchTooLarge { actions }),
+            false => Ok(plan),
+        }
+    }
+
+    /// Evaluates one operation after the other, as far as what was read allows.
+    fn joined(
+        &self,
+        caller: &Caller,
+        reads: &Reads,
+        moment: &Moment,
+        requests: &[Request<'_>],
+    ) -> Result<WritePlan, PlanError> {
+        let mut earlier = Earlier::default();
+        let mut joined = Joined::default();
+        let mut answers = Vec::new();
+        let mut refusals = Vec::new();
+        for (position, request) in requests.iter().enumerate() {
+            let moment = Moment {
+                random: moment.random.wrapping_add(position as u128 * IDS_EACH),
+                ..moment.clone()
+            };
+            let context = Context {
+                earlier: Some(&earlier),
+                ..self.context(caller, reads, &moment)
+            };
+            match Planner::new(context, &moment).plan(request) {
+                Ok(plan) => {
+                    earlier.learn(&self.blueprint, reads, &plan.steps);
+                    answers.extend(plan.answers);
+                    let steps = plan.steps.into_iter();
+                    joined.add(&self.blueprint, reads, steps.map(|step| step.of(position)))?;
+                }
+                Err(error) => refusals.push(Refused::new(position, within_batch(error))),
+            }
+        }
+        match refusals.is_empty() {
+            true => Ok(WritePlan {
+                steps: joined.into_steps(),
+                answers,
+                // What is part of a transaction is exact.
+                is_tally: false,
+                has_job: false,
+            }),
+            false => Err(PlanError::Batch { refusals }),
+        }
+    }
+}
+
+impl Step {
+    /// The step as one of an operation of a batch: its refusal says which.
+    fn of(mut self, position: usize) -> Step {
+        if let Refusal::Final(error) = &self.refusal {
+            let refusals = vec![Refused::new(position, (**error).clone())];
+            self.refusal = Refusal::last(PlanError::Batch { refusals });
+        }
+        self
+    }
+}
+
+/// By itself the write could leave a part of it to a job.
+fn within_batch(error: PlanError) -> PlanError {
+    match error {
+        PlanError::TooMuch { what } => PlanError::TooMuch {
+            what: format!("{what}. A batch leaves nothing to a job: do this by itself"),
+        },
+        error => error,
+    }
+}
