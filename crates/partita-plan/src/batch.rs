@@ -41,10 +41,10 @@ impl Partita {
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
     /// # use std::sync::Arc;
     /// # use partita_core::{Map, Value};
-    /// # use partita_plan::{Caller, Operation, Partita, PlanError, Surroundings};
+    /// # use partita_plan::{Caller, Operation, Partita, PlanError};
     /// # let (design, _) = partita_design::check(partita_design::shipped::find("stories").unwrap().source, &|_| None);
     /// # let store = Arc::new(partita_store::ModelStore::default());
-    /// # let partita = Partita::open(design.unwrap(), store, Surroundings::default()).await?;
+    /// # let partita = Partita::open(design.unwrap(), store).await?;
     /// let story = |title: &str| Operation::Create {
     ///     entity: "Story".into(),
     ///     attributes: Map::from([("userId".into(), Value::from("ann")), ("title".into(), Value::from(title))]),

@@ -32,11 +32,11 @@
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! use std::sync::Arc;
 //! use partita_core::{Map, Value};
-//! use partita_plan::{Answer, Caller, Operation, Partita, Surroundings};
+//! use partita_plan::{Answer, Caller, Operation, Partita};
 //! use partita_store::ModelStore;
 //!
 //! let (design, _) = partita_design::check(partita_design::shipped::find("stories").unwrap().source, &|_| None);
-//! let partita = Partita::open(design.unwrap(), Arc::new(ModelStore::default()), Surroundings::default()).await?;
+//! let partita = Partita::open(design.unwrap(), Arc::new(ModelStore::default())).await?;
 //!
 //! let ann = Caller::user("ann");
 //! let attributes = Map::from([("userId".into(), Value::from("ann")), ("title".into(), Value::from("Dune"))]);

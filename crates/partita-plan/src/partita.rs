@@ -77,8 +77,15 @@ pub struct Partita {
 }
 
 impl Partita {
-    /// Opens a design on a store, and creates its tables if they are not there.
-    pub async fn open(
+    /// Opens a design on a store, and creates its tables if they are not there. Time and randomness
+    /// are the machine's, and nobody else can read the cursors.
+    pub async fn open(design: Design, store: Arc<dyn Store>) -> Result<Self, PlanError> {
+        Partita::open_with(design, store, Surroundings::default()).await
+    }
+
+    /// As [`Partita::open`], with a clock, randomness, a secret for cursors and a patience of one's
+    /// own: processes that share the secret share cursors.
+    pub async fn open_with(
         design: Design,
         store: Arc<dyn Store>,
         surroundings: Surroundings,

@@ -161,10 +161,10 @@ impl Partita {
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
     /// # use std::sync::Arc;
-    /// # use partita_plan::{Caller, Operation, Partita, Surroundings};
+    /// # use partita_plan::{Caller, Operation, Partita};
     /// # let (design, _) = partita_design::check(partita_design::shipped::find("stories").unwrap().source, &|_| None);
     /// # let store = Arc::new(partita_store::ModelStore::default());
-    /// # let partita = Partita::open(design.unwrap(), store, Surroundings::default()).await?;
+    /// # let partita = Partita::open(design.unwrap(), store).await?;
     /// let delete = |user: &str| Operation::Delete {
     ///     entity: "Story".to_owned(),
     ///     identity: vec![user.to_owned(), "01JGFJJZ00000000000000DVNE".to_owned()],

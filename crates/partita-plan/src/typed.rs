@@ -7,7 +7,7 @@
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! use std::sync::Arc;
 //!
-//! use partita_plan::{Caller, Partita, Surroundings, Typed};
+//! use partita_plan::{Caller, Partita, Typed};
 //! use partita_store::ModelStore;
 //! use serde::Deserialize;
 //! use serde_json::json;
@@ -25,7 +25,7 @@
 //!
 //! # let (design, _) = partita_design::check(partita_design::shipped::find("stories").unwrap().source, &|_| None);
 //! # let design = design.unwrap();
-//! let partita = Partita::open(design, Arc::new(ModelStore::default()), Surroundings::default()).await?;
+//! let partita = Partita::open(design, Arc::new(ModelStore::default())).await?;
 //! let ann = Caller::user("ann");
 //!
 //! let new = json!({ "userId": "ann", "title": "Dune" });

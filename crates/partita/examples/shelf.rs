@@ -21,7 +21,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use partita_engine::{EngineStore, Options};
 use partita_plan::typed::PageOf;
-use partita_plan::{Caller, Partita, PlanError, Surroundings, Typed, TypedError};
+use partita_plan::{Caller, Partita, PlanError, Typed, TypedError};
 use partita_store::Store;
 use partita_store::surroundings::SystemClock;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ async fn main() -> Result<()> {
 async fn open(store: Arc<dyn Store>) -> Result<Arc<Partita>> {
     let (design, faults) = partita_design::check(include_str!("shelf.toml"), &|_| None);
     let design = design.with_context(|| format!("shelf.toml has mistakes: {faults:?}"))?;
-    let partita = Partita::open(design, store, Surroundings::default()).await?;
+    let partita = Partita::open(design, store).await?;
     Ok(Arc::new(partita))
 }
 

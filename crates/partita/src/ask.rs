@@ -54,7 +54,7 @@ async fn open(flags: &AskFlags, design: Design) -> Result<Partita> {
     let directory = flags.data.join("store");
     if !directory.exists() {
         let store = Arc::new(ModelStore::default());
-        return Ok(Partita::open(design, store, surroundings).await?);
+        return Ok(Partita::open_with(design, store, surroundings).await?);
     }
     // Whoever only looks leaves what is expired and unfinished to the server.
     let options = Options::new(Arc::new(SystemClock)).upkeep(Upkeep::OnRequest);

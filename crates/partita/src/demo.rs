@@ -109,7 +109,7 @@ async fn fill(
         entropy: Arc::new(SeededEntropy::new(seed)),
         ..Surroundings::default()
     };
-    let partita = Partita::open(design.clone(), store.clone(), surroundings).await?;
+    let partita = Partita::open_with(design.clone(), store.clone(), surroundings).await?;
     refuse_if_filled(design, &**store).await?;
     // It draws to standard error, and only if that is a terminal.
     let spinner = ProgressBar::new_spinner().with_message(format!("filling {}", design.name));

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use partita_api::{Tokens, app, encode};
 use partita_design::Design;
 use partita_engine::{EngineStore, Options};
-use partita_plan::{Partita, Surroundings};
+use partita_plan::Partita;
 use partita_store::Store;
 use partita_store::surroundings::SystemClock;
 use serde_json::{Value as Json, json};
@@ -70,7 +70,7 @@ async fn look(flags: &JobsFlags, design: Design) -> Result<Json> {
             Arc::new(store)
         }
     };
-    let partita = Partita::open(design, store, Surroundings::default()).await?;
+    let partita = Partita::open(design, store).await?;
     let jobs = partita.jobs().await?;
     Ok(jobs.iter().map(encode::job).collect())
 }

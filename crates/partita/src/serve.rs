@@ -250,7 +250,7 @@ async fn open_design(design: Design, secret: &Secret, store: &Arc<dyn Store>) ->
         cursor_key: secret.cursor_key(),
         patience: Patience::default(),
     };
-    Partita::open(design, store.clone(), surroundings)
+    Partita::open_with(design, store.clone(), surroundings)
         .await
         .with_context(|| format!("cannot open the design `{name}`"))
 }

@@ -22,7 +22,7 @@ async fn open(store: Arc<dyn Store>, clock: &Arc<ManualClock>, attempts: u32) ->
             pause_millis: 0,
         },
     };
-    let opened = Partita::open(design.unwrap(), store, surroundings).await;
+    let opened = Partita::open_with(design.unwrap(), store, surroundings).await;
     opened.unwrap()
 }
 

@@ -131,7 +131,7 @@ async fn open(store: &Arc<dyn Store>, clock: Arc<dyn Clock>, seed: u64) -> Parti
             pause_millis: 0,
         },
     };
-    Partita::open(design, store.clone(), surroundings)
+    Partita::open_with(design, store.clone(), surroundings)
         .await
         .unwrap()
 }

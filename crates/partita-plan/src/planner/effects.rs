@@ -99,7 +99,8 @@ impl<'a> Planner<'a> {
                 if self.is_effect_left(cause, effect, parameters.clone()) {
                     return Ok(());
                 }
-                self.found(pattern, &parameters)?
+                self.found(pattern, &parameters)
+                    .map_err(|error| cannot_wait(effect, name, error))?
             }
         };
         for element in elements {
@@ -434,6 +435,22 @@ impl<'a> Planner<'a> {
         let removed = removed.filter_map(|name| shape.attribute(name));
         changes.remove.extend(removed.map(Slot::Declared));
         changes
+    }
+}
+
+/// Why an effect that is larger than a transaction is not left to a job: by then it could not
+/// refuse the write any more.
+fn cannot_wait(effect: &Effect, name: &str, error: PlanError) -> PlanError {
+    match (error, &effect.require) {
+        (PlanError::TooMuch { what }, Some(require)) => {
+            let rule = &require.text;
+            let why =
+                format!("`{name}` requires `{rule}` of each, so that none can wait for a job");
+            PlanError::TooMuch {
+                what: format!("{what}, and {why}"),
+            }
+        }
+        (error, _) => error,
     }
 }
 

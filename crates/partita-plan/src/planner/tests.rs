@@ -28,7 +28,9 @@ pub(crate) async fn open(design: &str) -> Partita {
         patience: Patience::default(),
     };
     let store = Arc::new(ModelStore::default());
-    Partita::open(design, store, surroundings).await.unwrap()
+    Partita::open_with(design, store, surroundings)
+        .await
+        .unwrap()
 }
 
 fn text(name: &str, text: &str) -> (String, Value) {

@@ -153,7 +153,9 @@ async fn open_with(store: Arc<dyn Store>, attempts: u32, seed: u64) -> Partita {
             pause_millis: 0,
         },
     };
-    Partita::open(design, store, surroundings).await.unwrap()
+    Partita::open_with(design, store, surroundings)
+        .await
+        .unwrap()
 }
 
 fn map(attributes: Json) -> Map {

@@ -141,7 +141,7 @@ async fn open(store: &Arc<dyn Store>, seed: u64) -> Partita {
             pause_millis: 0,
         },
     };
-    Partita::open(design, store.clone(), surroundings)
+    Partita::open_with(design, store.clone(), surroundings)
         .await
         .unwrap()
 }

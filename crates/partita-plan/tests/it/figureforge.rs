@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use partita_core::Map;
-use partita_plan::{Answer, Caller, Operation, Partita, PlanError, Surroundings};
+use partita_plan::{Answer, Caller, Operation, Partita, PlanError};
 use partita_store::ModelStore;
 use serde_json::{Value as Json, json};
 
@@ -17,7 +17,7 @@ impl Forge {
         let (design, diagnostics) = partita_design::check(source, &|_| None);
         let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
         let store = Arc::new(ModelStore::default());
-        let partita = Partita::open(design, store, Surroundings::default()).await;
+        let partita = Partita::open(design, store).await;
         Forge(partita.unwrap())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use partita_core::Map;
-use partita_plan::{Caller, Operation, Partita, PlanError, Surroundings};
+use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::ModelStore;
 use serde_json::{Value as Json, json};
 
@@ -46,9 +46,7 @@ async fn open() -> Partita {
     let (design, diagnostics) = partita_design::check(DESIGN, &|_| None);
     let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
     let store = Arc::new(ModelStore::default());
-    Partita::open(design, store, Surroundings::default())
-        .await
-        .unwrap()
+    Partita::open(design, store).await.unwrap()
 }
 
 fn map(json: Json) -> Map {

@@ -98,7 +98,9 @@ async fn every_replaced_title_is_kept_once_and_in_order() {
         ..Surroundings::default()
     };
     let store = Arc::new(ModelStore::default());
-    let partita = Partita::open(design, store, surroundings).await.unwrap();
+    let partita = Partita::open_with(design, store, surroundings)
+        .await
+        .unwrap();
     let letter = Operation::Create {
         entity: "Letter".to_owned(),
         attributes: Map::from([

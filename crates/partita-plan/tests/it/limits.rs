@@ -58,7 +58,7 @@ async fn open(store: &Arc<dyn Store>, clock: &Arc<ManualClock>, seed: u64) -> Pa
             pause_millis: 0,
         },
     };
-    Partita::open(design, store.clone(), surroundings)
+    Partita::open_with(design, store.clone(), surroundings)
         .await
         .unwrap()
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
-use partita_plan::{Answer, Caller, Operation, Partita, Surroundings};
+use partita_plan::{Answer, Caller, Operation, Partita};
 use partita_store::ModelStore;
 
 use crate::{delete, is_not_found};
@@ -59,9 +59,7 @@ async fn rooms() -> Partita {
     let (design, diagnostics) = partita_design::check(DESIGN, &|_| None);
     let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
     let store = Arc::new(ModelStore::default());
-    Partita::open(design, store, Surroundings::default())
-        .await
-        .unwrap()
+    Partita::open(design, store).await.unwrap()
 }
 
 async fn create(partita: &Partita, entity: &str, attributes: Map) {

@@ -72,7 +72,9 @@ async fn open(store: Arc<dyn Store>) -> Partita {
         },
         ..Surroundings::default()
     };
-    Partita::open(design, store, surroundings).await.unwrap()
+    Partita::open_with(design, store, surroundings)
+        .await
+        .unwrap()
 }
 
 async fn create(partita: &Partita, entity: &str, attributes: &[(&str, &str)]) {
@@ -172,7 +174,7 @@ async fn what_is_checked_runs() {
             continue;
         };
         let store = Arc::new(ModelStore::default());
-        let partita = Partita::open(design, store, Surroundings::default()).await;
+        let partita = Partita::open(design, store).await;
         if let Err(error) = partita {
             panic!("{}: {error}", path.display());
         }
@@ -188,7 +190,7 @@ async fn groups_of_the_token_decide_where_the_design_names_no_attribute() {
     let (design, diagnostics) = partita_design::check(&source, &|_| None);
     let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
     let store = Arc::new(ModelStore::default());
-    let partita = Partita::open(design, store, Surroundings::default()).await;
+    let partita = Partita::open(design, store).await;
     let partita = partita.unwrap();
     create(&partita, "Note", &[("noteId", "n"), ("owner", "ann")]).await;
     let in_groups = |groups: &[&str]| Caller {

@@ -122,7 +122,9 @@ async fn talk(clock: &Arc<ManualClock>) -> Partita {
         clock: clock.clone(),
         ..Surroundings::default()
     };
-    Partita::open(design, store, surroundings).await.unwrap()
+    Partita::open_with(design, store, surroundings)
+        .await
+        .unwrap()
 }
 
 fn clock() -> Arc<ManualClock> {

@@ -120,7 +120,9 @@ impl Shelves {
             },
             ..Surroundings::default()
         };
-        let partita = Partita::open(design, writes, surroundings).await.unwrap();
+        let partita = Partita::open_with(design, writes, surroundings)
+            .await
+            .unwrap();
         Shelves { partita, store }
     }
 

@@ -70,7 +70,9 @@ async fn open(store: Arc<dyn Store>, seed: u64) -> Partita {
             pause_millis: 0,
         },
     };
-    Partita::open(design, store, surroundings).await.unwrap()
+    Partita::open_with(design, store, surroundings)
+        .await
+        .unwrap()
 }
 
 async fn create(partita: &Partita, entity: &str, given: &[(&str, &str)]) {

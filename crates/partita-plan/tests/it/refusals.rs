@@ -120,7 +120,9 @@ async fn open(store: Arc<dyn Store>) -> Partita {
         },
         ..Surroundings::default()
     };
-    let partita = Partita::open(design, store, surroundings).await.unwrap();
+    let partita = Partita::open_with(design, store, surroundings)
+        .await
+        .unwrap();
     let shop = Operation::Create {
         entity: "Shop".to_owned(),
         attributes: map(json!({"shopId": "s"})),

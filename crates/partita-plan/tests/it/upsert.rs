@@ -88,7 +88,9 @@ async fn open(store: Arc<dyn Store>, clock: &Arc<ManualClock>) -> Partita {
         },
         ..Surroundings::default()
     };
-    let partita = Partita::open(design, store, surroundings).await.unwrap();
+    let partita = Partita::open_with(design, store, surroundings)
+        .await
+        .unwrap();
     let shelf = Operation::Upsert {
         entity: "Shelf".to_owned(),
         identity: vec!["s".to_owned()],

@@ -23,7 +23,7 @@ use futures::future::try_join_all;
 use hdrhistogram::Histogram;
 use partita_design::shipped;
 use partita_engine::{EngineStore, Options};
-use partita_plan::{Caller, Operation, Partita, PlanError, Surroundings};
+use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::Store;
 use partita_store::request::TransactWriteItems;
 use partita_store::surroundings::SystemClock;
@@ -135,7 +135,7 @@ async fn open(design: DesignName, directory: &Path, flags: &BenchFlags) -> Resul
     let source = shipped::find(name).context("the design is not shipped")?;
     let (compiled, _) = partita_design::check(source.source, &|_| None);
     let compiled = compiled.with_context(|| format!("{name} does not check"))?;
-    let partita = Partita::open(compiled, store.clone(), Surroundings::default()).await?;
+    let partita = Partita::open(compiled, store.clone()).await?;
     let population = Population::new(Arc::new(partita), store.clone(), flags.connections);
     info!(design = name, "filling the table");
     let workloads = match design {

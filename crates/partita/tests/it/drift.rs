@@ -76,7 +76,7 @@ async fn create(partita: &Partita, entity: &str, attributes: &[(&str, &str)]) {
 async fn is_not_what_a_job_will_settle() {
     let store: Arc<dyn Store> = Arc::new(ModelStore::default());
     let design = stage::design("mediahub", "mediahub");
-    let partita = Partita::open(design, store, Surroundings::default());
+    let partita = Partita::open(design, store);
     let partita = partita.await.unwrap();
     create(
         &partita,
@@ -137,7 +137,7 @@ fn spoiled(data: &Path) {
             Arc::new(EngineStore::open(&data.join("store"), options).unwrap());
         let design = stage::design("stories", "stories");
         let surroundings = Surroundings::default();
-        Partita::open(design, store.clone(), surroundings)
+        Partita::open_with(design, store.clone(), surroundings)
             .await
             .unwrap();
         let text = |name: &str, value: &str| (name.to_owned(), Value::from(value));

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::scenarios::in_library;
 use crate::server::{Server, token_with};
+use crate::{beyond, tables};
 
 /// The scenarios of every design. One process of DynamoDB Local serves them all: it takes longer to
 /// start than to answer.
@@ -24,6 +25,18 @@ async fn every_design_on_dynamodb_local() {
     for design in partita_design::shipped::all() {
         in_library(design.name, "remote", store.clone()).await;
     }
+}
+
+/// Several tables, jobs, limits, batches and races: what the scenarios leave out.
+#[tokio::test(flavor = "multi_thread")]
+async fn more_than_one_write_or_table_on_dynamodb_local() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let store: Arc<dyn Store> =
+        Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
+    beyond::goes_well(store.clone()).await;
+    tables::lives_in_two_tables(store).await;
 }
 
 /// Two servers on one table share tokens through one secret.

@@ -138,7 +138,11 @@ async fn open(store: Arc<dyn Store>, table: &str, seed: u64, attempts: u32) -> A
         },
     };
     let design = stage::design("stories", table);
-    Arc::new(Partita::open(design, store, surroundings).await.unwrap())
+    Arc::new(
+        Partita::open_with(design, store, surroundings)
+            .await
+            .unwrap(),
+    )
 }
 
 /// Lets the clients loose and looks at what they left; gives the number of injected faults.

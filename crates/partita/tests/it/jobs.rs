@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use partita_core::{Item, Map, Value};
 use partita_engine::{Durability, EngineStore, Options};
-use partita_plan::{Caller, Operation, Partita, Surroundings};
+use partita_plan::{Caller, Operation, Partita};
 use partita_store::Store;
 use partita_store::request::{PutItem, Scan, TransactAction, TransactWriteItems};
 use partita_store::surroundings::SystemClock;
@@ -53,7 +53,7 @@ async fn create(partita: &Partita, entity: &str, attributes: &[(&str, &str)]) {
 async fn fill(data: &Path, album: &str, links: usize) {
     let design = stage::design("mediahub", "mediahub");
     let store = store(data);
-    let partita = Partita::open(design, store.clone(), Surroundings::default());
+    let partita = Partita::open(design, store.clone());
     let partita = partita.await.unwrap();
     let given = [("id", album), ("title", "Sea"), ("createdBy", ANN)];
     create(&partita, "Album", &given).await;

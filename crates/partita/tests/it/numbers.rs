@@ -58,7 +58,11 @@ async fn open(store: Arc<dyn Store>, seed: u64, attempts: u32) -> Arc<Partita> {
         },
     };
     let design = stage::design("storyhub", "numbers");
-    Arc::new(Partita::open(design, store, surroundings).await.unwrap())
+    Arc::new(
+        Partita::open_with(design, store, surroundings)
+            .await
+            .unwrap(),
+    )
 }
 
 async fn history(store: Arc<dyn Store>, seed: u64, operations: u64) {

@@ -37,7 +37,7 @@ pub(crate) async fn open(
         cursor_key: [7; 32],
         patience: Patience::default(),
     };
-    Partita::open(design(name, table), store.clone(), surroundings)
+    Partita::open_with(design(name, table), store.clone(), surroundings)
         .await
         .unwrap()
 }

@@ -134,7 +134,7 @@ impl Shop {
             cursor_key: [7; 32],
             patience: Patience::default(),
         };
-        let partita = Partita::open(design, store.clone(), surroundings);
+        let partita = Partita::open_with(design, store.clone(), surroundings);
         let partita = partita.await.unwrap();
         Shop { partita, store }
     }
@@ -220,7 +220,8 @@ fn delete_ann() -> Operation {
     }
 }
 
-async fn lives_in_two_tables(store: Arc<dyn Store>) {
+/// The whole of it on a store.
+pub(crate) async fn lives_in_two_tables(store: Arc<dyn Store>) {
     let shop = Shop::open(store).await;
     let ann = json!({"customerId": "ann", "name": "Ann", "until": 1});
     shop.create("Customer", ann).await.unwrap();
@@ -348,7 +349,7 @@ async fn tables_of_one_name_are_refused() {
             continue;
         };
         let store = Arc::new(ModelStore::default());
-        let opened = Partita::open(design, store, Surroundings::default()).await;
+        let opened = Partita::open(design, store).await;
         let error = opened.err().map(|error| error.to_string()).unwrap();
         assert!(error.contains(&format!("are called `{name}`")), "{error}");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use partita_core::{Map, plain};
 use partita_engine::{EngineStore, Options};
-use partita_plan::{Caller, Operation, Partita, Surroundings};
+use partita_plan::{Caller, Operation, Partita};
 use partita_store::surroundings::SystemClock;
 use serde_json::{Value as Json, json};
 
@@ -24,9 +24,7 @@ async fn fill(data: &Path) {
     let options = Options::new(Arc::new(SystemClock));
     let store = Arc::new(EngineStore::open(&data.join("store"), options).unwrap());
     let design = stage::design("storyhub", "nlmonorepo-tsh-datatable-dev");
-    let partita = Partita::open(design, store.clone(), Surroundings::default())
-        .await
-        .unwrap();
+    let partita = Partita::open(design, store.clone()).await.unwrap();
     let ann = Caller::user("ann");
     for (entity, attributes) in [
         (
