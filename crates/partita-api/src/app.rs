@@ -13,12 +13,13 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures::FutureExt as _;
-use partita_plan::{Caller, Partita, PlanError};
+use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::{Clock, Entropy, ErrorKind};
 use serde_json::json;
 use tokio::time::timeout;
 use tracing::{error, info};
 
+use crate::batch::Batch;
 use crate::compress::compress;
 use crate::cors::Origins;
 use crate::decode::wish::Wish;
@@ -130,46 +131,12 @@ impl App {
         let found = served.routes.find(request.method, &path)?;
         match &found.route.target {
             Target::Operation(verb) => {
-                let answer = self.operate(&served.partita, caller, request, verb, &found);
+                let answer = operate(&served.partita, caller, request, verb, &found);
                 let design = served.partita.design();
                 answer.await.map_err(|problem| problem.about(design, verb))
             }
+            Target::Batch => batch(served, caller, request).await,
             Target::Jobs => self.jobs(&served.partita, caller).await,
-        }
-    }
-
-    /// The trip of a request that the planner carries out.
-    async fn operate(
-        &self,
-        partita: &Partita,
-        caller: &Caller,
-        request: &Request<'_>,
-        verb: &Verb,
-        found: &Found<'_>,
-    ) -> Result<Response, Problem> {
-        let design = partita.design();
-        let mut brought = Brought::of(request)?;
-        let Brought {
-            parameters,
-            conditions,
-            ..
-        } = &mut brought;
-        let wish = Wish::of(request, verb, caller, parameters, conditions)?;
-        let operation = decode::operation(design, verb, found, &brought)?;
-        let answer = match request.idempotency_key()? {
-            Some(key) => partita.run_once(caller, operation, key).await,
-            None => partita.run(caller, operation).await,
-        };
-        match answer {
-            Ok(answer) => Ok(Outcome::of(design, verb, &answer, &wish)?.into_response()),
-            Err(refusal) => {
-                if let PlanError::Store(cause) = &refusal
-                    && cause.kind() != ErrorKind::FixRequest
-                {
-                    error!(%cause, "the store does not answer as it should");
-                }
-                Err(refusal.into())
-            }
         }
     }
 
@@ -227,4 +194,63 @@ async fn handle(State(app): State<Arc<App>>, request: axum::extract::Request) ->
         response.headers_mut().insert(REQUEST_ID, id);
     }
     response
+}
+
+/// The trip of a request that the planner carries out.
+async fn operate(
+    partita: &Partita,
+    caller: &Caller,
+    request: &Request<'_>,
+    verb: &Verb,
+    found: &Found<'_>,
+) -> Result<Response, Problem> {
+    let design = partita.design();
+    let mut brought = Brought::of(request)?;
+    let wish = Wish::of(request, verb, caller, &mut brought)?;
+    let operation = decode::operation(design, verb, found, &brought)?;
+    let is_creation = matches!(operation, Operation::Create { .. });
+    let answer = match request.idempotency_key()? {
+        Some(key) => partita.run_once(caller, operation, key).await,
+        None => partita.run(caller, operation).await,
+    };
+    match answer {
+        Ok(answer) => Ok(Outcome::of(design, is_creation, &answer, &wish)?.into_response()),
+        Err(refusal) => {
+            log_trouble(&refusal);
+            let conditions = &brought.conditions;
+            Err(Problem::of_refusal(refusal, design, verb, conditions))
+        }
+    }
+}
+
+/// The trip of several writes in one request.
+async fn batch(
+    served: &Served,
+    caller: &Caller,
+    request: &Request<'_>,
+) -> Result<Response, Problem> {
+    let partita = &served.partita;
+    let design = partita.design();
+    let batch = Batch::of(request, design, &served.routes)?;
+    let wish = Wish::of_write(request);
+    let answers = match request.idempotency_key()? {
+        Some(key) => partita.run_all_once(caller, batch.operations(), key).await,
+        None => partita.run_all(caller, batch.operations()).await,
+    };
+    match answers {
+        Ok(answers) => Ok(batch.results(design, &answers, &wish)?.into_response()),
+        Err(refusal) => {
+            log_trouble(&refusal);
+            Err(batch.refused(design, refusal))
+        }
+    }
+}
+
+/// What the caller cannot mend is for whoever reads the log.
+fn log_trouble(refusal: &PlanError) {
+    if let PlanError::Store(cause) = refusal
+        && cause.kind() != ErrorKind::FixRequest
+    {
+        error!(%cause, "the store does not answer as it should");
+    }
 }

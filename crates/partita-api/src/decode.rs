@@ -13,16 +13,16 @@ pub(crate) mod body;
 pub mod conditions;
 pub mod wish;
 
-use partita_core::Map;
+use partita_core::{Map, Value};
 use partita_design::Design;
-use partita_design::design::RecordName;
+use partita_design::design::{RecordName, Repeat};
 use partita_plan::{Fault, Operation};
 use serde_json::Value as Json;
 
 use crate::problem::Problem;
 use crate::request::{Parameters, Request};
 use crate::routes::{self, Found, Verb};
-use conditions::Conditions;
+use conditions::{Conditions, Tags};
 
 /// What a request brings besides its method and path.
 #[derive(Clone, Debug)]
@@ -125,6 +125,10 @@ pub fn operation(
             with_deleted: brought.with_deleted()?,
             version: brought.conditions.version()?,
         }),
+        Verb::Upsert { entity } => {
+            brought.no_parameters()?;
+            upsert(design, entity, found, brought)
+        }
         Verb::Delete { entity } => {
             brought.no_parameters()?;
             Ok(Operation::Delete {
@@ -146,6 +150,56 @@ pub fn operation(
     }
 }
 
+/// A PUT creates or changes; a condition may leave only one of the two.
+fn upsert(
+    design: &Design,
+    entity: String,
+    found: &Found<'_>,
+    brought: &Brought<'_>,
+) -> Result<Operation, Problem> {
+    let conditions = &brought.conditions;
+    let attributes = with_values(brought.attributes()?, design, &entity, found)?;
+    let identity = identity(design, &RecordName::Entity(entity.clone()), found);
+    match (&conditions.only_if, &conditions.unless) {
+        (None, Some(Tags::Any)) => {
+            let repeat = design.entity(&entity).map(|one| one.repeat);
+            if repeat != Some(Repeat::Refuse) {
+                let detail = format!(
+                    "creating a `{entity}` again is no mistake, so `If-None-Match` has no meaning here"
+                );
+                return Err(Problem::bad_request(detail));
+            }
+            Ok(Operation::Create { entity, attributes })
+        }
+        (Some(Tags::Any), None) => Ok(Operation::Update {
+            changes: without_values(attributes, design, &entity),
+            entity,
+            identity,
+            with_deleted: false,
+            version: None,
+        }),
+        _ => Ok(Operation::Upsert {
+            entity,
+            identity,
+            attributes,
+            version: conditions.version()?,
+        }),
+    }
+}
+
+/// What can change of an item, without the parts of its identity.
+fn without_values(mut attributes: Map, design: &Design, entity: &str) -> Map {
+    for part in design
+        .entity(entity)
+        .into_iter()
+        .flat_map(|one| &one.identity)
+    {
+        attributes.remove(&part.name);
+        attributes.remove(&part.attribute);
+    }
+    attributes
+}
+
 /// The values in the path that tell an item from others, in the order of its identity.
 fn identity(design: &Design, record: &RecordName, found: &Found<'_>) -> Vec<String> {
     let parts = routes::identity(design, record).iter();
@@ -165,13 +219,9 @@ fn with_values(
         let Some(attribute) = design.entity(entity).and_then(|one| one.attribute(name)) else {
             continue;
         };
-        let value = match attribute.kind.from_text(text) {
-            Ok(value) => value,
-            Err(expected) => {
-                faults.push(Fault::new(name, format!("must be {expected}")));
-                continue;
-            }
-        };
+        // What is not of the attribute's type is refused with everything else that is wrong.
+        let value = attribute.kind.from_text(text);
+        let value = value.unwrap_or_else(|_| Value::from(text));
         let given = attributes.get(&attribute.name).or(attributes.get(name));
         match given {
             None => {

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::decode::wish::Wish;
 use crate::problem::{Kind, Problem};
-use crate::routes::{self, Verb};
+use crate::routes;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -40,7 +40,12 @@ pub struct Outcome {
 
 impl Outcome {
     /// What an operation came to, as the caller would like to see it.
-    pub fn of(design: &Design, verb: &Verb, answer: &Answer, wish: &Wish) -> Result<Self, Problem> {
+    pub fn of(
+        design: &Design,
+        is_creation: bool,
+        answer: &Answer,
+        wish: &Wish,
+    ) -> Result<Self, Problem> {
         let shown = |record: &Record| shown(design, record, wish.with_keys);
         let outcome = |status, body| Outcome {
             status,
@@ -81,7 +86,7 @@ impl Outcome {
             let unchanged = outcome(StatusCode::NOT_MODIFIED, None);
             return Ok(Outcome { etag, ..unchanged });
         }
-        let is_new = matches!(verb, Verb::Create { .. }) || matches!(answer, Answer::Created(_));
+        let is_new = is_creation || matches!(answer, Answer::Created(_));
         let status = match (is_new, wish.minimal) {
             (true, _) => StatusCode::CREATED,
             (false, true) => StatusCode::NO_CONTENT,
@@ -94,6 +99,21 @@ impl Outcome {
             body: (!wish.minimal).then(|| shown(record)),
             is_minimal: wish.minimal,
         })
+    }
+
+    /// The outcome as a part of another.
+    pub(crate) fn into_json(self) -> Json {
+        let mut json = json!({ "status": self.status.as_u16() });
+        let texts = [("location", self.location), ("etag", self.etag)];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                json[name] = text.into();
+            }
+        }
+        if let Some(body) = self.body {
+            json["body"] = body;
+        }
+        json
     }
 
     /// The response.

@@ -12,6 +12,7 @@
 //! | [`decode`] | what it asks for |
 //! | [`cors`] | which pages may call from a browser |
 //! | `compress` | smaller answers for callers that take them |
+//! | `batch` | several writes in one request, all or none |
 //! | [`encode`] | answers and refusals to responses |
 //! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
 //! | [`token`] | bearer tokens: made and verified |
@@ -22,6 +23,7 @@
 //! the rows are.
 
 pub mod app;
+mod batch;
 mod compress;
 pub mod cors;
 pub mod decode;

@@ -3,7 +3,7 @@
 //! ```json
 //! { "type": "urn:partita:problem:invalid", "title": "…", "status": 422, "detail": "…",
 //!   "instance": "urn:partita:request:51f0c2a7e9b40d36", "entity": "Story",
-//!   "faults": [{ "attribute": "title", "rule": "a string of 1 to 300 characters", "detail": "is required" }] }
+//!   "faults": [{ "entity": "Story", "attribute": "title", "rule": "required", "detail": "is required" }] }
 //! ```
 //!
 //! | module | what it holds |
@@ -102,16 +102,37 @@ impl Problem {
         self
     }
 
+    /// The problem of a batch: that of the first operation that has one, and all of them.
+    pub(crate) fn of_batch(problems: Vec<(usize, Problem)>) -> Self {
+        let Some((position, first)) = problems.first() else {
+            return Problem::internal();
+        };
+        let detail = format!("operations[{position}]: {}", first.detail);
+        let members = problems.iter().map(|(position, problem)| {
+            let mut members = problem.members();
+            members.insert("operation".into(), (*position).into());
+            Json::Object(members)
+        });
+        Problem::new(first.kind, detail)
+            .with("operation", *position)
+            .with("problems", members.collect::<Vec<_>>())
+    }
+
     /// The document; `request` is the id under which the log has the request.
     pub fn to_json(&self, request: &str) -> Json {
-        let mut document = self.members.clone();
-        document.insert("type".into(), self.kind.uri().into());
-        document.insert("title".into(), self.kind.title().into());
-        document.insert("status".into(), self.status().as_u16().into());
-        document.insert("detail".into(), self.detail.clone().into());
+        let mut document = self.members();
         let instance = format!("urn:partita:request:{request}");
         document.insert("instance".into(), instance.into());
         Json::Object(document)
+    }
+
+    fn members(&self) -> Map<String, Json> {
+        let mut members = self.members.clone();
+        members.insert("type".into(), self.kind.uri().into());
+        members.insert("title".into(), self.kind.title().into());
+        members.insert("status".into(), self.status().as_u16().into());
+        members.insert("detail".into(), self.detail.clone().into());
+        members
     }
 }
 

@@ -8,11 +8,13 @@
 //! | `POST {Entity}` | create |
 //! | `GET {Entity}/{identity…}` | get |
 //! | `PATCH {Entity}/{identity…}` | update |
+//! | `PUT {Entity}/{identity…}` | create or change |
 //! | `DELETE {Entity}/{identity…}` | delete |
 //! | `POST {Entity}/{identity…}/restore` | restore, where a delete is soft |
 //! | `POST {Entity}/{identity…}/{action}` | do something that has a name; also on a view's record |
 //! | `POST action/{action}` | the same, where the action finds its items |
 //! | `GET query/{pattern}` | query |
+//! | `POST batch` | several writes, all or none |
 //! | `GET jobs` | what still follows earlier writes |
 //!
 //! Where a design gives an entity or a pattern a `path` of its own, it answers there as well.
@@ -67,6 +69,8 @@ pub struct Route {
 pub enum Target {
     /// Something that the planner carries out.
     Operation(Verb),
+    /// Several writes, all or none.
+    Batch,
     /// The jobs of the design.
     Jobs,
 }
@@ -86,6 +90,11 @@ pub enum Verb {
     },
     /// Change some attributes of an item.
     Update {
+        /// Of this entity.
+        entity: String,
+    },
+    /// Create an item, or change the one that is there.
+    Upsert {
         /// Of this entity.
         entity: String,
     },
@@ -180,13 +189,8 @@ impl Routes {
                 routes.push(place.route(Method::GET, place.path.clone(), id, verb));
             }
         }
-        routes.push(Route {
-            method: Method::GET,
-            path: PathTemplate::literal(["jobs"]),
-            operation_id: "jobs".to_owned(),
-            target: Target::Jobs,
-            is_canonical: true,
-        });
+        routes.push(Route::own(Method::POST, "batch", Target::Batch));
+        routes.push(Route::own(Method::GET, "jobs", Target::Jobs));
         Routes {
             tree: Tree::of(&routes),
             routes,
@@ -235,6 +239,19 @@ impl<'r> IntoIterator for &'r Routes {
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
+    }
+}
+
+impl Route {
+    /// A route that every design has, whatever is in it.
+    fn own(method: Method, word: &str, target: Target) -> Self {
+        Route {
+            method,
+            path: PathTemplate::literal([word]),
+            operation_id: word.to_owned(),
+            target,
+            is_canonical: true,
+        }
     }
 }
 
@@ -288,6 +305,8 @@ fn of_entity(entity: &Entity, routes: &mut Vec<Route>) {
         add(Method::GET, item, "get", Verb::Get { entity: name() });
         let update = Verb::Update { entity: name() };
         add(Method::PATCH, item, "update", update);
+        let upsert = Verb::Upsert { entity: name() };
+        add(Method::PUT, item, "upsert", upsert);
         let delete = Verb::Delete { entity: name() };
         add(Method::DELETE, item, "delete", delete);
         if entity.soft_delete.is_some() {

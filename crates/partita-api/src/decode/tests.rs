@@ -80,7 +80,7 @@ fn refusals() {
         ("GET", "/stories", "", 404),
         ("GET", "/stories/", "", 404),
         ("GET", "/stories/Story", "", 405),
-        ("PUT", "/stories/Story/a/b", "{}", 405),
+        ("PUT", "/stories/query/stories", "{}", 405),
         ("POST", "/stories/query/stories", "", 405),
         ("POST", "/stories/Story", "[]", 400),
         ("POST", "/stories/Story", "{", 400),

@@ -2,10 +2,11 @@
 
 use partita_plan::Caller;
 
-use super::conditions::{Conditions, Tags};
+use super::Brought;
+use super::conditions::Tags;
 use crate::app::ADMIN;
 use crate::problem::Problem;
-use crate::request::{Parameters, Request};
+use crate::request::Request;
 use crate::routes::Verb;
 
 /// What the answer is to hold.
@@ -22,21 +23,17 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// The wish of a request; what it takes of the parameters is no longer in them.
+    /// The wish of a request; the parameters that it takes are no longer in what is brought.
     pub fn of(
         request: &Request<'_>,
         verb: &Verb,
         caller: &Caller,
-        parameters: &mut Parameters,
-        conditions: &Conditions,
+        brought: &mut Brought<'_>,
     ) -> Result<Self, Problem> {
         if !verb.is_read() {
-            return Ok(Wish {
-                minimal: prefers_minimal(request),
-                ..Wish::default()
-            });
+            return Ok(Wish::of_write(request));
         }
-        let with_keys = match parameters.remove("keys").as_deref() {
+        let with_keys = match brought.parameters.remove("keys").as_deref() {
             None | Some("false") => false,
             Some("true") => true,
             Some(_) => return Err(Problem::bad_request("`keys` is `true` or `false`")),
@@ -47,15 +44,23 @@ impl Wish {
         Ok(Wish {
             minimal: false,
             with_keys,
-            unless: conditions.unless.clone(),
-            only_if: conditions.only_if.clone(),
+            unless: brought.conditions.unless.clone(),
+            only_if: brought.conditions.only_if.clone(),
         })
+    }
+
+    /// The wish of a request that writes.
+    pub fn of_write(request: &Request<'_>) -> Self {
+        Wish {
+            minimal: prefers_minimal(request),
+            ..Wish::default()
+        }
     }
 }
 
 /// `Prefer` may stand in a request several times, with several preferences each; of two that
 /// contradict each other the first counts.
-pub(crate) fn prefers_minimal(request: &Request<'_>) -> bool {
+fn prefers_minimal(request: &Request<'_>) -> bool {
     let values = request.headers.get_all("prefer").iter();
     let texts = values.filter_map(|value| value.to_str().ok());
     let mut preferences = texts.flat_map(|text| text.split(','));

@@ -65,6 +65,7 @@ kinds! {
     NotFound         "not-found"          NOT_FOUND              "There is no such item"                           "It is not there, or you may not see it."
     Exists           "exists"             CONFLICT               "There is such an item already"                   "Change it with PATCH, or create one with another identity."
     StaleVersion     "stale-version"      PRECONDITION_FAILED    "The item was changed since it was read"          "Read it again, and repeat the change with its new `ETag`."
+    PreconditionFailed "precondition-failed" PRECONDITION_FAILED "What the request is conditional on is not so"    "`If-None-Match: *` is for what is not there yet, `If-Match: *` for what is."
     Requirement      "requirement"        CONFLICT               "What this requires is not so"                    "`rule` is what the design requires."
     InUse            "in-use"             CONFLICT               "Others refer to this item"                       "Delete what refers to it first; `by` says what that is."
     StillRemoved     "still-removed"      CONFLICT               "What belonged to it is still being removed"      "Try again later, or use another identity."

@@ -1,13 +1,13 @@
 //! What the planner and the store refuse, as problems.
 
 use partita_design::Design;
-use partita_design::design::{Entity, ParameterKind, View};
-use partita_design::types::AttributeType;
+use partita_design::design::RecordName;
 use partita_plan::{Fault, PlanError};
 use partita_store::{ErrorKind, StoreError};
 use serde_json::{Value as Json, json};
 
 use super::{Kind, Problem};
+use crate::decode::conditions::Conditions;
 use crate::routes::Verb;
 
 impl From<PlanError> for Problem {
@@ -42,6 +42,14 @@ impl From<PlanError> for Problem {
                 problem(Kind::InUse).with("entity", entity).with("by", by)
             }
             PlanError::TooMuch { .. } | PlanError::TooDeep => problem(Kind::TooMuch),
+            PlanError::BatchTooLarge { actions } => problem(Kind::TooMuch).with("actions", actions),
+            PlanError::BatchSize { count } => problem(Kind::TooMuch).with("operations", count),
+            PlanError::ReadInBatch => problem(Kind::BadRequest),
+            PlanError::Batch { refusals } => {
+                let problems = refusals.into_iter();
+                let problems = problems.map(|refused| (refused.position, refused.error.into()));
+                Problem::of_batch(problems.collect())
+            }
             PlanError::StillRemoved { entity } => {
                 problem(Kind::StillRemoved).with("entity", entity)
             }
@@ -69,7 +77,15 @@ impl From<PlanError> for Problem {
 }
 
 fn fault(fault: &Fault) -> Json {
-    json!({ "attribute": fault.attribute, "detail": fault.message })
+    let mut members = json!({
+        "attribute": fault.attribute,
+        "rule": fault.rule.word(),
+        "detail": fault.message,
+    });
+    if let Some(entity) = &fault.entity {
+        members["entity"] = entity.as_str().into();
+    }
+    members
 }
 
 /// What the store says is for the log, except where the request itself is at fault.
@@ -87,77 +103,45 @@ fn store_problem(error: &StoreError) -> Problem {
 }
 
 impl Problem {
-    /// Says what a request was about, and what the design asks of the attributes at fault.
-    #[must_use]
-    pub fn about(mut self, design: &Design, verb: &Verb) -> Self {
-        let asked = Asked::of(design, verb);
-        if let (Some(name), false) = (asked.name(), self.members.contains_key("entity")) {
-            self = self.with("entity", name);
-        }
-        let Some(Json::Array(faults)) = self.members.get_mut("faults") else {
-            return self;
+    /// What the planner refuses to do for a request.
+    pub(crate) fn of_refusal(
+        refusal: PlanError,
+        design: &Design,
+        verb: &Verb,
+        conditions: &Conditions,
+    ) -> Self {
+        let is_put = matches!(verb, Verb::Upsert { .. });
+        let is_precondition = match &refusal {
+            PlanError::Exists { .. } => conditions.unless.is_some(),
+            PlanError::NotFound { .. } => conditions.only_if.is_some(),
+            _ => false,
         };
-        for fault in faults {
-            let name = fault["attribute"].as_str().unwrap_or_default();
-            if let Some(rule) = asked.rule(name) {
-                fault["rule"] = rule.into();
-            }
-        }
-        self
+        let problem = match is_put && is_precondition {
+            true => Problem::new(Kind::PreconditionFailed, refusal.to_string()),
+            false => refusal.into(),
+        };
+        problem.about(design, verb)
     }
-}
 
-/// Where the names of a request come from.
-#[derive(Default)]
-struct Asked<'d> {
-    entity: Option<&'d Entity>,
-    view: Option<&'d View>,
-    /// Of the action or the pattern.
-    parameters: &'d [partita_design::design::Parameter],
-}
-
-impl<'d> Asked<'d> {
-    fn of(design: &'d Design, verb: &Verb) -> Self {
-        let mut asked = Asked::default();
-        match verb {
+    /// Says which entity or view a request was about.
+    #[must_use]
+    pub(crate) fn about(self, design: &Design, verb: &Verb) -> Self {
+        let entity = match verb {
             Verb::Create { entity }
             | Verb::Get { entity }
             | Verb::Update { entity }
+            | Verb::Upsert { entity }
             | Verb::Delete { entity }
-            | Verb::Restore { entity } => asked.entity = design.entity(entity),
-            Verb::Act { action, on } => {
-                let name = on.as_ref().map(|record| record.as_str());
-                asked.entity = name.and_then(|name| design.entity(name));
-                asked.view = name.and_then(|name| design.view(name));
-                let action = design.action(action);
-                asked.parameters = action.map_or(&[], |action| &action.parameters);
-            }
-            Verb::Query { pattern } => {
-                let pattern = design.pattern(pattern);
-                asked.parameters = pattern.map_or(&[], |pattern| &pattern.parameters);
-            }
+            | Verb::Restore { entity } => Some(entity.as_str()),
+            Verb::Act { on, .. } => on.as_ref().map(RecordName::as_str),
+            Verb::Query { pattern } => match design.pattern(pattern).map(|one| &one.returns[..]) {
+                Some([record]) => Some(record.as_str()),
+                _ => None,
+            },
+        };
+        match entity {
+            Some(entity) if !self.members.contains_key("entity") => self.with("entity", entity),
+            _ => self,
         }
-        asked
-    }
-
-    fn name(&self) -> Option<&'d str> {
-        let entity = self.entity.map(|entity| entity.name.as_str());
-        entity.or(self.view.map(|view| view.name.as_str()))
-    }
-
-    /// What the design asks of the attribute or parameter of that name: `tags[3]` is an element
-    /// of `tags`.
-    fn rule(&self, name: &str) -> Option<String> {
-        let name = name.split('[').next().unwrap_or(name);
-        let mut parameters = self.parameters.iter();
-        if let Some(parameter) = parameters.find(|one| one.name == name) {
-            let kind = parameter.kind.attribute_type().describe();
-            return Some(match parameter.kind {
-                ParameterKind::Value(_) => kind,
-                ParameterKind::PrefixOf(_) => format!("the beginning of {kind}"),
-            });
-        }
-        let attribute = self.entity.and_then(|entity| entity.attribute(name));
-        attribute.map(|attribute| AttributeType::describe(&attribute.kind))
     }
 }

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use partita_design::design::Segment;
 use partita_design::shipped;
 
 use super::*;
@@ -25,7 +26,10 @@ fn requests_find_their_routes() {
         ("GET", "ChapterNode/1/2", "ChapterNode.get"),
         ("HEAD", "ChapterNode/1/2", "ChapterNode.get"),
         ("PATCH", "ChapterNode/1/2", "ChapterNode.update"),
+        ("PUT", "ChapterNode/1/2", "ChapterNode.upsert"),
         ("DELETE", "ChapterNode/1/2", "ChapterNode.delete"),
+        ("PUT", "stories/1/chapters/2", "ChapterNode.upsert.byPath"),
+        ("POST", "batch", "batch"),
         ("GET", "query/childBranches", "query.childBranches"),
         ("GET", "jobs", "jobs"),
     ] {
@@ -39,7 +43,7 @@ fn other_methods_are_told() {
         ("GET", "Story", "POST"),
         ("POST", "query/childBranches", "GET, HEAD"),
         ("OPTIONS", "jobs", "GET, HEAD"),
-        ("POST", "ChapterNode/1/2", "DELETE, GET, HEAD, PATCH"),
+        ("POST", "ChapterNode/1/2", "DELETE, GET, HEAD, PATCH, PUT"),
     ] {
         let miss = asked(method, path).unwrap_err();
         let Miss::NoMethod { allowed: methods } = miss else {
@@ -91,6 +95,26 @@ fn no_two_routes_answer_the_same_request_or_share_a_name() {
             for other in routes.iter().skip(at + 1) {
                 let is_clash = one.method == other.method && one.path.overlaps(&other.path);
                 assert!(!is_clash, "{} and {}", one.operation_id, other.operation_id);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_route_is_found_with_its_values() {
+    for shipped in shipped::all() {
+        let routes = Routes::of(&design(shipped.name));
+        for route in &routes {
+            let parts = route.path.segments.iter().map(|segment| match segment {
+                Segment::Literal(word) => word.clone(),
+                Segment::Parameter(name) => format!("the {name}"),
+            });
+            let parts: Vec<String> = parts.collect();
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            let found = routes.find(&route.method, &parts).unwrap();
+            assert_eq!(found.route, route);
+            for (name, value) in found.values() {
+                assert_eq!(value, format!("the {name}"), "{}", route.operation_id);
             }
         }
     }

@@ -1,9 +1,11 @@
 //! The API of the real binary, on `storyhub`: paths, conditions, problems, headers.
 
+mod batch;
 mod conditions;
 mod headers;
 mod paths;
 mod problems;
+mod upsert;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
