@@ -1,7 +1,10 @@
 //! Where scenarios run: the library on a store, or HTTP in front of one.
 
+mod http;
+
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use partita_api::{App, Limits, Problem, Secret, Tokens};
 use partita_core::plain;
@@ -10,9 +13,10 @@ use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Reco
 use partita_store::surroundings::{ManualClock, SeededEntropy};
 use partita_store::table::TableName;
 use partita_store::{Clock, Entropy, Store};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::scenario::{Driver, Request, Seen, Stage, Verb, decoded};
+use http::Http;
 
 /// A shipped design in a table of its own.
 pub(crate) fn design(name: &str, table: &str) -> Design {
@@ -93,9 +97,10 @@ pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) 
     Stage {
         driver: Box::new(Http {
             client: reqwest::Client::new(),
-            base: format!("http://{address}/{design}"),
-            design: design.to_owned(),
+            base: format!("http://{address}/{design}").parse().unwrap(),
+            design: compiled.clone(),
             tokens: tokens(),
+            sent: AtomicUsize::new(0),
         }),
         clock,
         store,
@@ -216,127 +221,5 @@ fn operation(verb: &Verb) -> Operation {
             cursor: parameters.remove("cursor"),
             parameters,
         },
-    }
-}
-
-struct Http {
-    client: reqwest::Client,
-    base: String,
-    design: String,
-    tokens: Tokens,
-}
-
-#[async_trait::async_trait]
-impl Driver for Http {
-    async fn send(&self, request: &Request) -> Seen {
-        let mut call = self.call(&request.verb);
-        if let Some(caller) = &request.caller {
-            call = call.bearer_auth(self.tokens.make(
-                &self.design,
-                caller,
-                request.role.as_deref(),
-                &[],
-                3600,
-            ));
-        }
-        let response = call.send().await.unwrap();
-        let status = response.status().as_u16();
-        let media_type = response.headers().get("content-type").cloned();
-        let text = response.text().await.unwrap();
-        match status {
-            204 => Seen::Done,
-            200 | 201 => {
-                let body: Json = serde_json::from_str(&text).unwrap();
-                match body["items"].as_array() {
-                    Some(items) => {
-                        let cursor = body["cursor"].as_str().map(str::to_owned);
-                        Seen::Page(items.clone(), cursor)
-                    }
-                    None => Seen::Record(body),
-                }
-            }
-            _ => {
-                assert_eq!(
-                    media_type.unwrap(),
-                    "application/problem+json",
-                    "{status} {text}"
-                );
-                let problem: Json = serde_json::from_str(&text).unwrap();
-                assert_eq!(problem["status"], json!(status), "{text}");
-                let seen = seen_problem(&problem);
-                if let Seen::Refused { name, .. } = &seen {
-                    assert_eq!(status, expected_status(name), "{text}");
-                }
-                seen
-            }
-        }
-    }
-}
-
-/// What the API promises, written down once more.
-fn expected_status(problem: &str) -> u16 {
-    match problem {
-        "bad-request" | "bad-cursor" => 400,
-        "unauthenticated" | "token-invalid" | "token-expired" => 401,
-        "forbidden" => 403,
-        "not-found" | "no-route" => 404,
-        "exists" | "not-deleted" | "not-restorable" | "conflict" | "requirement" | "in-use" => 409,
-        "stale-version" => 412,
-        "limit-reached" => 429,
-        "invalid" | "too-large" | "too-much" | "refused-by-store" => 422,
-        other => panic!("no scenario expects `{other}`"),
-    }
-}
-
-impl Http {
-    fn call(&self, verb: &Verb) -> reqwest::RequestBuilder {
-        let base = &self.base;
-        let item = |entity: &str, path: &str, deleted: bool| {
-            let query = if deleted { "?deleted=include" } else { "" };
-            format!("{base}/{entity}/{path}{query}")
-        };
-        match verb {
-            Verb::Create { entity, body } => {
-                self.client.post(format!("{base}/{entity}")).json(body)
-            }
-            Verb::Get {
-                entity,
-                path,
-                deleted,
-            } => self.client.get(item(entity, path, *deleted)),
-            Verb::Update {
-                entity,
-                path,
-                deleted,
-                version,
-                body,
-            } => {
-                let call = self.client.patch(item(entity, path, *deleted)).json(body);
-                match version {
-                    Some(version) => call.header("if-match", format!("\"{version}\"")),
-                    None => call,
-                }
-            }
-            Verb::Act {
-                action, on, body, ..
-            } => {
-                let url = match on {
-                    Some((entity, path)) => format!("{base}/{entity}/{path}/{action}"),
-                    None => format!("{base}/action/{action}"),
-                };
-                self.client.post(url).json(body)
-            }
-            Verb::Delete { entity, path } => self.client.delete(item(entity, path, false)),
-            Verb::Restore { entity, path } => self
-                .client
-                .post(format!("{}/restore", item(entity, path, false))),
-            Verb::Query {
-                pattern,
-                parameters,
-            } => self
-                .client
-                .get(format!("{base}/query/{pattern}"))
-                .query(parameters),
-        }
     }
 }
