@@ -14,6 +14,7 @@ mod drift;
 mod dynamodb;
 mod endpoint;
 mod faults;
+mod histories;
 mod http;
 mod jobs;
 mod layers;

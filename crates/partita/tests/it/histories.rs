@@ -1,0 +1,212 @@
+//! Random operations of concurrent clients on every design, under conflicts, unknown outcomes,
+//! crashes and retries.
+//!
+//! After every history `partita-verify` finds no drift, every unique value has one owner, every
+//! number is in its range, coins and credits are where the operations put them, every trigger did
+//! what it says exactly once, and no state went where no step leads.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `world` | what a table holds, as its design names it |
+//! | `scene` | what expressions see of it |
+//! | `values`, `generator` | operations, made up from a design and from what there is |
+//! | `cast` | who takes part |
+//! | `prelude`, `history` | one history from its beginning to its end |
+//! | `witness` | a store that sees every commit |
+//! | `laws`, `accounts` | what must be so of every commit, and at the end |
+//! | `defects` | mistakes that a history must find |
+//! | `shorten` | the operations of a failing history that matter |
+//!
+//! A history is a function of its seed: `PARTITA_SEED=n` runs that one alone. A failing one tells
+//! its seed and the operations that are enough for it.
+
+mod accounts;
+mod cast;
+mod defects;
+mod generator;
+mod history;
+mod laws;
+mod prelude;
+mod scene;
+mod shorten;
+mod values;
+mod witness;
+mod world;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use generator::{Kind, Scores};
+use history::{Outcome, Plan};
+use partita_design::Design;
+
+use crate::stage;
+
+/// Histories in which a planted mistake must show.
+const SEEDS_OF_A_DEFECT: u64 = 8;
+
+/// Histories of one design, and what they came to together.
+#[derive(Default)]
+struct Chronicle {
+    scores: Scores,
+    covered: BTreeSet<String>,
+    injected: u64,
+    crashes: u64,
+    chunks: u64,
+}
+
+impl Chronicle {
+    fn add(&mut self, outcome: Outcome) {
+        for (kind, score) in outcome.scores {
+            self.scores.entry(kind).or_default().add(score);
+        }
+        self.covered.extend(outcome.covered);
+        self.injected += outcome.injected;
+        self.crashes += outcome.crashes;
+        self.chunks += outcome.chunks;
+    }
+
+    fn tried(&self) -> u64 {
+        self.scores.values().map(|score| score.tried).sum()
+    }
+
+    fn accepted(&self) -> u64 {
+        self.scores.values().map(|score| score.accepted).sum()
+    }
+
+    fn share(&self) -> f64 {
+        self.accepted() as f64 / self.tried() as f64
+    }
+
+    /// The parts of a design that no history came to.
+    fn missing(&self, design: &Design) -> Vec<String> {
+        let entities = design
+            .entities
+            .iter()
+            .map(|one| format!("entity.{}", one.name));
+        let views = design.views.iter().map(|one| format!("view.{}", one.name));
+        let triggers = design
+            .triggers
+            .iter()
+            .map(|one| format!("trigger.{}", one.name));
+        let is_covered = |part: &String| self.covered.contains(part);
+        let parts = entities.chain(views).chain(triggers);
+        let mut missing: Vec<_> = parts.filter(|part| !is_covered(part)).collect();
+        let was_accepted = |action: &str| {
+            let of = |kind: &Kind| matches!(kind, Kind::Act(name, _) if name == action);
+            let mut scores = self.scores.iter().filter(|(kind, _)| of(kind));
+            scores.any(|(_, score)| score.accepted > 0)
+        };
+        let actions = design.actions.iter().filter(|one| !was_accepted(&one.name));
+        missing.extend(actions.map(|one| format!("action.{}", one.name)));
+        missing
+    }
+
+    /// How the operations ended, kind by kind, with what most of the others were refused for.
+    fn summary(&self, design: &str) -> String {
+        let (tried, accepted) = (self.tried(), self.accepted());
+        let share = self.share();
+        let Chronicle {
+            injected,
+            crashes,
+            chunks,
+            ..
+        } = self;
+        let mut lines = vec![format!(
+            "{design}: {accepted} of {tried} accepted ({share:.2}), {injected} faults, \
+             {crashes} crashes, {chunks} chunks of jobs"
+        )];
+        for (kind, score) in &self.scores {
+            let most = score.refusals.iter().max_by_key(|(_, count)| **count);
+            let most = most.map(|(refusal, count)| format!("; {count} times: {refusal}"));
+            let most = most.unwrap_or_default();
+            lines.push(format!(
+                "  {kind}: {} of {}{most}",
+                score.accepted, score.tried
+            ));
+        }
+        lines.join("\n")
+    }
+}
+
+/// Histories of a design, each judged by itself.
+fn histories(design: &'static str, seeds: Range<u64>, operations: usize) -> Chronicle {
+    let mut chronicle = Chronicle::default();
+    for seed in seeds {
+        let plan = Plan {
+            design,
+            seed,
+            operations,
+            has_crowds: seed % 4 == 1,
+            spoil: None,
+            focus: &[],
+            script: None,
+        };
+        let outcome = history::run(&plan);
+        assert!(
+            outcome.faults.is_empty(),
+            "{}",
+            shorten::told(&plan, outcome)
+        );
+        chronicle.add(outcome);
+    }
+    chronicle
+}
+
+/// What every design is held to: a sample, or ten thousand operations with `PARTITA_LONG`.
+fn stays_right(design: &'static str) -> String {
+    let is_long = std::env::var_os("PARTITA_LONG").is_some();
+    let seed = std::env::var("PARTITA_SEED").ok();
+    let seed: Option<u64> = seed.map(|seed| seed.parse().unwrap());
+    let (operations, count) = if is_long { (500, 20) } else { (180, 2) };
+    let seeds = seed.map_or(0..count, |seed| seed..seed + 1);
+    let chronicle = histories(design, seeds, operations);
+    let summary = chronicle.summary(design);
+    assert!(chronicle.share() > 0.6, "too many were refused: {summary}");
+    assert!(chronicle.injected > 20, "{design}: hardly any faults");
+    assert!(chronicle.crashes > 2, "{design}: hardly any crashes");
+    if is_long && seed.is_none() {
+        let missing = chronicle.missing(&stage::design(design, design));
+        assert!(missing.is_empty(), "{missing:?} never took part: {summary}");
+    }
+    summary
+}
+
+macro_rules! designs {
+    ($($design:ident)*) => {$(
+        #[test]
+        fn $design() {
+            println!("{}", stays_right(stringify!($design)));
+        }
+    )*};
+}
+
+designs! { stories storyhub mediahub holdthatthought figureforge }
+
+/// Every planted mistake is found by some history, and for what it is.
+#[test]
+fn find_every_planted_mistake() {
+    let mut missed = Vec::new();
+    for defect in defects::DEFECTS {
+        let found = (0..SEEDS_OF_A_DEFECT).find_map(|seed| {
+            let plan = Plan {
+                design: defect.design,
+                seed,
+                operations: defect.operations,
+                has_crowds: defect.has_crowds,
+                spoil: Some(defect.spoil),
+                focus: defect.focus,
+                script: None,
+            };
+            let mut faults = history::run(&plan).faults.into_iter();
+            let fault = faults.find(|fault| fault.contains(defect.told))?;
+            Some((seed, fault))
+        });
+        let mistake = defect.mistake;
+        match found {
+            Some((seed, fault)) => println!("{mistake}: seed {seed}: {fault}"),
+            None => missed.push(mistake),
+        }
+    }
+    assert!(missed.is_empty(), "nobody noticed that {missed:?}");
+}

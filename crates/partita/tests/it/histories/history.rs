@@ -1,0 +1,506 @@
+//! One history: a prelude, clients who do operations at the same time under faults, a worker who
+//! is interrupted, and a look at what they left.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+
+use partita_core::plain;
+use partita_plan::{
+    Answer, Caller, JobState, Operation, Partita, Patience, PlanError, Surroundings,
+};
+use partita_store::surroundings::SeededEntropy;
+use partita_store::{Clock, Faults, FaultyStore, Store};
+use partita_verify::Collected;
+
+use super::accounts;
+use super::cast::{Cast, Notes, notes};
+use super::defects::Spoil;
+use super::generator::{Generator, Proposal, Scores};
+use super::laws;
+use super::prelude;
+use super::witness::Witness;
+use super::world::World;
+use crate::stage;
+
+const FAULTS: Faults = Faults {
+    conflict: 0.10,
+    throttle: 0.01,
+    unknown_outcome: 0.02,
+};
+const CLIENTS: usize = 6;
+/// How often the same request is sent under its key until the answer says what became of it.
+const RETRIES: usize = 60;
+
+/// What a history is made of. The same plan gives the same history.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) design: &'static str,
+    pub(crate) seed: u64,
+    /// Operations of all clients together.
+    pub(crate) operations: usize,
+    /// Whether there are items to which more refer than a transaction holds.
+    pub(crate) has_crowds: bool,
+    pub(crate) spoil: Option<Spoil>,
+    /// The kinds of operations that are done more often.
+    pub(crate) focus: &'static [&'static str],
+    /// The operations, where they are not made up.
+    pub(crate) script: Option<Script>,
+}
+
+/// The operations of every client.
+pub(crate) type Script = Vec<Vec<Step>>;
+
+/// One operation and what befalls it.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) proposal: Proposal,
+    /// The key under which it is sent, and sent again.
+    pub(crate) key: Option<String>,
+    /// How far it gets before the client crashes.
+    pub(crate) crash: Option<u32>,
+    /// Whether a client who has his answer asks once more.
+    pub(crate) again: bool,
+    /// How much time passes before.
+    pub(crate) wait_millis: i64,
+}
+
+/// What became of a history.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) faults: Vec<String>,
+    pub(crate) scores: Scores,
+    pub(crate) covered: std::collections::BTreeSet<String>,
+    pub(crate) script: Script,
+    pub(crate) injected: u64,
+    pub(crate) crashes: u64,
+    pub(crate) chunks: u64,
+}
+
+/// A clock that goes on by a millisecond whenever somebody looks at it.
+pub(crate) struct TickingClock(AtomicI64);
+
+impl TickingClock {
+    pub(crate) fn pass(&self, millis: i64) {
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+impl Clock for TickingClock {
+    fn now_millis(&self) -> i64 {
+        self.0.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+/// Everything that the clients of a history share.
+pub(crate) struct Stage {
+    pub(crate) witness: Arc<Witness>,
+    pub(crate) clock: Arc<TickingClock>,
+    pub(crate) cast: Cast,
+    pub(crate) notes: Notes,
+    /// Where nothing goes wrong.
+    pub(crate) calm: Partita,
+    faulty: Partita,
+    plan: Plan,
+    scores: Mutex<Scores>,
+    script: Mutex<Script>,
+    crashes: AtomicU64,
+    /// Clients who are not done.
+    clients: AtomicU64,
+}
+
+/// Carries a history out on one thread, so that it replays.
+pub(crate) fn run(plan: &Plan) -> Outcome {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_time().build().unwrap();
+    runtime.block_on(carry_out(plan))
+}
+
+async fn carry_out(plan: &Plan) -> Outcome {
+    let clock = Arc::new(TickingClock(AtomicI64::new(1_767_225_600_000)));
+    let design = stage::design(plan.design, plan.design);
+    let world = World::new(design);
+    let cast = Cast::of(&world.design);
+    let witness = Arc::new(Witness::new(world, clock.clone(), plan.spoil));
+    let faulty = Arc::new(FaultyStore::new(witness.clone(), FAULTS, plan.seed));
+    let stage = Arc::new(Stage {
+        calm: open(plan, witness.clone(), &clock, plan.seed + 1_000_000).await,
+        faulty: open(plan, faulty.clone(), &clock, plan.seed).await,
+        witness,
+        clock,
+        cast,
+        notes: notes(plan.design),
+        plan: plan.clone(),
+        scores: Mutex::default(),
+        script: Mutex::new(vec![Vec::new(); CLIENTS]),
+        crashes: AtomicU64::new(0),
+        clients: AtomicU64::new(CLIENTS as u64),
+    });
+    prelude::play(&stage, plan).await;
+    let clients = (0..CLIENTS).map(|number| tokio::spawn(client(stage.clone(), number)));
+    let clients: Vec<_> = clients.collect();
+    let worker = tokio::spawn(worker(stage.clone()));
+    for client in clients {
+        client.await.unwrap();
+    }
+    worker.await.unwrap();
+    stage.settle().await;
+    stage.look().await;
+    let mut seen = stage.witness.seen();
+    Outcome {
+        faults: std::mem::take(&mut seen.faults),
+        scores: std::mem::take(&mut *stage.scores()),
+        covered: std::mem::take(&mut seen.covered),
+        script: std::mem::take(&mut *stage.script()),
+        injected: faulty.injected(),
+        crashes: stage.crashes.load(Ordering::SeqCst),
+        chunks: seen.chunks,
+    }
+}
+
+async fn open(plan: &Plan, store: Arc<dyn Store>, clock: &Arc<TickingClock>, seed: u64) -> Partita {
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        entropy: Arc::new(SeededEntropy::new(seed)),
+        cursor_key: [7; 32],
+        patience: Patience {
+            attempts: 12,
+            pause_millis: 0,
+        },
+    };
+    let design = stage::design(plan.design, plan.design);
+    Partita::open_with(design, store, surroundings)
+        .await
+        .unwrap()
+}
+
+/// One client, operation after operation.
+async fn client(stage: Arc<Stage>, number: usize) {
+    let seed = stage.plan.seed * 1000 + number as u64;
+    let mut random = fastrand::Rng::with_seed(seed);
+    for count in 0..stage.plan.operations.div_ceil(CLIENTS) {
+        let step = match &stage.plan.script {
+            Some(script) => script[number].get(count).cloned(),
+            None => stage.made_up(&mut random, &format!("{number}-{count}")),
+        };
+        if let Some(step) = step {
+            stage.script()[number].push(step.clone());
+            stage.take(step).await;
+        }
+        tokio::task::yield_now().await;
+    }
+    stage.clients.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Works on jobs, and is interrupted again and again; whoever comes then takes over.
+async fn worker(stage: Arc<Stage>) {
+    let mut random = fastrand::Rng::with_seed(stage.plan.seed * 1000 + 999);
+    while stage.clients.load(Ordering::SeqCst) > 0 {
+        let work = stage.faulty.run_jobs();
+        match interrupted(work, random.u32(5..300)).await {
+            None => {
+                stage.crashes.fetch_add(1, Ordering::SeqCst);
+                // Whoever it was is gone; his leases would run out by themselves.
+                let _ = stage.faulty.take_over_jobs().await;
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) if is_expected(&error) => {}
+            Some(Err(error)) => stage.fault(format!("a job ends with: {error}")),
+        }
+        for _ in 0..random.u8(10..80) {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Stage {
+    fn scores(&self) -> MutexGuard<'_, Scores> {
+        self.scores
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn script(&self) -> MutexGuard<'_, Script> {
+        self.script
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn fault(&self, fault: String) {
+        self.witness.seen().faults.push(fault);
+    }
+
+    /// The next operation, and what befalls it.
+    fn made_up(&self, random: &mut fastrand::Rng, id: &str) -> Option<Step> {
+        let seen = self.witness.seen();
+        let mut generator = Generator {
+            world: &seen.world,
+            cast: &self.cast,
+            notes: self.notes,
+            random,
+            now_millis: self.clock.now_millis(),
+            favourite: None,
+            is_careless: false,
+        };
+        let proposal = generator.next(&self.scores(), self.plan.focus)?;
+        let is_keyed = match &proposal.operation {
+            Operation::Act { action, .. } => self.notes.keyed.contains(&action.as_str()),
+            _ => false,
+        };
+        Some(Step {
+            proposal,
+            key: (is_keyed || random.u8(0..4) > 0).then(|| format!("key-{id}")),
+            crash: (random.u8(0..12) == 0).then(|| random.u32(1..12)),
+            again: random.u8(0..25) == 0,
+            // Never so long that a store forgets the token of a transaction in doubt.
+            wait_millis: match random.u8(0..40) {
+                0 => random.i64(1_000..100_000),
+                _ => 0,
+            },
+        })
+    }
+
+    /// Does one operation, and again after a crash or an unknown outcome if it has a key.
+    async fn take(&self, step: Step) {
+        let Proposal {
+            kind,
+            caller,
+            operation,
+        } = &step.proposal;
+        self.clock.pass(step.wait_millis);
+        if let Some(key) = &step.key {
+            self.witness.intend(caller, key, operation);
+        }
+        let Some(answer) = self.settled(&step).await else {
+            return;
+        };
+        let is_accepted = answer.is_ok();
+        {
+            let mut scores = self.scores();
+            let score = scores.entry(kind.clone()).or_default();
+            score.tried += 1;
+            score.accepted += u64::from(is_accepted);
+            if let Err(error) = &answer {
+                *score.refusals.entry(error.to_string()).or_default() += 1;
+            }
+        }
+        if let Err(error) = &answer
+            && !is_expected(error)
+        {
+            self.fault(format!("{step}: {error}"));
+        }
+        if let (Some(key), Ok(first)) = (&step.key, &answer)
+            && step.again
+        {
+            let second = self.faulty.run_once(caller, operation.clone(), key).await;
+            if !matches!(&second, Ok(second) if second == first) && !is_silent(&second) {
+                self.fault(format!("{step}: answered {first:?} and then {second:?}"));
+            }
+        }
+        if let Some(key) = &step.key {
+            self.took_effect(&step, key, is_accepted);
+        }
+    }
+
+    /// The final answer; none where the client crashed without a key to ask again under.
+    async fn settled(&self, step: &Step) -> Option<Result<Answer, PlanError>> {
+        let Proposal {
+            caller, operation, ..
+        } = &step.proposal;
+        let mut crash = step.crash;
+        let mut answer = None;
+        for _ in 0..RETRIES {
+            let work = async {
+                let operation = operation.clone();
+                match &step.key {
+                    Some(key) => self.faulty.run_once(caller, operation, key).await,
+                    None => self.faulty.run(caller, operation).await,
+                }
+            };
+            answer = match crash.take() {
+                Some(polls) => interrupted(work, polls).await,
+                None => Some(work.await),
+            };
+            let is_open = match &answer {
+                None => {
+                    self.crashes.fetch_add(1, Ordering::SeqCst);
+                    true
+                }
+                Some(answer) => is_silent(answer),
+            };
+            if !is_open || step.key.is_none() {
+                return answer;
+            }
+        }
+        answer
+    }
+
+    /// Under a key an operation takes effect once if it was accepted, and otherwise never.
+    fn took_effect(&self, step: &Step, key: &str, is_accepted: bool) {
+        let by = step.proposal.caller.id.clone().unwrap_or_default();
+        let effects = self
+            .witness
+            .seen()
+            .effects
+            .get(&(by, key.to_owned()))
+            .copied();
+        let effects = effects.unwrap_or(0);
+        if effects != u32::from(is_accepted) {
+            self.fault(format!(
+                "{step}: took effect {effects} times, accepted: {is_accepted}"
+            ));
+        }
+    }
+
+    /// Finishes all jobs.
+    async fn settle(&self) {
+        let mut open = Vec::new();
+        for _ in 0..20 {
+            // Leases and rests are over by then.
+            self.clock.pass(60_000);
+            if let Err(error) = self.calm.run_jobs().await {
+                self.fault(format!("a job ends with: {error}"));
+                return;
+            }
+            open = self.calm.jobs().await.unwrap();
+            open.retain(|job| job.state != JobState::Done);
+            if open.is_empty() {
+                return;
+            }
+        }
+        self.fault(format!("jobs that are never done: {open:?}"));
+    }
+
+    /// Holds what is left against all laws, and has it verified.
+    async fn look(&self) {
+        let mut found = Collected::default();
+        let report = self.calm.verify(&mut found).await.unwrap();
+        let mut seen = self.witness.seen();
+        let drifts = found
+            .open
+            .iter()
+            .map(|(drift, outcome)| format!("{outcome:?}: {drift}"));
+        if !report.is_clean() || report.awaited > 0 || report.strangers > 0 {
+            seen.faults.push(format!("verify: {report:?}"));
+            seen.faults.extend(drifts);
+        }
+        let mut left = laws::left(&seen.world);
+        left.extend(accounts::distinct(&seen.world));
+        seen.faults.append(&mut left);
+    }
+}
+
+/// Refusals that a client may meet. Anything else is a mistake.
+fn is_expected(error: &PlanError) -> bool {
+    match error {
+        PlanError::Invalid { .. }
+        | PlanError::Unauthenticated { .. }
+        | PlanError::Forbidden { .. }
+        | PlanError::NotFound { .. }
+        | PlanError::Exists { .. }
+        | PlanError::StaleVersion { .. }
+        | PlanError::Requires { .. }
+        | PlanError::InUse { .. }
+        | PlanError::StillRemoved { .. }
+        | PlanError::TooMuch { .. }
+        | PlanError::LimitReached { .. }
+        | PlanError::NotDeleted { .. }
+        | PlanError::Conflict
+        | PlanError::OutcomeUnknown => true,
+        PlanError::Store(error) => error.kind() == partita_store::ErrorKind::Retry,
+        _ => false,
+    }
+}
+
+/// Whether an answer leaves open what became of the request, or asks to try again.
+fn is_silent(answer: &Result<Answer, PlanError>) -> bool {
+    match answer {
+        Err(PlanError::OutcomeUnknown | PlanError::Conflict) => true,
+        Err(PlanError::Store(error)) => error.kind() == partita_store::ErrorKind::Retry,
+        _ => false,
+    }
+}
+
+/// A future that is dropped after so many polls, as if its process had ended.
+async fn interrupted<F: Future>(work: F, polls: u32) -> Option<F::Output> {
+    Interrupted {
+        work: Box::pin(work),
+        polls,
+    }
+    .await
+}
+
+struct Interrupted<F> {
+    work: Pin<Box<F>>,
+    polls: u32,
+}
+
+impl<F: Future> Future for Interrupted<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.polls == 0 {
+            return Poll::Ready(None);
+        }
+        self.polls -= 1;
+        self.work.as_mut().poll(context).map(Some)
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Proposal {
+            kind,
+            caller,
+            operation,
+        } = &self.proposal;
+        let Caller { id, role, .. } = caller;
+        write!(f, "{} ", id.as_deref().unwrap_or("nobody"))?;
+        if let Some(role) = role {
+            write!(f, "({role}) ")?;
+        }
+        write!(f, "{kind}")?;
+        let (identity, given, version) = match operation {
+            Operation::Create { attributes, .. } => (&[][..], Some(attributes), None),
+            Operation::Update {
+                identity,
+                changes,
+                version,
+                ..
+            } => (&identity[..], Some(changes), *version),
+            Operation::Delete {
+                identity, version, ..
+            } => (&identity[..], None, *version),
+            Operation::Restore { identity, .. } => (&identity[..], None, None),
+            Operation::Act {
+                identity,
+                given,
+                version,
+                ..
+            } => (&identity[..], Some(given), *version),
+            _ => (&[][..], None, None),
+        };
+        for part in identity {
+            write!(f, " {part}")?;
+        }
+        if let Some(given) = given {
+            write!(
+                f,
+                " {}",
+                serde_json::Value::Object(plain::map_to_json(given))
+            )?;
+        }
+        if let Some(version) = version {
+            write!(f, " if-match {version}")?;
+        }
+        if let Some(key) = &self.key {
+            write!(f, " under {key}")?;
+        }
+        match self.crash {
+            Some(polls) => write!(f, ", crashes after {polls} polls"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,564 @@
+//! What must be so of every committed write, and of what a history leaves behind.
+//!
+//! The laws follow from the meaning of the language and are written once more here, over items
+//! before and after; nothing of the planner is in them. What a design adds in its own terms, such
+//! as whose coins come from where, stands in [`super::accounts`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use partita_core::{Map, Value};
+use partita_design::design::rules::LimitOf;
+use partita_design::design::{
+    Access, ActionOn, Each, EachOver, EffectKind, EffectTarget, Entity, RecordName, Rule,
+    SoftDelete, Source, Timing, Trigger, View,
+};
+use partita_design::expression::{Expr, Origin, Predicate, Reading};
+use partita_design::types::AttributeType;
+use partita_plan::{Caller, Operation};
+
+use super::accounts;
+use super::scene::{Lead, Scene};
+use super::witness::{Commit, Transition};
+use super::world::{Shape, World, nested};
+
+/// What was found out about a commit.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) faults: Vec<String>,
+    /// What of the design took part.
+    pub(crate) covered: BTreeSet<String>,
+}
+
+/// Judges a commit.
+pub(crate) fn judge(commit: &Commit<'_>) -> Verdict {
+    let mut verdict = Verdict::default();
+    for transition in commit.transitions {
+        let Some(shape) = commit.world.shape(&transition.record) else {
+            continue;
+        };
+        verdict.cover(shape);
+        if let Shape::Entity(entity) = shape {
+            keeps_its_steps(entity, transition, &mut verdict.faults);
+            keeps_what_is_fixed(commit, entity, transition, &mut verdict.faults);
+            keeps_its_history(commit, entity, transition, &mut verdict.faults);
+            rises_by_one(entity, transition, &mut verdict.faults);
+        }
+    }
+    saw_the_version(commit, &mut verdict.faults);
+    triggers_fire_once(commit, &mut verdict);
+    accounts::balance(commit, &mut verdict.faults);
+    verdict
+}
+
+impl Verdict {
+    fn cover(&mut self, shape: Shape<'_>) {
+        let kind = match shape {
+            Shape::Entity(_) => "entity",
+            Shape::View(_) => "view",
+        };
+        self.covered.insert(format!("{kind}.{}", shape.name()));
+    }
+}
+
+impl Transition {
+    /// The item before and after, where it was there both times.
+    fn both(&self) -> Option<(&Map, &Map)> {
+        Some((self.old.as_ref()?, self.new.as_ref()?))
+    }
+
+    fn told(&self, what: &str) -> String {
+        format!("{} {}: {what}", self.record, self.identity.join(" "))
+    }
+}
+
+/// A state goes only where its steps lead.
+fn keeps_its_steps(entity: &Entity, transition: &Transition, faults: &mut Vec<String>) {
+    let Some((old, new)) = transition.both() else {
+        return;
+    };
+    for attribute in &entity.attributes {
+        let AttributeType::State(states) = &attribute.kind else {
+            continue;
+        };
+        let state = |item| nested(item, &attribute.name).and_then(Value::as_str);
+        if let (Some(from), Some(to)) = (state(old), state(new))
+            && !states.allows(from, to)
+        {
+            let name = &attribute.name;
+            faults.push(transition.told(&format!("{name} went from {from} to {to}")));
+        }
+    }
+}
+
+/// What is fixed, or was computed once, does not change, unless an action or an effect sets it.
+fn keeps_what_is_fixed(
+    commit: &Commit<'_>,
+    entity: &Entity,
+    transition: &Transition,
+    faults: &mut Vec<String>,
+) {
+    let Some((old, new)) = transition.both() else {
+        return;
+    };
+    for attribute in &entity.attributes {
+        let name = &attribute.name;
+        let is_once = match &attribute.source {
+            Source::Computed(computed) => {
+                matches!(computed.timing, Timing::Once(_) | Timing::Create)
+            }
+            _ => false,
+        };
+        let (was, is) = (nested(old, name), nested(new, name));
+        let is_kept = attribute.fixed || (is_once && was.is_some());
+        if is_kept && was != is && !is_assigned(commit.world, entity, name) {
+            faults.push(transition.told(&format!("{name} changed from {was:?} to {is:?}")));
+        }
+    }
+}
+
+/// Whether an action or an effect assigns an attribute.
+fn is_assigned(world: &World, entity: &Entity, name: &str) -> bool {
+    let design = &world.design;
+    let of = |record: &RecordName| record.as_str() == entity.name;
+    let mut actions = design.actions.iter().filter(|action| match &action.on {
+        ActionOn::Items(records) => records.iter().any(of),
+        ActionOn::Found { record, .. } => of(record),
+        ActionOn::Every(_) => false,
+    });
+    let then = design.actions.iter().flat_map(|action| &action.then);
+    let effects = then.chain(design.triggers.iter().map(|trigger| &trigger.effect));
+    let mut effects = effects.filter(|effect| effect.target.records().iter().any(of));
+    actions.any(|action| action.changes.names().any(|one| one == name))
+        || effects.any(|effect| effect.changes.names().any(|one| one == name))
+}
+
+/// A version stays or rises by one.
+fn rises_by_one(entity: &Entity, transition: &Transition, faults: &mut Vec<String>) {
+    let (Some(version), Some((old, new))) = (entity.version(), transition.both()) else {
+        return;
+    };
+    let number = |item| nested(item, &version.name)?.as_number()?.to_i64();
+    let (was, is) = (number(old).unwrap_or(0), number(new).unwrap_or(0));
+    if is != was && is != was + 1 {
+        faults.push(transition.told(&format!("the version went from {was} to {is}")));
+    }
+}
+
+/// Who names the version that he saw writes to that version.
+fn saw_the_version(commit: &Commit<'_>, faults: &mut Vec<String>) {
+    let Some(intent) = commit.intent else {
+        return;
+    };
+    let (entity, identity, version) = match &intent.operation {
+        Operation::Update {
+            entity,
+            identity,
+            version: Some(version),
+            ..
+        }
+        | Operation::Delete {
+            entity,
+            identity,
+            version: Some(version),
+        } => (entity, identity, *version),
+        _ => return,
+    };
+    let name = commit.world.design.entity(entity).and_then(Entity::version);
+    let item = commit.world.get(entity, identity);
+    let number = name
+        .zip(item)
+        .and_then(|(name, item)| nested(item, &name.name)?.as_number());
+    let was = number.and_then(|number| number.to_i64());
+    if was != Some(version) {
+        let identity = identity.join(" ");
+        faults.push(format!(
+            "{entity} {identity}: {version} was seen, and {was:?} was changed"
+        ));
+    }
+}
+
+/// Where a history is kept, the replaced state is written with the change.
+fn keeps_its_history(
+    commit: &Commit<'_>,
+    entity: &Entity,
+    transition: &Transition,
+    faults: &mut Vec<String>,
+) {
+    let Some((old, new)) = transition.both() else {
+        return;
+    };
+    let histories = commit.world.design.views_of(&entity.name);
+    for view in histories.filter(|view| view.history) {
+        let caller = Caller::default();
+        let scene = Scene {
+            old: Some(old),
+            ..commit.scene(Shape::Entity(entity), new, &caller)
+        };
+        let is_due = view.when.as_ref().is_none_or(|when| when.holds(&scene));
+        if is_due
+            && !commit
+                .transitions
+                .iter()
+                .any(|one| is_state(view, one, old))
+        {
+            faults.push(transition.told(&format!("no {} has its replaced state", view.name)));
+        }
+    }
+}
+
+fn is_state(view: &View, transition: &Transition, old: &Map) -> bool {
+    let Some(new) = &transition.new else {
+        return false;
+    };
+    let mut kept = view.keep.iter();
+    transition.record == view.name
+        && transition.old.is_none()
+        && kept.all(|name| nested(new, name) == nested(old, name))
+}
+
+impl Commit<'_> {
+    pub(crate) fn scene<'s>(
+        &'s self,
+        shape: Shape<'s>,
+        item: &'s Map,
+        caller: &'s Caller,
+    ) -> Scene<'s> {
+        Scene {
+            world: self.world,
+            shape,
+            item,
+            old: None,
+            caller,
+            now_millis: self.now_millis,
+            names: &[],
+            refs: &[],
+        }
+    }
+
+    /// The records that came into being.
+    pub(crate) fn created<'s>(&'s self, record: &'s str) -> impl Iterator<Item = &'s Map> {
+        let new = self
+            .transitions
+            .iter()
+            .filter(move |one| one.record == record);
+        new.filter(|one| one.old.is_none())
+            .filter_map(|one| one.new.as_ref())
+    }
+
+    /// The records of which something became true.
+    pub(crate) fn turned<'s>(
+        &'s self,
+        record: &'s str,
+        is: impl Fn(&Map) -> bool + 's,
+    ) -> impl Iterator<Item = &'s Map> {
+        let ours = self
+            .transitions
+            .iter()
+            .filter(move |one| one.record == record);
+        ours.filter_map(Transition::both)
+            .filter(move |(old, new)| !is(old) && is(new))
+            .map(|(_, new)| new)
+    }
+}
+
+/// A trigger does what it says exactly as often as its event happens.
+fn triggers_fire_once(commit: &Commit<'_>, verdict: &mut Verdict) {
+    let mut expected: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut is_open = commit.is_chunk || commit.has_job;
+    for trigger in &commit.world.design.triggers {
+        for transition in commit.transitions {
+            let fired = fired(commit, trigger, transition);
+            is_open |= is_undecided(commit, trigger, transition);
+            if fired.is_empty() {
+                continue;
+            }
+            verdict.covered.insert(format!("trigger.{}", trigger.name));
+            let each = trigger.effect.each.as_ref();
+            is_open |= each.is_some_and(|each| matches!(each.over, EachOver::Pattern { .. }));
+            match (&trigger.effect.target, trigger.effect.kind) {
+                (EffectTarget::Entity(created), EffectKind::Create) => {
+                    *expected.entry(created).or_default() += fired.len();
+                }
+                (EffectTarget::Ref { .. }, EffectKind::Update) => {
+                    sets_its_target(commit, trigger, transition, &mut verdict.faults);
+                }
+                _ => {}
+            }
+        }
+    }
+    if is_open {
+        return;
+    }
+    for entity in commit
+        .world
+        .design
+        .entities
+        .iter()
+        .filter(|one| is_only_caused(commit, one))
+    {
+        let expected = expected.get(entity.name.as_str()).copied().unwrap_or(0);
+        let found = commit.created(&entity.name).count();
+        if found != expected {
+            let name = &entity.name;
+            let fault = format!("{found} {name} were created where triggers say {expected}");
+            verdict.faults.push(fault);
+        }
+    }
+}
+
+/// Whether only triggers create items of an entity.
+fn is_only_caused(commit: &Commit<'_>, entity: &Entity) -> bool {
+    let design = &commit.world.design;
+    let creates = |target: &EffectTarget| matches!(target, EffectTarget::Entity(name) if *name == entity.name);
+    let mut caused = design.triggers.iter();
+    let mut then = design.actions.iter().flat_map(|action| &action.then);
+    *entity.rules.get(Access::Create) == Rule::Never
+        && caused.any(|trigger| creates(&trigger.effect.target))
+        && !then.any(|effect| creates(&effect.target))
+}
+
+/// The elements for which a trigger fires; one without a name, where it has no `each`.
+fn fired(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> Vec<Option<Value>> {
+    let shape = commit.world.shape(&transition.record);
+    let (Some(shape), Some(new)) = (shape, transition.new.as_ref().or(transition.old.as_ref()))
+    else {
+        return Vec::new();
+    };
+    let access = access_of(shape, transition);
+    if trigger.on.of.as_str() != transition.record || !trigger.on.kind.includes(access) {
+        return Vec::new();
+    }
+    let caller = Caller::default();
+    let before = transition
+        .old
+        .as_ref()
+        .map(|old| commit.scene(shape, old, &caller));
+    let scene = Scene {
+        old: transition.old.as_ref(),
+        ..commit.scene(shape, new, &caller)
+    };
+    if let Some(turns) = &trigger.turns {
+        let was = before.is_some_and(|before| turns.holds(&before));
+        if was || !turns.holds(&scene) {
+            return Vec::new();
+        }
+    }
+    let when = trigger.effect.when.as_ref();
+    match &trigger.effect.each {
+        None => holds(when, &scene).then_some(None).into_iter().collect(),
+        Some(each) => elements(commit, each, &scene)
+            .into_iter()
+            .filter(|element| {
+                let names = [(each.name.clone(), element.clone())];
+                holds(when, &scene.with(&names))
+            })
+            .map(Some)
+            .collect(),
+    }
+}
+
+/// Whether a trigger looks at an item that is gone by now. It may have been there when the write
+/// was decided: what is fixed needs no guard.
+fn is_undecided(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> bool {
+    let shape = commit.world.shape(&transition.record);
+    let (Some(shape), Some(new)) = (shape, &transition.new) else {
+        return false;
+    };
+    let caller = Caller::default();
+    let scene = commit.scene(shape, new, &caller);
+    let conditions = trigger.turns.iter().chain(&trigger.effect.when);
+    let mut reads = conditions.flat_map(|condition| &condition.reads);
+    trigger.on.of.as_str() == transition.record
+        && reads.any(|reading| {
+            let value = Expr::Path(reading.path.clone()).value(&scene);
+            let is_of_another = reading.origin == Origin::Item && !reading.hops.is_empty();
+            is_of_another && !reading.optional && value.is_none()
+        })
+}
+
+fn holds(condition: Option<&Predicate>, scene: &Scene<'_>) -> bool {
+    condition.is_none_or(|condition| condition.holds(scene))
+}
+
+fn elements(commit: &Commit<'_>, each: &Each, scene: &Scene<'_>) -> Vec<Value> {
+    match &each.over {
+        EachOver::List { reading, .. } => {
+            let list = Expr::Path(reading.path.clone());
+            match list.value(scene) {
+                Some(Value::L(list)) => list,
+                _ => Vec::new(),
+            }
+        }
+        EachOver::Pattern {
+            pattern,
+            parameters,
+        } => {
+            let Some(pattern) = commit.world.design.pattern(pattern) else {
+                return Vec::new();
+            };
+            let asked = parameters.iter().filter_map(|(name, reading)| {
+                let path = Expr::Path(reading.path.clone());
+                Some((name.as_str(), path.value(scene)?))
+            });
+            let asked: Vec<_> = asked.collect();
+            let rows = pattern
+                .returns
+                .iter()
+                .flat_map(|one| commit.world.all(one.as_str()));
+            let rows = rows.filter(|(_, row)| {
+                let mut asked = asked.iter();
+                asked.all(|(name, value)| nested(row, name) == Some(value))
+            });
+            rows.map(|(_, row)| Value::M(row.clone())).collect()
+        }
+    }
+}
+
+/// What kind of write a transition is. A soft delete is a delete, and taking it back a change.
+fn access_of(shape: Shape<'_>, transition: &Transition) -> Access {
+    match (&transition.old, &transition.new) {
+        (None, _) => Access::Create,
+        (Some(_), None) => Access::Delete,
+        (Some(old), Some(new)) if !shape.is_deleted(old) && shape.is_deleted(new) => Access::Delete,
+        (Some(_), Some(_)) => Access::Update,
+    }
+}
+
+/// What a trigger sets on another item stands there afterwards.
+fn sets_its_target(
+    commit: &Commit<'_>,
+    trigger: &Trigger,
+    transition: &Transition,
+    faults: &mut Vec<String>,
+) {
+    let EffectTarget::Ref { name, .. } = &trigger.effect.target else {
+        return;
+    };
+    let (Some(shape), Some(new)) = (commit.world.shape(&transition.record), &transition.new) else {
+        return;
+    };
+    let caller = Caller::default();
+    let scene = commit.scene(shape, new, &caller);
+    let reference = shape
+        .refs()
+        .iter()
+        .find(|reference| reference.name == *name);
+    let Some(Lead::Record(target, identity)) = reference.map(|one| scene.lead(one)) else {
+        return;
+    };
+    let mut transitions = commit.transitions.iter();
+    let written = transitions.find(|one| one.record == target.name() && one.identity == identity);
+    let stored = commit.world.get(target.name(), &identity);
+    let after = written.map_or(stored, |one| one.new.as_ref());
+    for (attribute, formula) in &trigger.effect.changes.set {
+        let is_timed = formula
+            .reads
+            .iter()
+            .any(|reading| reading.origin == Origin::Now);
+        let value = formula.value(&scene);
+        let found = after.and_then(|after| nested(after, attribute));
+        if !is_timed && found != value.as_ref() {
+            let trigger = &trigger.name;
+            let fault = format!("{trigger} left {attribute} at {found:?}, and not at {value:?}");
+            faults.push(transition.told(&fault));
+        }
+    }
+}
+
+/// Nobody does something more often than a limit allows. Whose window it is, and when it began,
+/// stands in the record of the limits.
+pub(crate) fn count_windows(
+    commit: &Commit<'_>,
+    windows: &mut BTreeMap<(String, String, String), u64>,
+    faults: &mut Vec<String>,
+) {
+    let design = &commit.world.design;
+    let Some(record) = &design.limit_record else {
+        return;
+    };
+    for limit in &design.limits {
+        let LimitOf::Access(Access::Create, entity) = &limit.of else {
+            continue;
+        };
+        for item in commit.created(entity) {
+            let Some(caller) = creator(commit.world, entity, item) else {
+                continue;
+            };
+            let identity = [caller.clone(), limit.name.clone()];
+            let mut written = commit.transitions.iter();
+            let written = written.find(|one| one.identity == identity);
+            let stored = commit.world.get(record.entity.as_str(), &identity);
+            let window = written.map_or(stored, |one| one.new.as_ref());
+            let start = window.and_then(|window| nested(window, &record.start));
+            let key = (limit.name.clone(), caller, format!("{start:?}"));
+            let count = windows.entry(key.clone()).or_default();
+            *count += 1;
+            if *count > limit.count {
+                faults.push(format!("{key:?} was done {count} times"));
+            }
+        }
+    }
+}
+
+/// Who created an item, where an attribute says so.
+fn creator(world: &World, entity: &str, item: &Map) -> Option<String> {
+    let mut attributes = world.design.entity(entity)?.attributes.iter();
+    let named = attributes.find(|attribute| match &attribute.source {
+        Source::Computed(computed) => {
+            let is_caller = |reading: &Reading| {
+                reading.origin == Origin::Caller && reading.attribute.is_empty()
+            };
+            computed.timing == Timing::Create && computed.value.reads.iter().any(is_caller)
+        }
+        _ => false,
+    })?;
+    nested(item, &named.name)?.as_str().map(str::to_owned)
+}
+
+/// What must be so of a world that is left alone: every unique value has one owner and one guard,
+/// and every number is in its range.
+pub(crate) fn left(world: &World) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut owned: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entity in &world.design.entities {
+        for (identity, item) in world.all(&entity.name) {
+            for unique in &entity.unique {
+                if let Ok(Some(value)) = unique.partition.key(item) {
+                    let owner = format!("{} {}", entity.name, identity.join(" "));
+                    owned.entry(value).or_default().push(owner);
+                }
+            }
+            for attribute in &entity.attributes {
+                let value = nested(item, &attribute.name);
+                let wrong = value.and_then(|value| match &attribute.kind {
+                    AttributeType::Counter => {
+                        let number = value.as_number()?;
+                        (*number < 0_i64.into()).then(|| "is negative".to_owned())
+                    }
+                    kind => kind.check(value).err(),
+                });
+                let is_flag = entity.soft_delete.as_ref().map(SoftDelete::attribute)
+                    == Some(attribute.name.as_str());
+                if let (Some(wrong), false) = (wrong, is_flag) {
+                    let (entity, name) = (&entity.name, &attribute.name);
+                    let identity = identity.join(" ");
+                    faults.push(format!("{entity} {identity}: {name} is {value:?}: {wrong}"));
+                }
+            }
+        }
+    }
+    for (value, owners) in &owned {
+        if owners.len() > 1 {
+            faults.push(format!("{value} is of several: {}", owners.join(", ")));
+        }
+        if !world.guards.contains_key(value) {
+            faults.push(format!("{value} of {} has no guard", owners.join(", ")));
+        }
+    }
+    let unowned = world
+        .guards
+        .keys()
+        .filter(|guard| !owned.contains_key(*guard));
+    faults.extend(unowned.map(|guard| format!("{guard} guards nothing")));
+    faults
+}

@@ -1,0 +1,150 @@
+//! What there is before a history begins: people, those with a rank, and, where a history is to
+//! have jobs, something to which more refer than a transaction holds.
+
+use partita_core::Value;
+use partita_core::expression::Update;
+use partita_design::template::dotted;
+use partita_store::request::{ReturnValues, UpdateItem};
+use partita_store::{Clock as _, Store as _};
+
+use super::cast::Cast;
+use super::generator::{Generator, Kind, Proposal};
+use super::history::{Plan, Stage};
+
+/// More than a transaction has room for.
+const CROWD: usize = 104;
+
+/// Sets the stage.
+pub(crate) async fn play(stage: &Stage, plan: &Plan) {
+    let mut random = fastrand::Rng::with_seed(plan.seed + 2_000_000);
+    let entity = stage.calm.design().callers.entity.clone();
+    if let Some(entity) = entity {
+        sign_up_staff(stage, &entity, &mut random).await;
+        // One is left who can still sign up.
+        for _ in 1..stage.cast.people.len() {
+            attempt(stage, &Kind::Create(entity.clone()), None, &mut random).await;
+        }
+    }
+    if plan.has_crowds {
+        for (target, of) in stage.notes.crowds {
+            crowd(stage, target, of, &mut random).await;
+        }
+    }
+}
+
+async fn sign_up_staff(stage: &Stage, entity: &str, random: &mut fastrand::Rng) {
+    let Some((attribute, ranks)) = &stage.cast.ranks else {
+        return;
+    };
+    for (caller, rank) in stage.cast.staff.iter().zip(ranks) {
+        let cast = Cast {
+            people: vec![caller.clone()],
+            staff: Vec::new(),
+            ranks: None,
+        };
+        let kind = Kind::Create(entity.to_owned());
+        let mut has_signed_up = false;
+        while !has_signed_up {
+            has_signed_up = attempt_as(stage, &cast, &kind, None, random).await;
+        }
+        // Nobody can give the first one a rank but whoever has the table.
+        promote(
+            stage,
+            entity,
+            caller.id.as_ref().unwrap(),
+            (attribute, rank),
+        )
+        .await;
+    }
+}
+
+async fn promote(stage: &Stage, entity: &str, id: &String, (name, rank): (&str, &Value)) {
+    let update = {
+        let seen = stage.witness.seen();
+        let item = seen.world.get(entity, std::slice::from_ref(id)).unwrap();
+        let table = &seen.world.design.table;
+        let keys = [table.partition.as_str(), table.sort.as_str()];
+        UpdateItem {
+            table: table.name.parse().unwrap(),
+            key: keys
+                .map(|name| (name.to_owned(), item[name].clone()))
+                .into(),
+            update: Update::default().setting(dotted(name), rank.clone()),
+            condition: None,
+            return_item_on_failure: false,
+        }
+    };
+    stage
+        .witness
+        .update_item(update, ReturnValues::None)
+        .await
+        .unwrap();
+}
+
+/// Many items that refer to one.
+async fn crowd(stage: &Stage, target: &str, of: &str, random: &mut fastrand::Rng) {
+    let kind = Kind::Create(target.to_owned());
+    let mut found = None;
+    while found.is_none() {
+        attempt(stage, &kind, None, random).await;
+        let seen = stage.witness.seen();
+        found = seen
+            .world
+            .all(target)
+            .next()
+            .map(|(identity, _)| identity.clone());
+    }
+    let favourite = found.unwrap();
+    let kind = Kind::Create(of.to_owned());
+    let mut tries = 0;
+    while stage.witness.seen().world.all(of).count() < CROWD {
+        attempt(stage, &kind, Some((target, &favourite)), random).await;
+        // Some things may be done only so often in a time.
+        stage.clock.pass(100_000);
+        tries += 1;
+        assert!(
+            tries < 20 * CROWD,
+            "no crowd of {of} gathers around {target}"
+        );
+    }
+}
+
+type Favourite<'f> = Option<(&'f str, &'f [String])>;
+
+async fn attempt(
+    stage: &Stage,
+    kind: &Kind,
+    favourite: Favourite<'_>,
+    random: &mut fastrand::Rng,
+) -> bool {
+    attempt_as(stage, &stage.cast, kind, favourite, random).await
+}
+
+async fn attempt_as(
+    stage: &Stage,
+    cast: &Cast,
+    kind: &Kind,
+    favourite: Favourite<'_>,
+    random: &mut fastrand::Rng,
+) -> bool {
+    let proposal = {
+        let seen = stage.witness.seen();
+        let mut generator = Generator {
+            world: &seen.world,
+            cast,
+            notes: stage.notes,
+            random,
+            now_millis: stage.clock.now_millis(),
+            favourite,
+            is_careless: false,
+        };
+        generator.propose(kind)
+    };
+    let Some(Proposal {
+        caller, operation, ..
+    }) = proposal
+    else {
+        return false;
+    };
+    stage.calm.run(&caller, operation).await.is_ok()
+}

@@ -1,0 +1,223 @@
+//! What a table holds, as its design names it. It is kept in step with every committed write, so
+//! that whoever makes up operations knows what there is, and whoever judges a write knows what was
+//! there before it.
+//!
+//! Nothing here is the planner's: items are recognised by the templates of the design alone.
+
+use std::collections::BTreeMap;
+
+use partita_core::{Item, Map, Value};
+use partita_design::Design;
+use partita_design::design::entity::UNIQUE_SORT;
+use partita_design::design::{
+    Attribute, Entity, IdentityPart, KeyTemplates, RecordName, Ref, Rules, View, ViewAttribute,
+};
+use partita_design::template::{dotted, part_text};
+use partita_design::types::AttributeType;
+
+/// The parts of an identity, as paths spell them.
+pub(crate) type Identity = Vec<String>;
+
+/// An entity or a view.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape<'d> {
+    Entity(&'d Entity),
+    View(&'d View),
+}
+
+/// Everything that a table holds.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) design: Design,
+    records: BTreeMap<String, BTreeMap<Identity, Map>>,
+    /// The guards of unique values, by their partition keys.
+    pub(crate) guards: BTreeMap<String, Item>,
+}
+
+impl World {
+    pub(crate) fn new(design: Design) -> World {
+        World {
+            design,
+            records: BTreeMap::new(),
+            guards: BTreeMap::new(),
+        }
+    }
+
+    /// All records of an entity or a view.
+    pub(crate) fn all(&self, record: &str) -> impl Iterator<Item = (&Identity, &Map)> + Clone {
+        self.records.get(record).into_iter().flatten()
+    }
+
+    pub(crate) fn get(&self, record: &str, identity: &[String]) -> Option<&Map> {
+        self.records.get(record)?.get(identity)
+    }
+
+    pub(crate) fn shape(&self, name: &str) -> Option<Shape<'_>> {
+        let entity = self.design.entity(name).map(Shape::Entity);
+        entity.or_else(|| self.design.view(name).map(Shape::View))
+    }
+
+    pub(crate) fn shape_of(&self, name: &RecordName) -> Option<Shape<'_>> {
+        self.shape(name.as_str())
+    }
+
+    /// Which record a stored item is, and its attributes, those of its key too.
+    pub(crate) fn recognise(&self, item: &Item) -> Option<(Shape<'_>, Map)> {
+        let entities = self.design.entities.iter().map(Shape::Entity);
+        let views = self.design.views.iter().map(Shape::View);
+        entities.chain(views).find_map(|shape| {
+            let attributes = self.attributes(shape, item)?;
+            Some((shape, attributes))
+        })
+    }
+
+    fn attributes(&self, shape: Shape<'_>, item: &Item) -> Option<Map> {
+        let table = &self.design.table;
+        let stored = table.discriminator.as_ref();
+        let stored = stored.and_then(|name| item.get(name)?.as_str());
+        if shape.discriminator().is_some_and(|own| stored != Some(own)) {
+            return None;
+        }
+        let mut attributes = item.clone();
+        let (partition, sort) = (item.get(&table.partition)?, item.get(&table.sort)?);
+        let templates = shape.key();
+        let partition = templates.partition.read(partition.as_str()?)?;
+        let sort = templates.sort.read(sort.as_str()?)?;
+        for (name, text) in partition.into_iter().chain(sort) {
+            if nested(&attributes, &name).is_none() {
+                let kind = shape.kind(&name).unwrap_or(AttributeType::string());
+                set_nested(&mut attributes, &name, kind.from_text(text).ok()?);
+            }
+        }
+        Some(attributes)
+    }
+
+    /// Whether a stored item is the guard of a unique value.
+    pub(crate) fn guard_key<'i>(&self, item: &'i Item) -> Option<&'i str> {
+        let table = &self.design.table;
+        let is_guard = item.get(&table.sort)?.as_str() == Some(UNIQUE_SORT);
+        let key = item.get(&table.partition)?.as_str()?;
+        let guards = self.design.entities.iter().flat_map(|one| &one.unique);
+        let mut templates = guards.map(|guard| &guard.partition);
+        (is_guard && templates.any(|template| template.read(key).is_some())).then_some(key)
+    }
+
+    pub(crate) fn put(&mut self, record: &str, identity: Identity, attributes: Map) {
+        let records = self.records.entry(record.to_owned()).or_default();
+        records.insert(identity, attributes);
+    }
+
+    pub(crate) fn remove(&mut self, record: &str, identity: &[String]) {
+        if let Some(records) = self.records.get_mut(record) {
+            records.remove(identity);
+        }
+    }
+}
+
+impl<'d> Shape<'d> {
+    pub(crate) fn name(self) -> &'d str {
+        match self {
+            Shape::Entity(entity) => &entity.name,
+            Shape::View(view) => &view.name,
+        }
+    }
+
+    pub(crate) fn identity(self) -> &'d [IdentityPart] {
+        match self {
+            Shape::Entity(entity) => &entity.identity,
+            Shape::View(view) => &view.identity,
+        }
+    }
+
+    fn key(self) -> &'d KeyTemplates {
+        match self {
+            Shape::Entity(entity) => &entity.key,
+            Shape::View(view) => &view.key,
+        }
+    }
+
+    fn discriminator(self) -> Option<&'d str> {
+        match self {
+            Shape::Entity(entity) => entity.discriminator.as_deref(),
+            Shape::View(view) => view.discriminator.as_deref(),
+        }
+    }
+
+    pub(crate) fn refs(self) -> &'d [Ref] {
+        match self {
+            Shape::Entity(entity) => &entity.refs,
+            Shape::View(_) => &[],
+        }
+    }
+
+    /// The rules of the record; those of a view may be left to its source.
+    pub(crate) fn rules(self) -> Option<&'d Rules> {
+        match self {
+            Shape::Entity(entity) => Some(&entity.rules),
+            Shape::View(view) => view.rules.as_ref(),
+        }
+    }
+
+    /// An attribute that is declared, of the record's own or of its entity.
+    pub(crate) fn attribute(self, name: &str) -> Option<&'d Attribute> {
+        match self {
+            Shape::Entity(entity) => entity.attribute(name),
+            Shape::View(view) => view.attributes.iter().find_map(|one| match one {
+                ViewAttribute::Own(own) if own.name == name => Some(&**own),
+                _ => None,
+            }),
+        }
+    }
+
+    fn kind(self, name: &str) -> Option<AttributeType> {
+        match self {
+            Shape::Entity(entity) => entity.attribute(name).map(|one| one.kind.clone()),
+            Shape::View(view) => {
+                let mut attributes = view.attributes.iter();
+                let own = attributes.find(|one| one.name() == name);
+                own.map(|one| one.kind().clone())
+            }
+        }
+    }
+
+    pub(crate) fn is_deleted(self, item: &Map) -> bool {
+        match self {
+            Shape::Entity(entity) => {
+                let soft = entity.soft_delete.as_ref();
+                soft.is_some_and(|soft| soft.is_deleted(item))
+            }
+            Shape::View(_) => false,
+        }
+    }
+
+    /// The identity that an item has.
+    pub(crate) fn identity_of(self, item: &Map) -> Option<Identity> {
+        let parts = self.identity().iter();
+        let texts = parts.map(|part| {
+            let value = nested(item, &part.attribute)?;
+            part_text(&part.name, value).ok()
+        });
+        texts.collect()
+    }
+}
+
+/// The value of an attribute whose name may have dots.
+pub(crate) fn nested<'i>(item: &'i Map, name: &str) -> Option<&'i Value> {
+    dotted(name).find(item)
+}
+
+/// Sets an attribute whose name may have dots.
+pub(crate) fn set_nested(item: &mut Map, name: &str, value: Value) {
+    match name.split_once('.') {
+        None => {
+            item.insert(name.to_owned(), value);
+        }
+        Some((first, rest)) => {
+            let inner = item.entry(first.to_owned());
+            let inner = inner.or_insert_with(|| Value::M(Map::new()));
+            if let Value::M(inner) = inner {
+                set_nested(inner, rest, value);
+            }
+        }
+    }
+}
