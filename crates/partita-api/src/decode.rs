@@ -15,7 +15,7 @@ pub mod wish;
 
 use partita_core::{Map, Value};
 use partita_design::Design;
-use partita_design::design::{RecordName, Repeat};
+use partita_design::design::{Pattern, Read, RecordName, Repeat};
 use partita_plan::{Fault, Operation};
 use serde_json::Value as Json;
 
@@ -146,7 +146,7 @@ pub fn operation(
             })
         }
         Verb::Act { action, on } => act(design, action, on, found, brought),
-        Verb::Query { pattern } => query(pattern, found, brought),
+        Verb::Query { pattern } => query(design, pattern, found, brought),
     }
 }
 
@@ -263,8 +263,17 @@ fn act(
     })
 }
 
-fn query(pattern: String, found: &Found<'_>, brought: &Brought<'_>) -> Result<Operation, Problem> {
-    brought.conditions.none()?;
+fn query(
+    design: &Design,
+    pattern: String,
+    found: &Found<'_>,
+    brought: &Brought<'_>,
+) -> Result<Operation, Problem> {
+    // One item has a version, a list has none.
+    let is_one = |one: &Pattern| one.one || matches!(one.read, Read::Get(_));
+    if !design.pattern(&pattern).is_some_and(is_one) {
+        brought.conditions.none()?;
+    }
     let mut parameters = brought.parameters.clone();
     let limit = parameters.remove("limit");
     let limit = limit.map(|text| text.parse::<usize>()).transpose();

@@ -1,5 +1,6 @@
 //! The five shipped designs check without a mistake, and say why each remaining risk is taken.
 
+use partita_design::design::Read;
 use partita_design::{Design, Severity, check, shipped};
 
 use crate::lines;
@@ -37,6 +38,23 @@ fn every_accepted_risk_has_a_reason() {
                 .find_map(|line| line.strip_prefix("because = "));
             let because = because.unwrap_or_else(|| panic!("{}:{accept}", design.name));
             assert!(because.len() > 20, "{}: {because}", design.name);
+        }
+    }
+}
+
+/// All are nice to call: only what reads an item by its key has no path beside the item's own.
+#[test]
+fn entities_and_patterns_have_paths() {
+    for design in shipped::all() {
+        let (compiled, _) = check(design.source, &|_| None);
+        let compiled = compiled.unwrap_or_else(|| panic!("{} has mistakes", design.name));
+        for entity in &compiled.entities {
+            assert!(entity.path.is_some(), "{}: {}", design.name, entity.name);
+        }
+        for pattern in &compiled.patterns {
+            let is_get = matches!(pattern.read, Read::Get(_));
+            let name = &pattern.name;
+            assert_eq!(pattern.path.is_none(), is_get, "{}: {name}", design.name);
         }
     }
 }

@@ -75,6 +75,12 @@ async fn whoever_has_an_item_is_not_sent_it_again() {
             assert_eq!(seen.body, Json::Null);
         }
     }
+    let same = format!("query/story?storyId={STORY}");
+    let seen = api.get("ann", &same, &[("if-none-match", &tag)]).await;
+    assert_eq!(
+        (seen.status, seen.header("etag")),
+        (304, Some(tag.as_str()))
+    );
     let list = api.get("ann", "stories", &[("if-none-match", "*")]).await;
     assert_eq!(list.status, 400, "a list has no version");
 }
