@@ -41,6 +41,12 @@ pub(crate) enum Verb {
         version: Option<i64>,
         body: Json,
     },
+    Upsert {
+        entity: String,
+        path: String,
+        version: Option<i64>,
+        body: Json,
+    },
     Act {
         action: String,
         /// The entity and the path, unless the action finds its items itself.
@@ -584,6 +590,12 @@ fn request(text: &str) -> Result<Request, String> {
             entity,
             path: path()?,
             deleted,
+            version,
+            body: body()?,
+        },
+        "puts" => Verb::Upsert {
+            entity,
+            path: path()?,
             version,
             body: body()?,
         },

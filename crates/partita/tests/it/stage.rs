@@ -183,6 +183,17 @@ fn operation(verb: &Verb) -> Operation {
             with_deleted: deleted,
             version,
         },
+        Verb::Upsert {
+            entity,
+            path,
+            version,
+            body,
+        } => Operation::Upsert {
+            entity,
+            identity: identity(&path),
+            attributes: attributes(&body),
+            version,
+        },
         Verb::Delete { entity, path } => Operation::Delete {
             entity,
             identity: identity(&path),

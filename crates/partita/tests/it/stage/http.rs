@@ -103,6 +103,15 @@ impl Http {
                 let call = self.client.patch(self.item(entity, path, is_nicer));
                 with_version(with_deleted(call, *deleted).json(body), *version)
             }
+            Verb::Upsert {
+                entity,
+                path,
+                version,
+                body,
+            } => {
+                let call = self.client.put(self.item(entity, path, is_nicer));
+                with_version(call.json(body), *version)
+            }
             Verb::Act {
                 action,
                 on: Some((entity, path)),
