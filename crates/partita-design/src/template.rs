@@ -246,7 +246,7 @@ impl Template {
 
     /// The key of these values; `None` when one is missing.
     pub fn key(&self, scope: &impl Scope) -> Result<Option<String>, PartError> {
-        let mut key = String::new();
+        let mut key = String::with_capacity(self.length_guessed());
         for part in &self.parts {
             match part {
                 Part::Text(text) => key.push_str(text),
@@ -257,9 +257,18 @@ impl Template {
         Ok(Some(key))
     }
 
+    /// Room for most of what it gives: ids and times have 24 to 26 characters.
+    fn length_guessed(&self) -> usize {
+        let lengths = self.parts.iter().map(|part| match part {
+            Part::Text(text) => text.len(),
+            Part::Value(_) => 26,
+        });
+        lengths.sum()
+    }
+
     /// The text of these values, outside of keys; `None` when one is missing.
     pub fn text(&self, scope: &impl Scope) -> Option<String> {
-        let mut whole = String::new();
+        let mut whole = String::with_capacity(self.length_guessed());
         for part in &self.parts {
             match part {
                 Part::Text(text) => whole.push_str(text),

@@ -11,8 +11,8 @@ pub(crate) mod earlier;
 mod joined;
 
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
-use partita_store::request::ItemAddress;
 
+use crate::blueprint::Address;
 use crate::draft::Refusal;
 use crate::error::{BATCH_OPERATIONS_MAX, PlanError, Refused};
 use crate::idempotency::Once;
@@ -113,7 +113,7 @@ impl Partita {
         &self,
         caller: &Caller,
         requests: &[Request<'_>],
-        doubted: Vec<ItemAddress>,
+        doubted: Vec<Address>,
         reserved: usize,
     ) -> Result<WritePlan, PlanError> {
         let moment = self.moment();

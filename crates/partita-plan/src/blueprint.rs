@@ -4,6 +4,7 @@
 //! key; in the table it has its keys and its discriminator instead.
 
 use std::str::FromStr as _;
+use std::sync::Arc;
 
 use partita_core::expression::{Path, Scope};
 use partita_core::key::KeyType;
@@ -25,6 +26,9 @@ use crate::nested;
 use crate::operation::Record;
 use crate::shape::Shape;
 use crate::sidecar;
+
+/// Where an item is. Shared, because a plan comes back to the same few places again and again.
+pub(crate) type Address = Arc<ItemAddress>;
 
 /// A design, what its writes cause, and the tables that it lives in.
 pub(crate) struct Blueprint {
@@ -135,7 +139,7 @@ impl Blueprint {
         &self,
         shape: Shape<'_>,
         scope: &impl Scope,
-    ) -> Result<ItemAddress, PlanError> {
+    ) -> Result<Address, PlanError> {
         let templates = shape.key();
         let (table, table_name) = self.table_of(shape);
         let mut missing = Vec::new();
@@ -153,10 +157,10 @@ impl Blueprint {
             }
         }
         match missing.is_empty() {
-            true => Ok(ItemAddress {
+            true => Ok(Address::new(ItemAddress {
                 table: table_name.clone(),
                 key,
-            }),
+            })),
             false => Err(PlanError::Invalid {
                 faults: missing
                     .into_iter()
@@ -170,13 +174,13 @@ impl Blueprint {
     }
 
     /// The address of an item that is stored in a table.
-    pub(crate) fn address_in(&self, name: &TableName, item: &Item) -> ItemAddress {
+    pub(crate) fn address_in(&self, name: &TableName, item: &Item) -> Address {
         let keys = self.key_names(name);
         let keys = keys.map(|name| Some((name.to_owned(), item.get(name)?.clone())));
-        ItemAddress {
+        Address::new(ItemAddress {
             table: name.clone(),
             key: keys.into_iter().flatten().collect(),
-        }
+        })
     }
 
     /// What the keys of a table are called, the sidecar included.
@@ -189,7 +193,7 @@ impl Blueprint {
     }
 
     /// The address that an action writes to.
-    pub(crate) fn place_of(&self, action: &TransactAction) -> ItemAddress {
+    pub(crate) fn place_of(&self, action: &TransactAction) -> Address {
         let item = match action {
             TransactAction::Put(put) => &put.item,
             TransactAction::Update(update) => &update.key,
@@ -205,15 +209,13 @@ impl Blueprint {
     }
 
     /// A record as it is stored, with keys and discriminator.
-    pub(crate) fn stored(&self, shape: Shape<'_>, address: &ItemAddress, attributes: &Map) -> Item {
-        let mut item = address.key.clone();
-        let key_only = |name: &str| match shape {
-            Shape::Entity(_) => shape.attribute(name).is_some_and(|known| known.key_only),
-            Shape::View(..) => false,
-        };
-        for (name, value) in attributes.iter().filter(|(name, _)| !key_only(name)) {
-            item.insert(name.clone(), value.clone());
+    pub(crate) fn stored(&self, shape: Shape<'_>, key: Item, attributes: Map) -> Item {
+        let mut item = attributes;
+        if let Shape::Entity(entity) = shape {
+            let key_only = entity.attributes.iter().filter(|one| one.key_only);
+            key_only.for_each(|one| drop(item.remove(&one.name)));
         }
+        item.extend(key);
         let (table, _) = self.table_of(shape);
         if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator()) {
             item.insert(name.clone(), Value::from(value));

@@ -1,14 +1,15 @@
 //! The unit of work: every item that a write touches, as it was and as it will be.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use partita_core::expression::Condition;
 use partita_core::{Map, Number, Value};
 use partita_design::design::Access;
-use partita_store::request::ItemAddress;
+use rustc_hash::FxHashMap;
 
+use crate::blueprint::Address;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::nested;
 use crate::shape::Shape;
@@ -50,9 +51,9 @@ pub(crate) enum Presence {
 /// One item that a write touches.
 pub(crate) struct Entry<'a> {
     pub(crate) shape: Shape<'a>,
-    pub(crate) address: ItemAddress,
+    pub(crate) address: Address,
     /// Where the item will be, if it moves.
-    pub(crate) moves_to: Option<ItemAddress>,
+    pub(crate) moves_to: Option<Address>,
     pub(crate) before: Before,
     /// The item as it will be, where that is known.
     pub(crate) after: Option<Rc<Map>>,
@@ -81,24 +82,19 @@ pub(crate) struct Entry<'a> {
 #[derive(Default)]
 pub(crate) struct Draft<'a> {
     pub(crate) entries: Vec<Entry<'a>>,
-    places: HashMap<ItemAddress, usize>,
+    places: FxHashMap<Address, usize>,
     /// Items whose consequences are to be looked at.
     queue: VecDeque<usize>,
 }
 
 impl<'a> Draft<'a> {
     /// The place of an item in the draft.
-    pub(crate) fn find(&self, address: &ItemAddress) -> Option<usize> {
+    pub(crate) fn find(&self, address: &Address) -> Option<usize> {
         self.places.get(address).copied()
     }
 
     /// Puts an item into the draft that is not in it yet.
-    pub(crate) fn insert(
-        &mut self,
-        shape: Shape<'a>,
-        address: ItemAddress,
-        before: Before,
-    ) -> usize {
+    pub(crate) fn insert(&mut self, shape: Shape<'a>, address: Address, before: Before) -> usize {
         let at = self.entries.len();
         let now = match &before {
             Before::Found(map) => Some(map.clone()),
@@ -128,7 +124,7 @@ impl<'a> Draft<'a> {
     /// Has an item move. It is found at both places from then on. Says whether that is new.
     ///
     /// What is put in one place is all that stood in the other, so none of it may change meanwhile.
-    pub(crate) fn relocate(&mut self, at: usize, address: ItemAddress) -> bool {
+    pub(crate) fn relocate(&mut self, at: usize, address: Address) -> bool {
         let entry = &mut self.entries[at];
         let goes = (entry.address != address).then_some(address);
         if entry.moves_to == goes {
@@ -174,7 +170,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Where the item will be, if it is elsewhere then.
-    pub(crate) fn destination(&self) -> Option<&ItemAddress> {
+    pub(crate) fn destination(&self) -> Option<&Address> {
         self.moves_to.as_ref().filter(|_| self.after.is_some())
     }
 

@@ -109,7 +109,7 @@ impl Partita {
         once: &Once,
     ) -> Result<Option<Vec<Answer>>, PlanError> {
         let address = sidecar::address(&self.blueprint.sidecar, &once.partition, &once.key);
-        let read = self.runner.read_items(vec![address]).await?;
+        let read = self.runner.read_items(&[address]).await?;
         let Some(item) = read.into_iter().flatten().next() else {
             return Ok(None);
         };

@@ -19,9 +19,8 @@ use partita_design::design::{
     Action, ActionOn, Application, Each, EachOver, Effect, Entity, Pattern, RecordName, Ref,
     RefTarget, View,
 };
-use partita_store::request::ItemAddress;
 
-use crate::blueprint::Blueprint;
+use crate::blueprint::{Address, Blueprint};
 use crate::error::PlanError;
 use crate::operation::Caller;
 use crate::shape::Shape;
@@ -281,7 +280,7 @@ impl Task {
     }
 
     /// The places that nobody may use before the task is done.
-    pub(crate) fn held(&self, blueprint: &Blueprint) -> Result<Vec<ItemAddress>, PlanError> {
+    pub(crate) fn held(&self, blueprint: &Blueprint) -> Result<Vec<Address>, PlanError> {
         let source = match self.within(blueprint) {
             Some(Within::Referring(within)) => within.source,
             Some(Within::History { source, .. }) => source,

@@ -6,18 +6,17 @@
 //! is an index of them by the record that is written. It holds positions instead of reactions,
 //! because it lives beside the design that they would borrow from.
 
-use std::collections::{HashMap, HashSet};
-
 use partita_design::Design;
 use partita_design::design::{
     Aggregate, Attribute, Entity, RecordName, Ref, RefTarget, Source, TargetName, Timing, Trigger,
     View,
 };
 use partita_design::kernel::{Cause, Does, Reaction, reactions};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What writes to each record can cause.
 pub(crate) struct Kernel {
-    records: HashMap<String, Consequences>,
+    records: FxHashMap<String, Consequences>,
     nothing: Consequences,
 }
 
@@ -29,8 +28,12 @@ pub(crate) struct Consequences {
     views: Vec<usize>,
     followed: Vec<(usize, usize)>,
     referrers: Vec<(usize, usize, usize)>,
-    fixed: HashSet<String>,
-    feeding: HashSet<String>,
+    fixed: FxHashSet<String>,
+    feeding: FxHashSet<String>,
+    /// The attributes that a write may have to compute, as positions in the entity.
+    computed: Vec<usize>,
+    /// The attributes of the item that those are computed from, without what stands inside.
+    basis: FxHashSet<String>,
 }
 
 struct Counted {
@@ -75,13 +78,15 @@ pub(crate) struct Referrer<'d> {
 impl Kernel {
     pub(crate) fn new(design: &Design) -> Kernel {
         let mut kernel = Kernel {
-            records: HashMap::new(),
+            records: FxHashMap::default(),
             nothing: Consequences::default(),
         };
         for entity in &design.entities {
             let consequences = kernel.of(&entity.name);
             consequences.fixed = fixed(design, entity);
             consequences.feeding = feeding(entity);
+            consequences.computed = computed(entity);
+            consequences.basis = basis(entity);
         }
         for reaction in reactions(design) {
             let record = reaction.on.of.as_str();
@@ -187,6 +192,20 @@ impl Kernel {
         self.get(record).feeding.contains(attribute)
     }
 
+    /// The attributes of an entity that a write may have to compute.
+    pub(crate) fn computed<'d>(
+        &'d self,
+        entity: &'d Entity,
+    ) -> impl Iterator<Item = &'d Attribute> {
+        let computed = self.get(&entity.name).computed.iter();
+        computed.map(|at| &entity.attributes[*at])
+    }
+
+    /// Whether something of the same item may be computed from an attribute.
+    pub(crate) fn is_basis(&self, record: &str, attribute: &str) -> bool {
+        self.get(record).basis.contains(root(attribute))
+    }
+
     /// Whether an attribute never changes once its item is there, so that nobody has to guard it.
     pub(crate) fn is_fixed(&self, record: &str, attribute: &str) -> bool {
         self.get(record).fixed.contains(attribute)
@@ -272,9 +291,9 @@ pub(crate) fn reference_inputs(reference: &Ref) -> impl Iterator<Item = &str> {
 }
 
 /// The attributes of an entity that its keys and its computed attributes are made of.
-fn feeding(entity: &Entity) -> HashSet<String> {
+fn feeding(entity: &Entity) -> FxHashSet<String> {
     let indexes = entity.indexes.iter().flat_map(|index| &index.reads);
-    let mut names: HashSet<String> = indexes.map(|reading| reading.attribute.clone()).collect();
+    let mut names: FxHashSet<String> = indexes.map(|reading| reading.attribute.clone()).collect();
     for attribute in &entity.attributes {
         if let Source::Computed(computed) = &attribute.source
             && computed.timing == Timing::Always
@@ -286,9 +305,54 @@ fn feeding(entity: &Entity) -> HashSet<String> {
     names
 }
 
+/// The attributes of an entity that are stored and that nobody has to give.
+fn computed(entity: &Entity) -> Vec<usize> {
+    let is_computed = |attribute: &Attribute| match &attribute.source {
+        Source::Given { default } => default.is_some(),
+        Source::Copy(_) | Source::Computed(_) => !attribute.is_virtual,
+        _ => false,
+    };
+    let attributes = entity.attributes.iter().enumerate();
+    attributes
+        .filter(|(_, attribute)| is_computed(attribute))
+        .map(|(at, _)| at)
+        .collect()
+}
+
+/// What the attributes of an entity are computed from: those that values read, also such as are
+/// not stored, and those that decide where refs lead.
+fn basis(entity: &Entity) -> FxHashSet<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for attribute in &entity.attributes {
+        match &attribute.source {
+            Source::Given {
+                default: Some(value),
+            } => names.extend(value.own_attributes()),
+            Source::Computed(computed) => {
+                names.extend(computed.value.own_attributes());
+                if let Timing::Once(condition) = &computed.timing {
+                    names.extend(condition.own_attributes());
+                }
+            }
+            _ => {}
+        }
+        names.extend(attribute.per.iter().map(|(_, time)| time.as_str()));
+    }
+    names.extend(entity.refs.iter().flat_map(reference_inputs));
+    names
+        .into_iter()
+        .map(|name| root(name).to_owned())
+        .collect()
+}
+
+/// The attribute of the item that a name with dots stands in.
+fn root(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(root, _)| root)
+}
+
 /// The attributes of an entity that nothing ever changes. An identity is among them, also where it
 /// is movable: whatever stands at its address has it.
-fn fixed(design: &Design, entity: &Entity) -> HashSet<String> {
+fn fixed(design: &Design, entity: &Entity) -> FxHashSet<String> {
     let is_identity = |attribute: &Attribute| {
         let mut identity = entity.identity.iter();
         identity.any(|part| part.attribute == attribute.name)

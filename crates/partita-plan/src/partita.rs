@@ -6,13 +6,12 @@ use partita_core::{Map, Value};
 use partita_design::Design;
 use partita_design::design::{Access, RecordName};
 use partita_design::time;
-use partita_store::request::ItemAddress;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock, Entropy, Store};
 use tokio::sync::Notify;
 
 use crate::access::{Asked, Verdict};
-use crate::blueprint::Blueprint;
+use crate::blueprint::{Address, Blueprint};
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::idempotency::Once;
@@ -300,7 +299,7 @@ impl Partita {
         once: Option<&Once>,
     ) -> Result<Vec<Answer>, PlanError> {
         let mut last = PlanError::Conflict;
-        let mut doubted: Vec<ItemAddress> = Vec::new();
+        let mut doubted: Vec<Address> = Vec::new();
         for attempt in 0..self.runner.patience.attempts {
             if let Some(once) = once
                 && let Some(answers) = self.kept(caller, once).await?
@@ -351,7 +350,7 @@ impl Partita {
         &self,
         caller: &Caller,
         request: &Request<'_>,
-        doubted: Vec<ItemAddress>,
+        doubted: Vec<Address>,
         reserved: usize,
     ) -> Result<WritePlan, PlanError> {
         let moment = self.moment();

@@ -281,7 +281,7 @@ impl Asked<'_> {
         );
         key.insert(table.sort.clone(), self.render(&templates.sort)?.into());
         let address = self.blueprint().address_in(name, &key);
-        let items = self.partita.runner.read_items(vec![address]).await?;
+        let items = self.partita.runner.read_items(&[address]).await?;
         Ok(items.into_iter().flatten().collect())
     }
 

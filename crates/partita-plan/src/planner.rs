@@ -51,9 +51,10 @@ use std::rc::Rc;
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Access, Entity, Repeat, SoftDelete};
 use partita_design::types::AttributeType;
-use partita_store::request::{ItemAddress, TransactAction};
+use partita_store::request::TransactAction;
 use ulid::Ulid;
 
+use crate::blueprint::Address;
 use crate::draft::{Before, Draft, Entry, Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::input::{Changes, Slot, refuse};
@@ -138,11 +139,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The place of an item in the draft, as far as it was read.
-    pub(crate) fn touch(
-        &mut self,
-        shape: Shape<'a>,
-        address: ItemAddress,
-    ) -> Result<usize, PlanError> {
+    pub(crate) fn touch(&mut self, shape: Shape<'a>, address: Address) -> Result<usize, PlanError> {
         if let Some(at) = self.draft.find(&address) {
             return Ok(at);
         }
@@ -161,7 +158,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn look_up(
         &mut self,
         shape: Shape<'a>,
-        address: ItemAddress,
+        address: Address,
     ) -> Result<usize, PlanError> {
         let at = self.touch(shape, address)?;
         let entry = &self.draft.entries[at];

@@ -13,6 +13,7 @@ use partita_store::table::{Key, TableName, TableSchema};
 use partita_store::write::{self, Tables};
 use partita_store::{ErrorKind, StoreError};
 
+use crate::blueprint::Address;
 use crate::error::PlanError;
 use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
@@ -91,9 +92,9 @@ impl Partita {
             }
             let schema = stage.schema(table)?;
             keys.push((table.clone(), step.action.key(&schema.key)?));
-            addresses.push(address(&step.action, &schema));
+            addresses.push(Address::new(address(&step.action, &schema)));
         }
-        let items = self.runner.read_items(addresses).await?;
+        let items = self.runner.read_items(&addresses).await?;
         let found = keys.into_iter().zip(items);
         stage.items = found
             .filter_map(|(place, item)| Some((place, item?)))

@@ -7,15 +7,16 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 
 use partita_core::Item;
 use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_design::time::TimeForm;
-use partita_store::request::{ItemAddress, Query};
+use partita_store::request::Query;
 use partita_store::table::TableName;
+use rustc_hash::FxHashMap;
 
+use crate::blueprint::Address;
 use crate::error::PlanError;
 use crate::run::Runner;
 use crate::scene::Context;
@@ -49,8 +50,8 @@ pub(crate) struct Reads {
     /// For tables whose items expire, the attribute that says when.
     expiry: Vec<(TableName, String)>,
     now_millis: i64,
-    items: HashMap<ItemAddress, Option<Item>>,
-    lists: HashMap<Listing, Listed>,
+    items: FxHashMap<Address, Option<Item>>,
+    lists: FxHashMap<Listing, Listed>,
     needs: RefCell<Needs>,
     /// Rows of a list that are gone through at most.
     listed_max: usize,
@@ -60,7 +61,7 @@ pub(crate) struct Reads {
 
 #[derive(Default)]
 struct Needs {
-    items: Vec<ItemAddress>,
+    items: Vec<Address>,
     lists: Vec<Listing>,
 }
 
@@ -78,8 +79,8 @@ impl Reads {
         Reads {
             expiry,
             now_millis,
-            items: HashMap::new(),
-            lists: HashMap::new(),
+            items: FxHashMap::default(),
+            lists: FxHashMap::default(),
             needs: RefCell::default(),
             listed_max: LISTED_MAX,
             has_given_up: Cell::new(false),
@@ -103,7 +104,7 @@ impl Reads {
     }
 
     /// The item, without asking for it.
-    pub(crate) fn peek(&self, address: &ItemAddress) -> Known<'_> {
+    pub(crate) fn peek(&self, address: &Address) -> Known<'_> {
         match self.items.get(address) {
             None => Known::Unread,
             Some(None) => Known::Missing,
@@ -112,7 +113,7 @@ impl Reads {
     }
 
     /// The item; one that was not read yet will be.
-    fn item(&self, address: &ItemAddress) -> Known<'_> {
+    fn item(&self, address: &Address) -> Known<'_> {
         let known = self.peek(address);
         if matches!(known, Known::Unread) {
             self.need(address.clone());
@@ -126,7 +127,7 @@ impl Reads {
     }
 
     /// Asks for an item.
-    pub(crate) fn need(&self, address: ItemAddress) {
+    pub(crate) fn need(&self, address: Address) {
         let needs = &mut self.needs.borrow_mut().items;
         if !self.items.contains_key(&address) && !needs.contains(&address) {
             needs.push(address);
@@ -158,13 +159,13 @@ impl Reads {
 /// What a plan sees: what was read, and over it what earlier operations of the same batch did.
 impl<'a> Context<'a> {
     /// The item, without asking for it.
-    pub(crate) fn peek(&self, address: &ItemAddress) -> Known<'a> {
+    pub(crate) fn peek(&self, address: &Address) -> Known<'a> {
         let earlier = self.earlier.and_then(|earlier| earlier.item(address));
         earlier.unwrap_or_else(|| self.reads.peek(address))
     }
 
     /// The item; one that was not read yet will be.
-    pub(crate) fn item(&self, address: &ItemAddress) -> Known<'a> {
+    pub(crate) fn item(&self, address: &Address) -> Known<'a> {
         let earlier = self.earlier.and_then(|earlier| earlier.item(address));
         earlier.unwrap_or_else(|| self.reads.item(address))
     }
@@ -204,7 +205,7 @@ impl Runner {
 
     async fn read(&self, reads: &mut Reads, needs: Needs) -> Result<(), PlanError> {
         for chunk in needs.items.chunks(BATCH_GET_KEYS_MAX) {
-            let items = self.read_items(chunk.to_vec()).await?;
+            let items = self.read_items(chunk).await?;
             for (address, item) in chunk.iter().zip(items) {
                 let item = item.filter(|item| !reads.is_expired(&address.table, item));
                 reads.items.insert(address.clone(), item);

@@ -12,6 +12,7 @@ use partita_store::request::{
 use partita_store::{Entropy, ErrorKind, Store, StoreError};
 use ulid::Ulid;
 
+use crate::blueprint::Address;
 use crate::draft::Refusal;
 use crate::error::{Fault, PlanError, Refused};
 use crate::planner::{Step, WritePlan};
@@ -151,13 +152,15 @@ impl Runner {
     /// Reads items, each found or missing, in the order of the addresses.
     pub(crate) async fn read_items(
         &self,
-        addresses: Vec<ItemAddress>,
+        addresses: &[Address],
     ) -> Result<Vec<Option<Item>>, PlanError> {
         let mut answers = vec![None; addresses.len()];
         let mut open: Vec<usize> = (0..addresses.len()).collect();
         let mut attempt = 0;
         while !open.is_empty() {
-            let asked = open.iter().map(|&index| addresses[index].clone());
+            let asked = open
+                .iter()
+                .map(|&index| ItemAddress::clone(&addresses[index]));
             let request = BatchGetItem::new(asked.collect());
             let got = self.batch_get(&request).await?;
             let mut unprocessed = Vec::new();

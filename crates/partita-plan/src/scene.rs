@@ -13,15 +13,14 @@ use partita_design::design::{
 };
 use partita_design::expression::Formula;
 use partita_design::template::dotted;
-use partita_store::request::ItemAddress;
 
 use crate::batch::earlier::Earlier;
-use crate::blueprint::Blueprint;
+use crate::blueprint::{Address, Blueprint};
 use crate::nested;
 use crate::operation::Caller;
 use crate::pattern::{self, passes};
 use crate::reads::{Known, Reads};
-use crate::shape::{SOURCE, Shape, identity_of, lapsed, reads_as_zero};
+use crate::shape::{SOURCE, Shape, is_path, lapsed, reads_as_zero};
 
 /// What all scenes of one plan share.
 #[derive(Clone, Copy)]
@@ -61,7 +60,7 @@ pub(crate) enum Named<'s, 'a> {
     Item {
         shape: Shape<'a>,
         item: &'s Map,
-        address: ItemAddress,
+        address: Address,
     },
 }
 
@@ -80,7 +79,7 @@ pub(crate) struct Seen<'a> {
     /// Attributes of the item as it was.
     pub(crate) old: Vec<&'a str>,
     /// Attributes of other items; none of a name where the item was found missing.
-    pub(crate) foreign: Vec<(ItemAddress, Shape<'a>, Option<&'a str>)>,
+    pub(crate) foreign: Vec<(Address, Shape<'a>, Option<&'a str>)>,
 }
 
 impl<'a> Trace<'a> {
@@ -99,7 +98,7 @@ impl<'a> Trace<'a> {
 enum Place<'p> {
     Own,
     Old,
-    Other(&'p ItemAddress),
+    Other(&'p Address),
 }
 
 /// Where a ref leads.
@@ -118,8 +117,35 @@ pub(crate) enum Lead<'a> {
 #[derive(Clone)]
 pub(crate) struct Target<'a> {
     pub(crate) shape: Shape<'a>,
-    pub(crate) address: ItemAddress,
-    pub(crate) identity: Map,
+    pub(crate) address: Address,
+    identity: Identity<'a>,
+}
+
+/// The parts of an identity, each with its attribute.
+#[derive(Clone)]
+struct Identity<'a>(Vec<(&'a str, Value)>);
+
+impl<'a> Identity<'a> {
+    /// The identity of an item, if its attributes have it.
+    fn of(shape: Shape<'a>, item: &Map) -> Option<Self> {
+        let parts = shape.identity().iter().map(|part| {
+            let value = nested::get(item, &part.attribute)?;
+            Some((part.attribute.as_str(), value.clone()))
+        });
+        parts.collect::<Option<_>>().map(Identity)
+    }
+
+    fn get(&self, root: &str, steps: &[Step]) -> Option<&Value> {
+        let mut parts = self.0.iter();
+        let (_, value) = parts.find(|(name, _)| is_path(name, root, steps))?;
+        Some(value)
+    }
+}
+
+impl Scope for Identity<'_> {
+    fn find(&self, path: &Path) -> Found<'_> {
+        found(self.get(&path.root, &path.steps))
+    }
 }
 
 impl Scope for Scene<'_, '_> {
@@ -241,8 +267,8 @@ impl<'a> Scene<'_, 'a> {
         root: &str,
         steps: &[Step],
     ) -> Found<'f> {
-        if let (Some(reference), false) =
-            (self.reference(shape, place, root), item.contains_key(root))
+        if let Some(reference) = self.reference(shape, place, root)
+            && !item.contains_key(root)
         {
             let lead = match reference {
                 Reference::Declared(reference) => self.lead_from(shape, item, place, reference),
@@ -321,7 +347,7 @@ impl<'a> Scene<'_, 'a> {
             },
         };
         // A part of the identity is known without reading the item.
-        if let (Some(value), true) = (target.identity.get(next), rest.is_empty()) {
+        if let Some(value) = target.identity.get(next, rest) {
             return Found::Value(Cow::Owned(value.clone()));
         }
         self.trace.has_looked_around.set(true);
@@ -399,14 +425,15 @@ impl<'a> Scene<'_, 'a> {
         });
         let mut targets = Vec::new();
         for at in 0..count.unwrap_or(1) {
-            let mut identity = Map::new();
-            for (part, (argument, value)) in shape.identity().iter().zip(&values) {
+            let parts = shape.identity().iter().zip(&values);
+            let parts = parts.map(|(part, (argument, value))| {
                 let value = match value {
                     Value::L(list) if argument.many => &list[at],
                     value => value,
                 };
-                identity.insert(part.attribute.clone(), value.clone());
-            }
+                (part.attribute.as_str(), value.clone())
+            });
+            let identity = Identity(parts.collect());
             // A value that cannot be part of a key is refused where it is given.
             if let Ok(address) = blueprint.address(shape, &identity) {
                 targets.push(Target {
@@ -447,7 +474,7 @@ impl<'a> Scene<'_, 'a> {
             let item = blueprint.attributes(shape, row).ok()?;
             let unwatched = Trace::default();
             let scene = pattern::scene(self.context, shape, &item, &unwatched);
-            let identity = identity_of(shape, &item)?;
+            let identity = Identity::of(shape, &item)?;
             passes(asked, &values, &scene, row).then(|| Target {
                 shape,
                 address: blueprint.address_in(&listing.table, row),
@@ -467,7 +494,7 @@ impl<'a> Scene<'_, 'a> {
 
     fn source_of(&self, shape: Shape<'a>, item: &Map) -> Lead<'a> {
         let shape = Shape::Entity(shape.source());
-        let Some(identity) = identity_of(shape, item) else {
+        let Some(identity) = Identity::of(shape, item) else {
             return Lead::Nowhere;
         };
         match self.context.blueprint.address(shape, &identity) {

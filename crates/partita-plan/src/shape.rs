@@ -166,14 +166,31 @@ pub(crate) fn is_inside(known: &str, name: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// Whether a path leads to the attribute of that name.
+pub(crate) fn is_path(name: &str, root: &str, steps: &[Step]) -> bool {
+    match steps {
+        [] => name == root,
+        _ => leads_into(name, root, steps) && name.matches('.').count() == steps.len(),
+    }
+}
+
 /// Whether a path leads to the attribute of that name, or into it.
 fn leads_into(name: &str, root: &str, steps: &[Step]) -> bool {
-    let mut names = name.split('.');
-    if names.next() != Some(root) {
+    let Some(mut rest) = name.strip_prefix(root) else {
         return false;
-    }
+    };
     let mut steps = steps.iter();
-    names.all(|name| matches!(steps.next(), Some(Step::Field(field)) if field == name))
+    while !rest.is_empty() {
+        let Some(Step::Field(field)) = steps.next() else {
+            return false;
+        };
+        let inner = rest.strip_prefix('.');
+        match inner.and_then(|inner| inner.strip_prefix(field.as_str())) {
+            Some(after) => rest = after,
+            None => return false,
+        }
+    }
+    true
 }
 
 /// Whether an attribute is a number that counts as 0 while it is missing.

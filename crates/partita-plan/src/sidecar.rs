@@ -18,6 +18,7 @@ use partita_store::request::{CreateTable, ItemAddress, UpdateTimeToLive};
 use partita_store::table::{KeySchema, TableName, string_key};
 use partita_store::{Store, StoreError};
 
+use crate::blueprint::Address;
 use crate::error::PlanError;
 
 /// The partition key of the sidecar table.
@@ -38,11 +39,11 @@ pub(crate) fn key(partition: &str, sort: &str) -> Item {
 }
 
 /// The address of an item.
-pub(crate) fn address(sidecar: &TableName, partition: &str, sort: &str) -> ItemAddress {
-    ItemAddress {
+pub(crate) fn address(sidecar: &TableName, partition: &str, sort: &str) -> Address {
+    Address::new(ItemAddress {
         table: sidecar.clone(),
         key: key(partition, sort),
-    }
+    })
 }
 
 /// Where it stands that an item was removed and a job is clearing up behind it.
@@ -50,7 +51,10 @@ pub(crate) fn hold(sidecar: &TableName, removed: &ItemAddress) -> ItemAddress {
     let mut parts = removed.key.values().filter_map(Value::as_str);
     let partition = parts.next().unwrap_or_default();
     let partition = format!("HELD#{}#{partition}", removed.table);
-    address(sidecar, &partition, parts.next().unwrap_or_default())
+    ItemAddress {
+        table: sidecar.clone(),
+        key: key(&partition, parts.next().unwrap_or_default()),
+    }
 }
 
 /// That there is no such item.

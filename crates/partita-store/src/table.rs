@@ -4,6 +4,7 @@ mod check;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use partita_core::key::{KeyType, KeyValue};
 use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
@@ -14,9 +15,11 @@ use crate::error::{StoreError, StoreResult};
 use crate::index::IndexSchema;
 
 /// The name of a table: 3 to 255 letters, digits, `_`, `-` and `.`.
+///
+/// Shared, because every action of every request says which table it is on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct TableName(String);
+pub struct TableName(Arc<str>);
 
 impl TableName {
     /// The name as text.
@@ -30,7 +33,7 @@ impl FromStr for TableName {
 
     fn from_str(text: &str) -> StoreResult<Self> {
         if is_name(text) {
-            return Ok(TableName(text.to_owned()));
+            return Ok(TableName(text.into()));
         }
         Err(StoreError::validation(format!(
             "the table name `{}` must have 3 to 255 letters, digits, `_`, `-` or `.`",
@@ -55,7 +58,7 @@ impl TryFrom<String> for TableName {
 
 impl From<TableName> for String {
     fn from(name: TableName) -> String {
-        name.0
+        name.as_str().to_owned()
     }
 }
 

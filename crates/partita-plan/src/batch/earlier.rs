@@ -9,21 +9,21 @@ use std::collections::HashMap;
 
 use partita_core::expression::{Comparator, Condition, KeyCondition, KeyRange, Operand, Path};
 use partita_core::{Item, Value};
-use partita_store::request::{ItemAddress, TransactAction};
+use partita_store::request::TransactAction;
 
-use crate::blueprint::Blueprint;
+use crate::blueprint::{Address, Blueprint};
 use crate::planner::Step;
 use crate::reads::{Known, LISTED_MAX, Listed, Listing, Reads};
 
 /// Items as earlier operations left them, and those that they removed.
 #[derive(Default)]
 pub(crate) struct Earlier {
-    items: HashMap<ItemAddress, Option<Item>>,
+    items: HashMap<Address, Option<Item>>,
 }
 
 impl Earlier {
     /// The item, if an earlier operation wrote it.
-    pub(crate) fn item(&self, address: &ItemAddress) -> Option<Known<'_>> {
+    pub(crate) fn item(&self, address: &Address) -> Option<Known<'_>> {
         let item = self.items.get(address)?;
         Some(item.as_ref().map_or(Known::Missing, Known::Found))
     }

@@ -8,11 +8,9 @@ use std::collections::HashMap;
 
 use partita_core::expression::{Condition, Path, SetOperand, SetValue, Update};
 use partita_core::{Item, Map, Number, Value};
-use partita_store::request::{
-    ConditionCheck, DeleteItem, ItemAddress, PutItem, TransactAction, UpdateItem,
-};
+use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
-use crate::blueprint::Blueprint;
+use crate::blueprint::{Address, Blueprint};
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::planner::Step;
@@ -22,7 +20,7 @@ use crate::reads::{Known, Reads};
 #[derive(Default)]
 pub(super) struct Joined {
     steps: Vec<Step>,
-    places: HashMap<ItemAddress, usize>,
+    places: HashMap<Address, usize>,
 }
 
 impl Joined {

@@ -191,7 +191,7 @@ impl Partita {
     /// The job as it is stored now; none if it is done.
     async fn again(&self, job: &Job) -> Result<Option<Job>, PlanError> {
         let address = sidecar::address(&self.blueprint.sidecar, OPEN, &job.id);
-        let read = self.runner.read_items(vec![address]).await?;
+        let read = self.runner.read_items(&[address]).await?;
         let item = read.into_iter().flatten().next();
         item.as_ref().map(Job::read).transpose()
     }

@@ -60,25 +60,21 @@ impl<'a> Planner<'a> {
         old: Option<Rc<Map>>,
         new: Option<Rc<Map>>,
     ) -> Result<(), PlanError> {
-        let was = self.share(at, count, old.as_deref(), true)?;
         let is = self.share(at, count, new.as_deref(), false)?;
-        let same_places = match (&was, &is) {
-            (Some(was), Some(is)) => {
-                let addresses = |share: &Share<'_>| {
-                    let targets = share.targets.iter();
-                    targets.map(|one| one.address.clone()).collect::<Vec<_>>()
-                };
-                addresses(was) == addresses(is)
-            }
-            _ => false,
-        };
-        if let (Some(was), Some(is), true) = (&was, &is, same_places) {
-            let difference = minus(is.amount, was.amount, count)?;
-            for target in is.targets.clone() {
-                self.add_to(target, count, difference, false)?;
-            }
-            return Ok(());
+        if let (Some(old), Some(new)) = (&old, &new)
+            && self.is_only_amount(at, count, old, new)
+        {
+            let Some(is) = is else { return Ok(()) };
+            let was = count.amount(self.entry(at).shape, old);
+            return self.adjust(is, was, count);
         }
+        let was = self.share(at, count, old.as_deref(), true)?;
+        let (was, is) = match (was, is) {
+            (Some(was), Some(is)) if was.is_beside(&is) => {
+                return self.adjust(is, was.amount, count);
+            }
+            shares => shares,
+        };
         // The item counts elsewhere now, with all that it is: what it was must not change meanwhile.
         if let (Some(sum), Some(_)) = (&count.aggregate.sum, &was) {
             self.entry_mut(at).guard(sum);
@@ -94,6 +90,27 @@ impl<'a> Planner<'a> {
             for target in share.targets {
                 self.add_to(target, count, share.amount, true)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Whether an item counts where it counted, and only how much has changed.
+    fn is_only_amount(&self, at: usize, count: Count<'a>, old: &Map, new: &Map) -> bool {
+        let entry = self.entry(at);
+        let sum = count.aggregate.sum.as_ref();
+        let mut others = count.inputs.iter().filter(|name| Some(*name) != sum);
+        // Where a view's record counts, its key says too; and what is done to an item may change
+        // where its refs lead.
+        matches!(entry.shape, Shape::Entity(_))
+            && entry.operation.is_none()
+            && others.all(|name| nested::get(old, name) == nested::get(new, name))
+    }
+
+    /// Adds what an item counts now and did not count before.
+    fn adjust(&mut self, is: Share<'a>, was: Number, count: Count<'a>) -> Result<(), PlanError> {
+        let difference = minus(is.amount, was, count)?;
+        for target in is.targets {
+            self.add_to(target, count, difference, false)?;
         }
         Ok(())
     }
@@ -141,10 +158,7 @@ impl<'a> Planner<'a> {
         };
         // A ref with several targets counts only at the one that has this number.
         targets.retain(|target| target.shape.name() == count.entity.name);
-        let amount = match &aggregate.sum {
-            None => Number::from(1_i64),
-            Some(sum) => number_at(shape, item, sum).unwrap_or_else(|| Number::from(0_i64)),
-        };
+        let amount = count.amount(shape, item);
         Ok(Some(Share { targets, amount }))
     }
 
@@ -162,7 +176,7 @@ impl<'a> Planner<'a> {
         };
         let place = entry.destination().filter(|_| !is_old);
         let place = place.unwrap_or(&entry.address);
-        let stored = blueprint.stored(entry.shape, place, item);
+        let stored = blueprint.stored(entry.shape, place.key.clone(), item.clone());
         blueprint.attributes(entry.shape, &stored).map(Some)
     }
 
@@ -206,6 +220,24 @@ impl<'a> Planner<'a> {
         }
         self.draft.enqueue(at);
         Ok(())
+    }
+}
+
+impl Share<'_> {
+    /// Whether another counts at the same items.
+    fn is_beside(&self, other: &Share<'_>) -> bool {
+        let places = self.targets.iter().map(|target| &target.address);
+        places.eq(other.targets.iter().map(|target| &target.address))
+    }
+}
+
+impl Count<'_> {
+    /// How much an item counts.
+    fn amount(&self, shape: Shape<'_>, item: &Map) -> Number {
+        match &self.aggregate.sum {
+            None => Number::from(1_i64),
+            Some(sum) => number_at(shape, item, sum).unwrap_or_else(|| Number::from(0_i64)),
+        }
     }
 }
 

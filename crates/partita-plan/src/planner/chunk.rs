@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use partita_core::Item;
 use partita_design::design::{Entity, OnDelete};
-use partita_store::request::ItemAddress;
 
 use super::follow::{argument_source, places};
 use super::{By, Planner, Step};
+use crate::blueprint::Address;
 use crate::error::PlanError;
 use crate::input::{Changes, Slot};
 use crate::job::{Referrers, Task, TaskKind, Within, Work};
@@ -88,7 +88,7 @@ impl<'a> Planner<'a> {
         &mut self,
         task: &Task,
         within: Referrers<'a>,
-        found: Vec<ItemAddress>,
+        found: Vec<Address>,
     ) -> Result<Vec<usize>, PlanError> {
         let mut items = Vec::new();
         for place in found {

@@ -6,10 +6,10 @@ use partita_design::design::{
     Assignments, Each, EachOver, Effect, EffectKind, EffectTarget, Entity, Pattern, Ref,
 };
 use partita_design::expression::Reading;
-use partita_store::request::ItemAddress;
 
 use super::every::{Seen, spelled_key};
 use super::{By, Names, Planner};
+use crate::blueprint::Address;
 use crate::draft::{Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::input::{Changes, Slot};
@@ -23,7 +23,7 @@ pub(super) enum Element<'a> {
     Item {
         shape: Shape<'a>,
         item: Map,
-        address: ItemAddress,
+        address: Address,
     },
 }
 
@@ -147,7 +147,7 @@ impl<'a> Planner<'a> {
         cause: Cause<'_, 'a>,
         effect: &'a Effect,
         name: &'a str,
-        element: Option<(Shape<'a>, ItemAddress)>,
+        element: Option<(Shape<'a>, Address)>,
         seen: &mut Seen,
     ) -> Result<(), PlanError> {
         let entry = self.entry(cause.at);
@@ -268,7 +268,7 @@ impl<'a> Planner<'a> {
         &self,
         scene: &Scene<'_, 'a>,
         target: &'a EffectTarget,
-        element: Option<(Shape<'a>, ItemAddress)>,
+        element: Option<(Shape<'a>, Address)>,
     ) -> Result<Aim<'a>, PlanError> {
         let blueprint = self.context.blueprint;
         Ok(match target {
@@ -457,7 +457,7 @@ fn cannot_wait(effect: &Effect, name: &str, error: PlanError) -> PlanError {
 /// The item that is meant.
 enum Aim<'a> {
     New(&'a Entity),
-    At(Shape<'a>, ItemAddress),
+    At(Shape<'a>, Address),
     Nowhere,
     Unknown,
 }

@@ -1,19 +1,19 @@
 //! The draft as a transaction: one action for each item, guarded by what was read and matters.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use partita_core::expression::{
     Comparator, Condition, Operand, Path, Scope as _, SetOperand, SetValue, Step as PathStep,
     Update,
 };
-use partita_core::{Map, Number, Value};
+use partita_core::{Item, Map, Number, Value};
 use partita_design::template::dotted;
 use partita_design::time::TimeForm;
-use partita_store::request::{
-    ConditionCheck, DeleteItem, ItemAddress, PutItem, TransactAction, UpdateItem,
-};
+use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
 use super::{Planner, Step};
+use crate::blueprint::Address;
 use crate::draft::{Before, Entry, Presence, Refusal};
 use crate::error::PlanError;
 use crate::scene::Trace;
@@ -23,8 +23,13 @@ use crate::shape::Shape;
 type KeyChange = (String, Option<String>);
 
 impl Planner<'_> {
-    /// The actions of the write.
+    /// The actions of the write, for which the draft is used up. None while something is still to
+    /// be read, because then everything is evaluated again; only the operations of a batch show
+    /// each other what they would do.
     pub(crate) fn emit(&mut self) -> Result<Vec<Step>, PlanError> {
+        if self.context.earlier.is_none() && !self.context.reads.is_complete() {
+            return Ok(Vec::new());
+        }
         let mut guards = Vec::new();
         let places = 0..self.draft.entries.len();
         let places = places.filter(|at| !self.entry(*at).is_witness);
@@ -33,15 +38,25 @@ impl Planner<'_> {
             guards.extend(self.unique(at)?);
         }
         self.refuse()?;
-        let mut steps = Vec::new();
+        let mut keys: Vec<Vec<KeyChange>> = Vec::new();
+        keys.resize_with(self.draft.entries.len(), Vec::new);
         for at in places {
-            let keys = self.index_keys(at)?;
-            steps.extend(self.actions(self.entry(at), keys));
+            keys[at] = self.index_keys(at)?;
+        }
+        let entries = std::mem::take(&mut self.draft.entries);
+        let shapes: Vec<Shape<'_>> = entries.iter().map(|entry| entry.shape).collect();
+        let mut steps = Vec::with_capacity(entries.len() + guards.len());
+        let entries = entries.into_iter().zip(keys);
+        for (entry, keys) in entries.filter(|(entry, _)| !entry.is_witness) {
+            match entry.destination() {
+                Some(_) => steps.extend(self.relocation(entry, keys)),
+                None => steps.extend(self.action(entry, keys)),
+            }
         }
         steps.extend(guards);
         if steps.len() > self.room() {
             return Err(PlanError::TooMuch {
-                what: self.largest_part(steps.len()),
+                what: largest_part(&shapes, steps.len()),
             });
         }
         steps.extend(self.window_steps());
@@ -49,55 +64,41 @@ impl Planner<'_> {
         Ok(steps)
     }
 
-    /// Of which record there are the most items in the write.
-    fn largest_part(&self, all: usize) -> String {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for entry in &self.draft.entries {
-            *counts.entry(entry.shape.name()).or_default() += 1;
-        }
-        let largest = counts.into_iter().max_by_key(|(_, count)| *count);
-        let (name, count) = largest.unwrap_or_default();
-        format!("it would touch {all}, {count} of them `{name}`")
-    }
-
-    fn actions(&self, entry: &Entry<'_>, keys: Vec<KeyChange>) -> Vec<Step> {
-        match (entry.destination(), &entry.after) {
-            (Some(place), Some(after)) => self.relocation(entry, place, after, keys).into(),
-            _ => self.action(entry, keys).into_iter().collect(),
-        }
-    }
-
     /// An item is put whole where it goes, and taken from where it was.
-    fn relocation(
-        &self,
-        entry: &Entry<'_>,
-        place: &ItemAddress,
-        after: &Map,
-        keys: Vec<KeyChange>,
-    ) -> [Step; 2] {
-        let mut item = self.context.blueprint.stored(entry.shape, place, after);
-        let keys = keys
-            .into_iter()
-            .filter_map(|(name, key)| Some((name, key?)));
-        item.extend(keys.map(|(name, key)| (name, Value::S(key))));
+    fn relocation(&self, entry: Entry<'_>, keys: Vec<KeyChange>) -> Vec<Step> {
+        let (presence, refusal) = self.presence(&entry);
+        let presence = presence.or_else(|| Some(self.is_there(&entry)));
+        let condition = self.condition(&entry, presence);
+        let is_free = self.is_missing(&entry);
+        let Entry {
+            shape,
+            address,
+            moves_to: Some(place),
+            after: Some(after),
+            ..
+        } = entry
+        else {
+            return Vec::new();
+        };
         let put = PutItem {
-            condition: Some(self.is_missing(entry)),
-            ..PutItem::new(place.table.clone(), item)
+            condition: Some(is_free),
+            ..PutItem::new(
+                place.table.clone(),
+                self.whole(shape, &place, Rc::unwrap_or_clone(after), keys),
+            )
         };
         let exists = PlanError::Exists {
-            entity: entry.shape.name().to_owned(),
+            entity: shape.name().to_owned(),
         };
-        let (presence, refusal) = self.presence(entry);
-        let presence = presence.or_else(|| Some(self.is_there(entry)));
         let delete = DeleteItem {
-            table: entry.address.table.clone(),
-            key: entry.address.key.clone(),
-            condition: self.condition(entry, presence),
+            table: address.table.clone(),
+            key: address.key.clone(),
+            condition,
             return_item_on_failure: matches!(refusal, Refusal::Final(_)),
         };
         let put = Step {
             action: TransactAction::Put(put),
-            refusal: match entry.shape {
+            refusal: match shape {
                 Shape::Entity(_) => Refusal::last(exists),
                 Shape::View(..) => Refusal::Stale,
             },
@@ -106,45 +107,51 @@ impl Planner<'_> {
             action: TransactAction::Delete(delete),
             refusal,
         };
-        [put, delete]
+        vec![put, delete]
     }
 
-    fn action(&self, entry: &Entry<'_>, keys: Vec<KeyChange>) -> Option<Step> {
-        let blueprint = self.context.blueprint;
-        let address = &entry.address;
-        let (table, key) = (address.table.clone(), address.key.clone());
-        let (presence, refusal) = self.presence(entry);
-        let condition = self.condition(entry, presence);
+    fn action(&self, entry: Entry<'_>, keys: Vec<KeyChange>) -> Option<Step> {
+        let (presence, refusal) = self.presence(&entry);
+        let condition = self.condition(&entry, presence);
         let return_item_on_failure = matches!(refusal, Refusal::Final(_)) && entry.has_guards();
+        let address = &entry.address;
         let action = match (entry.old(), &entry.after) {
-            (None, Some(after)) => {
-                let mut item = blueprint.stored(entry.shape, address, after);
-                let keys = keys
-                    .into_iter()
-                    .filter_map(|(name, key)| Some((name, key?)));
-                item.extend(keys.map(|(name, key)| (name, Value::S(key))));
+            (None, Some(_)) => {
+                let Entry {
+                    shape,
+                    address,
+                    after: Some(after),
+                    told,
+                    ..
+                } = entry
+                else {
+                    return None;
+                };
+                // The only other hold on the item, which is then not copied.
+                drop(told);
                 TransactAction::Put(PutItem {
-                    table,
-                    item,
+                    table: address.table.clone(),
+                    item: self.whole(shape, &address, Rc::unwrap_or_clone(after), keys),
                     condition,
                     return_item_on_failure: false,
                 })
             }
             (Some(_), None) => TransactAction::Delete(DeleteItem {
-                table,
-                key,
+                table: address.table.clone(),
+                key: address.key.clone(),
                 condition,
                 return_item_on_failure,
             }),
             (old, after) => {
                 let mut update = Update::default();
                 if let (Some(old), Some(after)) = (old, after) {
-                    difference(entry, old, after, &mut update);
+                    difference(&entry, old, after, &mut update);
                 }
                 for (name, amount) in &entry.adds {
-                    let is_written = update.paths().any(|path| path.overlaps(&dotted(name)));
+                    let path = dotted(name);
+                    let is_written = update.paths().any(|written| written.overlaps(&path));
                     if *amount != Number::from(0_i64) && !is_written {
-                        update.set.push(addition(dotted(name), *amount));
+                        update.set.push(addition(path, *amount));
                     }
                 }
                 for (name, key) in keys {
@@ -154,6 +161,7 @@ impl Planner<'_> {
                         None => update.remove.push(path),
                     }
                 }
+                let (table, key) = (address.table.clone(), address.key.clone());
                 match (update.is_empty(), condition) {
                     (false, condition) => TransactAction::Update(UpdateItem {
                         table,
@@ -173,6 +181,15 @@ impl Planner<'_> {
             }
         };
         Some(Step { action, refusal })
+    }
+
+    /// An item as it is put, with all of its keys.
+    fn whole(&self, shape: Shape<'_>, place: &Address, after: Map, keys: Vec<KeyChange>) -> Item {
+        let blueprint = self.context.blueprint;
+        let mut item = blueprint.stored(shape, place.key.clone(), after);
+        let keys = keys.into_iter();
+        item.extend(keys.filter_map(|(name, key)| Some((name, Value::S(key?)))));
+        item
     }
 
     /// Whether the item must be there, and what it means if that is not so.
@@ -238,10 +255,9 @@ impl Planner<'_> {
 
     /// That an item is in every attribute as it was read.
     fn unchanged(&self, entry: &Entry<'_>, old: &Map) -> Vec<Condition> {
-        let stored = self
-            .context
-            .blueprint
-            .stored(entry.shape, &entry.address, old);
+        let key = entry.address.key.clone();
+        let blueprint = self.context.blueprint;
+        let stored = blueprint.stored(entry.shape, key, old.clone());
         let declared = match entry.shape {
             Shape::Entity(entity) => entity.attributes.iter(),
             Shape::View(..) => [].iter(),
@@ -320,6 +336,17 @@ impl Entry<'_> {
         };
         is_changed || !self.adds.is_empty() || self.has_guards()
     }
+}
+
+/// Of which record there are the most items in the write.
+fn largest_part(shapes: &[Shape<'_>], all: usize) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for shape in shapes {
+        *counts.entry(shape.name()).or_default() += 1;
+    }
+    let largest = counts.into_iter().max_by_key(|(_, count)| *count);
+    let (name, count) = largest.unwrap_or_default();
+    format!("it would touch {all}, {count} of them `{name}`")
 }
 
 fn stands_there(path: Path, value: Option<&Value>) -> Condition {

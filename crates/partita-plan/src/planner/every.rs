@@ -9,7 +9,6 @@ use std::rc::Rc;
 
 use partita_core::{Item, Map};
 use partita_design::design::{Action, Application, Effect};
-use partita_store::request::ItemAddress;
 use sha2::{Digest as _, Sha256};
 
 use super::effects::Cause;
@@ -17,6 +16,7 @@ use super::later::Extent;
 use super::request::Change;
 use super::{Names, Planner};
 use crate::access::{Asked, Verdict};
+use crate::blueprint::Address;
 use crate::draft::Before;
 use crate::error::PlanError;
 use crate::input::Input;
@@ -34,7 +34,7 @@ pub(super) struct Seen {
     /// Where a job remembers those of the chunks before.
     partition: Option<String>,
     /// Those that are new to the job.
-    marks: Vec<ItemAddress>,
+    marks: Vec<Address>,
 }
 
 impl Seen {
@@ -71,7 +71,7 @@ impl Seen {
 }
 
 /// What an item is told from others by.
-pub(super) fn spelled_key(address: &ItemAddress) -> String {
+pub(super) fn spelled_key(address: &Address) -> String {
     let parts = address.key.values();
     let parts: Vec<_> = parts.filter_map(|part| part.as_str()).collect();
     parts.join("\n")
@@ -264,7 +264,7 @@ impl<'a> Planner<'a> {
         within: Applied<'a>,
         at: usize,
         item: &Map,
-        address: &ItemAddress,
+        address: &Address,
     ) -> Result<bool, PlanError> {
         let shape = self.entry(at).shape;
         let named = Named::Item {

@@ -5,11 +5,10 @@ use std::rc::Rc;
 
 use partita_core::{Item, Map, Number, Value};
 use partita_design::design::{Entity, Finder, KeyValue, OnDelete, Ref, RefTarget};
-use partita_store::request::ItemAddress;
 
 use super::chunk::clearing;
 use super::{By, Planner};
-use crate::blueprint::Blueprint;
+use crate::blueprint::{Address, Blueprint};
 use crate::error::PlanError;
 use crate::job::TaskKind;
 use crate::kernel::Count;
@@ -180,7 +179,7 @@ impl<'a> Planner<'a> {
             return Ok(Vec::new());
         };
         let (shape, address) = (self.entry(at).shape, self.entry(at).address.clone());
-        let mut found: Vec<ItemAddress> = Vec::new();
+        let mut found: Vec<Address> = Vec::new();
         for listing in listings(blueprint, shape, reference, target, finder, &old)? {
             let Some(listed) = self.context.list(&listing) else {
                 continue;
@@ -206,8 +205,8 @@ impl<'a> Planner<'a> {
         &mut self,
         entity: &'a Entity,
         reference: &'a Ref,
-        address: &ItemAddress,
-        found: Vec<ItemAddress>,
+        address: &Address,
+        found: Vec<Address>,
     ) -> Result<Vec<usize>, PlanError> {
         let mut items = Vec::new();
         for place in found {
@@ -325,8 +324,8 @@ pub(crate) fn listings(
 }
 
 /// Where the items are that the rows of a finder stand for, each once.
-pub(super) fn places(blueprint: &Blueprint, finder: &Finder, rows: &[Item]) -> Vec<ItemAddress> {
-    let mut found: Vec<ItemAddress> = Vec::new();
+pub(super) fn places(blueprint: &Blueprint, finder: &Finder, rows: &[Item]) -> Vec<Address> {
+    let mut found: Vec<Address> = Vec::new();
     for row in rows {
         let names = std::slice::from_ref(&finder.record);
         let Some((shape, record)) = blueprint.recognise(names, row) else {

@@ -9,12 +9,13 @@ use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_core::size::item_bytes;
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Entity, OnDelete, Ref, RefTarget, Source, View};
-use partita_store::request::{ConditionCheck, ItemAddress, PutItem, TransactAction};
+use partita_store::request::{ConditionCheck, PutItem, TransactAction};
 use partita_store::table::TableName;
 use ulid::Ulid;
 
 use super::follow::argument_source;
 use super::{Planner, Step};
+use crate::blueprint::Address;
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::input::Changes;
@@ -49,11 +50,11 @@ pub(crate) struct Later {
     tasks: Vec<Task>,
     expected: u64,
     /// Items that are removed while others still refer to them, or whose past is on its way.
-    held: Vec<ItemAddress>,
+    held: Vec<Address>,
     /// Places that something is done to where one may be held, and the entity.
-    claimed: Vec<(ItemAddress, String)>,
+    claimed: Vec<(Address, String)>,
     /// Elements that a job does something for, so that it is done once.
-    marks: Vec<ItemAddress>,
+    marks: Vec<Address>,
 }
 
 impl<'a> Planner<'a> {
@@ -156,14 +157,14 @@ impl<'a> Planner<'a> {
     }
 
     /// Keeps a place from being used before the job is done.
-    fn hold(&mut self, address: ItemAddress) {
+    fn hold(&mut self, address: Address) {
         if !self.later.held.contains(&address) {
             self.later.held.push(address);
         }
     }
 
     /// Remembers what a job does something for, so that it is done once.
-    pub(super) fn mark(&mut self, marks: Vec<ItemAddress>) {
+    pub(super) fn mark(&mut self, marks: Vec<Address>) {
         self.later.marks.extend(marks);
     }
 
@@ -183,7 +184,7 @@ impl<'a> Planner<'a> {
     /// Lets an item be created only if no job is still clearing up behind one of that identity:
     /// it would take the old one's children for the new one's. An id that was just drawn is
     /// nobody's.
-    pub(super) fn claim(&mut self, entity: &'a Entity, given: &Changes<'a>, address: &ItemAddress) {
+    pub(super) fn claim(&mut self, entity: &'a Entity, given: &Changes<'a>, address: &Address) {
         let is_drawn = entity.identity.iter().any(|part| {
             let source = entity.attribute(&part.attribute).map(|one| &one.source);
             let mut given = given.set.iter();
@@ -196,7 +197,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Lets an item come to a place only if no job is still clearing up there.
-    pub(super) fn claim_place(&mut self, entity: &'a Entity, address: ItemAddress) {
+    pub(super) fn claim_place(&mut self, entity: &'a Entity, address: Address) {
         let blueprint = self.context.blueprint;
         let mut referrers = blueprint.kernel.referrers(&blueprint.design, &entity.name);
         let can_be_held = referrers
@@ -224,7 +225,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn claim_held(&mut self, entity: &'a Entity, address: ItemAddress) {
+    fn claim_held(&mut self, entity: &'a Entity, address: Address) {
         let claimed = (address, entity.name.clone());
         if !self.later.claimed.contains(&claimed) {
             self.later.claimed.push(claimed);
@@ -253,10 +254,10 @@ impl<'a> Planner<'a> {
         let mut steps = Vec::new();
         let expires = self.moment.now_millis / 1000 + MARKED_SECONDS;
         for mark in later.marks {
-            let mut item = mark.key;
+            let mut item = mark.key.clone();
             let expires = Value::N(Number::from(expires));
             item.insert(sidecar::EXPIRES.to_owned(), expires);
-            steps.push(stale(put_new(mark.table, item)));
+            steps.push(stale(put_new(mark.table.clone(), item)));
         }
         for (address, entity) in &later.claimed {
             // What is held now is free, or it could not be.

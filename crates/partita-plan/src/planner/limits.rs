@@ -14,9 +14,10 @@ use partita_design::design::rules::LimitOf;
 use partita_design::design::{Limit, LimitRecord};
 use partita_design::template::dotted;
 use partita_design::time::TimeForm;
-use partita_store::request::{ItemAddress, PutItem, TransactAction, UpdateItem};
+use partita_store::request::{PutItem, TransactAction, UpdateItem};
 
 use super::{Planner, Step};
+use crate::blueprint::Address;
 use crate::draft::{Presence, Refusal};
 use crate::error::PlanError;
 use crate::nested;
@@ -33,7 +34,7 @@ const START: &str = "start";
 /// A window that the sidecar keeps, and what this write adds to it.
 pub(super) struct Window<'a> {
     limit: &'a Limit,
-    address: ItemAddress,
+    address: Address,
     /// When the stored one began, and what it has counted.
     stored: Option<(i64, u64)>,
     added: u64,

@@ -97,6 +97,7 @@ impl<'a> Planner<'a> {
             Request::Found { action, given } => (self.act_on_found(action, given)?, false),
         };
         self.follow_through()?;
+        let shown = shown.filter(|_| self.context.reads.is_complete());
         let answer = match shown.map(|at| self.answer(at)) {
             Some(Answer::Record(record)) if is_created => Answer::Created(record),
             Some(answer) => answer,

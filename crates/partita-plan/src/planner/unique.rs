@@ -7,6 +7,7 @@ use partita_design::design::{Entity, Unique};
 use partita_store::request::{DeleteItem, ItemAddress, PutItem, TransactAction};
 
 use super::{Planner, Step};
+use crate::blueprint::Address;
 use crate::draft::{Before, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::reads::Known;
@@ -148,11 +149,11 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn guard_address(&self, shape: Shape<'_>, key: &str) -> ItemAddress {
-        ItemAddress {
+    fn guard_address(&self, shape: Shape<'_>, key: &str) -> Address {
+        Address::new(ItemAddress {
             table: self.context.blueprint.table_of(shape).1.clone(),
             key: self.guard_item(shape, key.to_owned()),
-        }
+        })
     }
 
     /// A guard is in the table of the items that it guards.

@@ -92,9 +92,10 @@ impl<'a> Planner<'a> {
         by: By,
         trace: &Trace<'a>,
     ) {
+        let kernel = &self.context.blueprint.kernel;
         for _ in 0..=entity.attributes.len() {
             let mut is_done = true;
-            for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
+            for attribute in kernel.computed(entity) {
                 let scene = self.scene(Shape::Entity(entity), item, before, trace);
                 let Some(value) = due(attribute, &scene, by) else {
                     continue;
@@ -103,7 +104,7 @@ impl<'a> Planner<'a> {
                 if nested::get(item, &attribute.name) == value.as_ref() {
                     continue;
                 }
-                is_done = false;
+                is_done &= !kernel.is_basis(&entity.name, &attribute.name);
                 match value {
                     Some(value) => nested::set(item, &attribute.name, value),
                     None => nested::remove(item, &attribute.name),

@@ -9,10 +9,10 @@ use std::rc::Rc;
 use partita_core::expression::{Found, Scope as _};
 use partita_core::{Map, Number, Value};
 use partita_design::design::{EachOver, Source, View, ViewAttribute};
-use partita_store::request::ItemAddress;
 
 use super::effects::members;
 use super::{Names, Planner};
+use crate::blueprint::Address;
 use crate::draft::{Before, Presence, Refusal};
 use crate::error::PlanError;
 use crate::nested;
@@ -23,7 +23,7 @@ use crate::shape::{Shape, reads_as_zero};
 struct Placed {
     /// The element that it is for, where there is one for each.
     element: Option<Value>,
-    place: ItemAddress,
+    place: Address,
     /// What is derived from the source, with the keys in the indexes.
     derived: Map,
     /// What its own attributes are when it comes into being.
@@ -123,7 +123,7 @@ impl<'a> Planner<'a> {
         &mut self,
         view: &'a View,
         shape: Shape<'a>,
-        from: ItemAddress,
+        from: Address,
         own: &mut Map,
     ) -> Result<(), PlanError> {
         let names = view.attributes.iter().filter_map(|one| match one {
@@ -176,7 +176,7 @@ impl<'a> Planner<'a> {
         &mut self,
         source: usize,
         shape: Shape<'a>,
-        address: ItemAddress,
+        address: Address,
         was: Option<Map>,
     ) -> usize {
         let before = match was {
