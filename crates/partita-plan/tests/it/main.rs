@@ -117,6 +117,42 @@ fn is_not_found(answer: &Result<Answer, PlanError>) -> bool {
     matches!(answer, Err(PlanError::NotFound { .. }))
 }
 
+/// A path of the API cannot ask for these, so no scenario does.
+#[tokio::test]
+async fn what_has_no_path_is_refused() {
+    let partita = open(Arc::new(ModelStore::default())).await;
+    let ann = Caller::user("ann");
+    create(&partita, "Note", &[("noteId", "n"), ("owner", "ann")]).await;
+    let restored = partita.run(
+        &ann,
+        Operation::Restore {
+            entity: "Note".into(),
+            identity: vec!["n".into()],
+        },
+    );
+    let entity = "Note".to_owned();
+    assert_eq!(
+        restored.await,
+        Err(PlanError::NotRestorable { entity }),
+        "a delete removes a note"
+    );
+    for identity in [vec![], vec!["n".to_owned(), "m".to_owned()]] {
+        let got = partita.run(
+            &ann,
+            Operation::Get {
+                entity: "Note".into(),
+                identity,
+                with_deleted: false,
+            },
+        );
+        let refused = got.await;
+        assert!(
+            matches!(refused, Err(PlanError::Invalid { .. })),
+            "{refused:?}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_live_reference_hides_an_item_whose_identity_does_not_name_the_target() {
     let partita = open(Arc::new(ModelStore::default())).await;
