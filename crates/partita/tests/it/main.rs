@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod bad_input;
+mod batches;
 mod beyond;
 mod clients;
 mod command_line;
