@@ -1,7 +1,6 @@
 //! Designs by name, and the trip of a request through them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use futures::FutureExt as _;
 use partita_plan::{Caller, Operation, Partita, PlanError};
@@ -25,8 +24,10 @@ use crate::cors::Origins;
 use crate::decode::wish::Wish;
 use crate::decode::{self, Brought};
 use crate::encode::{self, Outcome};
+use crate::meters::{ApiMeters, Asked};
 use crate::problem::Problem;
 use crate::request::{self, Request};
+use crate::request_id::{self, REQUEST_ID};
 use crate::routes::{Found, Routes, Target, Verb};
 use crate::token::Tokens;
 
@@ -42,8 +43,6 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 /// The role of a token that may look at jobs.
 pub const ADMIN: &str = "admin";
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
 /// What the API serves.
 pub struct App {
     designs: BTreeMap<String, Served>,
@@ -51,6 +50,7 @@ pub struct App {
     origins: Option<Origins>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
+    meters: Arc<ApiMeters>,
 }
 
 /// A design that is served, and the requests that it answers.
@@ -72,8 +72,13 @@ impl App {
             (partita.design().name.clone(), Served { partita, routes })
         };
         let designs = designs.into_iter().map(Into::into);
+        let designs: BTreeMap<String, Served> = designs.map(named).collect();
+        let routes = designs
+            .iter()
+            .map(|(name, served)| (name.as_str(), &served.routes));
         App {
-            designs: designs.map(named).collect(),
+            meters: Arc::new(ApiMeters::new(routes)),
+            designs,
             tokens,
             origins: None,
             clock,
@@ -88,6 +93,11 @@ impl App {
         self
     }
 
+    /// What it counts.
+    pub fn meters(&self) -> Arc<ApiMeters> {
+        self.meters.clone()
+    }
+
     /// The service that answers requests.
     pub fn router(self) -> Router {
         let origins = self.origins.clone();
@@ -99,7 +109,12 @@ impl App {
     }
 
     /// Reads the body and answers, each within bounds.
-    async fn within_bounds(&self, head: &Parts, body: Body) -> Result<Response, Problem> {
+    async fn within_bounds(
+        &self,
+        head: &Parts,
+        body: Body,
+        asked: &Asked,
+    ) -> Result<Response, Problem> {
         request::check_head(head)?;
         let body = match timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await {
             Ok(Ok(body)) => body,
@@ -112,23 +127,20 @@ impl App {
             headers: &head.headers,
             body: &body,
         };
-        let answer = timeout(REQUEST_TIME_MAX, self.answer(&request)).await;
+        let answer = timeout(REQUEST_TIME_MAX, self.answer(&request, asked)).await;
         answer.unwrap_or_else(|_| Err(Problem::stuck(request.is_write())))
     }
 
     /// The whole trip of a request: who calls, what for, and then whoever answers that.
-    async fn answer(&self, request: &Request<'_>) -> Result<Response, Problem> {
+    async fn answer(&self, request: &Request<'_>, asked: &Asked) -> Result<Response, Problem> {
         let segments = request.segments()?;
-        if segments == ["healthz"] && !request.is_write() {
-            let healthy = json!({ "status": "ok" });
-            return Ok(encode::json_response(StatusCode::OK, &healthy));
-        }
         let (name, rest) = segments.split_first().ok_or_else(|| self.no_design(""))?;
         let served = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
         let verified = self.tokens.verify(name, request.bearer()?)?;
         let caller = verified.caller();
         let path: Vec<&str> = rest.iter().map(String::as_str).collect();
         let found = served.routes.find(request.method, &path)?;
+        asked.set(name, &found.route.operation_id);
         match &found.route.target {
             Target::Operation(verb) => {
                 let answer = operate(&served.partita, caller, request, verb, &found);
@@ -160,35 +172,32 @@ impl App {
             names.join(", ")
         ))
     }
-
-    fn request_id(&self) -> String {
-        let mut random = [0; 8];
-        self.entropy.fill(&mut random);
-        random.iter().fold(String::new(), |mut id, byte| {
-            write!(id, "{byte:02x}").expect("writing to a string cannot fail");
-            id
-        })
-    }
 }
 
 async fn handle(State(app): State<Arc<App>>, request: axum::extract::Request) -> Response {
-    let id = app.request_id();
-    let began = app.clock.now_millis();
+    let id = request_id::of(request.headers(), &*app.entropy);
+    let began = app.clock.now_micros();
     let (head, body) = request.into_parts();
+    let asked = Asked::default();
     // A panic is a mistake of ours; it must not take the answer to this request with it.
-    let answer = AssertUnwindSafe(app.within_bounds(&head, body))
+    let answer = AssertUnwindSafe(app.within_bounds(&head, body, &asked))
         .catch_unwind()
         .await;
     let answer = answer.unwrap_or_else(|_| Err(Problem::internal()));
     let response = answer.unwrap_or_else(|problem| encode::problem(&problem, &id));
     let mut response = compress(&head.headers, response).await;
-    // The query is left out: it may hold what nobody should find in a log.
+    let micros = app.clock.now_micros().saturating_sub(began);
+    app.meters.count(&asked, response.status(), micros);
+    let (design, operation) = asked.get();
+    // Path and query are left out: they may hold what nobody should find in a log, a session's id
+    // or the token of a reset.
     info!(
         request = id,
+        design,
+        operation,
         method = %head.method,
-        path = head.uri.path(),
         status = response.status().as_u16(),
-        millis = app.clock.now_millis() - began,
+        millis = micros / 1000,
     );
     if let Ok(id) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, id);

@@ -14,6 +14,8 @@
 //! | `compress` | smaller answers for callers that take them |
 //! | `batch` | several writes in one request, all or none |
 //! | [`encode`] | answers and refusals to responses |
+//! | [`meters`] | requests, counted by design and operation |
+//! | [`request_id`] | the ids of requests, in logs and answers |
 //! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
 //! | [`token`] | bearer tokens: made and verified |
 //! | [`secret`] | the one secret, and the keys derived from it |
@@ -28,8 +30,10 @@ mod compress;
 pub mod cors;
 pub mod decode;
 pub mod encode;
+pub mod meters;
 pub mod problem;
 pub mod request;
+pub mod request_id;
 pub mod routes;
 pub mod secret;
 pub mod server;
@@ -37,6 +41,7 @@ pub mod token;
 
 pub use app::App;
 pub use cors::Origins;
+pub use meters::ApiMeters;
 pub use problem::Problem;
 pub use routes::{Route, Routes};
 pub use secret::Secret;

@@ -91,6 +91,12 @@ pub enum StoreError {
     /// The token was used within the last ten minutes, for another transaction.
     #[error("the client request token was used for a different transaction")]
     IdempotentParameterMismatch,
+    /// Who asks may not do this; nothing was written.
+    #[error("{message}")]
+    AccessDenied {
+        /// Why not, and what to do instead.
+        message: String,
+    },
     /// The store has no capacity right now; nothing was written.
     #[error("the store is throttling requests")]
     Throttled,
@@ -153,6 +159,7 @@ impl StoreError {
             | StoreError::IteratorExpired
             | StoreError::RecordsTrimmed
             | StoreError::LimitExceeded { .. }
+            | StoreError::AccessDenied { .. }
             | StoreError::IdempotentParameterMismatch => ErrorKind::FixRequest,
             StoreError::ConditionFailed { .. } => ErrorKind::ConditionFailed,
             StoreError::TransactionCanceled { reasons } => cancelled_kind(reasons),

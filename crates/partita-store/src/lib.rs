@@ -13,12 +13,14 @@
 //! | [`stream`] | the changes of a table's items |
 //! | [`capacity`] | the units that operations consume |
 //! | [`meters`] | what a store counts while it works |
+//! | [`exposition`] | what was counted, for Prometheus |
 //! | [`error`] | [`StoreError`], in DynamoDB's vocabulary |
 //! | [`mod@write`] | what one write makes of one item: shared by every store that is not Amazon's |
 //! | `item` | what an item may hold: shared likewise |
 //! | [`read`] | what a query asks of a table's keys, and how a page is filled: shared likewise |
 //! | [`model`] | [`ModelStore`]: the reference, a map in memory |
 //! | [`faulty`] | [`FaultyStore`]: wraps a store and injects conflicts, throttling and unknown outcomes |
+//! | [`guarded`] | [`GuardedStore`]: wraps a store and asks before anything is changed |
 //! | [`surroundings`] | [`Clock`] and [`Entropy`]: time and randomness come in from outside |
 //! | [`conformance`] | the suite that every store passes |
 //! | `dynamodb_local` | AWS's DynamoDB Local for a test; with the feature `testing` |
@@ -46,8 +48,10 @@ pub mod conformance;
 pub mod dynamodb_local;
 pub mod error;
 pub mod expiry;
+pub mod exposition;
 pub mod faulty;
 pub mod found;
+pub mod guarded;
 pub mod index;
 mod item;
 pub mod meters;
@@ -66,6 +70,7 @@ pub mod write;
 pub use error::{ErrorKind, StoreError, StoreResult};
 pub use faulty::{Faults, FaultyStore};
 pub use found::FoundItem;
+pub use guarded::GuardedStore;
 pub use model::ModelStore;
 pub use store::Store;
 pub use surroundings::{Clock, Entropy};

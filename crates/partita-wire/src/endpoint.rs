@@ -7,11 +7,12 @@ use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use partita_core::expression::ExpressionCache;
+use partita_store::exposition::Exposition;
 use partita_store::{Clock, Entropy, Store};
 use tracing::{debug, error};
 
 use crate::body;
-use crate::metrics::{Exposition, RequestMeters};
+use crate::metrics::RequestMeters;
 use crate::ops::{self, Context};
 use crate::refusal::{Fault, Refusal};
 use crate::request_ids::RequestIds;
@@ -83,19 +84,9 @@ impl Endpoint {
         self.response(refusal.fault.status(), refusal.to_json())
     }
 
-    /// Why writes are not taken at the moment, if that is so.
-    pub fn stopped(&self) -> Option<String> {
-        self.store.meters()?.stopped
-    }
-
-    /// What was counted so far, of requests and, if the store counts them, of commits.
-    pub fn metrics(&self) -> Exposition {
-        let mut text = Exposition::default();
-        self.meters.expose(&mut text);
-        if let Some(meters) = self.store.meters() {
-            text.store(&meters);
-        }
-        text
+    /// Tells what was counted of requests so far.
+    pub fn expose(&self, text: &mut Exposition) {
+        self.meters.expose(text);
     }
 
     /// The whole trip: authenticate, find the operation, decode, ask the store, encode.

@@ -14,7 +14,8 @@
 //! | `constraints` | required parameters, enumerations, lengths: DynamoDB's first check |
 //! | `parameters` | what operations share: table names, choices, what is not supported yet |
 //! | `expressions` | the texts of a request and their placeholders |
-//! | [`metrics`] | what is counted of requests and commits |
+//! | `metrics` | what is counted of requests and commits |
+//! | `neighbour` | who may ask without credentials |
 //! | `refusal` | errors: their type, their status, their JSON |
 //! | `messages` | DynamoDB's sentences, as data |
 //! | `request_ids` | the ids that answers carry |
@@ -50,7 +51,8 @@ pub mod endpoint;
 mod expressions;
 mod json;
 mod messages;
-pub mod metrics;
+mod metrics;
+mod neighbour;
 mod ops;
 mod parameters;
 mod refusal;

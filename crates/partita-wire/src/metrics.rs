@@ -1,24 +1,15 @@
-//! What the endpoint counts, in the text format of Prometheus.
+//! What the endpoint counts.
 //!
 //! Everything is counted without a lock, in places that are there from the start: one for each
 //! operation and outcome. So a client cannot make them grow.
 
-use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use partita_store::meters::{Buckets, Histogram, Meters};
+use partita_store::exposition::{Exposition, REQUEST_MICROS};
+use partita_store::meters::Histogram;
 
 use crate::ops;
 use crate::refusal::{Fault, Refusal};
-
-/// The content type of an [`Exposition`].
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// Microseconds of one request.
-const MICROS: &[u64] = &[
-    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
-    5_000_000,
-];
 
 /// What was counted of requests.
 #[derive(Debug)]
@@ -38,7 +29,7 @@ struct OperationMeters {
 impl Default for RequestMeters {
     fn default() -> Self {
         let operation = || OperationMeters {
-            micros: Histogram::new(MICROS),
+            micros: Histogram::new(REQUEST_MICROS),
             successes: AtomicU64::new(0),
             faults: [const { AtomicU64::new(0) }; Fault::ALL.len()],
         };
@@ -97,95 +88,6 @@ impl RequestMeters {
             text.histogram("partita_request_seconds", &labels, micros, 1e-6);
         }
     }
-}
-
-/// A page in the text format of Prometheus.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exposition(String);
-
-impl Exposition {
-    /// The page.
-    pub fn into_text(self) -> String {
-        self.0
-    }
-
-    /// One value that goes up and down.
-    pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        self.family(name, "gauge", help);
-        self.sample(name, &[], value);
-    }
-
-    /// One value that only goes up.
-    pub fn counter(&mut self, name: &str, help: &str, value: impl Display) {
-        self.family(name, "counter", help);
-        self.sample(name, &[], value);
-    }
-
-    pub(crate) fn store(&mut self, meters: &Meters) {
-        let Meters {
-            commit_writes,
-            commit_micros,
-            ..
-        } = meters;
-        let name = "partita_commit_writes";
-        self.family(name, "histogram", "Writes that shared a commit.");
-        self.histogram(name, &[], commit_writes, 1.0);
-        let name = "partita_commit_seconds";
-        self.family(name, "histogram", "How long commits took.");
-        self.histogram(name, &[], commit_micros, 1e-6);
-        self.counter(
-            "partita_commit_bytes_total",
-            "Bytes that commits wrote, keys and values.",
-            meters.commit_bytes,
-        );
-        self.gauge(
-            "partita_writes_waiting",
-            "Writes that wait for their commit.",
-            meters.waiting,
-        );
-        self.gauge(
-            "partita_takes_writes",
-            "1 while writes are taken, 0 while they are not.",
-            u8::from(meters.stopped.is_none()),
-        );
-    }
-
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a text never fails.
-        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
-        // Names and values of labels are ours and need no escapes.
-        let labels: Vec<_> = labels
-            .iter()
-            .map(|(name, value)| format!("{name}=\"{value}\""))
-            .collect();
-        let labels = match labels.is_empty() {
-            true => String::new(),
-            false => format!("{{{}}}", labels.join(",")),
-        };
-        let _ = writeln!(self.0, "{name}{labels} {value}");
-    }
-
-    fn histogram(&mut self, name: &str, labels: &[(&str, &str)], buckets: &Buckets, unit: f64) {
-        let bucket = format!("{name}_bucket");
-        let mut below = 0;
-        let bounds = buckets.bounds.iter().map(|bound| scaled(*bound, unit));
-        for (bound, count) in bounds.chain(["+Inf".to_owned()]).zip(&buckets.counts) {
-            below += count;
-            let labels: Vec<_> = labels.iter().copied().chain([("le", &*bound)]).collect();
-            self.sample(&bucket, &labels, below);
-        }
-        self.sample(&format!("{name}_sum"), labels, scaled(buckets.sum, unit));
-        self.sample(&format!("{name}_count"), labels, below);
-    }
-}
-
-/// A value in its unit, without the digits that only a floating point number has.
-fn scaled(value: u64, unit: f64) -> String {
-    let text = format!("{:.6}", value as f64 * unit);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

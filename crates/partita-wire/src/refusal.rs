@@ -41,6 +41,7 @@ pub(crate) enum Fault {
     IncompleteSignature,
     InvalidSignature,
     UnrecognizedClient,
+    AccessDenied,
     ResourceNotFound,
     ResourceInUse,
     LimitExceeded,
@@ -61,7 +62,7 @@ const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
 
 impl Fault {
     /// All of them, in their order.
-    pub(crate) const ALL: [Fault; 19] = [
+    pub(crate) const ALL: [Fault; 20] = [
         Fault::Validation,
         Fault::Serialization,
         Fault::UnknownOperation,
@@ -69,6 +70,7 @@ impl Fault {
         Fault::IncompleteSignature,
         Fault::InvalidSignature,
         Fault::UnrecognizedClient,
+        Fault::AccessDenied,
         Fault::ResourceNotFound,
         Fault::ResourceInUse,
         Fault::LimitExceeded,
@@ -93,6 +95,7 @@ impl Fault {
             Fault::IncompleteSignature => (CORAL, "IncompleteSignatureException"),
             Fault::InvalidSignature => (CORAL, "InvalidSignatureException"),
             Fault::UnrecognizedClient => (CORAL, "UnrecognizedClientException"),
+            Fault::AccessDenied => (CORAL, "AccessDeniedException"),
             Fault::RequestTooLarge => (CORAL, "RequestEntityTooLargeException"),
             Fault::ResourceNotFound => (DYNAMODB, "ResourceNotFoundException"),
             Fault::ResourceInUse => (DYNAMODB, "ResourceInUseException"),
@@ -124,7 +127,10 @@ impl Fault {
     fn capitalises_message(self) -> bool {
         matches!(
             self,
-            Fault::Serialization | Fault::TransactionCanceled | Fault::IdempotentParameterMismatch
+            Fault::Serialization
+                | Fault::AccessDenied
+                | Fault::TransactionCanceled
+                | Fault::IdempotentParameterMismatch
         )
     }
 }
@@ -276,6 +282,7 @@ impl From<StoreError> for Refusal {
                 Refusal::new(Fault::TrimmedDataAccess, messages::RECORDS_TRIMMED)
             }
             StoreError::ResourceInUse { message } => Refusal::new(Fault::ResourceInUse, message),
+            StoreError::AccessDenied { message } => Refusal::new(Fault::AccessDenied, message),
             StoreError::LimitExceeded { message } => Refusal::new(Fault::LimitExceeded, message),
             StoreError::ConditionFailed { item, .. } => {
                 let refusal =

@@ -23,6 +23,7 @@ use subtle::ConstantTimeEq as _;
 use self::authorization::Authorization;
 use self::canonical::{canonical_request, hex};
 use crate::messages;
+use crate::neighbour;
 use crate::refusal::{Fault, Refusal};
 
 /// How far a client's clock may be off, either way.
@@ -61,7 +62,8 @@ impl fmt::Debug for Credentials {
 pub(crate) struct Verified(());
 
 /// Lets a request pass whose signature is right. Where no credentials are configured there is
-/// nothing to verify it with, and a well-formed one will do: clients always send one.
+/// nothing to verify it with, and a well-formed one will do if it comes from this machine: clients
+/// always send one.
 pub(crate) fn authenticate(
     credentials: Option<&Credentials>,
     head: &Parts,
@@ -69,8 +71,9 @@ pub(crate) fn authenticate(
     now_millis: i64,
 ) -> Result<Verified, Refusal> {
     let authorization = Authorization::of(head)?;
-    if let Some(credentials) = credentials {
-        verify(credentials, &authorization, head, body, now_millis)?;
+    match credentials {
+        Some(credentials) => verify(credentials, &authorization, head, body, now_millis)?,
+        None => neighbour::check(&head.headers)?,
     }
     Ok(Verified(()))
 }

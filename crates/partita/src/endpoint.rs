@@ -1,4 +1,7 @@
 //! DynamoDB's endpoint on the server's sockets: whole bodies in, whole answers out.
+//!
+//! It is the administrator's. Beside designs it reads everything, past their rules, and writes only
+//! the tables that no design governs, unless it was started with `--raw-writes`.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -9,53 +12,98 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{Method, Request, Response, StatusCode};
+use axum::http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Body as HttpBody, Incoming};
 use hyper::service::{Service, service_fn};
 use partita_api::server;
-use partita_store::Store;
+use partita_design::Design;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
+use partita_store::{GuardedStore, Store};
 use partita_wire::{BODY_BYTES_MAX, Credentials, Endpoint};
 use tokio::time::timeout;
 
-use crate::cli::ServeFlags;
+use crate::cli::{ServeFlags, StoreKind};
+use crate::governed::Governed;
 
 /// For a whole body, however it trickles in.
 const BODY_TIME_MAX: Duration = Duration::from_secs(60);
 /// Of a body that is refused for its size. Who sends more may find the connection closed.
 const DRAINED_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 
-/// The endpoint in front of a store.
-pub(crate) fn open(flags: &ServeFlags, store: Arc<dyn Store>) -> Result<Arc<Endpoint>> {
+/// What a request of DynamoDB's clients always has.
+const TARGET: &str = "x-amz-target";
+
+/// The endpoint in front of a store, with designs that govern some of its tables; or why there is
+/// none.
+pub(crate) fn open(
+    flags: &ServeFlags,
+    designs: &[(String, Design)],
+    store: Arc<dyn Store>,
+) -> Result<Result<Arc<Endpoint>, &'static str>> {
+    if let Some(reason) = reason_for_none(flags) {
+        return Ok(Err(reason));
+    }
+    let store: Arc<dyn Store> = match flags.raw_writes {
+        true => store,
+        false => {
+            let designs = designs.iter().map(|(_, design)| design.clone());
+            Arc::new(GuardedStore::new(store, Governed::by(designs)))
+        }
+    };
     let credentials = credentials(flags)?;
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
-    Ok(Arc::new(Endpoint::new(store, credentials, clock, entropy)))
+    Ok(Ok(Arc::new(Endpoint::new(
+        store,
+        credentials,
+        clock,
+        entropy,
+    ))))
 }
 
-/// What answers on the endpoint's address: DynamoDB's clients, which post, by the endpoint, and
-/// everybody else by the routes. Posts pass these by, because there is nothing to be routed.
+/// Why there is no endpoint beside designs.
+fn reason_for_none(flags: &ServeFlags) -> Option<&'static str> {
+    let is_open = flags.credentials_file.is_none();
+    match () {
+        () if flags.endpoint_only => None,
+        () if flags.no_endpoint => Some("none, by --no-endpoint"),
+        () if flags.place.store == StoreKind::Dynamodb => Some("none: DynamoDB has its own"),
+        // Whoever can reach it could read everything.
+        () if is_open && !flags.listen.ip().is_loopback() => {
+            Some("none without --credentials-file, because others can reach this address")
+        }
+        () => None,
+    }
+}
+
+/// What answers on the server's address: DynamoDB's clients by the endpoint, and everybody else by
+/// the routes. The endpoint's requests pass these by, because there is nothing to be routed.
 pub(crate) fn service(
-    endpoint: Arc<Endpoint>,
+    endpoint: Option<Arc<Endpoint>>,
     routes: Router,
 ) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
 + Clone
 + Send
 + 'static {
-    let others = endpoint.clone();
-    let routes = routes.fallback(move |request: Request<Body>| {
-        let endpoint = others.clone();
-        async move { answer(&endpoint, request).await }
-    });
     let routes = server::service(routes);
     service_fn(move |request: Request<Incoming>| {
         let (endpoint, routes) = (endpoint.clone(), routes.clone());
         async move {
-            match *request.method() {
-                Method::POST => Ok(answer(&endpoint, request).await),
+            match endpoint {
+                Some(endpoint) if request.headers().contains_key(TARGET) => {
+                    Ok(answer(&endpoint, request).await)
+                }
                 _ => routes.call(request).await,
             }
         }
+    })
+}
+
+/// Routes that leave whatever they do not know to the endpoint, which refuses it in its own words.
+pub(crate) fn behind(routes: Router, endpoint: Arc<Endpoint>) -> Router {
+    routes.fallback(move |request: Request<Body>| {
+        let endpoint = endpoint.clone();
+        async move { answer(&endpoint, request).await }
     })
 }
 

@@ -3,9 +3,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `cli` | the command line |
+//! | `config` | `partita.toml`, which the flags of `serve` take their defaults from |
 //! | `source` | a design by its file or its shipped name |
 //! | `secret_file` | the installation's secret: found or made |
 //! | `endpoint` | DynamoDB's endpoint on the server's sockets |
+//! | `governed` | which tables it may not write, and what to ask the API instead |
+//! | `monitoring` | health, readiness and metrics |
+//! | `announce` | what the server says when it has started |
 //! | `serve` | the server: store, designs, listener, signals |
 //! | `memory` | how much there is for the cache |
 //! | `inspect` | `check`, `keys`, `describe`, `docs` and `new` |
@@ -18,12 +22,15 @@
 //! | `verify` | `verify` and `repair` |
 //! | `bench` | `bench` |
 
+mod announce;
 mod ask;
 mod bench;
 mod can;
 mod cli;
+mod config;
 mod demo;
 mod endpoint;
+mod governed;
 mod inspect;
 mod invocation;
 mod jobs;
@@ -39,7 +46,7 @@ mod verify;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use anyhow::Result;
 use cli::{Cli, Command};
 
 #[cfg(not(target_env = "msvc"))]
@@ -47,9 +54,25 @@ use cli::{Cli, Command};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let result = config::parse().and_then(|asked| match asked {
+        config::Asked::Run(cli) => run(cli),
+        config::Asked::Print(text) => {
+            std::io::stdout().write_all(text.as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    });
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode> {
     cli.start_log();
-    let result = match cli.command {
+    match cli.command {
         Command::Serve(flags) => serve::run(flags),
         Command::Check(flags) => inspect::check(&flags),
         Command::Keys(flags) => inspect::keys(&flags),
@@ -64,13 +87,6 @@ fn main() -> ExitCode {
         Command::Verify(flags) => verify::run(&flags, verify::Task::Verify),
         Command::Repair(flags) => verify::run(&flags, verify::Task::Repair),
         Command::Bench(flags) => bench::run(&flags),
-    };
-    match result {
-        Ok(code) => code,
-        Err(error) => {
-            complain(&error);
-            ExitCode::FAILURE
-        }
     }
 }
 

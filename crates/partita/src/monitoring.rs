@@ -1,10 +1,11 @@
-//! What operators ask of the endpoint: whether it is well, and what it has counted.
+//! What operators ask of a server: whether it is well, and what it has counted.
 //!
 //! Prometheus cannot sign its requests. What it reads holds no items, but the names of what
 //! clients do, so it is served where only this machine can ask, or on an address of its own that
 //! somebody chose (`--metrics-listen`). Whether the server is well is no secret.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::extract::State;
@@ -12,34 +13,58 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use partita_store::Clock;
+use partita_api::ApiMeters;
+use partita_store::exposition::{self, Exposition};
 use partita_store::surroundings::SystemClock;
+use partita_store::{Clock as _, Store};
 use partita_wire::Endpoint;
-use partita_wire::metrics::{self, Exposition};
 
 /// What the answers are made from.
 #[derive(Clone)]
-struct Watched {
-    endpoint: Arc<Endpoint>,
+pub(crate) struct Watched {
+    store: Arc<dyn Store>,
+    endpoint: Option<Arc<Endpoint>>,
+    api: Option<Arc<ApiMeters>>,
     begun_millis: i64,
+    /// Whether the server was told to stop.
+    is_stopping: Arc<AtomicBool>,
 }
 
-/// `GET /healthz`, and `GET /metrics` if it may be asked for here.
-pub(crate) fn router(endpoint: Arc<Endpoint>, has_metrics: bool) -> Router {
-    let mut router = Router::new().route("/healthz", get(health));
+impl Watched {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        endpoint: Option<Arc<Endpoint>>,
+        api: Option<Arc<ApiMeters>>,
+    ) -> Watched {
+        Watched {
+            store,
+            endpoint,
+            api,
+            begun_millis: SystemClock.now_millis(),
+            is_stopping: Arc::default(),
+        }
+    }
+
+    /// From here on the server is not ready any more, so that nobody sends it further requests.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+    }
+}
+
+/// `GET /healthz` and `GET /readyz`, and `GET /metrics` if it may be asked for here.
+pub(crate) fn router(watched: Watched, has_metrics: bool) -> Router {
+    let mut router = Router::new()
+        .route("/healthz", get(health))
+        .route("/readyz", get(readiness));
     if has_metrics {
         router = router.route("/metrics", get(exposition));
     }
-    let begun_millis = SystemClock.now_millis();
-    router.with_state(Watched {
-        endpoint,
-        begun_millis,
-    })
+    router.with_state(watched)
 }
 
-/// Whether writes are taken.
+/// Whether writes are taken. A server that takes none needs somebody.
 async fn health(State(watched): State<Watched>) -> Response {
-    match watched.endpoint.stopped() {
+    match watched.store.meters().and_then(|meters| meters.stopped) {
         None => (StatusCode::OK, "well\n").into_response(),
         Some(cause) => {
             let sentence = format!("no writes are taken: {cause}\n");
@@ -48,8 +73,26 @@ async fn health(State(watched): State<Watched>) -> Response {
     }
 }
 
+/// Whether requests should be sent here: not while writes are not taken, and not any more once the
+/// server was told to stop.
+async fn readiness(State(watched): State<Watched>) -> Response {
+    match watched.is_stopping.load(Ordering::Relaxed) {
+        true => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response(),
+        false => health(State(watched)).await,
+    }
+}
+
 async fn exposition(State(watched): State<Watched>) -> Response {
-    let mut text = watched.endpoint.metrics();
+    let mut text = Exposition::default();
+    if let Some(api) = &watched.api {
+        api.expose(&mut text);
+    }
+    if let Some(endpoint) = &watched.endpoint {
+        endpoint.expose(&mut text);
+    }
+    if let Some(meters) = watched.store.meters() {
+        text.store(&meters);
+    }
     let begun_millis = watched.begun_millis;
     let up_millis = SystemClock.now_millis().saturating_sub(begun_millis);
     text.gauge(
@@ -58,7 +101,7 @@ async fn exposition(State(watched): State<Watched>) -> Response {
         up_millis.max(0) / 1000,
     );
     expose_memory(&mut text);
-    let content_type = HeaderValue::from_static(metrics::CONTENT_TYPE);
+    let content_type = HeaderValue::from_static(exposition::CONTENT_TYPE);
     ([(CONTENT_TYPE, content_type)], text.into_text()).into_response()
 }
 

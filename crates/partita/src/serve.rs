@@ -1,14 +1,12 @@
 //! The server: store, designs, listener, signals.
 
 use std::convert::Infallible;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use axum::Router;
 use axum::body::Body;
 use futures::FutureExt as _;
 use hyper::body::Incoming;
@@ -21,13 +19,13 @@ use partita_plan::{Partita, Patience, Surroundings};
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{ModelStore, Store};
 use tokio::net::TcpListener;
-use tracing::warn;
 
-use crate::cli::{DATA_DEFAULT, DurabilityKind, ServeFlags, StoreFlags, StoreKind};
+use crate::announce;
+use crate::cli::{DurabilityKind, ServeFlags, StoreFlags, StoreKind};
 use crate::endpoint;
 use crate::jobs;
 use crate::memory;
-use crate::monitoring;
+use crate::monitoring::{self, Watched};
 use crate::secret_file;
 use crate::source::Source;
 
@@ -50,30 +48,43 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         Some(address) => Some(bind(address).await?),
         None => None,
     };
-    if flags.endpoint_only {
-        let endpoint = endpoint::open(&flags, open_store(&flags).await?)?;
-        let has_metrics = flags.listen.ip().is_loopback() && aside.is_none();
-        let routes = monitoring::router(endpoint.clone(), has_metrics);
-        let service = endpoint::service(endpoint.clone(), routes);
-        let watch = monitoring::router(endpoint, true);
-        return listen(&flags, (listener, service), (aside, watch), &designs).await;
-    }
-    let service = server::service(api_router(&flags, &designs).await?);
-    listen(
-        &flags,
-        (listener, service),
-        (aside, Router::new()),
-        &designs,
-    )
-    .await
+    let store = open_store(&flags).await?;
+    let offered = endpoint::open(&flags, &designs, store.clone())?;
+    let endpoint = offered.as_ref().ok().cloned();
+    let app = match flags.endpoint_only {
+        true => None,
+        false => Some(open_app(&flags, &designs, &store).await?),
+    };
+    let watched = Watched::new(store, endpoint.clone(), app.as_ref().map(App::meters));
+    let has_metrics = flags.listen.ip().is_loopback() && aside.is_none();
+    let routes = monitoring::router(watched.clone(), has_metrics);
+    let routes = match (app, &endpoint) {
+        (Some(app), _) => routes.fallback_service(app.router()),
+        (None, Some(endpoint)) => endpoint::behind(routes, endpoint.clone()),
+        (None, None) => routes,
+    };
+    let service = endpoint::service(endpoint, routes);
+    // Listened for before anybody is told that there is a server to stop.
+    let stop = stop_signal()?.inspect({
+        let watched = watched.clone();
+        move |()| watched.stop()
+    });
+    let told = announce::Told {
+        flags: &flags,
+        address: listener.local_addr()?,
+        metrics: aside.as_ref().map(TcpListener::local_addr).transpose()?,
+        designs: &designs,
+        endpoint: offered.map(drop),
+    };
+    announce::say(&told);
+    listen((listener, service), (aside, watched), stop).await
 }
 
 /// Answers on the server's own address, and on the one for operators if there is one.
 async fn listen<S>(
-    flags: &ServeFlags,
     (listener, service): (TcpListener, S),
-    (aside, watch): (Option<TcpListener>, Router),
-    designs: &[(String, Design)],
+    (aside, watched): (Option<TcpListener>, Watched),
+    stop: impl Future<Output = ()>,
 ) -> Result<()>
 where
     S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
@@ -81,11 +92,9 @@ where
         + Send
         + 'static,
 {
-    // Listened for before anybody is told that there is a server to stop.
-    let stop = stop_signal()?.shared();
-    announce(flags, listener.local_addr()?, aside.as_ref(), designs)?;
+    let stop = stop.shared();
     let main = partita_api::serve(listener, service, Limits::default(), stop.clone());
-    let watch = server::service(watch);
+    let watch = server::service(monitoring::router(watched, true));
     let aside = async {
         match aside {
             Some(listener) => partita_api::serve(listener, watch, Limits::default(), stop).await,
@@ -101,21 +110,24 @@ async fn bind(address: SocketAddr) -> Result<TcpListener> {
     listener.with_context(|| format!("cannot listen on {address}"))
 }
 
-async fn api_router(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<Router> {
+async fn open_app(
+    flags: &ServeFlags,
+    designs: &[(String, Design)],
+    store: &Arc<dyn Store>,
+) -> Result<App> {
     let origins = Origins::new(&flags.cors_origin)?;
     let secret = secret_file::load(&flags.secret)?;
-    let store = open_store(flags).await?;
     let mut open = Vec::new();
     for (_, design) in designs {
-        let design = Arc::new(open_design(design.clone(), &secret, &store).await?);
+        let design = Arc::new(open_design(design.clone(), &secret, store).await?);
         // Nobody else has the embedded store open, so whoever had leases in it is gone.
         let is_alone = flags.place.store == StoreKind::Embedded;
         jobs::start_working(design.clone(), is_alone);
         open.push(design);
     }
     let tokens = Tokens::new(&secret, Arc::new(SystemClock));
-    let app = App::new(open, tokens, Arc::new(SystemClock), Arc::new(SystemEntropy));
-    Ok(app.with_origins(origins).router())
+    let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+    Ok(App::new(open, tokens, clock, entropy).with_origins(origins))
 }
 
 /// Flags that contradict each other are refused; what others can reach needs a secret that
@@ -136,10 +148,11 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
             flags.listen
         );
     }
-    if flags.credentials_file.is_some() && !flags.endpoint_only {
-        bail!("--credentials-file is for --endpoint-only");
-    }
     let is_remote = flags.place.store == StoreKind::Dynamodb;
+    if flags.credentials_file.is_some() && !flags.endpoint_only && (is_remote || flags.no_endpoint)
+    {
+        bail!("--credentials-file is for DynamoDB's API, which is not served here");
+    }
     if is_remote && flags.memory {
         bail!("items are kept in memory or in DynamoDB: leave out --memory or --store");
     }
@@ -253,57 +266,6 @@ async fn open_design(design: Design, secret: &Secret, store: &Arc<dyn Store>) ->
     Partita::open_with(design, store.clone(), surroundings)
         .await
         .with_context(|| format!("cannot open the design `{name}`"))
-}
-
-/// Says where everything is. This is the answer of the command, so it goes to standard output;
-/// a server whose output nobody reads serves all the same.
-fn announce(
-    flags: &ServeFlags,
-    address: SocketAddr,
-    aside: Option<&TcpListener>,
-    designs: &[(String, Design)],
-) -> Result<()> {
-    let place = match flags.place.store {
-        _ if flags.memory => "in memory only".to_owned(),
-        StoreKind::Embedded => flags.secret.data.display().to_string(),
-        StoreKind::Dynamodb => match &flags.place.endpoint {
-            Some(endpoint) => format!("DynamoDB at {endpoint}"),
-            None => "Amazon DynamoDB".to_owned(),
-        },
-    };
-    let mut lines = Vec::new();
-    if flags.endpoint_only {
-        lines.push(format!("endpoint http://{address}"));
-    }
-    if let Some(aside) = aside {
-        lines.push(format!("metrics  http://{}/metrics", aside.local_addr()?));
-    }
-    let secret = secret_argument(flags);
-    for (argument, design) in designs {
-        let name = &design.name;
-        lines.push(format!("{name:<8} http://{address}/{name}"));
-        lines.push(format!(
-            "         partita token {argument} --user NAME{secret}"
-        ));
-    }
-    lines.push(format!("data     {place}\n"));
-    let mut out = std::io::stdout();
-    if let Err(error) = out
-        .write_all(lines.join("\n").as_bytes())
-        .and_then(|()| out.flush())
-    {
-        warn!(%error, "nobody can be told where the server is");
-    }
-    Ok(())
-}
-
-/// What `partita token` must be told to use the secret of this server.
-fn secret_argument(flags: &ServeFlags) -> String {
-    match &flags.secret.secret_file {
-        Some(file) => format!(" --secret-file {}", file.display()),
-        None if flags.secret.data.as_os_str() == DATA_DEFAULT => String::new(),
-        None => format!(" --data {}", flags.secret.data.display()),
-    }
 }
 
 /// Completes at an interrupt or a request to terminate.

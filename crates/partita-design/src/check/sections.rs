@@ -33,6 +33,9 @@ const SECTIONS: [&str; 17] = [
 /// What callers can do to items without an action of that name.
 const OPERATIONS: [&str; 6] = ["create", "get", "update", "upsert", "delete", "restore"];
 
+/// Paths at which a server answers itself, whichever designs it serves.
+const SERVERS_OWN: [&str; 3] = ["healthz", "readyz", "metrics"];
+
 /// Reads what the design is called.
 pub(super) fn design_name(root: &mut Section<'_>, report: &mut Report) -> Option<String> {
     let name = root.required_text("design", "\"name\"", report).given()?;
@@ -40,8 +43,7 @@ pub(super) fn design_name(root: &mut Section<'_>, report: &mut Report) -> Option
     let is_letter =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     let text = name.as_str();
-    // `/healthz` is the server's own.
-    let is_taken = text == "healthz";
+    let is_taken = SERVERS_OWN.contains(&text);
     if text.is_empty() || !text.chars().all(is_letter) || text.starts_with('-') || is_taken {
         report
             .add(

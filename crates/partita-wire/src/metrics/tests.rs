@@ -28,46 +28,6 @@ fn requests_are_counted_by_operation_and_outcome() {
 }
 
 #[test]
-fn a_store_shows_its_commits() {
-    let writes = Histogram::new(&[1, 2]);
-    writes.observe(2);
-    let meters = Meters {
-        commit_writes: writes.read(),
-        commit_micros: Histogram::new(&[1_000]).read(),
-        commit_bytes: 7,
-        waiting: 3,
-        stopped: Some("the disk is on fire".to_owned()),
-    };
-    let mut text = Exposition::default();
-    text.store(&meters);
-    let expected = "\
-# HELP partita_commit_writes Writes that shared a commit.
-# TYPE partita_commit_writes histogram
-partita_commit_writes_bucket{le=\"1\"} 0
-partita_commit_writes_bucket{le=\"2\"} 1
-partita_commit_writes_bucket{le=\"+Inf\"} 1
-partita_commit_writes_sum 2
-partita_commit_writes_count 1
-# HELP partita_commit_seconds How long commits took.
-# TYPE partita_commit_seconds histogram
-partita_commit_seconds_bucket{le=\"0.001\"} 0
-partita_commit_seconds_bucket{le=\"+Inf\"} 0
-partita_commit_seconds_sum 0
-partita_commit_seconds_count 0
-# HELP partita_commit_bytes_total Bytes that commits wrote, keys and values.
-# TYPE partita_commit_bytes_total counter
-partita_commit_bytes_total 7
-# HELP partita_writes_waiting Writes that wait for their commit.
-# TYPE partita_writes_waiting gauge
-partita_writes_waiting 3
-# HELP partita_takes_writes 1 while writes are taken, 0 while they are not.
-# TYPE partita_takes_writes gauge
-partita_takes_writes 0
-";
-    assert_eq!(text.into_text(), expected);
-}
-
-#[test]
 fn every_fault_has_its_own_place() {
     for (at, fault) in Fault::ALL.iter().enumerate() {
         assert_eq!(*fault as usize, at);

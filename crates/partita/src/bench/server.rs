@@ -51,7 +51,9 @@ impl Server {
         let mut line = String::new();
         stdout.read_line(&mut line)?;
         let host = line.trim_end().split_once("http://").map(|(_, host)| host);
-        let Some(host) = host.map(|host| host.trim_end_matches('/').to_owned()) else {
+        // A design's address has a path.
+        let host = host.and_then(|host| host.split('/').next());
+        let Some(host) = host.map(str::to_owned) else {
             let _ = child.kill();
             let _ = child.wait();
             bail!("the server did not say where it is");

@@ -11,8 +11,17 @@ use super::{SecretFlags, StoreFlags, VariableFlags};
 #[derive(Debug, Args)]
 pub(crate) struct ServeFlags {
     /// Files or names of shipped designs; all shipped ones if none is given
-    #[arg(value_name = "DESIGN")]
+    #[arg(value_name = "DESIGN", env = "PARTITA_DESIGNS", value_delimiter = ',')]
     pub(crate) designs: Vec<String>,
+
+    /// A file with settings: the long names of these flags, and `designs`; `partita.toml` if there
+    /// is one. Flags and the environment go before it
+    #[arg(long, env = "PARTITA_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Print the settings that are in force, as such a file, and where each comes from
+    #[arg(long)]
+    pub(crate) print_config: bool,
 
     /// The address to listen on; one that others can reach needs a secret of your own
     #[arg(long, env = "PARTITA_LISTEN", default_value = "127.0.0.1:8000")]
@@ -21,30 +30,33 @@ pub(crate) struct ServeFlags {
     #[command(flatten)]
     pub(crate) secret: SecretFlags,
 
-    /// Serve DynamoDB's own API instead of designs: tables for any AWS SDK
-    #[arg(long, conflicts_with = "designs")]
+    /// Serve DynamoDB's own API alone: tables for any AWS SDK, and no designs
+    #[arg(long, env = "PARTITA_ENDPOINT_ONLY", conflicts_with = "designs")]
     pub(crate) endpoint_only: bool,
 
+    /// Serve designs alone, without DynamoDB's API beside them
+    #[arg(long, env = "PARTITA_NO_ENDPOINT", conflicts_with_all = ["endpoint_only", "raw_writes"])]
+    pub(crate) no_endpoint: bool,
+
+    /// Let DynamoDB's clients write the tables of designs too, past rules, counts and views
+    #[arg(long, env = "PARTITA_RAW_WRITES", conflicts_with = "endpoint_only")]
+    pub(crate) raw_writes: bool,
+
     /// A file with two lines, an access key id and a secret access key, that DynamoDB's clients
-    /// must sign with; without it any signature is taken
+    /// must sign with; without it any signature is taken, from this machine alone
     #[arg(long, env = "PARTITA_CREDENTIALS_FILE", value_name = "FILE")]
     pub(crate) credentials_file: Option<PathBuf>,
 
-    /// Another address, for `GET /metrics` (Prometheus) and `GET /healthz` of the endpoint; on
-    /// loopback the endpoint answers both itself
-    #[arg(
-        long,
-        env = "PARTITA_METRICS_LISTEN",
-        value_name = "ADDRESS",
-        requires = "endpoint_only"
-    )]
+    /// Another address, for `GET /metrics` (Prometheus), `GET /healthz` and `GET /readyz`; without
+    /// it the server answers them itself, metrics on loopback alone
+    #[arg(long, env = "PARTITA_METRICS_LISTEN", value_name = "ADDRESS")]
     pub(crate) metrics_listen: Option<SocketAddr>,
 
     #[command(flatten)]
     pub(crate) place: StoreFlags,
 
     /// Keep items in memory; everything is gone when the server stops
-    #[arg(long)]
+    #[arg(long, env = "PARTITA_MEMORY")]
     pub(crate) memory: bool,
 
     /// When the embedded store answers a write

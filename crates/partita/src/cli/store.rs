@@ -50,7 +50,7 @@ pub(crate) struct SecretFlags {
 #[derive(Debug, Args)]
 pub(crate) struct VariableFlags {
     /// The value of a variable in a design; without it the environment is asked
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(long = "set", env = "PARTITA_SET", value_name = "NAME=VALUE", value_delimiter = ',', value_parser = variable)]
     pub(crate) set: Vec<(String, String)>,
 }
 

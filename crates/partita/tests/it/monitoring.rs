@@ -1,4 +1,4 @@
-//! What operators ask of the endpoint.
+//! What operators ask of a server.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -58,8 +58,7 @@ async fn metrics_have_an_address_of_their_own_if_one_is_named() {
     let data = tempfile::tempdir().unwrap();
     let flags = ["--endpoint-only", "--metrics-listen", "127.0.0.1:0"];
     let server = Server::start(data.path(), &flags);
-    let aside = server.token_command.split_whitespace().nth(1).unwrap();
-    let aside = aside.strip_suffix("/metrics").unwrap();
+    let aside = server.said("metrics").strip_suffix("/metrics").unwrap();
     let client = Client::new();
     let (status, text) = get(&client, aside, "/metrics").await;
     assert_eq!(status, 200);
@@ -70,6 +69,38 @@ async fn metrics_have_an_address_of_their_own_if_one_is_named() {
     assert_eq!(status, 200);
     assert!(text.starts_with("healthy: dynamodb"), "{text}");
     assert_eq!(server.stop(), Some(0));
+}
+
+#[tokio::test]
+async fn a_server_of_designs_is_watched_too() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["storyhub"]);
+    let (client, url) = (Client::new(), &server.base);
+    let well = (StatusCode::OK, "well\n".to_owned());
+    assert_eq!(get(&client, url, "/healthz").await, well);
+    assert_eq!(get(&client, url, "/readyz").await, well);
+    assert_eq!(get(&client, url, "/storyhub/query/browse").await.0, 200);
+    let (status, text) = get(&client, url, "/metrics").await;
+    assert_eq!(status, 200);
+    for line in [
+        r#"partita_api_requests_total{design="storyhub",operation="query.browse",status="200"} 1"#,
+        r#"partita_api_request_seconds_count{design="storyhub",operation="query.browse"} 1"#,
+        "partita_takes_writes 1",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} in\n{text}");
+    }
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[tokio::test]
+async fn metrics_of_designs_are_not_for_everybody() {
+    let data = tempfile::tempdir().unwrap();
+    let flags = ["storyhub", "--metrics-listen", "127.0.0.1:0"];
+    let server = Server::start(data.path(), &flags);
+    let client = Client::new();
+    assert_eq!(get(&client, &server.base, "/metrics").await.0, 404);
+    let aside = server.said("metrics").strip_suffix("/metrics").unwrap();
+    assert_eq!(get(&client, aside, "/metrics").await.0, 200);
 }
 
 /// `strace` makes every sync of a running server fail.

@@ -18,8 +18,8 @@ pub(crate) struct Server {
     _stdout: BufReader<ChildStdout>,
     /// `http://127.0.0.1:PORT`
     pub(crate) base: String,
-    /// How to get a token, as the server prints it.
-    pub(crate) token_command: String,
+    /// What the server said when it had started, line by line.
+    said: Vec<String>,
 }
 
 impl Server {
@@ -44,22 +44,33 @@ impl Server {
             .spawn()
             .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        stdout.read_line(&mut line).unwrap();
-        let address = line.split_whitespace().nth(1).unwrap_or_else(|| {
-            let status = child.wait().unwrap();
-            panic!("the server did not start: {status}")
-        });
+        let mut said: Vec<String> = Vec::new();
+        // The last line tells where the data is.
+        while !said.last().is_some_and(|line| line.starts_with("data ")) {
+            let mut line = String::new();
+            if stdout.read_line(&mut line).unwrap() == 0 {
+                let status = child.wait().unwrap();
+                panic!("the server did not start: {status}");
+            }
+            said.push(line.trim_end().to_owned());
+        }
+        let address = said[0].split_whitespace().nth(1).unwrap();
         // A design's address has a path, the endpoint's has none.
         let base = address.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
-        let mut token_command = String::new();
-        stdout.read_line(&mut token_command).unwrap();
         Server {
             child,
             _stdout: stdout,
             base,
-            token_command,
+            said,
         }
+    }
+
+    /// What the server said under this word when it had started.
+    pub(crate) fn said(&self, word: &str) -> &str {
+        let mut lines = self.said.iter();
+        let said = lines.find_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
+        said.unwrap_or_else(|| panic!("nothing is said of {word}: {:#?}", self.said))
+            .trim()
     }
 
     /// Ends the server without a warning, as a power cut would.
@@ -124,7 +135,7 @@ pub(crate) fn token(data: &Path, user: &str) -> String {
     token_with(&["--data", data.to_str().unwrap()], user)
 }
 
-/// A token, as `partita token` prints it.
+/// A token for `stories`.
 pub(crate) fn token_with(flags: &[&str], user: &str) -> String {
     token_for("stories", flags, user)
 }

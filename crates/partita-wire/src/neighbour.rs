@@ -1,0 +1,86 @@
+//! Who may ask without credentials: somebody on this machine, who calls it by a name of its own.
+//!
+//! A server without credentials listens on loopback. Two others get there: a page in a browser
+//! whose name was made to point here, and whoever a reverse proxy forwards. The first is known by
+//! the name that it asks for, the second by what proxies add.
+
+use std::net::IpAddr;
+
+use http::HeaderMap;
+use http::header::{FORWARDED, HOST, VIA};
+
+use crate::refusal::{Fault, Refusal};
+
+const REFUSED: &str = "without credentials only this machine is served, as localhost or 127.0.0.1; start the server with --credentials-file and sign with these";
+
+/// What proxies tell of whom they forward.
+const FORWARDING: [&str; 3] = ["x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/// Refuses what comes from elsewhere, as far as a request tells.
+pub(crate) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
+    let host = headers.get(HOST).map(|host| host.to_str().unwrap_or(""));
+    let is_forwarded = FORWARDING.iter().any(|name| headers.contains_key(*name))
+        || headers.contains_key(FORWARDED)
+        || headers.contains_key(VIA);
+    match !is_forwarded && host.is_none_or(is_this_machine) {
+        true => Ok(()),
+        false => Err(Refusal::new(Fault::AccessDenied, REFUSED)),
+    }
+}
+
+/// Whether a `Host` is a loopback address, or a name that always means one.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let address = name.parse::<IpAddr>();
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderName;
+
+    #[test]
+    fn only_this_machine_is_served() {
+        for host in [
+            "localhost",
+            "localhost:8000",
+            "127.0.0.1:8000",
+            "[::1]:8000",
+            "a.localhost",
+        ] {
+            assert!(is_this_machine(host), "{host}");
+        }
+        for host in [
+            "",
+            "example.org",
+            "127.0.0.1.example.org:8000",
+            "10.0.0.1",
+            "localhost.evil",
+        ] {
+            assert!(!is_this_machine(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn whoever_is_forwarded_is_not_here() {
+        let mut headers = HeaderMap::new();
+        assert!(check(&headers).is_ok());
+        for name in ["x-forwarded-for", "via", "forwarded", "x-real-ip"] {
+            headers.clear();
+            headers.insert(HeaderName::from_static(name), "10.1.2.3".parse().unwrap());
+            assert_eq!(
+                check(&headers).unwrap_err().fault,
+                Fault::AccessDenied,
+                "{name}"
+            );
+        }
+    }
+}

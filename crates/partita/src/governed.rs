@@ -1,0 +1,151 @@
+//! The tables that designs govern: DynamoDB's clients read them, and are told which request of the
+//! API writes them.
+//!
+//! A write past the design would leave its counts, views and guards behind.
+
+use partita_core::{Item, Value};
+use partita_design::{Design, Occupant, occupant};
+use partita_store::guarded::{Change, Guard};
+use partita_store::table::TableName;
+
+/// The tables of designs, and those beside them that are Partita's own.
+pub(crate) struct Governed {
+    designs: Vec<Design>,
+}
+
+impl Governed {
+    pub(crate) fn by(designs: impl IntoIterator<Item = Design>) -> Governed {
+        Governed {
+            designs: designs.into_iter().collect(),
+        }
+    }
+}
+
+impl Guard for Governed {
+    fn refusal(&self, table: &TableName, change: Change<'_>) -> Option<String> {
+        let table = table.as_str();
+        self.designs.iter().find_map(|design| {
+            let name = &design.name;
+            if is_sidecar(design, table) {
+                return Some(format!(
+                    "the table {table} is Partita's own, beside the design {name}: nobody else writes it"
+                ));
+            }
+            design.tables().find(|one| one.name == table)?;
+            let instead = match change {
+                Change::Table => "change the design and start the server again".to_owned(),
+                Change::Put(item) | Change::Update(item) | Change::Delete(item) => {
+                    request_instead(design, table, change, item)
+                }
+            };
+            Some(format!(
+                "the design {name} governs the table {table}: {instead}, or start the server with --raw-writes"
+            ))
+        })
+    }
+}
+
+/// A design has one sidecar, that of its first table.
+fn is_sidecar(design: &Design, table: &str) -> bool {
+    table.strip_suffix("-partita") == Some(&design.table.name)
+}
+
+/// The request of the API that makes such a change, with everything that the design keeps for it.
+fn request_instead(design: &Design, table: &str, change: Change<'_>, item: &Item) -> String {
+    let name = &design.name;
+    let keys = design.tables().find(|one| one.name == table);
+    let part = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+    let found =
+        keys.and_then(|keys| occupant(design, table, part(&keys.partition), part(&keys.sort)));
+    match found {
+        Some(Occupant::Entity { entity, identity }) => {
+            let entity = &entity.name;
+            let identity = identity.join("/");
+            match change {
+                Change::Put(_) => format!(
+                    "use POST /{name}/{entity} to create it, or PATCH /{name}/{entity}/{identity}"
+                ),
+                Change::Delete(_) => format!("use DELETE /{name}/{entity}/{identity}"),
+                Change::Update(_) | Change::Table => {
+                    format!("use PATCH /{name}/{entity}/{identity}")
+                }
+            }
+        }
+        Some(Occupant::View { view, .. }) => format!(
+            "the item is a {} that follows its {}; write that under /{name}/{}",
+            view.name, view.of, view.of
+        ),
+        Some(Occupant::Guard { entity }) => {
+            let entity = &entity.name;
+            format!("the item keeps a value of {entity} unique; write that under /{name}/{entity}")
+        }
+        None => format!("use the API under /{name}, by whose keys this is no item"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use partita_design::shipped;
+    use partita_store::table::string_key;
+
+    fn refusal(
+        table: &str,
+        change: impl Fn(&Item) -> Change<'_>,
+        key: (&str, &str),
+    ) -> Option<String> {
+        let designs = ["storyhub", "stories"].map(|name| {
+            let source = shipped::find(name).unwrap().source;
+            partita_design::check(source, &|_| None).0.unwrap()
+        });
+        let item = string_key(("PK", key.0), ("SK", key.1));
+        Governed::by(designs).refusal(&table.parse().unwrap(), change(&item))
+    }
+
+    #[test]
+    fn a_refusal_names_the_request_that_would_do_it() {
+        let table = "nlmonorepo-tsh-datatable-dev";
+        let story = ("STORY#01JGFJJZ00000000000000DVNE", "METADATA");
+        let told = |change: fn(&Item) -> Change<'_>, key| refusal(table, change, key).unwrap();
+        let put = told(|item| Change::Put(item), story);
+        assert!(
+            put.contains("use POST /storyhub/Story to create it"),
+            "{put}"
+        );
+        let update = told(|item| Change::Update(item), story);
+        assert!(
+            update.contains("use PATCH /storyhub/Story/01JGFJJZ00000000000000DVNE"),
+            "{update}"
+        );
+        let delete = told(|item| Change::Delete(item), ("USER#ann", "PROFILE#ann"));
+        assert!(
+            delete.contains("use DELETE /storyhub/User/ann, or start"),
+            "{delete}"
+        );
+        let view = told(
+            |item| Change::Put(item),
+            ("USER#ann", "STORY#01JGFJJZ00000000000000DVNE"),
+        );
+        assert!(
+            view.contains("a AuthorStoryRef that follows its Story"),
+            "{view}"
+        );
+        let stranger = told(|item| Change::Put(item), ("what", "ever"));
+        assert!(
+            stranger.contains("use the API under /storyhub"),
+            "{stranger}"
+        );
+        let whole = told(|_| Change::Table, story);
+        assert!(whole.contains("change the design"), "{whole}");
+    }
+
+    #[test]
+    fn other_tables_are_nobodys() {
+        let put: fn(&Item) -> Change<'_> = |item| Change::Put(item);
+        assert_eq!(refusal("mine", put, ("a", "b")), None);
+        assert_eq!(refusal("stories-2", put, ("a", "b")), None);
+        assert!(refusal("stories", put, ("a", "b")).is_some());
+        let sidecar = refusal("stories-partita", put, ("JOB", "1")).unwrap();
+        assert!(sidecar.contains("Partita's own"), "{sidecar}");
+    }
+}
