@@ -11,12 +11,14 @@
 //! | `measure` | connections at work for some seconds, and what they saw |
 //! | `start` | how soon an empty server answers, and what it takes when idle |
 //! | `design` | a design's writes and patterns on the embedded store, without a server |
+//! | `mixed` | a storyhub in use: reads and writes over HTTP, its memory, and a check at the end |
 //! | `report` | the figures as a table and as JSON |
 
 mod connection;
 mod design;
 mod echo;
 mod measure;
+mod mixed;
 mod report;
 mod server;
 mod start;
@@ -44,6 +46,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let text = match (flags.start, flags.design) {
         (true, _) => runtime.block_on(start::run(flags))?,
+        (false, None) if flags.mixed => runtime.block_on(mixed::run(flags))?,
         (false, Some(name)) => runtime.block_on(design::run(name, flags))?.text(flags.json),
         (false, None) => runtime.block_on(bench(flags))?.text(flags.json),
     };

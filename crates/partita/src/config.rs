@@ -30,7 +30,7 @@ const NOT_IN_A_FILE: [&str; 4] = ["config", "print_config", "help", "version"];
 /// What the command line asks for.
 pub(crate) enum Asked {
     /// To carry out a command.
-    Run(Cli),
+    Run(Box<Cli>),
     /// To print what is in force, as a file that says the same.
     Print(String),
 }
@@ -46,7 +46,8 @@ pub(crate) fn parse() -> Result<Asked> {
         return Ok(Asked::Print(print(&command, serve, &settings)));
     }
     let cli = Cli::from_arg_matches(&matches);
-    Ok(Asked::Run(cli.unwrap_or_else(|error| error.exit())))
+    let cli = cli.unwrap_or_else(|error| error.exit());
+    Ok(Asked::Run(Box::new(cli)))
 }
 
 /// The command line with the settings of the file, if there is one, as defaults; and these.

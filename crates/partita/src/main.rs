@@ -55,7 +55,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let result = config::parse().and_then(|asked| match asked {
-        config::Asked::Run(cli) => run(cli),
+        config::Asked::Run(cli) => run(*cli),
         config::Asked::Print(text) => {
             std::io::stdout().write_all(text.as_bytes())?;
             Ok(ExitCode::SUCCESS)

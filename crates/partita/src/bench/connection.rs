@@ -3,6 +3,8 @@
 //! It is written by hand because the bench shares the machine with what it measures: an HTTP
 //! client that costs as much as the server would halve every ratio.
 
+use std::ops::Range;
+
 use anyhow::{Context as _, Result, bail};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -35,16 +37,40 @@ impl Connection {
         })
     }
 
+    /// `host:port`, as requests name it.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Sends one operation and reads its whole answer; an answer other than 200 is an error.
     pub(super) async fn call(&mut self, operation: &str, body: &str) -> Result<&[u8]> {
-        self.request.clear();
         let (host, length) = (&self.host, body.len());
         let head = format!(
             "POST / HTTP/1.1\r\nhost: {host}\r\nx-amz-target: DynamoDB_20120810.{operation}\r\ncontent-length: {length}\r\n{HEAD}\r\n"
         );
-        self.request.extend_from_slice(head.as_bytes());
-        self.request.extend_from_slice(body.as_bytes());
-        self.stream.write_all(&self.request).await?;
+        let mut request = std::mem::take(&mut self.request);
+        request.clear();
+        request.extend_from_slice(head.as_bytes());
+        request.extend_from_slice(body.as_bytes());
+        let sent = self.send(&request).await;
+        self.request = request;
+        let Answer { status, body } = sent?;
+        let body = &self.answer[body];
+        if status != 200 {
+            let text = String::from_utf8_lossy(body);
+            bail!("{operation}: {status} {text}");
+        }
+        Ok(body)
+    }
+
+    /// Sends a whole request and reads its whole answer: the status and the body.
+    pub(super) async fn exchange(&mut self, request: &str) -> Result<(u16, &[u8])> {
+        let Answer { status, body } = self.send(request.as_bytes()).await?;
+        Ok((status, &self.answer[body]))
+    }
+
+    async fn send(&mut self, request: &[u8]) -> Result<Answer> {
+        self.stream.write_all(request).await?;
         self.answer.clear();
         let head_end = loop {
             if let Some(end) = find(&self.answer, b"\r\n\r\n") {
@@ -53,21 +79,18 @@ impl Connection {
             self.read_more().await?;
         };
         let head = Head::read(&self.answer[..head_end])?;
-        let end = match head.length {
-            Some(length) => {
-                while self.answer.len() < head_end + length {
-                    self.read_more().await?;
-                }
-                head_end + length
-            }
-            None => bail!("{operation}: an answer without its length"),
+        let length = match (head.length, head.status) {
+            (Some(length), _) => length,
+            (None, 204 | 304) => 0,
+            (None, _) => bail!("an answer without its length"),
         };
-        let body = &self.answer[head_end..end];
-        if head.status != 200 {
-            let (status, text) = (head.status, String::from_utf8_lossy(body));
-            bail!("{operation}: {status} {text}");
+        while self.answer.len() < head_end + length {
+            self.read_more().await?;
         }
-        Ok(body)
+        Ok(Answer {
+            status: head.status,
+            body: head_end..head_end + length,
+        })
     }
 
     async fn read_more(&mut self) -> Result<()> {
@@ -76,6 +99,12 @@ impl Connection {
         }
         Ok(())
     }
+}
+
+/// An answer, and where its body stands among what was read.
+struct Answer {
+    status: u16,
+    body: Range<usize>,
 }
 
 /// What the bench must know of an answer's head.

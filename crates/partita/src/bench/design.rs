@@ -21,7 +21,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use futures::future::try_join_all;
 use hdrhistogram::Histogram;
-use partita_design::shipped;
+use partita_design::{Design, shipped};
 use partita_engine::{EngineStore, Options};
 use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::Store;
@@ -47,20 +47,20 @@ pub(crate) enum DesignName {
 }
 
 /// A design with its items, ready to be asked.
-struct Stage {
+pub(super) struct Stage {
     partita: Arc<Partita>,
     store: Arc<dyn Store>,
     workloads: Vec<Workload>,
 }
 
 /// Makes the next operation of a client.
-type Next = dyn Fn(&mut fastrand::Rng) -> (Caller, Operation) + Send + Sync;
+pub(super) type Next = dyn Fn(&mut fastrand::Rng) -> (Caller, Operation) + Send + Sync;
 
 /// One kind of operation.
 #[derive(Clone)]
-struct Workload {
-    name: String,
-    next: Arc<Next>,
+pub(super) struct Workload {
+    pub(super) name: String,
+    pub(super) next: Arc<Next>,
     /// Whether the transactions that it becomes are measured too, sent bare.
     is_bare_too: bool,
 }
@@ -81,10 +81,9 @@ impl Workload {
 /// Fills a store with a design's items and measures its writes and its patterns.
 pub(super) async fn run(design: DesignName, flags: &BenchFlags) -> Result<Report> {
     let directory = tempfile::tempdir().context("cannot create a directory for the data")?;
-    let stage = open(design, directory.path(), flags).await?;
+    let stage = Stage::open(design, directory.path(), flags).await?;
     let is_wanted = |name: &String| flags.only.is_empty() || flags.only.contains(name);
-    let name = design.to_possible_value();
-    let name = name.map_or_else(String::new, |name| name.get_name().to_owned());
+    let name = design.name().to_owned();
     let mut report = Report::new(vec![name, "bare transaction".to_owned()]);
     let mut is_done = false;
     for workload in &stage.workloads {
@@ -125,33 +124,57 @@ pub(super) async fn run(design: DesignName, flags: &BenchFlags) -> Result<Report
     Ok(report)
 }
 
-async fn open(design: DesignName, directory: &Path, flags: &BenchFlags) -> Result<Stage> {
-    let options = Options::new(Arc::new(SystemClock));
-    let store: Arc<dyn Store> = Arc::new(EngineStore::open(directory, options)?);
-    let name = match design {
-        DesignName::Storyhub => "storyhub",
-        DesignName::Mediahub => "mediahub",
-    };
+/// A shipped design that can be measured.
+pub(super) fn compiled(design: DesignName) -> Result<Design> {
+    let name = design.name();
     let source = shipped::find(name).context("the design is not shipped")?;
     let (compiled, _) = partita_design::check(source.source, &|_| None);
-    let compiled = compiled.with_context(|| format!("{name} does not check"))?;
-    let partita = Partita::open(compiled, store.clone()).await?;
-    let population = Population::new(Arc::new(partita), store.clone(), flags.connections);
-    info!(design = name, "filling the table");
-    let workloads = match design {
-        DesignName::Storyhub => storyhub::fill(&population).await?,
-        DesignName::Mediahub => mediahub::fill(&population).await?,
-    };
-    Ok(Stage {
-        partita: population.partita,
-        store,
-        workloads,
-    })
+    compiled.with_context(|| format!("{name} does not check"))
+}
+
+impl DesignName {
+    fn name(self) -> &'static str {
+        match self {
+            DesignName::Storyhub => "storyhub",
+            DesignName::Mediahub => "mediahub",
+        }
+    }
 }
 
 impl Stage {
+    /// Fills a directory with a design's items.
+    pub(super) async fn open(
+        design: DesignName,
+        directory: &Path,
+        flags: &BenchFlags,
+    ) -> Result<Stage> {
+        let options = Options::new(Arc::new(SystemClock));
+        let store: Arc<dyn Store> = Arc::new(EngineStore::open(directory, options)?);
+        let compiled = compiled(design)?;
+        let partita = Partita::open(compiled, store.clone()).await?;
+        let population = Population::new(Arc::new(partita), store.clone(), flags.connections);
+        info!(design = design.name(), "filling the table");
+        let workloads = match design {
+            DesignName::Storyhub => storyhub::fill(&population).await?,
+            DesignName::Mediahub => mediahub::fill(&population).await?,
+        };
+        Ok(Stage {
+            partita: population.partita,
+            store,
+            workloads,
+        })
+    }
+
+    /// The workload of that name.
+    pub(super) fn workload(&self, name: &str) -> Result<Workload> {
+        let found = self.workloads.iter().find(|one| one.name == name);
+        found
+            .cloned()
+            .with_context(|| format!("there is no workload `{name}`"))
+    }
+
     /// Lets all clients carry one operation out after the other until the time is over.
-    async fn measure(
+    pub(super) async fn measure(
         &self,
         workload: &Workload,
         flags: &BenchFlags,

@@ -275,7 +275,9 @@ impl Mixed {
     fn to_text(&self) -> String {
         let shown = |figure: Option<f64>| figure.map_or("-".to_owned(), |it| format!("{it:.1}"));
         let [early, late] = self.megabytes.map(shown);
-        let growth = self.growth().map_or("-".to_owned(), |it| format!("{it:.2}"));
+        let growth = self
+            .growth()
+            .map_or("-".to_owned(), |it| format!("{it:.2}"));
         format!(
             "{}\nmemory: {early} MB after a third of the time, {late} MB at the end ({growth}x)\na vote over HTTP takes {:.2} times one through the library\nverified: {} items, {} drifts\n",
             self.report.text(false),

@@ -82,7 +82,7 @@ impl Report {
         lines.join("\n") + "\n"
     }
 
-    fn to_json(&self) -> Json {
+    pub(super) fn to_json(&self) -> Json {
         let rows = self.rows.iter().map(|row| {
             json!({
                 "workload": row.workload,

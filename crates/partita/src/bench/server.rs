@@ -15,7 +15,8 @@ pub(super) struct Server {
     /// `host:port`.
     pub(super) host: String,
     _stdout: BufReader<ChildStdout>,
-    _directory: TempDir,
+    /// Taken out when the server ends and its data is wanted.
+    directory: Option<TempDir>,
 }
 
 impl Drop for Server {
@@ -33,6 +34,33 @@ impl Server {
         let mut command = partita(["serve", "--endpoint-only", "--listen", "127.0.0.1:0"])?;
         command.arg("--data").arg(directory.path()).args(arguments);
         Server::start(command, directory)
+    }
+
+    /// `partita serve` with designs on a directory, with further arguments; all shipped designs if
+    /// none is named.
+    pub(super) fn designs(
+        directory: TempDir,
+        designs: &[&str],
+        arguments: &[String],
+    ) -> Result<Server> {
+        let mut command = partita(["serve", "--listen", "127.0.0.1:0"])?;
+        command.arg("--data").arg(directory.path());
+        command.args(designs).args(arguments);
+        Server::start(command, directory)
+    }
+
+    /// Asks the server to stop, waits until it has, and gives its directory back.
+    pub(super) fn stop(mut self) -> Result<TempDir> {
+        let id = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status();
+        asked.context("cannot ask the server to stop")?;
+        let status = self.child.wait()?;
+        if !status.success() {
+            bail!("the server ended with {status}");
+        }
+        self.directory
+            .take()
+            .context("a server without a directory")
     }
 
     /// `partita bench --serve-echo` on a directory with the answers.
@@ -62,7 +90,7 @@ impl Server {
             child,
             host,
             _stdout: stdout,
-            _directory: directory,
+            directory: Some(directory),
         })
     }
 
@@ -79,6 +107,12 @@ impl Server {
             .find_map(|line| line.strip_prefix("VmRSS:"))?;
         let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
         Some(kilobytes * 1_024)
+    }
+
+    /// The same in megabytes.
+    pub(super) fn resident_megabytes(&self) -> Option<f64> {
+        self.resident_bytes()
+            .map(|bytes| bytes as f64 / 1_048_576.0)
     }
 
     fn proc(&self, file: &str) -> impl AsRef<Path> {

@@ -1,8 +1,9 @@
-//! How soon an empty server answers, and what it takes while nobody asks.
+//! How soon a server answers, and what it takes while nobody asks: an empty one, or one that has
+//! served the shipped designs before.
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -40,18 +41,38 @@ pub(super) async fn run(flags: &BenchFlags) -> Result<String> {
 }
 
 async fn start(flags: &BenchFlags) -> Result<Start> {
-    let began = now();
-    let server = Server::partita(&flags.server_arguments)?;
+    let arguments = &flags.server_arguments;
+    let (began, server, request) = match flags.designs {
+        false => {
+            let began = now();
+            (began, Server::partita(arguments)?, LIST_TABLES)
+        }
+        true => {
+            let directory = tempfile::tempdir().context("cannot create a directory")?;
+            // The first start makes the secret and the tables.
+            let directory = Server::designs(directory, &[], arguments)?.stop()?;
+            let began = now();
+            (began, Server::designs(directory, &[], arguments)?, BROWSE)
+        }
+    };
     let mut connection = Connection::open(&server.host).await?;
-    connection.call("ListTables", "{}").await?;
+    let (status, body) = connection.exchange(request).await?;
+    if status != 200 {
+        bail!("{status} {}", String::from_utf8_lossy(body));
+    }
     let answer_ms = millis(began.elapsed());
     tokio::time::sleep(IDLE).await;
-    let bytes = server.resident_bytes();
     Ok(Start {
         answer_ms,
-        idle_megabytes: bytes.map(|bytes| bytes as f64 / 1_048_576.0),
+        idle_megabytes: server.resident_megabytes(),
     })
 }
+
+/// What is asked of a server without designs.
+const LIST_TABLES: &str = "POST / HTTP/1.1\r\nhost: localhost\r\nx-amz-target: DynamoDB_20120810.ListTables\r\nx-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0\r\ncontent-length: 2\r\n\r\n{}";
+
+/// What is asked of one with designs: a query of a table, which nobody must sign for.
+const BROWSE: &str = "GET /storyhub/query/browse HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 fn to_json(starts: &[Start], answer: Option<f64>, memory: Option<f64>) -> Json {
     json!({"median": {"answer_ms": answer, "idle_megabytes": memory}, "starts": starts})

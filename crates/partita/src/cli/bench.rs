@@ -60,6 +60,15 @@ pub(crate) struct BenchFlags {
     #[arg(long, conflicts_with_all = ["endpoint", "compare", "workloads", "echo", "grow"])]
     pub(crate) start: bool,
 
+    /// With --start: the second start of a server with the shipped designs
+    #[arg(long, requires = "start")]
+    pub(crate) designs: bool,
+
+    /// Measure instead a storyhub in use: reads and writes over HTTP, its memory over time, and a
+    /// vote beside one through the library; then verify it
+    #[arg(long, conflicts_with_all = ["endpoint", "compare", "workloads", "echo", "grow", "start", "design"])]
+    pub(crate) mixed: bool,
+
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -376,3 +376,30 @@ fn bench_measures_how_a_server_starts() {
     let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert!(report["median"]["answer_ms"].as_f64().unwrap() > 0.0);
 }
+
+#[test]
+fn bench_measures_the_second_start_of_the_designs() {
+    let flags = ["--start", "--designs", "--rounds", "1", "--json"];
+    let output = run(&[&["bench", "--log", "warn"][..], &flags[..]].concat(), "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert!(report["median"]["answer_ms"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn bench_uses_a_storyhub_and_verifies_it() {
+    let flags = ["--mixed", "--connections", "4", "--seconds", "3", "--json"];
+    let output = run(&[&["bench", "--log", "warn"][..], &flags[..]].concat(), "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(report["verified"]["drifts"], 0, "{report}");
+    assert!(
+        report["verified"]["items"].as_u64().unwrap() > 1_000,
+        "{report}"
+    );
+    assert!(report["vote_ratio"].as_f64().unwrap() > 0.0, "{report}");
+    assert!(
+        report["megabytes"]["growth"].as_f64().unwrap() > 0.0,
+        "{report}"
+    );
+}

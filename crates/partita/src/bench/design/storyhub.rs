@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use partita_core::Value;
+use partita_core::{Map, Value};
 use partita_plan::{Answer, Caller, Operation};
 use serde_json::json;
 
@@ -52,6 +52,7 @@ pub(super) async fn fill(population: &Population) -> Result<Vec<Workload>> {
             is_bare_too: true,
             ..Workload::new("vote", move |_| vote(&votes))
         },
+        Workload::new("record-read", |random| read_of(random.u64(0..CHAPTERS))),
     ];
     let notification = one_notification(population).await?;
     let values = move |draw: u64, name: &str| -> Option<String> {
@@ -146,6 +147,18 @@ fn vote(votes: &Pairs) -> (Caller, Operation) {
         "voteType": if pair.lap.is_multiple_of(2) { "UPVOTE" } else { "DOWNVOTE" },
     });
     (user(pair.one), create("Vote", vote))
+}
+
+/// Somebody reads a chapter.
+fn read_of(chapter: u64) -> (Caller, Operation) {
+    let operation = Operation::Act {
+        action: "recordRead".to_owned(),
+        entity: Some("ChapterNode".to_owned()),
+        identity: vec![story_id(chapter / CHAPTERS_OF_STORY), chapter_id(chapter)],
+        given: Map::new(),
+        version: None,
+    };
+    (user(chapter), operation)
 }
 
 fn bookmark(number: u64) -> (Caller, Operation) {
