@@ -324,13 +324,12 @@ impl AttributeType {
 
     /// A value of another form of time in this type's form; any other value as it is.
     pub fn adopt(&self, value: Value) -> Value {
-        match self.time_form() {
-            Some(form) => match time::read_any(&value) {
-                Some(millis) if form.read(&value).is_none() => form.write(millis),
-                _ => value,
-            },
-            None => value,
-        }
+        // Reading a time is dear, and most are in their form already.
+        let other = self
+            .time_form()
+            .filter(|form| form.read(&value).is_none())
+            .and_then(|form| Some(form.write(time::read_any(&value)?)));
+        other.unwrap_or(value)
     }
 }
 

@@ -4,7 +4,7 @@ use partita_core::{Map, Value};
 
 /// The value under a name with dots.
 pub(crate) fn get<'m>(item: &'m Map, name: &str) -> Option<&'m Value> {
-    match name.split_once('.') {
+    match split(name) {
         None => item.get(name),
         Some((outer, inner)) => get(item.get(outer)?.as_map()?, inner),
     }
@@ -12,7 +12,7 @@ pub(crate) fn get<'m>(item: &'m Map, name: &str) -> Option<&'m Value> {
 
 /// Puts a value under a name with dots, and the maps around it where they are missing.
 pub(crate) fn set(item: &mut Map, name: &str, value: Value) {
-    match name.split_once('.') {
+    match split(name) {
         None => {
             item.insert(name.to_owned(), value);
         }
@@ -22,7 +22,7 @@ pub(crate) fn set(item: &mut Map, name: &str, value: Value) {
 
 /// Removes the value under a name with dots; the maps around it stay.
 pub(crate) fn remove(item: &mut Map, name: &str) {
-    match name.split_once('.') {
+    match split(name) {
         None => {
             item.remove(name);
         }
@@ -36,9 +36,16 @@ pub(crate) fn remove(item: &mut Map, name: &str) {
 
 /// Makes the maps that an attribute stands in, so that a later update finds its way.
 pub(crate) fn make_room(item: &mut Map, name: &str) {
-    if let Some((outer, inner)) = name.split_once('.') {
+    if let Some((outer, inner)) = split(name) {
         make_room(open(item, outer), inner);
     }
+}
+
+/// The outermost map and the name inside it. Names are short and looked up all the time, so that
+/// the search for patterns of `str` would cost more than it finds.
+fn split(name: &str) -> Option<(&str, &str)> {
+    let dot = name.bytes().position(|byte| byte == b'.')?;
+    Some((&name[..dot], &name[dot + 1..]))
 }
 
 fn open<'m>(item: &'m mut Map, name: &str) -> &'m mut Map {
