@@ -11,7 +11,7 @@
 //! | `scene` | what expressions see of it |
 //! | `values`, `generator` | operations, made up from a design and from what there is |
 //! | `cast` | who takes part |
-//! | `prelude`, `history` | one history from its beginning to its end |
+//! | `prelude`, `history`, `step` | one history from its beginning to its end |
 //! | `witness` | a store that sees every commit |
 //! | `laws`, `accounts` | what must be so of every commit, and at the end |
 //! | `defects` | mistakes that a history must find |
@@ -29,6 +29,7 @@ mod laws;
 mod prelude;
 mod scene;
 mod shorten;
+mod step;
 mod values;
 mod witness;
 mod world;

@@ -1,16 +1,12 @@
 //! One history: a prelude, clients who do operations at the same time under faults, a worker who
 //! is interrupted, and a look at what they left.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
-use partita_core::plain;
-use partita_plan::{
-    Answer, Caller, JobState, Operation, Partita, Patience, PlanError, Surroundings,
-};
+use partita_plan::{Answer, JobState, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::surroundings::SeededEntropy;
 use partita_store::{Clock, Faults, FaultyStore, Store};
 use partita_verify::Collected;
@@ -21,6 +17,7 @@ use super::defects::Spoil;
 use super::generator::{Generator, Proposal, Scores};
 use super::laws;
 use super::prelude;
+use super::step::{Script, Step};
 use super::witness::Witness;
 use super::world::World;
 use crate::stage;
@@ -48,23 +45,6 @@ pub(crate) struct Plan {
     pub(crate) focus: &'static [&'static str],
     /// The operations, where they are not made up.
     pub(crate) script: Option<Script>,
-}
-
-/// The operations of every client.
-pub(crate) type Script = Vec<Vec<Step>>;
-
-/// One operation and what befalls it.
-#[derive(Clone, Debug)]
-pub(crate) struct Step {
-    pub(crate) proposal: Proposal,
-    /// The key under which it is sent, and sent again.
-    pub(crate) key: Option<String>,
-    /// How far it gets before the client crashes.
-    pub(crate) crash: Option<u32>,
-    /// Whether a client who has his answer asks once more.
-    pub(crate) again: bool,
-    /// How much time passes before.
-    pub(crate) wait_millis: i64,
 }
 
 /// What became of a history.
@@ -446,61 +426,5 @@ impl<F: Future> Future for Interrupted<F> {
         }
         self.polls -= 1;
         self.work.as_mut().poll(context).map(Some)
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Proposal {
-            kind,
-            caller,
-            operation,
-        } = &self.proposal;
-        let Caller { id, role, .. } = caller;
-        write!(f, "{} ", id.as_deref().unwrap_or("nobody"))?;
-        if let Some(role) = role {
-            write!(f, "({role}) ")?;
-        }
-        write!(f, "{kind}")?;
-        let (identity, given, version) = match operation {
-            Operation::Create { attributes, .. } => (&[][..], Some(attributes), None),
-            Operation::Update {
-                identity,
-                changes,
-                version,
-                ..
-            } => (&identity[..], Some(changes), *version),
-            Operation::Delete {
-                identity, version, ..
-            } => (&identity[..], None, *version),
-            Operation::Restore { identity, .. } => (&identity[..], None, None),
-            Operation::Act {
-                identity,
-                given,
-                version,
-                ..
-            } => (&identity[..], Some(given), *version),
-            _ => (&[][..], None, None),
-        };
-        for part in identity {
-            write!(f, " {part}")?;
-        }
-        if let Some(given) = given {
-            write!(
-                f,
-                " {}",
-                serde_json::Value::Object(plain::map_to_json(given))
-            )?;
-        }
-        if let Some(version) = version {
-            write!(f, " if-match {version}")?;
-        }
-        if let Some(key) = &self.key {
-            write!(f, " under {key}")?;
-        }
-        match self.crash {
-            Some(polls) => write!(f, ", crashes after {polls} polls"),
-            None => Ok(()),
-        }
     }
 }

@@ -4,20 +4,21 @@
 //! before and after; nothing of the planner is in them. What a design adds in its own terms, such
 //! as whose coins come from where, stands in [`super::accounts`].
 
+mod triggers;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use partita_core::{Map, Value};
 use partita_design::design::rules::LimitOf;
 use partita_design::design::{
-    Access, ActionOn, Each, EachOver, EffectKind, EffectTarget, Entity, RecordName, Rule,
-    SoftDelete, Source, Timing, Trigger, View,
+    Access, ActionOn, Entity, RecordName, SoftDelete, Source, Timing, View,
 };
-use partita_design::expression::{Expr, Origin, Predicate, Reading};
+use partita_design::expression::{Origin, Reading};
 use partita_design::types::AttributeType;
 use partita_plan::{Caller, Operation};
 
 use super::accounts;
-use super::scene::{Lead, Scene};
+use super::scene::Scene;
 use super::witness::{Commit, Transition};
 use super::world::{Shape, World, nested};
 
@@ -45,7 +46,7 @@ pub(crate) fn judge(commit: &Commit<'_>) -> Verdict {
         }
     }
     saw_the_version(commit, &mut verdict.faults);
-    triggers_fire_once(commit, &mut verdict);
+    triggers::fire_once(commit, &mut verdict);
     accounts::balance(commit, &mut verdict.faults);
     verdict
 }
@@ -258,210 +259,6 @@ impl Commit<'_> {
         ours.filter_map(Transition::both)
             .filter(move |(old, new)| !is(old) && is(new))
             .map(|(_, new)| new)
-    }
-}
-
-/// A trigger does what it says exactly as often as its event happens.
-fn triggers_fire_once(commit: &Commit<'_>, verdict: &mut Verdict) {
-    let mut expected: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut is_open = commit.is_chunk || commit.has_job;
-    for trigger in &commit.world.design.triggers {
-        for transition in commit.transitions {
-            let fired = fired(commit, trigger, transition);
-            is_open |= is_undecided(commit, trigger, transition);
-            if fired.is_empty() {
-                continue;
-            }
-            verdict.covered.insert(format!("trigger.{}", trigger.name));
-            let each = trigger.effect.each.as_ref();
-            is_open |= each.is_some_and(|each| matches!(each.over, EachOver::Pattern { .. }));
-            match (&trigger.effect.target, trigger.effect.kind) {
-                (EffectTarget::Entity(created), EffectKind::Create) => {
-                    *expected.entry(created).or_default() += fired.len();
-                }
-                (EffectTarget::Ref { .. }, EffectKind::Update) => {
-                    sets_its_target(commit, trigger, transition, &mut verdict.faults);
-                }
-                _ => {}
-            }
-        }
-    }
-    if is_open {
-        return;
-    }
-    for entity in commit
-        .world
-        .design
-        .entities
-        .iter()
-        .filter(|one| is_only_caused(commit, one))
-    {
-        let expected = expected.get(entity.name.as_str()).copied().unwrap_or(0);
-        let found = commit.created(&entity.name).count();
-        if found != expected {
-            let name = &entity.name;
-            let fault = format!("{found} {name} were created where triggers say {expected}");
-            verdict.faults.push(fault);
-        }
-    }
-}
-
-/// Whether only triggers create items of an entity.
-fn is_only_caused(commit: &Commit<'_>, entity: &Entity) -> bool {
-    let design = &commit.world.design;
-    let creates = |target: &EffectTarget| matches!(target, EffectTarget::Entity(name) if *name == entity.name);
-    let mut caused = design.triggers.iter();
-    let mut then = design.actions.iter().flat_map(|action| &action.then);
-    *entity.rules.get(Access::Create) == Rule::Never
-        && caused.any(|trigger| creates(&trigger.effect.target))
-        && !then.any(|effect| creates(&effect.target))
-}
-
-/// The elements for which a trigger fires; one without a name, where it has no `each`.
-fn fired(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> Vec<Option<Value>> {
-    let shape = commit.world.shape(&transition.record);
-    let (Some(shape), Some(new)) = (shape, transition.new.as_ref().or(transition.old.as_ref()))
-    else {
-        return Vec::new();
-    };
-    let access = access_of(shape, transition);
-    if trigger.on.of.as_str() != transition.record || !trigger.on.kind.includes(access) {
-        return Vec::new();
-    }
-    let caller = Caller::default();
-    let before = transition
-        .old
-        .as_ref()
-        .map(|old| commit.scene(shape, old, &caller));
-    let scene = Scene {
-        old: transition.old.as_ref(),
-        ..commit.scene(shape, new, &caller)
-    };
-    if let Some(turns) = &trigger.turns {
-        let was = before.is_some_and(|before| turns.holds(&before));
-        if was || !turns.holds(&scene) {
-            return Vec::new();
-        }
-    }
-    let when = trigger.effect.when.as_ref();
-    match &trigger.effect.each {
-        None => holds(when, &scene).then_some(None).into_iter().collect(),
-        Some(each) => elements(commit, each, &scene)
-            .into_iter()
-            .filter(|element| {
-                let names = [(each.name.clone(), element.clone())];
-                holds(when, &scene.with(&names))
-            })
-            .map(Some)
-            .collect(),
-    }
-}
-
-/// Whether a trigger looks at an item that is gone by now. It may have been there when the write
-/// was decided: what is fixed needs no guard.
-fn is_undecided(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> bool {
-    let shape = commit.world.shape(&transition.record);
-    let (Some(shape), Some(new)) = (shape, &transition.new) else {
-        return false;
-    };
-    let caller = Caller::default();
-    let scene = commit.scene(shape, new, &caller);
-    let conditions = trigger.turns.iter().chain(&trigger.effect.when);
-    let mut reads = conditions.flat_map(|condition| &condition.reads);
-    trigger.on.of.as_str() == transition.record
-        && reads.any(|reading| {
-            let value = Expr::Path(reading.path.clone()).value(&scene);
-            let is_of_another = reading.origin == Origin::Item && !reading.hops.is_empty();
-            is_of_another && !reading.optional && value.is_none()
-        })
-}
-
-fn holds(condition: Option<&Predicate>, scene: &Scene<'_>) -> bool {
-    condition.is_none_or(|condition| condition.holds(scene))
-}
-
-fn elements(commit: &Commit<'_>, each: &Each, scene: &Scene<'_>) -> Vec<Value> {
-    match &each.over {
-        EachOver::List { reading, .. } => {
-            let list = Expr::Path(reading.path.clone());
-            match list.value(scene) {
-                Some(Value::L(list)) => list,
-                _ => Vec::new(),
-            }
-        }
-        EachOver::Pattern {
-            pattern,
-            parameters,
-        } => {
-            let Some(pattern) = commit.world.design.pattern(pattern) else {
-                return Vec::new();
-            };
-            let asked = parameters.iter().filter_map(|(name, reading)| {
-                let path = Expr::Path(reading.path.clone());
-                Some((name.as_str(), path.value(scene)?))
-            });
-            let asked: Vec<_> = asked.collect();
-            let rows = pattern
-                .returns
-                .iter()
-                .flat_map(|one| commit.world.all(one.as_str()));
-            let rows = rows.filter(|(_, row)| {
-                let mut asked = asked.iter();
-                asked.all(|(name, value)| nested(row, name) == Some(value))
-            });
-            rows.map(|(_, row)| Value::M(row.clone())).collect()
-        }
-    }
-}
-
-/// What kind of write a transition is. A soft delete is a delete, and taking it back a change.
-fn access_of(shape: Shape<'_>, transition: &Transition) -> Access {
-    match (&transition.old, &transition.new) {
-        (None, _) => Access::Create,
-        (Some(_), None) => Access::Delete,
-        (Some(old), Some(new)) if !shape.is_deleted(old) && shape.is_deleted(new) => Access::Delete,
-        (Some(_), Some(_)) => Access::Update,
-    }
-}
-
-/// What a trigger sets on another item stands there afterwards.
-fn sets_its_target(
-    commit: &Commit<'_>,
-    trigger: &Trigger,
-    transition: &Transition,
-    faults: &mut Vec<String>,
-) {
-    let EffectTarget::Ref { name, .. } = &trigger.effect.target else {
-        return;
-    };
-    let (Some(shape), Some(new)) = (commit.world.shape(&transition.record), &transition.new) else {
-        return;
-    };
-    let caller = Caller::default();
-    let scene = commit.scene(shape, new, &caller);
-    let reference = shape
-        .refs()
-        .iter()
-        .find(|reference| reference.name == *name);
-    let Some(Lead::Record(target, identity)) = reference.map(|one| scene.lead(one)) else {
-        return;
-    };
-    let mut transitions = commit.transitions.iter();
-    let written = transitions.find(|one| one.record == target.name() && one.identity == identity);
-    let stored = commit.world.get(target.name(), &identity);
-    let after = written.map_or(stored, |one| one.new.as_ref());
-    for (attribute, formula) in &trigger.effect.changes.set {
-        let is_timed = formula
-            .reads
-            .iter()
-            .any(|reading| reading.origin == Origin::Now);
-        let value = formula.value(&scene);
-        let found = after.and_then(|after| nested(after, attribute));
-        if !is_timed && found != value.as_ref() {
-            let trigger = &trigger.name;
-            let fault = format!("{trigger} left {attribute} at {found:?}, and not at {value:?}");
-            faults.push(transition.told(&fault));
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The operations of a failing history that matter: parts of it are left out as long as what is
 //! left still fails.
 
-use super::history::{Outcome, Plan, Script, run};
+use super::history::{Outcome, Plan, run};
+use super::step::Script;
 
 /// Histories that are run at most to leave operations out.
 const RUNS_MAX: usize = 100;
