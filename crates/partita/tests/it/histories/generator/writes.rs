@@ -33,7 +33,9 @@ impl<'a> Generator<'a> {
                 continue;
             }
             if is_needed || self.random.u8(0..3) == 0 {
-                let value = self.value(entity, attribute, &given);
+                let repeated = self.repeated(entity, &attribute.name, &given, &actor);
+                let value = repeated.filter(|_| self.random.bool());
+                let value = value.unwrap_or_else(|| self.value(entity, attribute, &given));
                 set_nested(&mut given, &attribute.name, value);
             }
         }
@@ -94,6 +96,26 @@ impl<'a> Generator<'a> {
             }
         }
         Some((actor, given))
+    }
+
+    /// What something that the item refers to has under the same name: an address that mail was
+    /// sent to is mostly the user's.
+    fn repeated(
+        &self,
+        entity: &'a Entity,
+        name: &str,
+        item: &Map,
+        actor: &Caller,
+    ) -> Option<Value> {
+        let scene = self.scene(Shape::Entity(entity), item, actor);
+        let leads = entity.refs.iter().map(|reference| scene.lead(reference));
+        let mut values = leads.filter_map(|lead| match lead {
+            Lead::Record(target, identity) => {
+                nested(self.world.get(target.name(), &identity)?, name).cloned()
+            }
+            Lead::Row(_) | Lead::Nowhere => None,
+        });
+        values.next()
     }
 
     /// Whether the rule for creating compares an attribute with the caller.
