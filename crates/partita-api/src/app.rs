@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -23,8 +23,10 @@ use crate::compress::compress;
 use crate::cors::Origins;
 use crate::decode::wish::Wish;
 use crate::decode::{self, Brought};
+use crate::docs;
 use crate::encode::{self, Outcome};
 use crate::meters::{ApiMeters, Asked};
+use crate::openapi::Published;
 use crate::problem::Problem;
 use crate::request::{self, Request};
 use crate::request_id::{self, REQUEST_ID};
@@ -57,6 +59,15 @@ pub struct App {
 struct Served {
     partita: Arc<Partita>,
     routes: Routes,
+    /// Made when somebody asks for it, and then kept: a start should not wait for it.
+    document: OnceLock<Published>,
+}
+
+impl Served {
+    fn document(&self) -> &Published {
+        let make = || Published::new(self.partita.design(), &self.routes);
+        self.document.get_or_init(make)
+    }
 }
 
 impl App {
@@ -68,8 +79,12 @@ impl App {
         entropy: Arc<dyn Entropy>,
     ) -> Self {
         let named = |partita: Arc<Partita>| {
-            let routes = Routes::of(partita.design());
-            (partita.design().name.clone(), Served { partita, routes })
+            let served = Served {
+                routes: Routes::of(partita.design()),
+                document: OnceLock::new(),
+                partita,
+            };
+            (served.partita.design().name.clone(), served)
         };
         let designs = designs.into_iter().map(Into::into);
         let designs: BTreeMap<String, Served> = designs.map(named).collect();
@@ -134,6 +149,10 @@ impl App {
     /// The whole trip of a request: who calls, what for, and then whoever answers that.
     async fn answer(&self, request: &Request<'_>, asked: &Asked) -> Result<Response, Problem> {
         let segments = request.segments()?;
+        if segments == [""] && !request.is_write() {
+            let designs = self.designs.values().map(|served| served.partita.design());
+            return Ok(docs::index(designs, request.headers));
+        }
         let (name, rest) = segments.split_first().ok_or_else(|| self.no_design(""))?;
         let served = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
         let verified = self.tokens.verify(name, request.bearer()?)?;
@@ -149,13 +168,15 @@ impl App {
             }
             Target::Batch => batch(served, caller, request).await,
             Target::Jobs => self.jobs(&served.partita, caller).await,
+            Target::Document => Ok(served.document().response(request.headers)),
+            Target::Page => Ok(docs::page()),
         }
     }
 
     /// The jobs of a design, for administrators: they tell of items that rules may hide.
     async fn jobs(&self, partita: &Partita, caller: &Caller) -> Result<Response, Problem> {
         if caller.role.as_deref() != Some(ADMIN) {
-            return Err(Problem::for_admins_only());
+            return Err(Problem::for_admins_only(caller));
         }
         let jobs = partita.jobs().await?;
         let jobs: Vec<_> = jobs.iter().map(encode::job).collect();

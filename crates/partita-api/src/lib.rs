@@ -17,6 +17,9 @@
 //! | [`meters`] | requests, counted by design and operation |
 //! | [`request_id`] | the ids of requests, in logs and answers |
 //! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
+//! | [`openapi`] | the OpenAPI document of a design, made from its types and its routes |
+//! | [`access`] | what six callers are told of every route, worked out from the rules |
+//! | [`docs`] | pages for people |
 //! | [`token`] | bearer tokens: made and verified |
 //! | [`secret`] | the one secret, and the keys derived from it |
 //! | [`server`] | the accept loop, with its limits and its graceful stop |
@@ -24,13 +27,16 @@
 //! Rules are not decided here: the API brings a verified caller, and the planner decides where
 //! the rows are.
 
+pub mod access;
 pub mod app;
 mod batch;
 mod compress;
 pub mod cors;
 pub mod decode;
+pub mod docs;
 pub mod encode;
 pub mod meters;
+pub mod openapi;
 pub mod problem;
 pub mod request;
 pub mod request_id;

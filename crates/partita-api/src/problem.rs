@@ -15,7 +15,7 @@ pub mod kind;
 mod refusal;
 
 use axum::http::{Method, StatusCode};
-use partita_plan::PlanError;
+use partita_plan::{Caller, PlanError};
 use serde_json::{Map, Value as Json};
 
 use crate::routes::Miss;
@@ -81,8 +81,12 @@ impl Problem {
     }
 
     /// Only a token with the role of administrators will do.
-    pub fn for_admins_only() -> Self {
-        Problem::new(Kind::Forbidden, "bring a token with the role `admin`")
+    pub fn for_admins_only(caller: &Caller) -> Self {
+        let kind = match caller.id {
+            Some(_) => Kind::Forbidden,
+            None => Kind::Unauthenticated,
+        };
+        Problem::new(kind, "bring a token with the role `admin`")
     }
 
     /// A mistake of ours.

@@ -58,7 +58,8 @@ impl<'a> Request<'a> {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
                 Ok(Some(token.trim()))
             }
-            _ => Err(Problem::bad_request(
+            _ => Err(Problem::new(
+                Kind::TokenInvalid,
                 "the Authorization header must be `Bearer` and a token",
             )),
         }

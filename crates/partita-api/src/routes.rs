@@ -16,6 +16,7 @@
 //! | `GET query/{pattern}` | query |
 //! | `POST batch` | several writes, all or none |
 //! | `GET jobs` | what still follows earlier writes |
+//! | `GET openapi.json`, `GET docs` | the design, told to programs and to people |
 //!
 //! Where a design gives an entity or a pattern a `path` of its own, it answers there as well.
 //!
@@ -73,6 +74,10 @@ pub enum Target {
     Batch,
     /// The jobs of the design.
     Jobs,
+    /// What programs are told of the design: its OpenAPI document.
+    Document,
+    /// What people are told of it: a page.
+    Page,
 }
 
 /// What is to be carried out; the values in the path say on which item.
@@ -191,6 +196,8 @@ impl Routes {
         }
         routes.push(Route::own(Method::POST, "batch", Target::Batch));
         routes.push(Route::own(Method::GET, "jobs", Target::Jobs));
+        routes.push(Route::own(Method::GET, "openapi.json", Target::Document));
+        routes.push(Route::own(Method::GET, "docs", Target::Page));
         Routes {
             tree: Tree::of(&routes),
             routes,

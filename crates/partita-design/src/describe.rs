@@ -165,7 +165,7 @@ fn attribute(attribute: &Attribute) -> Json {
 }
 
 /// Where a value comes from, in a few words.
-pub(crate) fn value(source: &Source) -> Option<String> {
+pub fn value(source: &Source) -> Option<String> {
     Some(match source {
         Source::Given { default: None } => return None,
         Source::Given {

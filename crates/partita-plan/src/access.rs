@@ -1,7 +1,7 @@
 //! Rules, decided where the rows are.
 
 use partita_core::Map;
-use partita_core::expression::{Found, Scope as _};
+use partita_core::expression::{Condition, Found, Scope as _};
 use partita_design::design::{Access, AttributeRule, Rule, Rules};
 use serde::Serialize;
 
@@ -88,6 +88,11 @@ impl Scene<'_, '_> {
     /// Refuses what is certain before the item is read. A refusal that rests on other items waits,
     /// because it would tell that they are there.
     pub(crate) fn demand_early(&self, asked: Asked<'_>) -> Result<(), PlanError> {
+        // This is decided by the rule alone, so it tells nothing of any item.
+        let rule = asked.rule(self.shape.rules());
+        if self.context.caller.id.is_none() && is_for_callers(rule) {
+            return Err(self.refusal(asked));
+        }
         let refused = self.demand(asked);
         match self.trace.has_looked_around() {
             true => Ok(()),
@@ -161,6 +166,29 @@ impl Scene<'_, '_> {
             }
         }
         shown
+    }
+}
+
+/// Whether a rule allows nothing to somebody without a token, whatever the item is.
+fn is_for_callers(rule: &Rule) -> bool {
+    match rule {
+        Rule::Public => false,
+        Rule::SignedIn | Rule::Never => true,
+        Rule::When(rule) => asks_caller(&rule.tree),
+    }
+}
+
+/// Whether a condition cannot hold while nobody calls.
+fn asks_caller(condition: &Condition) -> bool {
+    match condition {
+        Condition::All(parts) => parts.iter().any(asks_caller),
+        Condition::Any(parts) => parts.iter().all(asks_caller),
+        // What is said of a caller is not known of nobody, and neither is its opposite.
+        other => {
+            let mut is_asked = false;
+            other.visit_paths(&mut |path| is_asked |= path.root == "caller");
+            is_asked
+        }
     }
 }
 

@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Keys(KeysFlags),
     /// Print a compiled design as JSON: entities, keys, patterns, rules
     Describe(DesignFlags),
+    /// Print the OpenAPI document of a design's API
+    Openapi(DesignFlags),
     /// Print the page of a design in Markdown, with its diagram
     Docs(DocsFlags),
     /// Write a commented design to start from

@@ -1,9 +1,11 @@
-//! What commands tell of a design: `check`, `keys`, `describe`, `docs`; and `new`, which makes one.
+//! What commands tell of a design: `check`, `keys`, `describe`, `openapi`, `docs`; and `new`, which makes one.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use partita_api::openapi;
+use partita_api::routes::Routes;
 use partita_core::{Map, plain};
 use partita_design::design::RecordName;
 use partita_design::{Design, Severity, describe, page};
@@ -66,6 +68,14 @@ pub(crate) fn keys(flags: &KeysFlags) -> Result<ExitCode> {
 pub(crate) fn describe(flags: &DesignFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
     writeln!(std::io::stdout(), "{:#}", describe::describe(&design))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the OpenAPI document of a design.
+pub(crate) fn openapi(flags: &DesignFlags) -> Result<ExitCode> {
+    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
+    let document = openapi::document(&design, &Routes::of(&design));
+    writeln!(std::io::stdout(), "{document:#}")?;
     Ok(ExitCode::SUCCESS)
 }
 

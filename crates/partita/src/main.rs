@@ -12,7 +12,7 @@
 //! | `announce` | what the server says when it has started |
 //! | `serve` | the server: store, designs, listener, signals |
 //! | `memory` | how much there is for the cache |
-//! | `inspect` | `check`, `keys`, `describe`, `docs` and `new` |
+//! | `inspect` | `check`, `keys`, `describe`, `openapi`, `docs` and `new` |
 //! | `token` | `token` |
 //! | `ask` | an operation as it stands on the command line, and the store that it is asked of |
 //! | `can`, `plan` | `can` and `plan` |
@@ -77,6 +77,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Check(flags) => inspect::check(&flags),
         Command::Keys(flags) => inspect::keys(&flags),
         Command::Describe(flags) => inspect::describe(&flags),
+        Command::Openapi(flags) => inspect::openapi(&flags),
         Command::Docs(flags) => inspect::docs(&flags),
         Command::New(flags) => inspect::new(&flags),
         Command::Token(flags) => token::run(&flags),

@@ -39,7 +39,7 @@ impl Wish {
             Some(_) => return Err(Problem::bad_request("`keys` is `true` or `false`")),
         };
         if with_keys && caller.role.as_deref() != Some(ADMIN) {
-            return Err(Problem::for_admins_only());
+            return Err(Problem::for_admins_only(caller));
         }
         Ok(Wish {
             minimal: false,

@@ -49,7 +49,7 @@ async fn tokens_are_checked_before_anything_else() {
         (None, 401),
         (Some("Bearer nonsense".to_owned()), 401),
         (Some(format!("Bearer {forged}")), 401),
-        (Some("Basic YW5uOmFubg==".to_owned()), 400),
+        (Some("Basic YW5uOmFubg==".to_owned()), 401),
         (Some(format!("Bearer {}", token(data.path(), "bob"))), 403),
         (Some(format!("Bearer {}", token(data.path(), "ann"))), 200),
     ] {
@@ -99,7 +99,7 @@ async fn bad_requests_are_refused_and_the_server_goes_on() {
     let call = Client::new().post(&url).bearer_auth(&token).json(&item);
     assert_eq!(call.send().await.unwrap().status(), StatusCode::CREATED);
     for (path, status) in [
-        ("/", 404),
+        ("/", 200),
         ("/nothing", 404),
         ("/nothing/Story", 404),
         ("/healthz", 200),

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod access;
 mod bad_input;
 mod batches;
 mod beyond;
+mod browser;
 mod clients;
 mod command_line;
 mod config;
@@ -25,6 +27,7 @@ mod layers;
 mod logs;
 mod monitoring;
 mod numbers;
+mod openapi;
 mod readme;
 mod rest;
 mod scenario;

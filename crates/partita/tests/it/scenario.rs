@@ -557,7 +557,7 @@ fn same(got: &str, expected: &str) -> Result<(), String> {
 }
 
 /// `ann updates Story ann/1 deleted=include {"title": "x"}`
-fn request(text: &str) -> Result<Request, String> {
+pub(crate) fn request(text: &str) -> Result<Request, String> {
     let (head, body) = match text.find('{') {
         Some(at) => (&text[..at], Some(json(&text[at..])?)),
         None => (text, None),

@@ -1,0 +1,295 @@
+//! Who may do what, worked out from the rules of a design: the access matrix.
+//!
+//! Six callers are held against every route. A rule speaks of the item, of the caller, or of both;
+//! what it says of each of the six is worked out as far as it goes without an item, and what is left
+//! is a condition on the item:
+//!
+//! | rule | no token | stranger | owner | administrator |
+//! |---|---|---|---|---|
+//! | `authorId = caller` | no | no | yes | no |
+//! | `status <> 'DRAFT' OR authorId = caller` | if `status <> 'DRAFT'` | the same | yes | the same |
+//!
+//! *Owner* is whoever the rule compares `caller` with: the author, say, or one of the participants.
+//! The *administrator* has the role and the group `admin`, and is a stranger otherwise. A token that
+//! has expired or is forged opens nothing, not even what is open to everybody: whoever sends one is
+//! told.
+
+mod narrow;
+mod page;
+mod print;
+
+use partita_design::Design;
+use partita_design::design::{Access, ActionOn, RecordName, Rule, Rules, TargetName};
+
+use crate::routes::{Route, Routes, Target, Verb};
+use narrow::narrow;
+pub use page::page;
+
+/// Somebody who sends a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persona {
+    /// Without a token.
+    Nobody,
+    /// With a good token, and nothing to do with the item.
+    Stranger,
+    /// With a token whose time is over.
+    Expired,
+    /// With a token that somebody else has signed.
+    Forged,
+    /// With a good token: the one that the item names.
+    Owner,
+    /// With a good token, the role `admin` and the group `admin`.
+    Admin,
+}
+
+impl Persona {
+    /// All of them, in the order of the matrix.
+    pub const ALL: [Persona; 6] = [
+        Persona::Nobody,
+        Persona::Stranger,
+        Persona::Expired,
+        Persona::Forged,
+        Persona::Owner,
+        Persona::Admin,
+    ];
+
+    /// What the matrix calls them.
+    pub fn word(self) -> &'static str {
+        match self {
+            Persona::Nobody => "no token",
+            Persona::Stranger => "stranger",
+            Persona::Expired => "expired token",
+            Persona::Forged => "forged token",
+            Persona::Owner => "owner",
+            Persona::Admin => "administrator",
+        }
+    }
+}
+
+/// What a caller is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The rules let the request pass.
+    Yes,
+    /// They do not.
+    No,
+    /// They do, for items of which this holds.
+    If(String),
+}
+
+impl Outcome {
+    /// The outcome as the matrix has it.
+    pub fn words(&self) -> String {
+        match self {
+            Outcome::Yes => "yes".to_owned(),
+            Outcome::No => "no".to_owned(),
+            Outcome::If(condition) => format!("if {condition}"),
+        }
+    }
+}
+
+/// One route, and what each caller is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row<'r> {
+    /// The route.
+    pub route: &'r Route,
+    /// The rules that decide, as the design has them.
+    pub rules: Vec<String>,
+    /// What each of [`Persona::ALL`] is told.
+    pub outcomes: [Outcome; 6],
+}
+
+impl Row<'_> {
+    /// What a caller is told.
+    pub fn outcome(&self, persona: Persona) -> &Outcome {
+        &self.outcomes[persona as usize]
+    }
+
+    /// Whether nobody at all may do this.
+    pub fn is_closed(&self) -> bool {
+        self.rules.iter().all(|rule| rule == Rule::Never.text()) && !self.rules.is_empty()
+    }
+}
+
+/// The matrix of a design: a row for every route.
+pub fn matrix<'r>(design: &Design, routes: &'r Routes) -> Vec<Row<'r>> {
+    routes.iter().map(|route| row(design, route)).collect()
+}
+
+/// What every caller is told who sends this request.
+pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
+    let ways = match &route.target {
+        Target::Operation(Verb::Upsert { entity }) => return upsert(design, route, entity),
+        Target::Operation(verb) => ways(design, verb),
+        Target::Batch => return batch(route),
+        Target::Document | Target::Page => vec![vec![&Rule::Public]],
+        // No rule of the design speaks of jobs: they tell of items that rules may hide.
+        Target::Jobs => {
+            return Row {
+                route,
+                rules: vec!["caller.role = 'admin'".to_owned()],
+                outcomes: Persona::ALL.map(|persona| match persona {
+                    Persona::Admin => Outcome::Yes,
+                    _ => Outcome::No,
+                }),
+            };
+        }
+    };
+    Row {
+        route,
+        rules: texts(ways.iter().flatten().copied()),
+        outcomes: Persona::ALL.map(|persona| outcome(&ways, persona)),
+    }
+}
+
+/// Creating decides where nothing is, and changing where something is.
+fn upsert<'r>(design: &Design, route: &'r Route, entity: &str) -> Row<'r> {
+    let entity = entity.to_owned();
+    let create = ways(
+        design,
+        &Verb::Create {
+            entity: entity.clone(),
+        },
+    );
+    let update = ways(design, &Verb::Update { entity });
+    let outcomes =
+        Persona::ALL.map(
+            |persona| match (outcome(&create, persona), outcome(&update, persona)) {
+                (new, there) if new == there => new,
+                (new, there) => Outcome::If(format!(
+                    "{} to create it, {} to change it",
+                    new.words(),
+                    there.words()
+                )),
+            },
+        );
+    Row {
+        route,
+        rules: texts(create.iter().chain(&update).flatten().copied()),
+        outcomes,
+    }
+}
+
+/// Each operation of a batch is decided by itself.
+fn batch(route: &Route) -> Row<'_> {
+    Row {
+        route,
+        rules: vec!["that of each operation".to_owned()],
+        outcomes: Persona::ALL.map(|persona| match persona {
+            Persona::Expired | Persona::Forged => Outcome::No,
+            _ => Outcome::If("every operation is allowed".to_owned()),
+        }),
+    }
+}
+
+/// The rules as the design has them, each once.
+fn texts<'d>(rules: impl Iterator<Item = &'d Rule>) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for rule in rules {
+        if !texts.iter().any(|known| known == rule.text()) {
+            texts.push(rule.text().to_owned());
+        }
+    }
+    texts
+}
+
+/// The rules of which one set must allow a request, each of the set.
+type Ways<'d> = Vec<Vec<&'d Rule>>;
+
+fn outcome(ways: &Ways<'_>, persona: Persona) -> Outcome {
+    if matches!(persona, Persona::Expired | Persona::Forged) {
+        return Outcome::No;
+    }
+    narrow::outcome(
+        ways.iter()
+            .map(|rules| rules.iter().map(|rule| narrow(rule, persona)).collect()),
+    )
+}
+
+fn ways<'d>(design: &'d Design, verb: &Verb) -> Ways<'d> {
+    let access = |entity: &str, access: Access| {
+        let entity = design.entity(entity);
+        vec![
+            entity
+                .into_iter()
+                .map(|one| one.rules.get(access))
+                .collect(),
+        ]
+    };
+    match verb {
+        Verb::Create { entity } => access(entity, Access::Create),
+        Verb::Get { entity } => access(entity, Access::Read),
+        Verb::Update { entity } => access(entity, Access::Update),
+        // One of the two decides; `upsert` asks for them one by one.
+        Verb::Upsert { .. } => Vec::new(),
+        Verb::Delete { entity } => access(entity, Access::Delete),
+        Verb::Restore { entity } => access(entity, Access::Restore),
+        Verb::Act { action, on } => {
+            let on = on.as_ref().or_else(|| found_by(design, action));
+            let rules = on.and_then(|record| rules_of(design, record));
+            vec![
+                rules
+                    .into_iter()
+                    .map(|rules| rules.action(action))
+                    .collect(),
+            ]
+        }
+        Verb::Query { pattern } => of_pattern(design, pattern),
+    }
+}
+
+/// What an action finds by itself.
+fn found_by<'d>(design: &'d Design, action: &str) -> Option<&'d RecordName> {
+    match &design.action(action)?.on {
+        ActionOn::Items(_) => None,
+        ActionOn::Found { record, .. } => Some(record),
+        ActionOn::Every(application) => Some(&application.record),
+    }
+}
+
+/// A row is shown to whoever may read it; where rows are followed, to whoever may read the target,
+/// and the row as well unless it is a view's, which says no more than its source.
+fn of_pattern<'d>(design: &'d Design, name: &str) -> Ways<'d> {
+    let Some(pattern) = design.pattern(name) else {
+        return Vec::new();
+    };
+    let read = |record: &RecordName| rules_of(design, record).map(|rules| rules.get(Access::Read));
+    let Some(follow) = &pattern.follow else {
+        let rows = pattern.returns.iter();
+        return rows.map(|row| read(row).into_iter().collect()).collect();
+    };
+    let mut ways = Vec::new();
+    for row in &pattern.returns {
+        match row {
+            RecordName::View(name) => {
+                let source = design.view(name).and_then(|view| design.entity(&view.of));
+                let source = source.map(|source| source.rules.get(Access::Read));
+                ways.push(source.into_iter().collect());
+            }
+            RecordName::Entity(name) => {
+                let reference = design.entity(name).and_then(|one| one.reference(follow));
+                for target in reference.into_iter().flat_map(|one| &one.targets) {
+                    if let TargetName::Record(target) = &target.to {
+                        ways.push(read(row).into_iter().chain(read(target)).collect());
+                    }
+                }
+            }
+        }
+    }
+    ways
+}
+
+/// The rules of a record; a view without any has its source's.
+fn rules_of<'d>(design: &'d Design, record: &RecordName) -> Option<&'d Rules> {
+    match record {
+        RecordName::Entity(name) => design.entity(name).map(|entity| &entity.rules),
+        RecordName::View(name) => {
+            let view = design.view(name)?;
+            let own = view.rules.as_ref();
+            own.or_else(|| design.entity(&view.of).map(|source| &source.rules))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! A rule, as far as it goes for one kind of caller.
+
+use std::borrow::Cow;
+
+use partita_core::Value;
+use partita_core::expression::{Comparator, Condition, Found, Path, Scope, Step};
+use partita_design::design::Rule;
+
+use super::{Outcome, Persona, print};
+
+/// What is left of a condition once the caller is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Narrowed {
+    /// It holds, or it does not.
+    Decided(bool),
+    /// It asks who calls, and nobody does. Neither it nor its opposite allows anything.
+    Unknown,
+    /// The item decides.
+    Open(Box<Condition>),
+}
+
+impl Narrowed {
+    fn open(condition: Condition) -> Narrowed {
+        Narrowed::Open(Box::new(condition))
+    }
+}
+
+/// What is left of a rule.
+pub(super) fn narrow(rule: &Rule, persona: Persona) -> Narrowed {
+    match rule {
+        Rule::Public => Narrowed::Decided(true),
+        Rule::SignedIn => Narrowed::Decided(persona != Persona::Nobody),
+        Rule::Never => Narrowed::Decided(false),
+        Rule::When(rule) => condition(&rule.tree, persona),
+    }
+}
+
+/// What is said to a caller whom one of several sets of rules must let pass.
+pub(super) fn outcome(ways: impl Iterator<Item = Vec<Narrowed>>) -> Outcome {
+    match any(ways.map(|rules| all(rules.into_iter()))) {
+        Narrowed::Decided(true) => Outcome::Yes,
+        Narrowed::Decided(false) | Narrowed::Unknown => Outcome::No,
+        Narrowed::Open(open) => Outcome::If(print::condition(&open)),
+    }
+}
+
+fn condition(tree: &Condition, persona: Persona) -> Narrowed {
+    match tree {
+        Condition::All(parts) => all(parts.iter().map(|part| condition(part, persona))),
+        Condition::Any(parts) => any(parts.iter().map(|part| condition(part, persona))),
+        Condition::Not(inner) => match condition(inner, persona) {
+            Narrowed::Decided(truth) => Narrowed::Decided(!truth),
+            Narrowed::Unknown => Narrowed::Unknown,
+            Narrowed::Open(open) => Narrowed::open(Condition::Not(open)),
+        },
+        alone => single(alone, persona),
+    }
+}
+
+fn all(parts: impl Iterator<Item = Narrowed>) -> Narrowed {
+    let mut open = Vec::new();
+    let mut is_unknown = false;
+    for part in parts {
+        match part {
+            Narrowed::Decided(true) => {}
+            Narrowed::Decided(false) => return Narrowed::Decided(false),
+            Narrowed::Unknown => is_unknown = true,
+            Narrowed::Open(part) => add(&mut open, *part),
+        }
+    }
+    match open.len() {
+        _ if is_unknown => Narrowed::Unknown,
+        0 => Narrowed::Decided(true),
+        1 => Narrowed::open(open.remove(0)),
+        _ => Narrowed::open(Condition::All(open)),
+    }
+}
+
+fn any(parts: impl Iterator<Item = Narrowed>) -> Narrowed {
+    let mut open = Vec::new();
+    let mut is_unknown = false;
+    for part in parts {
+        match part {
+            Narrowed::Decided(true) => return Narrowed::Decided(true),
+            Narrowed::Decided(false) => {}
+            Narrowed::Unknown => is_unknown = true,
+            Narrowed::Open(part) => add(&mut open, *part),
+        }
+    }
+    match open.len() {
+        0 if is_unknown => Narrowed::Unknown,
+        0 => Narrowed::Decided(false),
+        1 => Narrowed::open(open.remove(0)),
+        _ => Narrowed::open(Condition::Any(open)),
+    }
+}
+
+/// Two records of a pattern often have the same rule, in two places of the file.
+fn add(open: &mut Vec<Condition>, part: Condition) {
+    let text = print::condition(&part);
+    if !open.iter().any(|known| print::condition(known) == text) {
+        open.push(part);
+    }
+}
+
+/// A condition without others inside.
+fn single(tree: &Condition, persona: Persona) -> Narrowed {
+    let mut asks_caller = false;
+    tree.visit_paths(&mut |path| asks_caller |= is_caller(path));
+    if !asks_caller {
+        return Narrowed::open(tree.clone());
+    }
+    if persona == Persona::Nobody {
+        return Narrowed::Unknown;
+    }
+    if let Some(truth) = tree.decide(&Known(persona)) {
+        return Narrowed::Decided(truth);
+    }
+    // The caller is held against something of the item. Only the owner is what stands there.
+    let is_owner = persona == Persona::Owner;
+    match tree {
+        Condition::Compare(_, Comparator::Equal, _)
+        | Condition::In(..)
+        | Condition::Contains(..) => Narrowed::Decided(is_owner),
+        Condition::Compare(_, Comparator::NotEqual, _) => Narrowed::Decided(!is_owner),
+        _ => Narrowed::open(tree.clone()),
+    }
+}
+
+fn is_caller(path: &Path) -> bool {
+    path.root == "caller"
+}
+
+/// What is known of a caller, and nothing else.
+struct Known(Persona);
+
+impl Scope for Known {
+    fn find(&self, path: &Path) -> Found<'_> {
+        if !is_caller(path) {
+            return Found::Unknown;
+        }
+        let admin = || Value::from("admin");
+        match (path.steps.as_slice(), self.0) {
+            ([], _) => Found::Value(Cow::Owned(Value::from("caller"))),
+            ([Step::Field(name)], Persona::Admin) if name == "role" => {
+                Found::Value(Cow::Owned(admin()))
+            }
+            ([Step::Field(name)], persona) if name == "groups" => {
+                let groups = match persona {
+                    Persona::Admin => vec![admin()],
+                    _ => Vec::new(),
+                };
+                Found::Value(Cow::Owned(Value::L(groups)))
+            }
+            _ => Found::Missing,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The matrix as a Markdown page.
+
+use std::fmt::Write as _;
+
+use partita_design::Design;
+
+use super::{Outcome, Persona, Row, matrix};
+use crate::routes::Routes;
+
+/// The page of a design.
+pub fn page(design: &Design, routes: &Routes) -> String {
+    let mut page = String::new();
+    // Writing to a string does not fail.
+    let _ = write(design, routes, &mut page);
+    page
+}
+
+fn write(design: &Design, routes: &Routes, page: &mut String) -> std::fmt::Result {
+    let name = &design.name;
+    writeln!(page, "# Who may do what in `{name}`\n")?;
+    writeln!(page, "{INTRODUCTION}")?;
+    write!(page, "| request, below `/{name}` | rule |")?;
+    for persona in Persona::ALL {
+        write!(page, " {} |", persona.word())?;
+    }
+    writeln!(page, "\n|---|---|---|---|---|---|---|---|")?;
+    for row in matrix(design, routes) {
+        write_row(&row, page)?;
+    }
+    Ok(())
+}
+
+const INTRODUCTION: &str = "\
+Every request that the design answers, and what six callers are told: *yes*, *no*, or the condition
+on the item under which it is yes. The owner is whoever the rule compares `caller` with; the
+administrator has the role and the group `admin`, and is a stranger otherwise. Of a list, the
+condition is asked of every row, and rows that the caller may not read are left out.
+
+*No* is 401 without a good token, and 403 or 404 with one: 404 where a refusal would tell that
+there is such an item. This page is made from the rules, and a test sends each of these requests as
+each of these callers.
+";
+
+fn write_row(row: &Row<'_>, page: &mut String) -> std::fmt::Result {
+    let rules: Vec<String> = row.rules.iter().map(|rule| code(rule)).collect();
+    let route = row.route;
+    let request = code(&format!("{} /{}", route.method, route.path));
+    write!(page, "| {request} | {} |", rules.join("<br>"))?;
+    for outcome in &row.outcomes {
+        match outcome {
+            Outcome::Yes => write!(page, " yes |")?,
+            Outcome::No => write!(page, " no |")?,
+            Outcome::If(condition) => write!(page, " if {} |", code(condition))?,
+        }
+    }
+    writeln!(page)
+}
+
+fn code(text: &str) -> String {
+    format!("`{}`", text.replace('|', "\\|"))
+}

@@ -1,0 +1,186 @@
+//! The OpenAPI 3.1 document of a design.
+//!
+//! Everything in it comes from the compiled design and from the same table of routes that answers
+//! requests ([`crate::routes`]), so that it cannot tell of a request that is not answered, or leave
+//! one out. Where a design gives a path of its own, the operation stands there, and its description
+//! names the other.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`schema`] | types as JSON Schema |
+//! | [`object`] | objects whose members stand inside maps |
+//! | [`record`] | entities and views: as they are answered, and as they are given |
+//! | [`operation`] | one route: its parameters, body and answers |
+//! | [`problems`] | refusals |
+//! | [`published`] | the document as it is served |
+//! | [`example`], [`sample`] | values that fit, and whole bodies of them |
+
+mod example;
+mod object;
+mod operation;
+mod problems;
+mod published;
+mod record;
+mod sample;
+mod schema;
+
+use partita_design::Design;
+use partita_design::design::LIMIT_MAX;
+use serde_json::{Map, Value as Json, json};
+
+use crate::routes::{Route, Routes};
+pub use published::Published;
+
+/// The document of a design.
+///
+/// ```
+/// use partita_api::{openapi, routes::Routes};
+///
+/// let source = partita_design::shipped::find("stories").unwrap().source;
+/// let design = partita_design::check(source, &|_| None).0.unwrap();
+/// let document = openapi::document(&design, &Routes::of(&design));
+/// let title = &document["components"]["schemas"]["Story.New"]["properties"]["title"];
+/// assert_eq!((&title["minLength"], &title["maxLength"]), (&1.into(), &300.into()));
+/// ```
+pub fn document(design: &Design, routes: &Routes) -> Json {
+    let mut paths: Map<String, Json> = Map::new();
+    for told in told(routes) {
+        let path = paths.entry(format!("/{}", told.at.path));
+        let method = told.at.method.as_str().to_ascii_lowercase();
+        path.or_insert(json!({}))[method] = operation::of(design, &told);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": design.name,
+            "description": design.about.as_deref().unwrap_or_default(),
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+        "servers": [{ "url": format!("/{}", design.name) }],
+        "tags": tags(design),
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "bearer": {
+                "type": "http",
+                "scheme": "bearer",
+                "bearerFormat": "JWT",
+                "description": "A token for this design, such as `partita token` prints.",
+            } },
+            "schemas": schemas(design),
+            "responses": problems::responses(),
+            "parameters": headers(),
+            "headers": { "ETag": {
+                "description": "The version of the item, for `If-Match`; only of entities that have one.",
+                "schema": { "type": "string" },
+            } },
+        },
+    })
+}
+
+/// One operation of the document.
+pub(crate) struct Told<'r> {
+    /// The route that follows from names, whose name the operation has.
+    pub(crate) route: &'r Route,
+    /// Where the document has it: the path that the design gives, if it gives one.
+    pub(crate) at: &'r Route,
+}
+
+/// Each thing that can be asked for once, though there may be two paths to it.
+fn told(routes: &Routes) -> impl Iterator<Item = Told<'_>> {
+    let canonical = routes.iter().filter(|route| route.is_canonical);
+    canonical.map(|route| {
+        let mut others = routes.iter().filter(|other| !other.is_canonical);
+        let at = others.find(|other| other.target == route.target);
+        Told {
+            route,
+            at: at.unwrap_or(route),
+        }
+    })
+}
+
+fn tags(design: &Design) -> Json {
+    let tag = |name: &str, about: Option<&String>| {
+        let mut tag = json!({ "name": name });
+        if let Some(about) = about {
+            tag["description"] = about.as_str().into();
+        }
+        tag
+    };
+    let entities = design.entities.iter();
+    let entities = entities.map(|entity| tag(&entity.name, entity.about.as_ref()));
+    let views = design.views.iter();
+    let views = views.map(|view| tag(&view.name, view.about.as_ref()));
+    entities
+        .chain(views)
+        .chain([json!({ "name": "partita" })])
+        .collect()
+}
+
+fn schemas(design: &Design) -> Map<String, Json> {
+    let mut schemas = Map::new();
+    for entity in &design.entities {
+        let name = &entity.name;
+        schemas.insert(name.clone(), record::of_entity(design, entity));
+        let new = record::new(entity, &[]).schema(entity.open);
+        schemas.insert(format!("{name}.New"), new);
+        schemas.insert(format!("{name}.Changes"), record::changes(entity));
+    }
+    for view in &design.views {
+        schemas.insert(view.name.clone(), record::of_view(design, view));
+    }
+    schemas.insert(problems::SCHEMA.to_owned(), problems::schema());
+    schemas
+}
+
+/// The headers that requests may have.
+fn headers() -> Json {
+    let header = |name: &str, about: &str, schema: Json| json!({ "name": name, "in": "header", "description": about, "schema": schema });
+    json!({
+        "If-Match": header(
+            "If-Match",
+            "The version that the caller saw, as its `ETag`: the change passes only while the item has it.",
+            json!({ "type": "string", "pattern": "^(\"[0-9]{1,18}\"|\\*)$" }),
+        ),
+        "If-None-Match": header(
+            "If-None-Match",
+            "The version that the caller has, as its `ETag`: it is not sent again.",
+            json!({ "type": "string", "pattern": "^(\"[0-9]{1,18}\"|\\*)$" }),
+        ),
+        "Idempotency-Key": header(
+            "Idempotency-Key",
+            "Under the same key the same write is carried out once, and repeating it within a day gives the same answer.",
+            json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
+        ),
+        "Prefer": header(
+            "Prefer",
+            "`return=minimal` asks for an answer without the item.",
+            json!({ "type": "string" }),
+        ),
+    })
+}
+
+/// Parameters of queries that are not the design's.
+fn query_parameter(name: &str) -> Json {
+    let (about, schema) = match name {
+        "limit" => (
+            "Items on the page at most.",
+            json!({ "type": "integer", "minimum": 1, "maximum": LIMIT_MAX }),
+        ),
+        "cursor" => (
+            "Where the last page ended: its `cursor`.",
+            json!({ "type": "string" }),
+        ),
+        "deleted" => (
+            "`include` finds a deleted item too.",
+            json!({ "type": "string", "enum": ["include"] }),
+        ),
+        _ => (
+            "`true` shows the keys of the table to administrators.",
+            json!({ "type": "string", "enum": ["true", "false"] }),
+        ),
+    };
+    json!({ "name": name, "in": "query", "description": about, "schema": schema })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Problem documents: their schema, and the responses that carry them.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::problem::Kind;
+
+/// The name of the schema among the components. Names of records have no dot.
+pub(super) const SCHEMA: &str = "partita.Problem";
+
+/// The components that [`refer`] speaks of: a response for every status.
+pub(super) fn responses() -> Map<String, Json> {
+    let mut responses = Map::new();
+    for kind in Kind::ALL {
+        let status = kind.status().as_u16();
+        let kinds = Kind::ALL.iter().copied();
+        let alike: Vec<Kind> = kinds.filter(|one| one.status() == kind.status()).collect();
+        let name = component(status);
+        responses
+            .entry(name)
+            .or_insert_with(|| response(status, &alike));
+    }
+    responses
+}
+
+/// The responses of an operation that may be refused with these statuses.
+pub(super) fn refer(statuses: impl IntoIterator<Item = u16>) -> Map<String, Json> {
+    let refer = |status: u16| {
+        let target = format!("#/components/responses/{}", component(status));
+        (status.to_string(), json!({ "$ref": target }))
+    };
+    statuses.into_iter().map(refer).collect()
+}
+
+/// The schema of a problem document.
+pub(super) fn schema() -> Json {
+    let text = |about: &str| json!({ "type": "string", "description": about });
+    json!({
+        "type": "object",
+        "description": "A refusal, as RFC 9457 has it.",
+        "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": {
+                "type": "string",
+                "description": "The kind of problem; stable, for programs.",
+                "enum": Kind::ALL.iter().map(|kind| kind.uri()).collect::<Vec<_>>(),
+            },
+            "title": text("The kind in a few words."),
+            "status": { "type": "integer", "description": "The status of the response once more." },
+            "detail": text("What happened this time, for people."),
+            "instance": text("The request, as it stands in the server's log."),
+            "entity": text("The entity or view that the request was about."),
+            "rule": text("The rule of the design that decided."),
+            "faults": {
+                "type": "array",
+                "description": "Everything that is wrong with what was given, not only the first.",
+                "items": {
+                    "type": "object",
+                    "required": ["attribute", "detail"],
+                    "properties": {
+                        "attribute": text("The attribute or parameter."),
+                        "rule": text("What the design asks of it."),
+                        "detail": text("What is wrong."),
+                    },
+                },
+            },
+        },
+    })
+}
+
+/// The response of a status, which some kinds of problems share.
+fn response(status: u16, kinds: &[Kind]) -> Json {
+    let titles: Vec<&str> = kinds.iter().map(|kind| kind.title()).collect();
+    let types: Vec<String> = kinds.iter().map(|kind| kind.uri()).collect();
+    let examples = kinds
+        .iter()
+        .map(|kind| (kind.name().to_owned(), example(*kind)));
+    let mut response = json!({
+        "description": format!("{}.", titles.join(". ")),
+        "content": { "application/problem+json": {
+            "schema": { "allOf": [
+                { "$ref": format!("#/components/schemas/{SCHEMA}") },
+                { "properties": { "type": { "enum": types }, "status": { "const": status } } },
+            ] },
+            "examples": examples.collect::<Map<_, _>>(),
+        } },
+    });
+    let header = match status {
+        401 => Some(("WWW-Authenticate", "^Bearer")),
+        429 | 503 => Some(("Retry-After", "^[0-9]+$")),
+        _ => None,
+    };
+    if let Some((name, pattern)) = header {
+        let schema = json!({ "type": "string", "pattern": pattern });
+        response["headers"] = json!({ name: { "schema": schema } });
+    }
+    response
+}
+
+fn example(kind: Kind) -> Json {
+    let mut value = json!({
+        "type": kind.uri(),
+        "title": kind.title(),
+        "status": kind.status().as_u16(),
+        "detail": kind.title(),
+    });
+    if kind == Kind::Invalid {
+        value["detail"] = "`title` is required".into();
+        value["faults"] = json!([{
+            "attribute": "title",
+            "rule": "a string of 1 to 300 characters",
+            "detail": "is required",
+        }]);
+    }
+    json!({ "summary": kind.title(), "description": kind.advice(), "value": value })
+}
+
+fn component(status: u16) -> String {
+    format!("Refused{status}")
+}
