@@ -73,6 +73,7 @@ mod document;
 pub mod expression;
 pub mod kernel;
 pub mod keys;
+pub mod media_type;
 pub mod occupant;
 pub mod page;
 pub mod render;

@@ -6,7 +6,7 @@ use super::value::Values;
 use super::variables::{self, Variables};
 use super::world::World;
 use crate::codes::Code;
-use crate::design::{Bucket, Prefix};
+use crate::design::{Bucket, Prefix, Rule};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Name, Section, Text, section};
@@ -14,7 +14,7 @@ use crate::syntax::template;
 use crate::template::Template;
 
 /// How long a signed URL is good for, unless a bucket says so.
-const SIGNED_URL_SECONDS: u64 = 900;
+const SIGNED_URL_SECONDS: u64 = 600;
 
 /// Reads a bucket; `None` after a report.
 pub(crate) fn check(
@@ -80,16 +80,12 @@ fn prefix(
         .texts("accepts", false, report)
         .given()
         .unwrap_or_default();
-    let read = section.text("read", report).and_then(|text| {
-        let rule = rules::word(text.as_str());
-        if rule.is_none() {
-            let message = format!("a prefix has no rule `{}`", text.as_str());
-            report
-                .add(Code::UnknownWord, text.span(), message)
-                .suggest(text.as_str(), ["public", "signed-in", "never"]);
-        }
-        rule
-    });
+    let read = section.text("read", report);
+    let read = read.and_then(|text| rule(text, report));
+    let write = section.text("write", report);
+    let write = write.and_then(|text| rule(text, report));
+    let largest = section.text("largest", report);
+    let largest = largest.and_then(|text| bytes(text, report));
     let lifetime = section.text("lifetime", report);
     let lifetime = lifetime.and_then(|text| duration(text, report));
     section.finish(|_| Excuse::None, report);
@@ -101,8 +97,43 @@ fn prefix(
             .map(|text| text.as_str().to_owned())
             .collect(),
         read: read.given(),
+        write: write.given(),
+        largest_bytes: largest.given(),
         lifetime_seconds: lifetime.given(),
     })
+}
+
+fn rule(text: &Text, report: &mut Report) -> Option<Rule> {
+    let rule = rules::word(text.as_str());
+    if rule.is_none() {
+        let message = format!("a prefix has no rule `{}`", text.as_str());
+        report
+            .add(Code::UnknownWord, text.span(), message)
+            .suggest(text.as_str(), ["public", "signed-in", "never"]);
+    }
+    rule
+}
+
+/// Reads `25 MB`; gives bytes; `None` after a report.
+fn bytes(text: &Text, report: &mut Report) -> Option<u64> {
+    let mut words = text.as_str().split_whitespace();
+    let count = words.next().and_then(|count| count.parse::<u64>().ok());
+    let unit = words.next().and_then(|word| match word {
+        "KB" => Some(1_000),
+        "MB" => Some(1_000_000),
+        "GB" => Some(1_000_000_000),
+        _ => None,
+    });
+    match (count, unit, words.next()) {
+        (Some(count @ 1..=1_000_000), Some(unit), None) => Some(count * unit),
+        _ => {
+            let message = format!("`{}` is no size", text.as_str());
+            report
+                .add(Code::UnknownWord, text.span(), message)
+                .help("write `500 KB`, `25 MB`, `2 GB`, …");
+            None
+        }
+    }
 }
 
 /// A path may have attributes in it; whose, is known when an attribute names the prefix.

@@ -83,6 +83,8 @@ pub struct Attribute {
     pub deprecated: bool,
     /// The prefix of a bucket that it names an object of, or each of its elements does.
     pub file_in: Option<String>,
+    /// The attribute that is the name of the object, where this one takes uploads for it.
+    pub file_at: Option<String>,
     /// The period after which a counter starts again, and the attribute that has its last time.
     pub per: Option<(Period, String)>,
 }

@@ -154,6 +154,10 @@ pub struct Prefix {
     pub accepts: Vec<String>,
     /// Who may read its objects, where the item does not decide.
     pub read: Option<super::Rule>,
+    /// Who may upload to it, where no item decides what becomes of an upload.
+    pub write: Option<super::Rule>,
+    /// How many bytes an object may have; as many as the server takes if nothing is said.
+    pub largest_bytes: Option<u64>,
     /// After how many seconds an object is removed.
     pub lifetime_seconds: Option<u64>,
 }

@@ -8,7 +8,7 @@
 //! typed   = type [ "default" literal | "=" value [ timing ] ] { "," clause }
 //! timing  = "on create" | "on write" | "once" condition
 //! clause  = "generated" | "fixed" | "movable" | "key-only" | "secret" | "virtual" | "rising"
-//!         | "deprecated" | "as" name | "each" constraint | "file in" prefix
+//!         | "deprecated" | "as" name | "each" constraint | "file in" prefix | "file at" name
 //!         | "per" ( "day" | "month" ) "of" name
 //! ```
 //!
@@ -61,6 +61,7 @@ pub(crate) struct Line {
     pub(crate) deprecated: Option<Span>,
     pub(crate) alias: Option<Word>,
     pub(crate) file_in: Option<Word>,
+    pub(crate) file_at: Option<Word>,
     pub(crate) per: Option<(Period, Word)>,
 }
 
@@ -346,6 +347,10 @@ impl Parser<'_, '_> {
     }
 
     fn file(&mut self) -> Option<bool> {
+        if self.cursor.take_word("at") {
+            let name = self.word("the attribute with the name of the object")?;
+            return Some(self.line.file_at.replace(name).is_some());
+        }
         self.expect_word("in")?;
         let prefix = self.word("the name of a bucket's prefix")?;
         Some(self.line.file_in.replace(prefix).is_some())

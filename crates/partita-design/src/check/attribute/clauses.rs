@@ -90,7 +90,33 @@ pub(super) fn agree(
             .add(Code::UnknownRecord, *span, message)
             .suggest(prefix, world.prefixes.iter().map(String::as_str));
     }
+    if let Some((name, span)) = &line.file_at {
+        file_at(declared, name, *span, record, report);
+    }
     report.findings().len() == before
+}
+
+/// `file at` needs one text to put the object's name into, and another that says what that is.
+fn file_at(declared: &Declared, name: &str, span: Span, record: &Record, report: &mut Report) {
+    let is_text = |kind: &AttributeType| matches!(kind, AttributeType::String(_));
+    if let Some((_, other)) = &declared.line.file_in {
+        let message = "a file is `in` a prefix or `at` a name, not both";
+        report.add(Code::ConflictingClauses, *other, message);
+    }
+    if !declared.kind.as_ref().is_none_or(is_text) {
+        let message = "only a `string` names a file";
+        report.add(Code::ConflictingClauses, span, message);
+    }
+    let Some(target) = record.resolve(name, span, report) else {
+        return;
+    };
+    if target.name == declared.name || !target.kind.as_ref().is_none_or(is_text) {
+        let message = format!("`{name}` does not say where the file is to be");
+        report
+            .add(Code::ValueType, span, message)
+            .related(target.span, "declared here")
+            .help("name another attribute, a `string`, that is the name of the object");
+    }
 }
 
 pub(super) fn generated(declared: &Declared, report: &mut Report) {
