@@ -142,6 +142,7 @@ impl Partita {
         let mut joined = Joined::default();
         let mut answers = Vec::new();
         let mut refusals = Vec::new();
+        let (mut placements, mut released) = (Vec::new(), Vec::new());
         for (position, request) in requests.iter().enumerate() {
             let moment = Moment {
                 random: moment.random.wrapping_add(position as u128 * IDS_EACH),
@@ -155,6 +156,8 @@ impl Partita {
                 Ok(plan) => {
                     earlier.learn(&self.blueprint, reads, &plan.steps);
                     answers.extend(plan.answers);
+                    placements.extend(plan.placements);
+                    released.extend(plan.released);
                     let steps = plan.steps.into_iter();
                     joined.add(&self.blueprint, reads, steps.map(|step| step.of(position)))?;
                 }
@@ -168,6 +171,8 @@ impl Partita {
                 // What is part of a transaction is exact.
                 is_tally: false,
                 has_job: false,
+                placements,
+                released,
             }),
             false => Err(PlanError::Batch { refusals }),
         }

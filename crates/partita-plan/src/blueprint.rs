@@ -40,6 +40,8 @@ pub(crate) struct Blueprint {
     other_tables: Vec<TableName>,
     /// The table of what is not the design's: one, however many tables the design has.
     pub(crate) sidecar: TableName,
+    /// Whether the objects that items name are kept here.
+    pub(crate) keeps_files: bool,
 }
 
 impl Blueprint {
@@ -59,6 +61,7 @@ impl Blueprint {
             table,
             other_tables,
             sidecar,
+            keeps_files: false,
         })
     }
 

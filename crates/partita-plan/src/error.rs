@@ -6,6 +6,8 @@ use partita_design::template::PartError;
 use partita_design::types::AttributeType;
 use partita_store::{ErrorKind, StoreError};
 
+use crate::files::ObjectsError;
+
 /// How many operations a batch has at most. Each takes at least one action of a transaction.
 pub const BATCH_OPERATIONS_MAX: usize = TRANSACTION_ACTIONS_MAX;
 
@@ -28,6 +30,12 @@ pub enum PlanError {
     /// The design has no such action, or not for this entity.
     #[error("there is no action `{name}` here")]
     UnknownAction {
+        /// What was asked for.
+        name: String,
+    },
+    /// The design has no such prefix of a bucket.
+    #[error("there is no prefix `{name}` for files")]
+    UnknownPrefix {
         /// What was asked for.
         name: String,
     },
@@ -183,6 +191,9 @@ pub enum PlanError {
     /// Nobody can say whether the write was carried out.
     #[error("the outcome is unknown; read before you repeat this")]
     OutcomeUnknown,
+    /// Objects cannot be reached; nothing was written.
+    #[error(transparent)]
+    Objects(ObjectsError),
     /// The store does not answer as it should.
     #[error(transparent)]
     Store(StoreError),

@@ -18,6 +18,7 @@
 //! | `scene` | what expressions see, and what they looked at |
 //! | `access` | rules: decided where the rows are |
 //! | `draft` | every item that a write touches, as it was and as it will be |
+//! | [`files`] | objects in buckets: uploads, the items that name them, and what is swept |
 //! | `planner` | one write as one transaction, guarded by what it was decided on |
 //! | `idempotency` | the outcome of a write under a caller's key |
 //! | [`job`] | what follows a write beyond its transaction: chunks, leases, progress |
@@ -54,6 +55,7 @@ mod blueprint;
 pub mod cursor;
 mod draft;
 pub mod error;
+pub mod files;
 mod idempotency;
 mod input;
 pub mod job;
@@ -76,6 +78,7 @@ mod verification;
 
 pub use access::Verdict;
 pub use error::{BATCH_OPERATIONS_MAX, Fault, FaultRule, PlanError, Refused};
+pub use files::{Objects, ObjectsError, Readable, Swept, Upload};
 pub use job::{JobState, JobStatus};
 pub use operation::{Answer, Caller, Operation, Record};
 pub use partita::{Partita, Surroundings};

@@ -14,6 +14,7 @@ use crate::access::{Asked, Verdict};
 use crate::blueprint::{Address, Blueprint};
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
+use crate::files::Objects;
 use crate::idempotency::Once;
 use crate::input::{self, Input};
 use crate::operation::{Answer, Caller, Operation};
@@ -68,6 +69,8 @@ pub struct Partita {
     pub(crate) runner: Runner,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seal: CursorSeal,
+    /// Keeps the bytes of files, where somebody does.
+    pub(crate) objects: Option<Arc<dyn Objects>>,
     /// Tells whoever works on jobs that there is one.
     pub(crate) has_jobs: Notify,
     /// A mistake that tests must notice: what a chunk does and how far the job is are apart.
@@ -117,6 +120,7 @@ impl Partita {
             },
             clock,
             seal: CursorSeal::new(&cursor_key),
+            objects: None,
             has_jobs: Notify::new(),
             #[cfg(test)]
             is_defective: false,
@@ -325,8 +329,18 @@ impl Partita {
                 // What is kept is exact, so what is counted must be.
                 plan.is_tally = false;
             }
+            match self.place(&plan.placements).await {
+                // Somebody else is putting a file there; the next plan sees whose it is.
+                Err(PlanError::Conflict) => {
+                    self.runner.pause(attempt).await;
+                    continue;
+                }
+                placed => placed?,
+            }
             match self.runner.commit(&plan).await? {
                 Committed::Done => {
+                    self.unstage(&plan.placements).await;
+                    self.discard(&plan.released).await;
                     if plan.has_job {
                         self.has_jobs.notify_one();
                     }

@@ -57,12 +57,14 @@ use ulid::Ulid;
 use crate::blueprint::Address;
 use crate::draft::{Before, Draft, Entry, Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::files::Placement;
 use crate::input::{Changes, Slot, refuse};
 use crate::nested;
 use crate::operation::Answer;
 use crate::reads::Known;
 use crate::scene::{Context, Named, Scene, Seen, Trace};
 use crate::shape::{Shape, lapsed};
+use files::FileChanges;
 use later::Later;
 use limits::Window;
 use values::Start;
@@ -80,6 +82,24 @@ pub(crate) struct WritePlan {
     pub(crate) is_tally: bool,
     /// Whether something is left for a job.
     pub(crate) has_job: bool,
+    /// Uploads that must be in their places before the steps are carried out.
+    pub(crate) placements: Vec<Placement>,
+    /// Buckets and names of objects that nobody needs once they are.
+    pub(crate) released: Vec<(String, String)>,
+}
+
+impl WritePlan {
+    /// Steps that have no answer.
+    pub(crate) fn aside(steps: Vec<Step>) -> Self {
+        WritePlan {
+            steps,
+            answers: vec![Answer::Done],
+            is_tally: false,
+            has_job: false,
+            placements: Vec::new(),
+            released: Vec::new(),
+        }
+    }
 }
 
 /// One action, and what it means when its condition does not hold.
@@ -120,6 +140,7 @@ pub(crate) struct Planner<'a> {
     windows: Vec<Window<'a>>,
     /// Whether the write counts towards a limit, which is exact.
     is_limited: bool,
+    files: FileChanges,
 }
 
 impl<'a> Planner<'a> {
@@ -135,6 +156,7 @@ impl<'a> Planner<'a> {
             has_job: false,
             windows: Vec::new(),
             is_limited: false,
+            files: FileChanges::default(),
         }
     }
 
@@ -190,6 +212,8 @@ impl<'a> Planner<'a> {
             put(&mut item, slot, value.clone());
         }
         let seen = self.complete(entity, &mut item)?;
+        // Of a new item there is nothing to guard.
+        self.take_uploads(entity, &mut item);
         let address = match self.context.blueprint.address(shape, &item) {
             Ok(address) => address,
             Err(error) => {
@@ -331,6 +355,7 @@ impl<'a> Planner<'a> {
         }
         if let Shape::Entity(entity) = shape {
             self.recompute(at, entity, by)?;
+            self.take_uploads_at(at, entity)?;
             self.check_fixed(at, entity);
             self.check_refs(at)?;
             self.check_changed(at, entity);

@@ -8,6 +8,8 @@
 //! | `HELD#`, a table and a partition key | a sort key | the item was removed, and a job is clearing up behind it |
 //! | `KEY#` and a caller | an idempotency key | the outcome of a write; it expires |
 //! | `LIMIT#` and a caller | the name of a limit | how often the caller did it in this window; it expires |
+//! | `FILE#`, a bucket and a name | `FILE` | an object of a bucket |
+//! | `FILE#DUE` | a time, a bucket and a name | an object that is to be looked at then |
 //!
 //! It has no stream: nobody who follows a design's tables hears of these. A design has one sidecar,
 //! that of its first table; transactions span all of them.

@@ -14,7 +14,6 @@ use sha2::{Digest as _, Sha256};
 use super::{DONE, Job, JobStatus, Lease, OPEN, Progress, Task, Within, Work};
 use crate::draft::Refusal;
 use crate::error::PlanError;
-use crate::operation::Answer;
 use crate::partita::Partita;
 use crate::planner::chunk::Chunk;
 use crate::planner::follow::listings;
@@ -353,10 +352,8 @@ impl Partita {
     /// Sends a transaction; answers why it was not carried out, if it can be tried again.
     async fn send(&self, steps: Vec<Step>, has_job: bool) -> Result<Option<PlanError>, PlanError> {
         let plan = WritePlan {
-            steps,
-            answers: vec![Answer::Done],
-            is_tally: false,
             has_job,
+            ..WritePlan::aside(steps)
         };
         Ok(match self.runner.commit(&plan).await? {
             Committed::Done => None,

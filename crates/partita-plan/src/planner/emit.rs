@@ -36,6 +36,7 @@ impl Planner<'_> {
         let places: Vec<usize> = places.collect();
         for &at in &places {
             guards.extend(self.unique(at)?);
+            guards.extend(self.file_steps(at)?);
         }
         self.refuse()?;
         let mut keys: Vec<Vec<KeyChange>> = Vec::new();

@@ -76,6 +76,7 @@ impl<'a> Planner<'a> {
     /// Plans a write, as far as what was read allows.
     pub(crate) fn plan(mut self, request: &Request<'a>) -> Result<WritePlan, PlanError> {
         let mut is_created = false;
+        self.files.takes_uploads = self.context.blueprint.keeps_files;
         let (shown, is_tally) = match request {
             Request::Create { entity, given } => (self.create_for(entity, given)?, false),
             Request::Upsert { entity, on, given } => {
@@ -104,11 +105,14 @@ impl<'a> Planner<'a> {
             None => Answer::Done,
         };
         let steps = self.emit()?;
+        let (placements, released) = self.files.into_parts();
         Ok(WritePlan {
             steps,
             answers: vec![answer],
             is_tally: is_tally && !self.is_limited,
             has_job: self.has_job,
+            placements,
+            released,
         })
     }
 

@@ -12,6 +12,7 @@ mod members;
 mod moves;
 mod patterns;
 mod refusals;
+mod uploads;
 mod upsert;
 
 use std::sync::Arc;

@@ -1,0 +1,151 @@
+//! Removing what is due: uploads that nobody took over, files that no item names any more, copies
+//! of writes that never happened.
+
+use partita_core::expression::{KeyCondition, KeyRange};
+use partita_core::{Item, Value};
+use partita_store::request::{DeleteItem, PutItem, Query, TransactAction};
+
+use super::record::{DUE, Record, is_still_due, key_of, read_due};
+use super::{Objects, new, put, step};
+use crate::error::PlanError;
+use crate::partita::Partita;
+use crate::sidecar;
+
+/// What a round of sweeping has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How many objects were removed.
+    pub removed: usize,
+    /// Whether there is more to do.
+    pub has_more: bool,
+}
+
+/// What is to become of an object that is to be looked at.
+enum Finding {
+    /// It is to be removed, and nobody can take it over any more.
+    Claimed,
+    /// An item names it, or it is to be looked at again another time.
+    Stays,
+    /// Somebody changed what is known of it at this moment: it is looked at again.
+    Unsure,
+}
+
+impl Partita {
+    /// Removes at most so many objects whose time has come by the design's clock.
+    pub async fn sweep_files(&self, at_most: usize) -> Result<Swept, PlanError> {
+        let Some(objects) = &self.objects else {
+            return Ok(Swept::default());
+        };
+        let rows = self.due(at_most).await?;
+        let mut swept = Swept {
+            removed: 0,
+            has_more: rows.len() == at_most,
+        };
+        for row in rows {
+            if let Some((bucket, name)) = read_due(&row) {
+                match self.claim_object(&bucket, &name).await? {
+                    Finding::Claimed => {
+                        self.remove(&**objects, &bucket, &name).await?;
+                        swept.removed += 1;
+                    }
+                    Finding::Stays => {}
+                    Finding::Unsure => continue,
+                }
+            }
+            self.forget(row).await?;
+        }
+        Ok(swept)
+    }
+
+    async fn due(&self, at_most: usize) -> Result<Vec<Item>, PlanError> {
+        let until = format!("{:015}", self.clock.now_millis().max(0));
+        let keys = KeyCondition {
+            equals: vec![(sidecar::PARTITION.to_owned(), Value::from(DUE))],
+            range: Some((sidecar::SORT.to_owned(), KeyRange::Less(Value::S(until)))),
+        };
+        let request = Query {
+            limit: Some(at_most),
+            ..Query::new(self.blueprint.sidecar.clone(), keys)
+        };
+        Ok(self.runner.query(&request).await?.items)
+    }
+
+    /// Removes an object, and then what is known of it.
+    async fn remove(
+        &self,
+        objects: &dyn Objects,
+        bucket: &str,
+        name: &str,
+    ) -> Result<(), PlanError> {
+        objects.remove(bucket, name).await?;
+        let forgotten = DeleteItem {
+            table: self.blueprint.sidecar.clone(),
+            key: key_of(bucket, name),
+            condition: None,
+            return_item_on_failure: false,
+        };
+        self.commit_files(vec![step(TransactAction::Delete(forgotten))])
+            .await
+    }
+
+    /// Makes sure that nobody takes an object over while it is removed. Whoever died in the middle
+    /// of this has claimed it already.
+    async fn claim_object(&self, bucket: &str, name: &str) -> Result<Finding, PlanError> {
+        let now = self.clock.now_millis();
+        let claim = match self.record(bucket, name).await? {
+            Some(record) if record.is_removing => return Ok(Finding::Claimed),
+            Some(record) => match record.due_millis {
+                Some(due) if due <= now => put(PutItem {
+                    condition: Some(is_still_due(due)),
+                    ..PutItem::new(self.blueprint.sidecar.clone(), removing(record).item())
+                }),
+                _ => return Ok(Finding::Stays),
+            },
+            // A copy whose item was not written, or an upload that was taken over and is still
+            // there.
+            None => new(&self.blueprint.sidecar, &leftover(bucket, name)),
+        };
+        match self.commit_files(vec![claim]).await {
+            Ok(()) => Ok(Finding::Claimed),
+            Err(PlanError::Conflict) => Ok(Finding::Unsure),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn forget(&self, row: Item) -> Result<(), PlanError> {
+        let keys = [sidecar::PARTITION, sidecar::SORT];
+        let key = row
+            .into_iter()
+            .filter(|(name, _)| keys.contains(&name.as_str()));
+        let forgotten = DeleteItem {
+            table: self.blueprint.sidecar.clone(),
+            key: key.collect(),
+            condition: None,
+            return_item_on_failure: false,
+        };
+        self.commit_files(vec![step(TransactAction::Delete(forgotten))])
+            .await
+    }
+}
+
+fn removing(record: Record) -> Record {
+    Record {
+        is_removing: true,
+        ..record
+    }
+}
+
+/// A record that says nothing but that the object is being removed.
+fn leftover(bucket: &str, name: &str) -> Record {
+    Record {
+        bucket: bucket.to_owned(),
+        name: name.to_owned(),
+        prefix: String::new(),
+        media_type: String::new(),
+        caller: None,
+        owner: None,
+        due_millis: Some(0),
+        is_removing: true,
+        copy_of: None,
+    }
+}
