@@ -6,6 +6,7 @@
 //! those attributes is touched in turn.
 
 mod change;
+mod files;
 mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -216,6 +217,11 @@ impl<'d> Counter<'d> {
             return;
         }
         self.targets(entity, change, place);
+        for (name, records) in files::of(entity, change) {
+            let cause = format!("entity.{}.attributes.{name}", entity.name);
+            let way = format!("{}^{name}", place.way);
+            self.touch(&way, place.times * records, &cause);
+        }
         let name = RecordName::Entity(entity.name.clone());
         let all = self.reactions;
         for reaction in all.iter().filter(|one| one.on.of == name) {
