@@ -1,5 +1,7 @@
 //! Designs by name, and the trip of a request through them.
 
+mod files;
+
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
@@ -25,6 +27,7 @@ use crate::decode::wish::Wish;
 use crate::decode::{self, Brought};
 use crate::docs;
 use crate::encode::{self, Outcome};
+use crate::files::{Files, whole_name};
 use crate::meters::{ApiMeters, Asked};
 use crate::openapi::Published;
 use crate::problem::Problem;
@@ -32,6 +35,7 @@ use crate::request::{self, Request};
 use crate::request_id::{self, REQUEST_ID};
 use crate::routes::{Found, Routes, Target, Verb};
 use crate::token::Tokens;
+use files::OnFiles;
 
 /// The largest body: an item of 400 KB, written in JSON at its most verbose.
 pub const BODY_BYTES_MAX: usize = 2 * 1_048_576;
@@ -53,6 +57,7 @@ pub struct App {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     meters: Arc<ApiMeters>,
+    files: Option<Arc<Files>>,
 }
 
 /// A design that is served, and the requests that it answers.
@@ -98,6 +103,7 @@ impl App {
             origins: None,
             clock,
             entropy,
+            files: None,
         }
     }
 
@@ -111,6 +117,13 @@ impl App {
     /// What it counts.
     pub fn meters(&self) -> Arc<ApiMeters> {
         self.meters.clone()
+    }
+
+    /// Serves the files of the designs, too.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Self {
+        self.files = Some(Arc::new(files));
+        self
     }
 
     /// The service that answers requests.
@@ -131,6 +144,9 @@ impl App {
         asked: &Asked,
     ) -> Result<Response, Problem> {
         request::check_head(head)?;
+        if files::is_upload(head) {
+            return self.upload(head, body).await;
+        }
         let body = match timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await {
             Ok(Ok(body)) => body,
             Ok(Err(_)) => return Err(Problem::too_large(BODY_BYTES_MAX)),
@@ -155,9 +171,10 @@ impl App {
         }
         let (name, rest) = segments.split_first().ok_or_else(|| self.no_design(""))?;
         let served = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
-        let verified = self.tokens.verify(name, request.bearer()?)?;
+        let verified = self.tokens.verify(name, request.bearer()?).await?;
         let caller = verified.caller();
-        let path: Vec<&str> = rest.iter().map(String::as_str).collect();
+        let file = whole_name(rest);
+        let path = path_of(rest, file.as_deref());
         let found = served.routes.find(request.method, &path)?;
         asked.set(name, &found.route.operation_id);
         match &found.route.target {
@@ -170,6 +187,14 @@ impl App {
             Target::Jobs => self.jobs(&served.partita, caller).await,
             Target::Document => Ok(served.document().response(request.headers)),
             Target::Page => Ok(docs::page()),
+            target @ (Target::AskUpload { .. } | Target::SendFile | Target::ReadFile) => {
+                let on = OnFiles {
+                    partita: &served.partita,
+                    verified: &verified,
+                    request,
+                };
+                self.on_files(&on, target, &found).await
+            }
         }
     }
 
@@ -192,6 +217,14 @@ impl App {
             "there is no design `{name}` here; there is {}",
             names.join(", ")
         ))
+    }
+}
+
+/// The path that routes know: a file's name is one part of it, whatever slashes it has.
+fn path_of<'p>(parts: &'p [String], name: Option<&'p str>) -> Vec<&'p str> {
+    match name {
+        Some(name) => vec!["files", name],
+        None => parts.iter().map(String::as_str).collect(),
     }
 }
 

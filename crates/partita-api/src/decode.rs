@@ -54,7 +54,7 @@ impl<'a> Brought<'a> {
         })
     }
 
-    fn attributes(&self) -> Result<Map, Problem> {
+    pub(crate) fn attributes(&self) -> Result<Map, Problem> {
         match &self.content {
             Content::Sent(request) => body::attributes(request),
             Content::Given(Some(object)) => body::to_attributes(object.clone()),
@@ -71,7 +71,7 @@ impl<'a> Brought<'a> {
         }
     }
 
-    fn no_parameters(&self) -> Result<(), Problem> {
+    pub(crate) fn no_parameters(&self) -> Result<(), Problem> {
         match self.parameters.keys().next() {
             None => Ok(()),
             Some(name) => Err(no_such_parameter(name)),
@@ -89,6 +89,19 @@ impl<'a> Brought<'a> {
             Some("include") => Ok(true),
             Some(_) => Err(Problem::bad_request("`deleted` can only be `include`")),
         }
+    }
+}
+
+/// `?redirect=true` asks for the way to a file instead of its URL.
+pub(crate) fn redirects(parameters: &Parameters) -> Result<bool, Problem> {
+    let mut others = parameters.keys().filter(|name| *name != "redirect");
+    if let Some(name) = others.next() {
+        return Err(no_such_parameter(name));
+    }
+    match parameters.get("redirect").map(String::as_str) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => Err(Problem::bad_request("`redirect` is `true` or `false`")),
     }
 }
 

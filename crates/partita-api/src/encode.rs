@@ -177,6 +177,11 @@ pub fn problem(problem: &Problem, request: &str) -> Response {
     response
 }
 
+/// A response without a body.
+pub fn empty(status: StatusCode) -> Response {
+    respond(status, None, Body::empty())
+}
+
 /// A JSON document.
 pub fn json_response(status: StatusCode, document: &Json) -> Response {
     respond(

@@ -20,6 +20,8 @@
 //! | [`openapi`] | the OpenAPI document of a design, made from its types and its routes |
 //! | [`access`] | what six callers are told of every route, worked out from the rules |
 //! | [`docs`] | pages for people |
+//! | [`files`] | uploads, signed URLs, and the objects behind them |
+//! | `https` | a client for key sets and S3, where a feature asks for it |
 //! | [`token`] | bearer tokens: made and verified |
 //! | [`secret`] | the one secret, and the keys derived from it |
 //! | [`server`] | the accept loop, with its limits and its graceful stop |
@@ -35,6 +37,9 @@ pub mod cors;
 pub mod decode;
 pub mod docs;
 pub mod encode;
+pub mod files;
+#[cfg(feature = "https")]
+mod https;
 pub mod meters;
 pub mod openapi;
 pub mod problem;
@@ -47,6 +52,7 @@ pub mod token;
 
 pub use app::App;
 pub use cors::Origins;
+pub use files::{FileLimits, Files, Place};
 pub use meters::ApiMeters;
 pub use problem::Problem;
 pub use routes::{Route, Routes};

@@ -15,6 +15,9 @@
 //! | `POST action/{action}` | the same, where the action finds its items |
 //! | `GET query/{pattern}` | query |
 //! | `POST batch` | several writes, all or none |
+//! | `POST files/…` | ask for an upload to a prefix, in a design with buckets |
+//! | `GET files/{name}` | ask for a file, or read it by a signed URL |
+//! | `PUT files/{name}` | send the bytes of an upload by a signed URL |
 //! | `GET jobs` | what still follows earlier writes |
 //! | `GET openapi.json`, `GET docs` | the design, told to programs and to people |
 //!
@@ -72,6 +75,15 @@ pub enum Target {
     Operation(Verb),
     /// Several writes, all or none.
     Batch,
+    /// Ask for an upload.
+    AskUpload {
+        /// To this prefix of a bucket.
+        prefix: String,
+    },
+    /// Send the bytes of an upload, by a signed URL.
+    SendFile,
+    /// Ask for a file; or read it, by a signed URL.
+    ReadFile,
     /// The jobs of the design.
     Jobs,
     /// What programs are told of the design: its OpenAPI document.
@@ -194,6 +206,7 @@ impl Routes {
                 routes.push(place.route(Method::GET, place.path.clone(), id, verb));
             }
         }
+        of_files(design, &mut routes);
         routes.push(Route::own(Method::POST, "batch", Target::Batch));
         routes.push(Route::own(Method::GET, "jobs", Target::Jobs));
         routes.push(Route::own(Method::GET, "openapi.json", Target::Document));
@@ -349,6 +362,39 @@ fn of_action(action: &Action, design: &Design, routes: &mut Vec<Route>) {
             let id = format!("{}.{}", record.as_str(), action.name);
             routes.push(place.route(Method::POST, path, id, verb(Some(record.clone()))));
         }
+    }
+}
+
+/// Files are asked for by the prefixes of buckets and by their own names, which have slashes in
+/// them: those may be written as they are, or as `%2F`.
+fn of_files(design: &Design, routes: &mut Vec<Route>) {
+    let prefixes = design.buckets.iter().flat_map(|bucket| &bucket.prefixes);
+    for prefix in prefixes {
+        let path = PathTemplate::literal(["files", &prefix.name]);
+        let target = Target::AskUpload {
+            prefix: prefix.name.clone(),
+        };
+        // No entity is called `files`, so these ids are nobody else's.
+        let id = format!("files.upload.{}", prefix.name);
+        routes.push(other(Method::POST, path, id, target));
+    }
+    if !design.buckets.is_empty() {
+        let path = PathTemplate::literal(["files"]).with("name");
+        let id = "files.send".to_owned();
+        routes.push(other(Method::PUT, path.clone(), id, Target::SendFile));
+        let id = "files.read".to_owned();
+        routes.push(other(Method::GET, path, id, Target::ReadFile));
+    }
+}
+
+/// A route to what the planner does not carry out.
+fn other(method: Method, path: PathTemplate, operation_id: String, target: Target) -> Route {
+    Route {
+        method,
+        path,
+        operation_id,
+        target,
+        is_canonical: true,
     }
 }
 

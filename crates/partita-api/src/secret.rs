@@ -38,6 +38,11 @@ impl Secret {
         self.derive(b"partita cursor v1")
     }
 
+    /// The key that URLs of files are signed with.
+    pub fn file_key(&self) -> [u8; 32] {
+        self.derive(b"partita file v1")
+    }
+
     /// One key for each purpose, so that nothing made for one can be used for another.
     fn derive(&self, purpose: &[u8]) -> [u8; 32] {
         let mut key = [0; 32];

@@ -1,24 +1,44 @@
-//! Bearer tokens: JSON web tokens, signed with HS256.
+//! Bearer tokens: JSON web tokens.
 //!
-//! The algorithm is pinned; `exp`, `iss`, `aud` and `sub` are required; the audience is the
-//! design, so that a token for one design opens no other.
+//! | module | what it holds |
+//! |---|---|
+//! | `token` | our own, signed with HS256 under the secret |
+//! | [`issuer`] | somebody else's, signed with RS256 or ES256 |
+//! | [`keys`] | the public keys that these are verified with |
+//! | [`fetch`] | where the keys come from |
+//!
+//! Algorithms are pinned; `exp`, `iss`, `aud` and `sub` are required. The audience of our own
+//! tokens is the design, so that a token for one design opens no other.
+
+pub mod fetch;
+pub mod issuer;
+pub mod keys;
 
 use std::sync::Arc;
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode,
+};
 use partita_plan::Caller;
 use partita_store::Clock;
 use serde::{Deserialize, Serialize};
 
 use crate::secret::Secret;
 
+pub use issuer::{Expected, Issuer};
+pub use keys::{KeyError, KeySource, Keys};
+
 const ISSUER: &str = "partita";
+
+/// The longest token. Those of Cognito with many groups have a few kilobytes.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 /// Makes and verifies tokens.
 pub struct Tokens {
     signing: EncodingKey,
     verifying: DecodingKey,
     clock: Arc<dyn Clock>,
+    issuer: Option<Issuer>,
 }
 
 /// Somebody whose token was verified, or nobody. Only [`Tokens::verify`] makes one, so a handler
@@ -38,10 +58,12 @@ impl Verified {
 #[non_exhaustive]
 pub enum TokenError {
     /// It is not a token of ours for this design.
-    #[error("the token is not valid for this design; get one with `partita token`")]
+    #[error(
+        "the token is not valid for this design; get one from its issuer, or with `partita token`"
+    )]
     Invalid,
     /// Its time is over.
-    #[error("the token has expired; get a new one with `partita token`")]
+    #[error("the token has expired; get a new one")]
     Expired,
 }
 
@@ -66,7 +88,15 @@ impl Tokens {
             signing: EncodingKey::from_secret(&key),
             verifying: DecodingKey::from_secret(&key),
             clock,
+            issuer: None,
         }
+    }
+
+    /// Takes the tokens of somebody else, too.
+    #[must_use]
+    pub fn with_issuer(mut self, issuer: Issuer) -> Self {
+        self.issuer = Some(issuer);
+        self
     }
 
     /// A token for a user of a design.
@@ -93,10 +123,26 @@ impl Tokens {
     }
 
     /// Who is calling, by the bearer token of a request; nobody without one.
-    pub fn verify(&self, design: &str, bearer: Option<&str>) -> Result<Verified, TokenError> {
+    pub async fn verify(&self, design: &str, bearer: Option<&str>) -> Result<Verified, TokenError> {
         let Some(token) = bearer else {
             return Ok(Verified(Caller::anonymous()));
         };
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(TokenError::Invalid);
+        }
+        let header = decode_header(token).map_err(|_| TokenError::Invalid)?;
+        // The header only says whom to ask. Each then takes one algorithm and no other: a token
+        // that is signed with a public key as if it were a secret fits nobody.
+        match &self.issuer {
+            Some(issuer) if header.alg != Algorithm::HS256 => {
+                let caller = issuer.verify(&header, token, self.now_seconds()).await;
+                caller.map(Verified)
+            }
+            _ => self.verify_own(design, token),
+        }
+    }
+
+    fn verify_own(&self, design: &str, token: &str) -> Result<Verified, TokenError> {
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_issuer(&[ISSUER]);
         validation.set_audience(&[design]);

@@ -39,13 +39,14 @@ use partita_store::request::{DeleteItem, PutItem, TransactAction};
 use ulid::Ulid;
 
 use crate::draft::Refusal;
-use crate::error::{Fault, PlanError};
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::operation::{Answer, Caller};
 use crate::partita::Partita;
 use crate::planner::request::On;
 use crate::planner::{Step, WritePlan};
 use crate::run::Committed;
 
+pub use names::{staging, write_rule};
 pub(crate) use record::{
     Owner, Record, address, due_row, is_copy_of, is_open, is_owned_by, key_of,
 };
@@ -329,7 +330,10 @@ impl Partita {
             self.claim_place(placement).await?;
             if !objects.copy(bucket, from, to).await? {
                 let message = "has not been uploaded yet: send its bytes to the URL first";
-                faults.push(Fault::new(&placement.attribute, message));
+                faults.push(Fault {
+                    rule: FaultRule::File,
+                    ..Fault::new(&placement.attribute, message)
+                });
             }
         }
         crate::input::refuse(faults)

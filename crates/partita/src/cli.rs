@@ -13,6 +13,8 @@ mod asking;
 mod bench;
 mod data;
 mod designs;
+mod files;
+mod issuer;
 mod serve;
 mod store;
 
@@ -25,6 +27,8 @@ pub(crate) use asking::{AskFlags, TokenFlags};
 pub(crate) use bench::BenchFlags;
 pub(crate) use data::{DemoFlags, JobsFlags, VerifyFlags};
 pub(crate) use designs::{CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags};
+pub(crate) use files::{FileFlags, FilesKind};
+pub(crate) use issuer::IssuerFlags;
 pub(crate) use serve::{DurabilityKind, ServeFlags};
 pub(crate) use store::{DATA_DEFAULT, SecretFlags, StoreFlags, StoreKind, VariableFlags};
 

@@ -10,6 +10,8 @@
 //! | `governed` | which tables it may not write, and what to ask the API instead |
 //! | `monitoring` | health, readiness and metrics |
 //! | `announce` | what the server says when it has started |
+//! | `files` | where the files of designs are, and who sweeps them |
+//! | `issuer` | whose tokens are taken beside our own |
 //! | `serve` | the server: store, designs, listener, signals |
 //! | `memory` | how much there is for the cache |
 //! | `inspect` | `check`, `keys`, `describe`, `openapi`, `docs` and `new` |
@@ -30,9 +32,11 @@ mod cli;
 mod config;
 mod demo;
 mod endpoint;
+mod files;
 mod governed;
 mod inspect;
 mod invocation;
+mod issuer;
 mod jobs;
 mod memory;
 mod monitoring;

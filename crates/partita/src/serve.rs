@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper::{Request, Response};
-use partita_api::{App, Limits, Origins, Secret, Tokens, server};
+use partita_api::{App, Files, Limits, Origins, Secret, Tokens, server};
 use partita_design::{Design, shipped};
 use partita_engine::{EngineStore, Options};
 use partita_plan::{Partita, Patience, Surroundings};
@@ -21,8 +21,10 @@ use partita_store::{ModelStore, Store};
 use tokio::net::TcpListener;
 
 use crate::announce;
-use crate::cli::{DurabilityKind, ServeFlags, StoreFlags, StoreKind};
+use crate::cli::{DurabilityKind, FilesKind, ServeFlags, StoreFlags, StoreKind};
 use crate::endpoint;
+use crate::files;
+use crate::issuer;
 use crate::jobs;
 use crate::memory;
 use crate::monitoring::{self, Watched};
@@ -117,17 +119,25 @@ async fn open_app(
 ) -> Result<App> {
     let origins = Origins::new(&flags.cors_origin)?;
     let secret = secret_file::load(&flags.secret)?;
+    let buckets = files::open(flags, designs)?;
     let mut open = Vec::new();
     for (_, design) in designs {
-        let design = Arc::new(open_design(design.clone(), &secret, store).await?);
+        let objects = buckets.of_design(&design.name);
+        let design = open_design(design.clone(), &secret, store).await?;
+        let design = Arc::new(design.with_objects(objects));
+        files::start_sweeping(&design);
         // Nobody else has the embedded store open, so whoever had leases in it is gone.
         let is_alone = flags.place.store == StoreKind::Embedded;
         jobs::start_working(design.clone(), is_alone);
         open.push(design);
     }
     let tokens = Tokens::new(&secret, Arc::new(SystemClock));
+    let tokens = issuer::attach(tokens, &flags.issuer).await?;
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
-    Ok(App::new(open, tokens, clock, entropy).with_origins(origins))
+    let limits = files::limits(&flags.files);
+    let files = Files::new(buckets, &secret, limits, clock.clone());
+    let app = App::new(open, tokens, clock, entropy);
+    Ok(app.with_origins(origins).with_files(files))
 }
 
 /// Flags that contradict each other are refused; what others can reach needs a secret that
@@ -158,6 +168,10 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
     }
     if !is_remote && (flags.place.endpoint.is_some() || flags.place.region.is_some()) {
         bail!("--endpoint and --region are for --store dynamodb");
+    }
+    let has_s3 = flags.files.files == FilesKind::S3;
+    if !has_s3 && (flags.files.files_endpoint.is_some() || flags.files.files_region.is_some()) {
+        bail!("--files-endpoint and --files-region are for --files s3");
     }
     let is_embedded = !is_remote && !flags.memory;
     if !is_embedded && flags.durability != DurabilityKind::Sync {
@@ -245,6 +259,15 @@ fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
             if let Some(table) = shared {
                 bail!(
                     "the designs `{}` and `{}` have the same table `{table}`",
+                    other.name,
+                    design.name,
+                );
+            }
+            let mut buckets = design.buckets.iter().map(|bucket| &bucket.bucket);
+            let mut others = other.buckets.iter().map(|bucket| &bucket.bucket);
+            if let Some(bucket) = buckets.find(|name| others.any(|other| other == *name)) {
+                bail!(
+                    "the designs `{}` and `{}` have the same bucket `{bucket}`",
                     other.name,
                     design.name,
                 );

@@ -61,6 +61,14 @@ kinds! {
     Forbidden        "forbidden"          FORBIDDEN              "This is not allowed"                             "`rule` is the rule of the design that decided; somebody else may do it."
     LimitReached     "limit-reached"      TOO_MANY_REQUESTS      "This was done as often as it may be"             "Wait as many seconds as `wait` and the header `Retry-After` say."
 
+    BadSignature     "bad-signature"      FORBIDDEN              "The signed URL is refused"                       "Ask for another; a signed URL is good for one method, file and caller."
+    UrlExpired       "url-expired"        FORBIDDEN              "The signed URL has expired"                      "Ask for another."
+
+    // Files.
+    WrongType        "wrong-type"         UNSUPPORTED_MEDIA_TYPE "The file is of another type"                     "Send the `Content-Type` that the upload was asked for."
+    Uploaded         "uploaded"           CONFLICT               "This file was uploaded already"                  "Ask for another upload to send something else."
+    FilesUnavailable "files-unavailable"  SERVICE_UNAVAILABLE    "Files cannot be reached"                         "The server's log says why; nothing was changed."
+
     // What is there.
     NotFound         "not-found"          NOT_FOUND              "There is no such item"                           "It is not there, or you may not see it."
     Exists           "exists"             CONFLICT               "There is such an item already"                   "Change it with PATCH, or create one with another identity."

@@ -17,7 +17,12 @@ impl From<PlanError> for Problem {
         match error {
             PlanError::UnknownEntity { .. }
             | PlanError::UnknownPattern { .. }
-            | PlanError::UnknownAction { .. } => problem(Kind::NoRoute),
+            | PlanError::UnknownAction { .. }
+            | PlanError::UnknownPrefix { .. } => problem(Kind::NoRoute),
+            PlanError::Objects(_) => {
+                let detail = "the server's log says why; nothing was changed";
+                Problem::new(Kind::FilesUnavailable, detail)
+            }
             PlanError::Invalid { faults } => {
                 let faults: Vec<Json> = faults.iter().map(fault).collect();
                 problem(Kind::Invalid).with("faults", faults)

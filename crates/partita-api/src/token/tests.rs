@@ -3,44 +3,50 @@ use partita_store::surroundings::ManualClock;
 
 use super::*;
 
+mod foreign;
+mod test_keys;
+
 fn tokens(byte: u8, clock: &Arc<ManualClock>) -> Tokens {
     Tokens::new(&Secret::new(vec![byte; 32]).unwrap(), clock.clone())
 }
 
-#[test]
-fn a_token_says_who_calls() {
+#[tokio::test]
+async fn a_token_says_who_calls() {
     let clock = Arc::new(ManualClock::at(1_000_000));
     let tokens = tokens(1, &clock);
     let groups = ["staff".to_owned()];
     let token = tokens.make("stories", "ann", Some("admin"), &groups, 60);
-    let verified = tokens.verify("stories", Some(&token)).unwrap();
+    let verified = tokens.verify("stories", Some(&token)).await.unwrap();
     assert_eq!(verified.caller().id.as_deref(), Some("ann"));
     assert_eq!(verified.caller().role.as_deref(), Some("admin"));
     assert_eq!(verified.caller().groups, groups);
-    assert_eq!(tokens.verify("stories", None).unwrap().caller().id, None);
+    assert_eq!(
+        tokens.verify("stories", None).await.unwrap().caller().id,
+        None
+    );
 }
 
-#[test]
-fn what_is_not_ours_is_refused() {
+#[tokio::test]
+async fn what_is_not_ours_is_refused() {
     let clock = Arc::new(ManualClock::at(1_000_000));
     let ours = tokens(1, &clock);
     let token = ours.make("stories", "ann", None, &[], 60);
     let invalid = Err(TokenError::Invalid);
 
     assert_eq!(
-        ours.verify("storyhub", Some(&token)),
+        ours.verify("storyhub", Some(&token)).await,
         invalid,
         "another design"
     );
     let stranger = tokens(2, &clock).make("stories", "ann", None, &[], 60);
     assert_eq!(
-        ours.verify("stories", Some(&stranger)),
+        ours.verify("stories", Some(&stranger)).await,
         invalid,
         "another secret"
     );
     for nonsense in ["", "a.b.c", "Bearer", &token[..token.len() - 1]] {
         assert_eq!(
-            ours.verify("stories", Some(nonsense)),
+            ours.verify("stories", Some(nonsense)).await,
             invalid,
             "{nonsense}"
         );
@@ -50,14 +56,14 @@ fn what_is_not_ours_is_refused() {
     let header = BASE64.encode(r#"{"alg":"none","typ":"JWT"}"#);
     let unsigned = format!("{header}.{claims}.");
     assert_eq!(
-        ours.verify("stories", Some(&unsigned)),
+        ours.verify("stories", Some(&unsigned)).await,
         invalid,
         "no algorithm"
     );
 
     clock.advance(60_000);
     assert_eq!(
-        ours.verify("stories", Some(&token)),
+        ours.verify("stories", Some(&token)).await,
         Err(TokenError::Expired)
     );
 }

@@ -46,7 +46,7 @@ pub(crate) fn prefix<'d>(design: &'d Design, name: &str) -> Option<(&'d Bucket, 
 }
 
 /// Where the uploads of a bucket are: under the prefix whose objects do not stay.
-pub(crate) fn staging(bucket: &Bucket) -> &str {
+pub fn staging(bucket: &Bucket) -> &str {
     temporary(bucket).map_or(STAGING, |(path, _)| path)
 }
 
@@ -67,7 +67,7 @@ fn temporary(bucket: &Bucket) -> Option<(&str, u64)> {
 
 /// Who may upload to a prefix. Where items name the files, their rules decide what becomes of an
 /// upload, and whoever is signed in may make one; elsewhere the design has to say so.
-pub(crate) fn write_rule(design: &Design, prefix: &Prefix) -> Rule {
+pub fn write_rule(design: &Design, prefix: &Prefix) -> Rule {
     match &prefix.write {
         Some(rule) => rule.clone(),
         None if is_named(design, prefix) => Rule::SignedIn,
@@ -117,8 +117,12 @@ fn has_field(kind: &AttributeType, prefix: &str) -> bool {
 
 /// Whether an entity has attributes that name files.
 pub(crate) fn has_files(entity: &Entity) -> bool {
-    let mut attributes = entity.attributes.iter().filter(|one| !one.is_virtual);
-    attributes.any(|attribute| spot(attribute).is_some() || has_shape(&attribute.kind))
+    entity.attributes.iter().any(names_files)
+}
+
+/// Whether the values of an attribute name files.
+pub(crate) fn names_files(attribute: &Attribute) -> bool {
+    !attribute.is_virtual && (spot(attribute).is_some() || has_shape(&attribute.kind))
 }
 
 fn has_shape(kind: &AttributeType) -> bool {
@@ -135,7 +139,7 @@ fn has_shape(kind: &AttributeType) -> bool {
 /// All names of objects in an item.
 pub(crate) fn all<'d>(entity: &'d Entity, item: &Map) -> Vec<File<'d>> {
     let mut files = Vec::new();
-    for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
+    for attribute in entity.attributes.iter().filter(|one| names_files(one)) {
         if let Some(value) = nested::get(item, &attribute.name) {
             files.extend(of_attribute(attribute, value));
         }
@@ -146,6 +150,9 @@ pub(crate) fn all<'d>(entity: &'d Entity, item: &Map) -> Vec<File<'d>> {
 /// All names of objects in the value of an attribute.
 pub(crate) fn of_attribute<'d>(attribute: &'d Attribute, value: &Value) -> Vec<File<'d>> {
     let mut files = Vec::new();
+    if !names_files(attribute) {
+        return files;
+    }
     // A walk may change what it finds, so it goes over a copy; values that name files are small.
     let mut value = value.clone();
     each(attribute, &mut value, &mut |place, spot, name| {
@@ -164,6 +171,9 @@ pub(crate) fn each<'d>(
     value: &mut Value,
     visit: &mut dyn FnMut(String, Spot<'d>, &mut String),
 ) {
+    if !names_files(attribute) {
+        return;
+    }
     let place = attribute.name.clone();
     walk(&attribute.kind, spot(attribute), value, place, visit);
 }

@@ -41,20 +41,40 @@ impl Partita {
             removed: 0,
             has_more: rows.len() == at_most,
         };
+        let mut last = None;
         for row in rows {
-            if let Some((bucket, name)) = read_due(&row) {
-                match self.claim_object(&bucket, &name).await? {
-                    Finding::Claimed => {
-                        self.remove(&**objects, &bucket, &name).await?;
-                        swept.removed += 1;
-                    }
-                    Finding::Stays => {}
-                    Finding::Unsure => continue,
+            match self.sweep_one(&**objects, &row).await {
+                Ok(Finding::Claimed) => swept.removed += 1,
+                Ok(Finding::Stays) => {}
+                Ok(Finding::Unsure) => continue,
+                // One object that cannot be removed must not keep the others.
+                Err(error @ PlanError::Objects(_)) => {
+                    last = Some(error);
+                    continue;
                 }
+                Err(error) => return Err(error),
             }
             self.forget(row).await?;
         }
-        Ok(swept)
+        match last {
+            Some(error) => Err(error),
+            None => Ok(swept),
+        }
+    }
+
+    /// Removes what a row is about, if it is to be removed.
+    async fn sweep_one(&self, objects: &dyn Objects, row: &Item) -> Result<Finding, PlanError> {
+        let mut buckets = self.blueprint.design.buckets.iter();
+        let known = read_due(row).filter(|(bucket, _)| buckets.any(|known| known.name == *bucket));
+        // A bucket that the design does not have any more is somebody else's.
+        let Some((bucket, name)) = known else {
+            return Ok(Finding::Stays);
+        };
+        let finding = self.claim_object(&bucket, &name).await?;
+        if let Finding::Claimed = finding {
+            self.remove(objects, &bucket, &name).await?;
+        }
+        Ok(finding)
     }
 
     async fn due(&self, at_most: usize) -> Result<Vec<Item>, PlanError> {

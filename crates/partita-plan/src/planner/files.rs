@@ -48,8 +48,9 @@ impl<'a> Planner<'a> {
     /// Gives the uploads that an item names the names that they will have.
     pub(super) fn take_uploads(&mut self, entity: &'a Entity, item: &mut Map) -> Seen<'a> {
         let trace = Trace::default();
-        if self.files.takes_uploads && names::has_files(entity) {
-            for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
+        if self.files.takes_uploads {
+            let attributes = entity.attributes.iter();
+            for attribute in attributes.filter(|one| names::names_files(one)) {
                 self.take_from(entity, attribute, item, &trace);
             }
         }
@@ -109,8 +110,9 @@ impl<'a> Planner<'a> {
                 }
                 Err(message) => {
                     let name = &entity.name;
-                    self.faults.push(Fault::of(name, place, FaultRule::File, message));
-                },
+                    self.faults
+                        .push(Fault::of(name, place, FaultRule::File, message));
+                }
             }
         });
         nested::set(item, &attribute.name, value);
@@ -142,7 +144,7 @@ impl<'a> Planner<'a> {
 
     fn known_file(&self, bucket: &str, name: &str) -> Option<Record> {
         let address = files::address(self.context.blueprint, bucket, name);
-        match self.context.reads.item(&address) {
+        match self.context.item(&address) {
             Known::Found(item) => Record::read(item),
             Known::Missing | Known::Unread => None,
         }
@@ -195,6 +197,9 @@ impl<'a> Planner<'a> {
     /// Finds every file of an item that is not where it belongs. What was there before and has
     /// not changed is left alone.
     pub(super) fn check_files(&mut self, entity: &Entity, old: Option<&Map>, item: &Map) {
+        if !names::has_files(entity) {
+            return;
+        }
         let design = &self.context.blueprint.design;
         let had = old.map(|old| names::all(entity, old)).unwrap_or_default();
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {

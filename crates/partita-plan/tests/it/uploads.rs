@@ -119,7 +119,9 @@ impl Scene {
             },
         };
         let store = Arc::new(ModelStore::default());
-        let partita = Partita::open(design, store, surroundings).await.unwrap();
+        let partita = Partita::open_with(design, store, surroundings)
+            .await
+            .unwrap();
         let shelf = Arc::new(Shelf::default());
         Scene {
             partita: partita.with_objects(shelf.clone()),

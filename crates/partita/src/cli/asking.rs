@@ -20,12 +20,18 @@ pub(crate) struct TokenFlags {
     #[arg(long)]
     pub(crate) role: Option<String>,
 
-    /// A group that the user is in; may be given more than once
-    #[arg(long)]
+    /// The groups that the user is in, with commas between them or one at a time
+    #[arg(long, visible_alias = "groups", value_delimiter = ',')]
     pub(crate) group: Vec<String>,
 
-    /// How long the token is good for
-    #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = clap::value_parser!(u32).range(1..))]
+    /// How long the token is good for: seconds, or 15m, 12h, 7d
+    #[arg(
+        long,
+        visible_alias = "expires",
+        value_name = "TIME",
+        default_value = "1d",
+        value_parser = lifetime
+    )]
     pub(crate) lifetime: u32,
 
     #[command(flatten)]
@@ -87,4 +93,21 @@ fn user(text: &str) -> Result<String, String> {
         Ok(text) => Ok(text),
         Err(error) => Err(error.problem.to_string()),
     }
+}
+
+/// A span of time: seconds, or a number and `s`, `m`, `h` or `d`.
+fn lifetime(text: &str) -> Result<u32, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3_600),
+        "d" => Some(86_400),
+        _ => None,
+    };
+    let count = digits.parse::<u32>().ok().filter(|count| *count > 0);
+    let seconds = count
+        .zip(unit)
+        .and_then(|(count, unit)| count.checked_mul(unit));
+    seconds.ok_or_else(|| "write seconds, or 15m, 12h, 7d".to_owned())
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use partita_engine::Durability;
 
-use super::{SecretFlags, StoreFlags, VariableFlags};
+use super::{FileFlags, IssuerFlags, SecretFlags, StoreFlags, VariableFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeFlags {
@@ -78,6 +78,12 @@ pub(crate) struct ServeFlags {
         conflicts_with = "endpoint_only"
     )]
     pub(crate) cors_origin: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) issuer: IssuerFlags,
+
+    #[command(flatten)]
+    pub(crate) files: FileFlags,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,

@@ -54,11 +54,12 @@ const ALLOWED: [(&str, &[&str]); 10] = [
 ];
 
 /// Who alone may use what is not ours, by the beginning of its name.
-const RESERVED: [(&str, &[&str]); 4] = [
+const RESERVED: [(&str, &[&str]); 5] = [
     ("aws-", &["partita-remote"]),
     ("fjall", &["partita-engine"]),
     ("anyhow", &["partita"]),
     ("axum", &["partita-api", "partita"]),
+    ("object_store", &["partita-api"]),
 ];
 
 /// What core and design must never need: waiting, time, randomness, files.

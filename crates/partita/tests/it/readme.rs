@@ -10,12 +10,12 @@ use serde_json::Value as Json;
 
 use crate::server::{BINARY, Server};
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The code blocks of a Markdown text in one language.
-fn blocks(markdown: &str, language: &str) -> Vec<String> {
+pub(crate) fn blocks(markdown: &str, language: &str) -> Vec<String> {
     let opening = format!("```{language}");
     let mut found = Vec::new();
     let mut lines = markdown.lines();

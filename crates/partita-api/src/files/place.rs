@@ -1,0 +1,239 @@
+//! Where buckets are: directories, memory, or S3.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{Attributes, ObjectStore};
+use partita_design::Design;
+
+use super::objects::Buckets;
+
+/// Where the buckets of all designs are.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// Below a directory, each bucket in one of its name.
+    Directory(PathBuf),
+    /// In memory; everything is gone when the process ends.
+    Memory,
+    /// In S3, or in something that speaks its API; credentials come from the environment.
+    #[cfg(feature = "s3")]
+    S3 {
+        /// The endpoint, if it is not Amazon's.
+        endpoint: Option<String>,
+        /// The region, if the environment does not name it.
+        region: Option<String>,
+    },
+}
+
+/// A bucket cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// There is no directory for it, and none can be made.
+    #[error("cannot keep the files of the bucket `{bucket}` in {}", .directory.display())]
+    Directory {
+        /// The bucket.
+        bucket: String,
+        /// The directory.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The store refuses to be opened so.
+    #[error("cannot open the bucket `{bucket}`")]
+    Store {
+        /// The bucket.
+        bucket: String,
+        /// Why not.
+        source: object_store::Error,
+    },
+}
+
+/// A bucket that was opened.
+pub(super) struct Opened {
+    pub(super) store: Arc<dyn ObjectStore>,
+    /// The directory, if it is one, without links in its path.
+    directory: Option<PathBuf>,
+    #[cfg(feature = "s3")]
+    signer: Option<Arc<dyn object_store::signer::Signer>>,
+}
+
+impl Place {
+    /// Opens the buckets of some designs.
+    pub fn open<'d>(
+        &self,
+        designs: impl IntoIterator<Item = &'d Design>,
+    ) -> Result<Buckets, PlaceError> {
+        let mut buckets = Buckets::default();
+        for design in designs {
+            for bucket in &design.buckets {
+                let opened = match self {
+                    Place::Directory(root) => directory(root.join(&bucket.bucket), &bucket.bucket)?,
+                    Place::Memory => memory(),
+                    #[cfg(feature = "s3")]
+                    Place::S3 { endpoint, region } => {
+                        s3(&bucket.bucket, endpoint.as_deref(), region.as_deref())?
+                    }
+                };
+                buckets.insert(&design.name, &bucket.name, opened);
+            }
+        }
+        Ok(buckets)
+    }
+}
+
+impl Place {
+    /// Removes what uploads that a crash cut off have left in directories. Nobody else may be
+    /// receiving any there.
+    pub fn tidy<'d>(&self, designs: impl IntoIterator<Item = &'d Design>) -> io::Result<()> {
+        let Place::Directory(root) = self else {
+            return Ok(());
+        };
+        for bucket in designs.into_iter().flat_map(|design| &design.buckets) {
+            let staging = partita_plan::files::staging(bucket);
+            let entries = match fs::read_dir(root.join(&bucket.bucket).join(staging)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                entries => entries?,
+            };
+            for entry in entries {
+                let entry = entry?;
+                if is_unfinished(&entry.file_name().to_string_lossy()) {
+                    fs::remove_file(entry.path())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file is one that `object_store` writes to before it gets its name: `name#1`. No
+/// object is called so.
+fn is_unfinished(name: &str) -> bool {
+    let number = name.rsplit_once('#').map(|(_, number)| number);
+    number.is_some_and(|number| {
+        !number.is_empty() && number.chars().all(|letter| letter.is_ascii_digit())
+    })
+}
+
+fn directory(directory: PathBuf, bucket: &str) -> Result<Opened, PlaceError> {
+    let failed = |source| PlaceError::Directory {
+        bucket: bucket.to_owned(),
+        directory: directory.clone(),
+        source,
+    };
+    fs::create_dir_all(&directory).map_err(failed)?;
+    let root = fs::canonicalize(&directory).map_err(failed)?;
+    let store = LocalFileSystem::new_with_prefix(&root).map_err(|source| PlaceError::Store {
+        bucket: bucket.to_owned(),
+        source,
+    })?;
+    // An object that was answered for is on disk, as items are.
+    let store = store.with_fsync(true);
+    Ok(Opened {
+        store: Arc::new(store),
+        directory: Some(root),
+        #[cfg(feature = "s3")]
+        signer: None,
+    })
+}
+
+fn memory() -> Opened {
+    Opened {
+        store: Arc::new(InMemory::new()),
+        directory: None,
+        #[cfg(feature = "s3")]
+        signer: None,
+    }
+}
+
+#[cfg(feature = "s3")]
+fn s3(bucket: &str, endpoint: Option<&str>, region: Option<&str>) -> Result<Opened, PlaceError> {
+    use object_store::aws::AmazonS3Builder;
+    // Objects are removed one by one; not everything that speaks S3 can do it otherwise.
+    let mut builder = AmazonS3Builder::from_env()
+        .with_bucket_name(bucket)
+        .with_http_connector(super::s3_client::Connector)
+        .with_disable_bulk_delete(true);
+    if let Some(region) = region {
+        builder = builder.with_region(region);
+    }
+    if let Some(endpoint) = endpoint {
+        let is_plain = endpoint.starts_with("http://");
+        builder = builder.with_endpoint(endpoint).with_allow_http(is_plain);
+    }
+    let store = builder.build().map_err(|source| PlaceError::Store {
+        bucket: bucket.to_owned(),
+        source,
+    })?;
+    let store = Arc::new(store);
+    Ok(Opened {
+        store: store.clone(),
+        directory: None,
+        signer: Some(store),
+    })
+}
+
+impl Opened {
+    /// Whether nothing on the way to an object leads out of the directory. Partita makes no links;
+    /// somebody else may have.
+    pub(super) fn is_inside(&self, path: &Path) -> bool {
+        let Some(root) = &self.directory else {
+            return true;
+        };
+        let parts = path.parts();
+        let file = parts.fold(root.clone(), |file, part| file.join(part.as_ref()));
+        // What is not there leads nowhere.
+        fs::canonicalize(file).is_ok_and(|real| real.starts_with(root))
+    }
+
+    /// What the store keeps beside the bytes. A directory keeps nothing, and refuses to.
+    pub(super) fn attributes(&self, media_type: &str) -> Attributes {
+        let mut attributes = Attributes::new();
+        if self.directory.is_none() {
+            let media_type = media_type.to_owned();
+            attributes.insert(object_store::Attribute::ContentType, media_type.into());
+        }
+        attributes
+    }
+
+    /// A URL of the store's own for reading an object.
+    #[cfg(feature = "s3")]
+    pub(super) async fn presigned(
+        &self,
+        path: &Path,
+        media_type: &str,
+        lifetime: Duration,
+    ) -> object_store::Result<Option<String>> {
+        use object_store::signer::SignedUrlOptions;
+        let Some(signer) = &self.signer else {
+            return Ok(None);
+        };
+        let mut options =
+            SignedUrlOptions::new().with_query([("response-content-type", media_type)]);
+        if !super::download::is_shown(media_type) {
+            options = options.with_query([("response-content-disposition", "attachment")]);
+        }
+        let method = axum::http::Method::GET;
+        let url = signer
+            .signed_url_opts(method, path, lifetime, &options)
+            .await?;
+        Ok(Some(url.to_string()))
+    }
+
+    /// A directory makes none.
+    #[cfg(not(feature = "s3"))]
+    pub(super) async fn presigned(
+        &self,
+        _: &Path,
+        _: &str,
+        _: Duration,
+    ) -> object_store::Result<Option<String>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,44 @@
+//! Problems that only files have.
+
+use crate::problem::{Kind, Problem};
+
+impl Problem {
+    /// A signed URL that is not one, or not for this.
+    pub(crate) fn bad_signature() -> Self {
+        let detail = "it is not one of ours for this method, file and caller";
+        Problem::new(Kind::BadSignature, detail)
+    }
+
+    /// A signed URL whose time is over.
+    pub(crate) fn url_expired() -> Self {
+        Problem::new(Kind::UrlExpired, "its time is over")
+    }
+
+    /// Bytes without a signed URL.
+    pub(crate) fn not_signed() -> Self {
+        let detail = "ask for an upload with POST /{design}/files/{prefix}, and use its URL";
+        Problem::new(Kind::BadSignature, detail)
+    }
+
+    /// Bytes of another type than was asked for.
+    pub(crate) fn wrong_type(signed: &str) -> Self {
+        let detail = format!("send it with `Content-Type: {signed}`");
+        Problem::new(Kind::WrongType, detail)
+    }
+
+    /// Bytes that are there already.
+    pub(crate) fn uploaded_already() -> Self {
+        Problem::new(Kind::Uploaded, "an upload is sent once")
+    }
+
+    /// There is no such object any more.
+    pub(crate) fn no_object() -> Self {
+        let detail = "the file was removed, or never uploaded";
+        Problem::new(Kind::NotFound, detail).with("entity", "file")
+    }
+
+    /// Too many uploads at a time.
+    pub(crate) fn busy() -> Self {
+        Problem::new(Kind::Throttled, "there are too many uploads right now")
+    }
+}

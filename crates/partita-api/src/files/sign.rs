@@ -1,0 +1,170 @@
+//! Signed URLs: what somebody may do with one object, until when, in a form that only the server
+//! can make.
+//!
+//! The signature is an HMAC over everything that the URL allows: method, design, bucket, name,
+//! type, size, caller and expiry. The caller stands in it as a code, because URLs end up in logs.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::Sha256;
+use subtle::ConstantTimeEq as _;
+
+/// The parameter that holds the signature, the last of a signed URL.
+pub(super) const SIGNATURE: &str = "signature";
+
+/// What stays as it is in a part of a path.
+const PART: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// Bytes of the code that stands for a caller.
+const CODE_BYTES: usize = 16;
+
+/// What a URL is to allow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grant<'a> {
+    pub(super) method: &'static str,
+    pub(super) design: &'a str,
+    pub(super) bucket: &'a str,
+    pub(super) name: &'a str,
+    pub(super) media_type: &'a str,
+    pub(super) bytes_max: u64,
+    pub(super) caller: Option<&'a str>,
+    /// In seconds since 1970.
+    pub(super) expires: i64,
+}
+
+/// What a URL allows whose signature is right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Signed {
+    pub(super) bucket: String,
+    pub(super) media_type: String,
+    pub(super) bytes_max: u64,
+    pub(super) expires: i64,
+    code: String,
+}
+
+/// Makes and verifies signed URLs.
+pub(super) struct Signer {
+    key: Hmac<Sha256>,
+}
+
+impl Signer {
+    pub(super) fn new(key: &[u8; 32]) -> Self {
+        Signer {
+            key: Hmac::new_from_slice(key).expect("an HMAC takes a key of any length"),
+        }
+    }
+
+    /// The path and query of the URL that allows this.
+    pub(super) fn url(&self, grant: &Grant<'_>) -> String {
+        let code = self.code(grant.caller);
+        let signature = self.signature(
+            grant.method,
+            grant.design,
+            grant.name,
+            &Signed {
+                bucket: grant.bucket.to_owned(),
+                media_type: grant.media_type.to_owned(),
+                bytes_max: grant.bytes_max,
+                expires: grant.expires,
+                code: code.clone(),
+            },
+        );
+        let mut url = String::new();
+        for part in [grant.design, "files"]
+            .into_iter()
+            .chain(grant.name.split('/'))
+        {
+            let part = utf8_percent_encode(part, PART);
+            write!(url, "/{part}").expect("writing to a string cannot fail");
+        }
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query
+            .append_pair("bucket", grant.bucket)
+            .append_pair("type", grant.media_type)
+            .append_pair("size", &grant.bytes_max.to_string())
+            .append_pair("for", &code)
+            .append_pair("expires", &grant.expires.to_string())
+            .append_pair(SIGNATURE, &BASE64.encode(signature));
+        format!("{url}?{}", query.finish())
+    }
+
+    /// What a URL allows; `None` if it is not one of ours for this method, design and name.
+    pub(super) fn verify(
+        &self,
+        method: &str,
+        design: &str,
+        name: &str,
+        query: &str,
+    ) -> Option<Signed> {
+        let mut given: [Option<String>; 6] = Default::default();
+        for (parameter, value) in form_urlencoded::parse(query.as_bytes()) {
+            let names = ["bucket", "type", "size", "for", "expires", SIGNATURE];
+            let at = names.iter().position(|known| *known == parameter)?;
+            if given[at].replace(value.into_owned()).is_some() {
+                return None;
+            }
+        }
+        let [bucket, media_type, size, code, expires, signature] = given;
+        let signed = Signed {
+            bucket: bucket?,
+            media_type: media_type?,
+            bytes_max: size?.parse().ok()?,
+            expires: expires?.parse().ok()?,
+            code: code?,
+        };
+        let theirs = BASE64.decode(signature?).ok()?;
+        let ours = self.signature(method, design, name, &signed);
+        bool::from(theirs.ct_eq(&ours)).then_some(signed)
+    }
+
+    /// Whether a URL was made for this caller.
+    pub(super) fn is_for(&self, signed: &Signed, caller: Option<&str>) -> bool {
+        let ours = self.code(caller);
+        bool::from(signed.code.as_bytes().ct_eq(ours.as_bytes()))
+    }
+
+    fn signature(&self, method: &str, design: &str, name: &str, signed: &Signed) -> [u8; 32] {
+        let (size, expires) = (signed.bytes_max.to_string(), signed.expires.to_string());
+        self.mac(&[
+            "url",
+            method,
+            design,
+            &signed.bucket,
+            name,
+            &signed.media_type,
+            &size,
+            &signed.code,
+            &expires,
+        ])
+    }
+
+    /// A code for a caller, the same each time, that tells nobody who it is.
+    fn code(&self, caller: Option<&str>) -> String {
+        let mac = match caller {
+            Some(caller) => self.mac(&["caller", caller]),
+            None => self.mac(&["nobody"]),
+        };
+        BASE64.encode(&mac[..CODE_BYTES])
+    }
+
+    /// An HMAC over texts, each with its length before it, so that no two lists look the same.
+    fn mac(&self, texts: &[&str]) -> [u8; 32] {
+        let mut mac = self.key.clone();
+        for text in texts {
+            mac.update(&u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+            mac.update(text.as_bytes());
+        }
+        mac.finalize().into_bytes().into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

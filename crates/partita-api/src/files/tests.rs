@@ -1,0 +1,127 @@
+use super::*;
+
+#[test]
+fn the_name_of_a_file_is_made_of_whole_steps() {
+    let whole = |parts: &[&str]| {
+        let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+        whole_name(&parts)
+    };
+    assert_eq!(whole(&["files", "a", "b"]).as_deref(), Some("a/b"));
+    assert_eq!(whole(&["files", "a/b"]), None, "one part already");
+    assert_eq!(whole(&["Story", "a", "b"]), None);
+    assert!(check_name("a/b c/ä.jpg").is_ok());
+    for hostile in [
+        "",
+        "/",
+        "/etc/passwd",
+        "a//b",
+        "a/",
+        "../secret",
+        "a/../b",
+        "a/.",
+        "a/..",
+        "a/..\\b",
+        "a/b\0.jpg",
+        "a/b\n",
+    ] {
+        assert!(check_name(hostile).is_err(), "{hostile:?}");
+    }
+}
+
+#[test]
+fn a_type_is_given_or_told_by_the_name() {
+    let asked = |json: serde_json::Value| {
+        let map = json.as_object().unwrap().clone();
+        let asked = Asked::read(&partita_core::plain::map_from_json(map).unwrap());
+        asked.ok().map(|asked| (asked.media_type, asked.bytes))
+    };
+    let jpeg = "image/jpeg".to_owned();
+    assert_eq!(
+        asked(json!({"contentType": "image/jpeg", "size": 12})),
+        Some((jpeg.clone(), Some(12)))
+    );
+    assert_eq!(asked(json!({"fileName": "a.JPG"})), Some((jpeg, None)));
+    for nonsense in [
+        json!({}),
+        json!({"fileName": "a"}),
+        json!({"contentType": 1}),
+        json!({"contentType": "a/b", "size": -1}),
+        json!({"contentType": "a/b", "size": "1"}),
+        json!({"contentType": "a/b", "key": "x"}),
+    ] {
+        assert_eq!(asked(nonsense.clone()), None, "{nonsense}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_escapes_the_directory() {
+    let root = tempfile::tempdir().unwrap();
+    let outside = root.path().join("outside.jpg");
+    std::fs::write(&outside, b"secret").unwrap();
+    let source = partita_design::shipped::find("holdthatthought")
+        .unwrap()
+        .source;
+    let design = partita_design::check(source, &|_| None).0.unwrap();
+    let place = Place::Directory(root.path().join("files"));
+    let buckets = place.open([&design]).unwrap();
+    let bucket = root.path().join("files").join("holdthatthought-archive");
+    assert!(bucket.is_dir());
+    let store = buckets.store("holdthatthought", "archive").unwrap();
+
+    for name in [
+        "../../outside.jpg",
+        "messages/../../../outside.jpg",
+        "/etc/passwd",
+        "messages//x.jpg",
+        "./x.jpg",
+        "messages/x.jpg/..",
+        "messages/x\0.jpg",
+        "..\\..\\outside.jpg",
+        "C:\\x.jpg",
+    ] {
+        let found = store.find(name).await;
+        assert!(!matches!(found, Ok(Some(_))), "{name:?}: {found:?}");
+        // What is written, if anything, is written inside.
+        if let Ok(mut upload) = store.begin(name, "image/jpeg").await {
+            let part = upload.put_part(axum::body::Bytes::from_static(b"x").into());
+            if part.await.is_ok() {
+                upload.complete().await.ok();
+            }
+        }
+        let left = std::fs::read_dir(root.path()).unwrap().count();
+        assert_eq!(left, 2, "{name:?}");
+        assert_eq!(std::fs::read(&outside).unwrap(), b"secret", "{name:?}");
+    }
+    #[cfg(unix)]
+    {
+        std::fs::create_dir_all(bucket.join("messages")).unwrap();
+        std::os::unix::fs::symlink(&outside, bucket.join("messages/link.jpg")).unwrap();
+        std::os::unix::fs::symlink(root.path(), bucket.join("up")).unwrap();
+        for name in ["messages/link.jpg", "up/outside.jpg"] {
+            assert!(store.find(name).await.unwrap().is_none(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_a_crash_has_cut_off_is_removed_and_nothing_else() {
+    let root = tempfile::tempdir().unwrap();
+    let source = partita_design::shipped::find("holdthatthought")
+        .unwrap()
+        .source;
+    let design = partita_design::check(source, &|_| None).0.unwrap();
+    let place = Place::Directory(root.path().to_owned());
+    place.tidy([&design]).unwrap();
+    let temp = root.path().join("holdthatthought-archive/temp");
+    std::fs::create_dir_all(&temp).unwrap();
+    for name in ["01A.jpg", "01B.jpg#1", "01C.jpg#12", "01D#x.jpg", "01E#"] {
+        std::fs::write(temp.join(name), b"x").unwrap();
+    }
+    place.tidy([&design]).unwrap();
+    let mut left: Vec<String> = std::fs::read_dir(&temp)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["01A.jpg", "01D#x.jpg", "01E#"]);
+}

@@ -1,0 +1,128 @@
+//! Tokens of somebody else: Cognito, Google, or whoever publishes a key set.
+
+use jsonwebtoken::{Header, Validation, decode};
+use partita_plan::Caller;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+
+use super::TokenError;
+use super::keys::Keys;
+
+/// How far the clocks of two machines may be apart.
+const SKEW_SECONDS: i64 = 60;
+
+/// The most groups that a caller can be in, and the longest name of one.
+const GROUPS_MAX: usize = 200;
+const GROUP_BYTES_MAX: usize = 256;
+
+/// What is expected of the tokens of an issuer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Who makes them: the claim `iss`.
+    pub issuer: String,
+    /// Whom they are for: one of these is in the claim `aud`, or is the claim `client_id` where
+    /// there is no `aud`, as in the access tokens of Cognito.
+    pub audiences: Vec<String>,
+    /// The claim that is the caller's role.
+    pub role_claim: String,
+    /// The claims that may list the caller's groups; the first that is there does.
+    pub group_claims: Vec<String>,
+}
+
+/// Somebody else whose tokens are good.
+pub struct Issuer {
+    expected: Expected,
+    keys: Keys,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    sub: String,
+    exp: i64,
+    nbf: Option<i64>,
+    aud: Option<Audience>,
+    client_id: Option<String>,
+    #[serde(flatten)]
+    others: Map<String, Json>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Issuer {
+    /// An issuer whose tokens are verified with these keys.
+    pub fn new(expected: Expected, keys: Keys) -> Self {
+        Issuer { expected, keys }
+    }
+
+    /// Who calls, by a token of this issuer.
+    pub(super) async fn verify(
+        &self,
+        header: &Header,
+        token: &str,
+        now_seconds: i64,
+    ) -> Result<Caller, TokenError> {
+        let id = header.kid.as_deref().ok_or(TokenError::Invalid)?;
+        let key = self.keys.find(id).await.ok_or(TokenError::Invalid)?;
+        // The algorithm is the key's; a header that names another is refused.
+        let mut validation = Validation::new(key.algorithm);
+        validation.set_issuer(&[&self.expected.issuer]);
+        validation.set_required_spec_claims(&["exp", "iss", "sub"]);
+        // These are looked at below: the time comes in as a parameter, and Cognito has an
+        // audience of its own.
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        let claims = decode::<Claims>(token, &key.key, &validation)
+            .map_err(|_| TokenError::Invalid)?
+            .claims;
+        if claims.exp <= now_seconds {
+            return Err(TokenError::Expired);
+        }
+        let is_early = claims
+            .nbf
+            .is_some_and(|from| from > now_seconds.saturating_add(SKEW_SECONDS));
+        match is_early || !self.is_for_us(&claims) || claims.sub.is_empty() {
+            true => Err(TokenError::Invalid),
+            false => self.caller(claims),
+        }
+    }
+
+    fn is_for_us(&self, claims: &Claims) -> bool {
+        let is_ours = |one: &String| self.expected.audiences.contains(one);
+        match (&claims.aud, &claims.client_id) {
+            (Some(Audience::One(one)), _) => is_ours(one),
+            (Some(Audience::Several(all)), _) => all.iter().any(is_ours),
+            (None, Some(client)) => is_ours(client),
+            (None, None) => false,
+        }
+    }
+
+    fn caller(&self, claims: Claims) -> Result<Caller, TokenError> {
+        let role = claims.others.get(&self.expected.role_claim);
+        let role = role.and_then(Json::as_str).map(str::to_owned);
+        let mut lists = self.expected.group_claims.iter();
+        let groups = lists.find_map(|name| claims.others.get(name));
+        let groups = match groups {
+            Some(Json::Array(groups)) => {
+                let names = groups.iter().map(|group| group.as_str().map(str::to_owned));
+                names.collect::<Option<Vec<String>>>()
+            }
+            Some(Json::String(group)) => Some(vec![group.clone()]),
+            Some(_) => None,
+            None => Some(Vec::new()),
+        };
+        let is_short = |groups: &Vec<String>| {
+            let mut lengths = groups.iter().map(String::len);
+            groups.len() <= GROUPS_MAX && lengths.all(|length| length <= GROUP_BYTES_MAX)
+        };
+        Ok(Caller {
+            id: Some(claims.sub),
+            role,
+            groups: groups.filter(is_short).ok_or(TokenError::Invalid)?,
+        })
+    }
+}

@@ -1,0 +1,485 @@
+//! Files over HTTP, through the real binary: both designs that have them, whoever asks.
+
+use std::path::Path;
+use std::process::Command;
+
+use reqwest::{Client, Method, Response, StatusCode};
+use serde_json::{Value as Json, json};
+
+use crate::server::{BINARY, Server};
+
+const ANN: &str = "0a0a0a0a-0a0a-4a0a-8a0a-0a0a0a0a0a0a";
+
+/// A server with one design, and its callers.
+pub(crate) struct Stand {
+    design: &'static str,
+    data: tempfile::TempDir,
+    server: Server,
+    client: Client,
+}
+
+impl Stand {
+    pub(crate) fn new(design: &'static str, flags: &[&str]) -> Stand {
+        let data = tempfile::tempdir().unwrap();
+        let flags = [&[design], flags].concat();
+        let server = Server::start(data.path(), &flags);
+        Stand {
+            design,
+            data,
+            server,
+            client: Client::new(),
+        }
+    }
+
+    pub(crate) fn token(&self, user: &str, more: &[&str]) -> String {
+        let output = Command::new(BINARY)
+            .args(["token", self.design, "--user", user, "--data"])
+            .arg(self.data.path())
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        token: &str,
+        body: Option<Json>,
+    ) -> Response {
+        let url = format!("{}/{}/{path}", self.server.base, self.design);
+        let mut call = self.client.request(method, url);
+        if !token.is_empty() {
+            call = call.bearer_auth(token);
+        }
+        if let Some(body) = body {
+            call = call.json(&body);
+        }
+        call.send().await.unwrap()
+    }
+
+    pub(crate) async fn post(&self, path: &str, token: &str, body: Json) -> (StatusCode, Json) {
+        json_of(self.call(Method::POST, path, token, Some(body)).await).await
+    }
+
+    pub(crate) async fn get(&self, path: &str, token: &str) -> (StatusCode, Json) {
+        json_of(self.call(Method::GET, path, token, None).await).await
+    }
+
+    /// Asks for an upload and sends the bytes; gives the name for the item.
+    pub(crate) async fn upload(
+        &self,
+        prefix: &str,
+        token: &str,
+        kind: &str,
+        bytes: &[u8],
+    ) -> String {
+        let asked = json!({"contentType": kind, "size": bytes.len(), "fileName": "../../x.exe"});
+        let (status, upload) = self.post(&format!("files/{prefix}"), token, asked).await;
+        assert_eq!(status, StatusCode::CREATED, "{upload}");
+        let sent = self.put(&upload, kind, bytes.to_vec()).await;
+        assert_eq!(sent.status(), StatusCode::CREATED);
+        let sent: Json = sent.json().await.unwrap();
+        sent["name"].as_str().unwrap().to_owned()
+    }
+
+    async fn put(&self, upload: &Json, kind: &str, bytes: Vec<u8>) -> Response {
+        let url = upload["upload"]["url"].as_str().unwrap();
+        self.put_to(url, kind, bytes).await
+    }
+
+    async fn put_to(&self, url: &str, kind: &str, bytes: Vec<u8>) -> Response {
+        let call = self.client.put(format!("{}{url}", self.server.base));
+        let call = call.header("content-type", kind).body(bytes);
+        call.send().await.unwrap()
+    }
+
+    /// The object behind a signed URL.
+    async fn fetch(&self, url: &str) -> Response {
+        let url = format!("{}{url}", self.server.base);
+        self.client.get(url).send().await.unwrap()
+    }
+
+    /// The files that are on the disk, below the bucket.
+    fn on_disk(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for bucket in std::fs::read_dir(self.data.path().join("files")).unwrap() {
+            let bucket = bucket.unwrap().path();
+            list(&bucket, &bucket, &mut found);
+        }
+        found.sort();
+        found
+    }
+}
+
+fn list(root: &Path, directory: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => list(root, &path, found),
+            false => found.push(path.strip_prefix(root).unwrap().display().to_string()),
+        }
+    }
+}
+
+async fn json_of(response: Response) -> (StatusCode, Json) {
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(Json::Null))
+}
+
+fn problem(json: &Json) -> &str {
+    let name = json["type"].as_str().unwrap_or_default();
+    name.trim_start_matches("urn:partita:problem:")
+}
+
+async fn family(stand: &Stand) -> (String, String, String) {
+    let ann = stand.token("ann", &[]);
+    let bob = stand.token("bob", &[]);
+    let eve = stand.token("eve", &[]);
+    for (user, token) in [("ann", &ann), ("bob", &bob), ("eve", &eve)] {
+        let profile =
+            json!({"userId": user, "email": format!("{user}@example.org"), "displayName": user});
+        let (status, created) = stand.post("UserProfile", token, profile).await;
+        assert_eq!(status, StatusCode::CREATED, "{created}");
+    }
+    (ann, bob, eve)
+}
+
+#[tokio::test]
+async fn an_attachment_is_uploaded_named_read_and_removed() {
+    let stand = Stand::new("holdthatthought", &[]);
+    let (ann, bob, eve) = family(&stand).await;
+    let talk = json!({"conversationType": "direct", "participantIds": ["ann", "bob"]});
+    let (status, talk) = stand.post("ConversationMeta", &ann, talk).await;
+    assert_eq!(status, StatusCode::CREATED, "{talk}");
+    let talk = talk["conversationId"].as_str().unwrap();
+
+    let name = stand
+        .upload("messages", &ann, "image/jpeg", b"0123456789")
+        .await;
+    assert!(
+        name.starts_with("temp/") && name.ends_with(".jpg"),
+        "{name}"
+    );
+    let attachment = json!({"s3Key": name, "fileName": "cat.jpg", "contentType": "image/jpeg"});
+    let message =
+        json!({"conversationId": talk, "messageText": "See", "attachments": [attachment]});
+    let (status, refused) = stand.post("Message", &bob, message.clone()).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "not bob's upload");
+    assert_eq!(refused["faults"][0]["attribute"], "attachments[0].s3Key");
+    let (status, created) = stand.post("Message", &ann, message).await;
+    assert_eq!(status, StatusCode::CREATED, "{created}");
+    let key = created["attachments"][0]["s3Key"].as_str().unwrap();
+    assert_eq!(key, name.replace("temp/", "messages/"));
+    assert_eq!(stand.on_disk(), [key], "moved to where the page says");
+
+    // Who sees the message reads the file; nobody else learns that there is one.
+    let path = format!("files/{key}");
+    let (status, granted) = stand.get(&path, &bob).await;
+    assert_eq!(status, StatusCode::OK, "{granted}");
+    let url = granted["url"].as_str().unwrap();
+    let response = stand.fetch(url).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let headers = response.headers().clone();
+    assert_eq!(headers["content-type"], "image/jpeg");
+    assert_eq!(headers["x-content-type-options"], "nosniff");
+    assert!(
+        headers["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .contains("sandbox")
+    );
+    assert!(
+        headers["content-disposition"]
+            .to_str()
+            .unwrap()
+            .starts_with("inline; filename=\"0")
+    );
+    assert_eq!(response.bytes().await.unwrap().as_ref(), b"0123456789");
+    assert_eq!(stand.get(&path, &eve).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(stand.get(&path, "").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(
+        stand.get("files/messages/none.jpg", &bob).await.0,
+        StatusCode::NOT_FOUND
+    );
+
+    ranges(&stand, url).await;
+    forgeries(&stand, url, &eve).await;
+
+    // The conversation goes, and with it the message and its file.
+    let gone = stand
+        .call(
+            Method::DELETE,
+            &format!("ConversationMeta/{talk}"),
+            &ann,
+            None,
+        )
+        .await;
+    assert_eq!(gone.status(), StatusCode::NO_CONTENT);
+    assert_eq!(stand.get(&path, &bob).await.0, StatusCode::NOT_FOUND);
+    assert!(stand.on_disk().is_empty());
+    assert_eq!(stand.fetch(url).await.status(), StatusCode::NOT_FOUND);
+}
+
+async fn ranges(stand: &Stand, url: &str) {
+    let get = |name: &'static str, value: String| {
+        let call = stand.client.get(format!("{}{url}", stand.server.base));
+        call.header(name, value).send()
+    };
+    let part = get("range", "bytes=2-4".to_owned()).await.unwrap();
+    assert_eq!(part.status(), StatusCode::PARTIAL_CONTENT);
+    assert_eq!(part.headers()["content-range"], "bytes 2-4/10");
+    let tag = part.headers()["etag"].to_str().unwrap().to_owned();
+    assert_eq!(part.bytes().await.unwrap().as_ref(), b"234");
+    let beyond = get("range", "bytes=10-".to_owned()).await.unwrap();
+    assert_eq!(beyond.status(), StatusCode::RANGE_NOT_SATISFIABLE);
+    let known = get("if-none-match", tag).await.unwrap();
+    assert_eq!(known.status(), StatusCode::NOT_MODIFIED);
+    let head = stand.client.head(format!("{}{url}", stand.server.base));
+    let head = head.send().await.unwrap();
+    assert_eq!(head.status(), StatusCode::OK);
+    assert_eq!(head.headers()["content-length"], "10");
+}
+
+async fn forgeries(stand: &Stand, url: &str, stranger: &str) {
+    let altered = [
+        url.replace("image%2Fjpeg", "text%2Fhtml"),
+        url.replace("/messages/", "/letters/"),
+        url.replace("expires=", "expires=9"),
+        url.replace("signature=", "signature=A"),
+        url.replace("bucket=archive", "bucket=other"),
+        format!("{url}&more=1"),
+    ];
+    for altered in altered {
+        assert_ne!(altered, url);
+        let (status, refused) = json_of(stand.fetch(&altered).await).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{altered}");
+        assert_eq!(problem(&refused), "bad-signature");
+    }
+    // What is for reading is not for writing, and what is for one is not for another.
+    let written = stand.put_to(url, "image/jpeg", b"x".to_vec()).await;
+    assert_eq!(written.status(), StatusCode::FORBIDDEN);
+    let call = stand.client.get(format!("{}{url}", stand.server.base));
+    let other = call.bearer_auth(stranger).send().await.unwrap();
+    assert_eq!(other.status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn an_upload_is_what_was_asked_for_or_nothing() {
+    let stand = Stand::new("holdthatthought", &["--upload-mb", "1"]);
+    let (ann, _, _) = family(&stand).await;
+    let ask = |prefix: &'static str, kind: &'static str, size: u64| {
+        let body = json!({"contentType": kind, "size": size});
+        let (stand, ann) = (&stand, &ann);
+        async move { stand.post(&format!("files/{prefix}"), ann, body).await }
+    };
+    assert_eq!(
+        ask("pictures", "text/html", 1).await.0,
+        StatusCode::UNPROCESSABLE_ENTITY
+    );
+    assert_eq!(
+        ask("pictures", "image/png", 1_000_001).await.0,
+        StatusCode::UNPROCESSABLE_ENTITY
+    );
+    assert_eq!(
+        ask("nowhere", "image/png", 1).await.0,
+        StatusCode::METHOD_NOT_ALLOWED,
+        "it could be the name of a file"
+    );
+    let body = json!({"contentType": "image/png"});
+    let (status, _) = stand.post("files/pictures", "", body).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+
+    let (_, upload) = ask("pictures", "image/png", 10).await;
+    let url = upload["upload"]["url"].as_str().unwrap();
+    let wrong = stand.put(&upload, "text/html", b"<p>".to_vec()).await;
+    assert_eq!(wrong.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    let large = stand.put(&upload, "image/png", vec![0; 1_000_001]).await;
+    assert_eq!(large.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    // A body whose length nobody said is cut off where it becomes too large.
+    let chunks = (0..40).map(|_| Ok::<_, std::io::Error>(vec![0_u8; 65_536]));
+    let body = reqwest::Body::wrap_stream(futures::stream::iter(chunks));
+    let call = stand.client.put(format!("{}{url}", stand.server.base));
+    let streamed = call
+        .header("content-type", "image/png")
+        .body(body)
+        .send()
+        .await;
+    assert!(streamed.is_err() || streamed.unwrap().status() == StatusCode::PAYLOAD_TOO_LARGE);
+    let altered = url.replace("size=1000000", "size=9000000");
+    assert_ne!(altered, url);
+    let forged = stand.put_to(&altered, "image/png", b"x".to_vec()).await;
+    assert_eq!(forged.status(), StatusCode::FORBIDDEN);
+    let elsewhere = url.replace("/temp/", "/letters/");
+    let forged = stand.put_to(&elsewhere, "image/png", b"x".to_vec()).await;
+    assert_eq!(forged.status(), StatusCode::FORBIDDEN);
+    let unsigned = url.split('?').next().unwrap();
+    let unsigned = stand.put_to(unsigned, "image/png", b"x".to_vec()).await;
+    assert_eq!(unsigned.status(), StatusCode::FORBIDDEN);
+    assert!(stand.on_disk().is_empty(), "nothing half-written stays");
+
+    // No item names pictures: one that is whole is in its place, for everybody of the family.
+    let sent = stand.put(&upload, "image/png", vec![1; 700_000]).await;
+    assert_eq!(sent.status(), StatusCode::CREATED);
+    let sent: Json = sent.json().await.unwrap();
+    let key = sent["name"].as_str().unwrap();
+    assert!(
+        key.starts_with("media/pictures/") && key.ends_with(".png"),
+        "{key}"
+    );
+    assert_eq!(stand.on_disk(), [key]);
+    let again = stand.put(&upload, "image/png", b"other".to_vec()).await;
+    assert_ne!(again.status(), StatusCode::CREATED);
+    assert_eq!(stand.on_disk(), [key]);
+    let eve = stand.token("eve", &[]);
+    let (status, granted) = stand.get(&format!("files/{key}"), &eve).await;
+    assert_eq!(status, StatusCode::OK);
+    let picture = stand.fetch(granted["url"].as_str().unwrap()).await;
+    assert_eq!(picture.bytes().await.unwrap().len(), 700_000);
+}
+
+#[tokio::test]
+async fn the_layout_of_the_page_holds_for_photos_and_drafts() {
+    let stand = Stand::new("holdthatthought", &[]);
+    let (ann, bob, _) = family(&stand).await;
+    let photo = stand
+        .upload("profilePhotos", &ann, "image/webp", b"photo")
+        .await;
+    let changes = json!({"photoUrl": photo});
+    let changed = stand
+        .call(Method::PATCH, "UserProfile/ann", &ann, Some(changes))
+        .await;
+    let (status, changed) = json_of(changed).await;
+    assert_eq!(status, StatusCode::OK, "{changed}");
+    let key = changed["photoUrl"].as_str().unwrap();
+    assert_eq!(key, photo.replace("temp/", "profile-photos/"));
+    assert_eq!(
+        stand.get(&format!("files/{key}"), &bob).await.0,
+        StatusCode::OK
+    );
+    let redirect = Client::builder().redirect(reqwest::redirect::Policy::none());
+    let redirect = redirect.build().unwrap();
+    let url = format!(
+        "{}/holdthatthought/files/{key}?redirect=true",
+        stand.server.base
+    );
+    let there = redirect.get(url).bearer_auth(&bob).send().await.unwrap();
+    assert_eq!(there.status(), StatusCode::TEMPORARY_REDIRECT);
+
+    // Scans of a draft stay under temp/, and whoever may read the draft reads them.
+    let scan = stand.upload("temp", &ann, "application/pdf", b"%PDF").await;
+    let (status, draft) = stand.post("Draft", &ann, json!({"fileKeys": [scan]})).await;
+    assert_eq!(status, StatusCode::CREATED, "{draft}");
+    assert_eq!(draft["fileKeys"], json!([scan]));
+    let admin = stand.token("root", &["--group", "admin"]);
+    assert_eq!(
+        stand.get(&format!("files/{scan}"), &bob).await.0,
+        StatusCode::NOT_FOUND
+    );
+    let seen = stand.get(&format!("files/{scan}"), &ann).await;
+    assert_eq!(seen.0, StatusCode::OK, "{admin}");
+}
+
+#[tokio::test]
+async fn an_image_is_where_its_record_says() {
+    let stand = Stand::new("figureforge", &[]);
+    let ann = stand.token(ANN, &[]);
+    let user = json!({"user_id": ANN, "email": "ann@example.org"});
+    assert_eq!(stand.post("User", &ann, user).await.0, StatusCode::CREATED);
+    let png = json!({"contentType": "image/png"});
+    let (status, _) = stand.post("files/user", &ann, png).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "images are .jpg");
+
+    let upload = stand.upload("user", &ann, "image/jpeg", b"image").await;
+    let image = json!({"user_id": ANN, "url": upload, "prompt_json": {"prompt": "p", "negative_prompt": "n", "tags": []}, "provider": "x", "provider_model_id": "y", "cost_cents": 3});
+    let (status, image) = stand.post("Image", &ann, image).await;
+    assert_eq!(status, StatusCode::CREATED, "{image}");
+    let (url, id) = (
+        image["url"].as_str().unwrap(),
+        image["image_id"].as_str().unwrap(),
+    );
+    assert_eq!(image["object"], *url);
+    let parts: Vec<&str> = url.split('/').collect();
+    let [users, owner, year, month, day, file] = parts[..] else {
+        panic!("{url}");
+    };
+    assert_eq!((users, owner), ("users", ANN));
+    assert_eq!((year.len(), month.len(), day.len()), (4, 2, 2));
+    assert_eq!(file, format!("{id}.jpg"));
+    assert_eq!(stand.on_disk(), [url]);
+
+    // Who may see the image reads it: nobody else while it is private, everybody when public.
+    let eve = stand.token("0e0e0e0e-0e0e-4e0e-8e0e-0e0e0e0e0e0e", &[]);
+    let path = format!("files/{url}");
+    assert_eq!(stand.get(&path, &ann).await.0, StatusCode::OK);
+    assert_eq!(stand.get(&path, &eve).await.0, StatusCode::NOT_FOUND);
+    let public = json!({"public": true});
+    let item = format!("Image/{id}");
+    let changed = stand.call(Method::PATCH, &item, &ann, Some(public)).await;
+    assert_eq!(changed.status(), StatusCode::OK);
+    assert_eq!(stand.get(&path, &eve).await.0, StatusCode::OK);
+    // Deleted softly it is not shown, and can come back.
+    let deleted = stand.call(Method::DELETE, &item, &ann, None).await;
+    assert_eq!(deleted.status(), StatusCode::NO_CONTENT);
+    assert_eq!(stand.get(&path, &ann).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(stand.on_disk(), [url]);
+
+    // A worker brings what it made to the job's image; an anonymous one is a teaser.
+    let root = stand.token("0b0b0b0b-0b0b-4b0b-8b0b-0b0b0b0b0b0b", &["--role", "admin"]);
+    let teaser = stand.upload("teaser", &root, "image/jpeg", b"teaser").await;
+    let image = json!({"url": teaser, "public": true, "prompt_json": {"prompt": "p", "negative_prompt": "n", "tags": []}, "provider": "x", "provider_model_id": "y", "cost_cents": 0});
+    let created = stand.call(Method::POST, "Image", &root, Some(image)).await;
+    assert_eq!(created.status(), StatusCode::CREATED);
+    let disk = stand.on_disk();
+    assert!(
+        disk.iter().any(|name| name.starts_with("public/teaser/")),
+        "{disk:?}"
+    );
+}
+
+#[tokio::test]
+async fn names_that_would_lead_elsewhere_lead_nowhere() {
+    let stand = Stand::new("holdthatthought", &[]);
+    let ann = stand.token("ann", &[]);
+    for name in [
+        "..%2F..%2Fsecret",
+        "%2e%2e/%2e%2e/secret",
+        "messages/..%2f..%2fsecret",
+        "messages/%00",
+        "messages%2F01.jpg",
+        "..%5C..%5Csecret",
+        "C:%5Cwindows",
+        "%2Fetc%2Fpasswd",
+        "messages//x.jpg",
+        "messages/",
+    ] {
+        let (status, _) = stand.get(&format!("files/{name}"), &ann).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{name}");
+        let url = format!(
+            "/holdthatthought/files/{name}?bucket=archive&type=image%2Fpng&size=10&for=x&expires=9999999999&signature=AAAA"
+        );
+        let sent = stand.put_to(&url, "image/png", b"x".to_vec()).await;
+        assert!(sent.status().is_client_error(), "{name}: {}", sent.status());
+    }
+    assert!(stand.on_disk().is_empty());
+}
+
+#[tokio::test]
+async fn signed_urls_can_be_bound_to_tokens() {
+    let stand = Stand::new("holdthatthought", &["--bind-urls"]);
+    let (ann, bob, _) = family(&stand).await;
+    let asked = json!({"contentType": "image/png"});
+    let (_, upload) = stand.post("files/pictures", &ann, asked).await;
+    let unbound = stand.put(&upload, "image/png", b"x".to_vec()).await;
+    assert_eq!(unbound.status(), StatusCode::FORBIDDEN);
+    let url = upload["upload"]["url"].as_str().unwrap();
+    for (token, status) in [(&bob, 403), (&ann, 201)] {
+        let call = stand.client.put(format!("{}{url}", stand.server.base));
+        let call = call.header("content-type", "image/png").bearer_auth(token);
+        let sent = call.body("x").send().await.unwrap();
+        assert_eq!(sent.status(), status);
+    }
+}

@@ -1,0 +1,121 @@
+//! Tokens of another issuer, through the real binary with a key set in a file.
+
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use partita_store::Clock as _;
+use partita_store::surroundings::SystemClock;
+use reqwest::Client;
+use serde_json::{Value as Json, json};
+
+use crate::server::{BINARY, Server, token};
+
+#[path = "../../../partita-api/src/token/tests/test_keys.rs"]
+#[expect(dead_code, reason = "other tests need the others")]
+mod test_keys;
+
+const POOL: &str = "https://cognito-idp.eu-west-1.amazonaws.com/pool";
+
+fn signed(key: &str, claims: &Json) -> String {
+    let der = STANDARD.decode(test_keys::RSA).unwrap();
+    let header = Header {
+        kid: Some(key.to_owned()),
+        ..Header::new(Algorithm::RS256)
+    };
+    encode(&header, claims, &EncodingKey::from_rsa_der(&der)).unwrap()
+}
+
+#[tokio::test]
+async fn a_token_of_a_pool_opens_what_its_user_may_do() {
+    let data = tempfile::tempdir().unwrap();
+    let keys = data.path().join("jwks.json");
+    let set = json!({"keys": [{"kty": "RSA", "kid": "r1", "alg": "RS256", "use": "sig", "n": test_keys::RSA_MODULUS, "e": "AQAB"}]});
+    std::fs::write(&keys, set.to_string()).unwrap();
+    let flags = [
+        "stories",
+        "--jwks",
+        keys.to_str().unwrap(),
+        "--issuer",
+        POOL,
+        "--audience",
+        "web,app",
+    ];
+    let server = Server::start(data.path(), &flags);
+    let url = format!("{}/stories/query/stories?userId=ann", server.base);
+    let status = async |token: &str| {
+        let call = Client::new().get(&url).bearer_auth(token);
+        call.send().await.unwrap().status().as_u16()
+    };
+    let now = SystemClock.now_millis() / 1000;
+    let claims = |name: &str, value: Json| {
+        let mut claims = json!({"iss": POOL, "client_id": "app", "token_use": "access", "sub": "ann", "exp": now + 600});
+        claims[name] = value;
+        claims
+    };
+    assert_eq!(
+        status(&signed("r1", &claims("sub", json!("ann")))).await,
+        200
+    );
+    assert_eq!(
+        status(&signed("r1", &claims("sub", json!("bob")))).await,
+        403
+    );
+    assert_eq!(
+        status(&signed("r1", &claims("exp", json!(now - 1)))).await,
+        401
+    );
+    assert_eq!(
+        status(&signed("r1", &claims("client_id", json!("tv")))).await,
+        401
+    );
+    assert_eq!(
+        status(&signed("r1", &claims("iss", json!("me")))).await,
+        401
+    );
+    assert_eq!(
+        status(&signed("r2", &claims("sub", json!("ann")))).await,
+        401
+    );
+    assert_eq!(status(&token(data.path(), "ann")).await, 200, "our own");
+}
+
+#[test]
+fn an_issuer_is_named_whole_and_has_keys() {
+    let data = tempfile::tempdir().unwrap();
+    let start = |flags: &[&str]| {
+        let mut command = Command::new(BINARY);
+        command.args([
+            "serve",
+            "stories",
+            "--listen",
+            "127.0.0.1:0",
+            "--memory",
+            "--data",
+        ]);
+        let output = command.arg(data.path()).args(flags).output().unwrap();
+        assert!(!output.status.success(), "{flags:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(start(&["--jwks", "keys.json"]).contains("--issuer"));
+    assert!(start(&["--audience", "web"]).contains("--jwks"));
+    let missing = [
+        "--jwks",
+        "nothing.json",
+        "--issuer",
+        POOL,
+        "--audience",
+        "web",
+    ];
+    assert!(start(&missing).contains("nothing.json"));
+    let plain = [
+        "--jwks",
+        "http://example.org/jwks",
+        "--issuer",
+        POOL,
+        "--audience",
+        "web",
+    ];
+    assert!(start(&plain).contains("https"), "{}", start(&plain));
+}
