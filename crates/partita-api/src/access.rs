@@ -20,6 +20,7 @@ mod print;
 
 use partita_design::Design;
 use partita_design::design::{Access, ActionOn, RecordName, Rule, Rules, TargetName};
+use partita_plan::files::write_rule;
 
 use crate::routes::{Route, Routes, Target, Verb};
 use narrow::narrow;
@@ -122,6 +123,16 @@ pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
         Target::Operation(Verb::Upsert { entity }) => return upsert(design, route, entity),
         Target::Operation(verb) => ways(design, verb),
         Target::Batch => return batch(route),
+        Target::AskUpload { prefix } => return upload(design, route, prefix),
+        Target::SendFile => return depends(route, "a signed URL", "the URL is signed for it"),
+        Target::ReadFile => {
+            let rule = "that of the item that names the file, or of its prefix";
+            return depends(
+                route,
+                rule,
+                "the file may be read, or the URL is signed for it",
+            );
+        }
         Target::Document | Target::Page => vec![vec![&Rule::Public]],
         // No rule of the design speaks of jobs: they tell of items that rules may hide.
         Target::Jobs => {
@@ -172,12 +183,33 @@ fn upsert<'r>(design: &Design, route: &'r Route, entity: &str) -> Row<'r> {
 
 /// Each operation of a batch is decided by itself.
 fn batch(route: &Route) -> Row<'_> {
+    depends(
+        route,
+        "that of each operation",
+        "every operation is allowed",
+    )
+}
+
+/// A prefix says who may upload to it, or the items do that name its files.
+fn upload<'r>(design: &Design, route: &'r Route, prefix: &str) -> Row<'r> {
+    let mut prefixes = design.buckets.iter().flat_map(|bucket| &bucket.prefixes);
+    let prefix = prefixes.find(|one| one.name == prefix);
+    let rule = prefix.map_or(Rule::Never, |prefix| write_rule(design, prefix));
     Row {
         route,
-        rules: vec!["that of each operation".to_owned()],
+        rules: texts(std::iter::once(&rule)),
+        outcomes: Persona::ALL.map(|persona| outcome(&vec![vec![&rule]], persona)),
+    }
+}
+
+/// What is decided by something that is no rule of the design, the same for everybody.
+fn depends<'r>(route: &'r Route, rule: &str, condition: &str) -> Row<'r> {
+    Row {
+        route,
+        rules: vec![rule.to_owned()],
         outcomes: Persona::ALL.map(|persona| match persona {
             Persona::Expired | Persona::Forged => Outcome::No,
-            _ => Outcome::If("every operation is allowed".to_owned()),
+            _ => Outcome::If(condition.to_owned()),
         }),
     }
 }

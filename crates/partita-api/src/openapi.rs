@@ -16,6 +16,7 @@
 //! | [`example`], [`sample`] | values that fit, and whole bodies of them |
 
 mod example;
+mod files;
 mod object;
 mod operation;
 mod problems;

@@ -6,7 +6,7 @@ use partita_design::design::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::{Told, example, problems, record, sample, schema};
+use super::{Told, example, files, problems, record, sample, schema};
 use crate::access::{self, Outcome, Persona};
 use crate::routes::{self, Route, Target, Verb};
 
@@ -20,6 +20,9 @@ pub(super) fn of(design: &Design, told: &Told<'_>) -> Json {
         Target::Jobs => jobs(),
         Target::Document => document(),
         Target::Page => page_for_people(),
+        Target::AskUpload { prefix } => files::ask_upload(design, prefix),
+        Target::SendFile => files::send(),
+        Target::ReadFile => files::read(),
     };
     let mut refusals = described.refusals;
     refusals.extend([400, 401, 403, 500, 503]);
@@ -51,14 +54,14 @@ pub(super) fn of(design: &Design, told: &Told<'_>) -> Json {
 }
 
 /// What is said of an operation, except for what its rules say.
-struct Described {
-    summary: String,
-    about: Option<String>,
-    tag: String,
-    parameters: Vec<Json>,
-    body: Option<Json>,
-    answers: Map<String, Json>,
-    refusals: Vec<u16>,
+pub(super) struct Described {
+    pub(super) summary: String,
+    pub(super) about: Option<String>,
+    pub(super) tag: String,
+    pub(super) parameters: Vec<Json>,
+    pub(super) body: Option<Json>,
+    pub(super) answers: Map<String, Json>,
+    pub(super) refusals: Vec<u16>,
 }
 
 fn of_verb(design: &Design, route: &Route, verb: &Verb) -> Described {
@@ -560,7 +563,7 @@ fn page(record: &Json) -> Json {
     })
 }
 
-fn answer(means: &str, schema: Json, example: Option<Json>) -> Json {
+pub(super) fn answer(means: &str, schema: Json, example: Option<Json>) -> Json {
     let mut media = json!({ "schema": schema });
     if let Some(example) = example {
         media["example"] = example;
@@ -577,7 +580,7 @@ fn silent() -> Json {
     json!({ "description": "It is done, and not shown: `Prefer: return=minimal` asks for that, or the caller may not read the item." })
 }
 
-fn body(schema: Json, example: Option<Json>, is_required: bool) -> Json {
+pub(super) fn body(schema: Json, example: Option<Json>, is_required: bool) -> Json {
     let mut media = json!({ "schema": schema });
     if let Some(example) = example {
         media["example"] = example;
@@ -585,7 +588,7 @@ fn body(schema: Json, example: Option<Json>, is_required: bool) -> Json {
     json!({ "required": is_required, "content": { "application/json": media } })
 }
 
-fn one(status: &str, response: Json) -> Map<String, Json> {
+pub(super) fn one(status: &str, response: Json) -> Map<String, Json> {
     Map::from_iter([(status.to_owned(), response)])
 }
 

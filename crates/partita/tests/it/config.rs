@@ -64,7 +64,18 @@ fn every_flag_is_known_to_the_environment_and_to_a_file() {
     for key in keys {
         let value = some_value(key);
         let variable = format!("PARTITA_{}", key.to_uppercase().replace('-', "_"));
-        let shown = printed(folder.path(), &[], &[(&variable, value)]);
+        let mut variables = vec![(variable.as_str(), value)];
+        // Keys of an issuer are taken only with its name and an audience.
+        let issuer = [
+            ("jwks", "PARTITA_JWKS"),
+            ("issuer", "PARTITA_ISSUER"),
+            ("audience", "PARTITA_AUDIENCE"),
+        ];
+        if issuer.iter().any(|(one, _)| *one == key) {
+            let others = issuer.iter().filter(|(one, _)| *one != key);
+            variables.extend(others.map(|(_, variable)| (*variable, "else")));
+        }
+        let shown = printed(folder.path(), &[], &variables);
         let line = line_of(&shown, key);
         assert!(
             line.contains(value) && line.ends_with("# the environment"),
