@@ -177,7 +177,7 @@ impl Asked<'_> {
         let mut refused = None;
         let mut is_open = false;
         self.early(
-            &mut |scene| match scene.demand(AskedFor::Access(Access::Read)) {
+            &mut |scene| match scene.demand_early(AskedFor::Access(Access::Read)) {
                 Ok(()) => is_open = true,
                 Err(error) => {
                     refused.get_or_insert(error);

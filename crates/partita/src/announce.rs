@@ -41,6 +41,9 @@ impl Told<'_> {
             let name = &design.name;
             lines.push(format!("{name:<16} http://{address}/{name}"));
         }
+        if !self.designs.is_empty() {
+            lines.push(format!("{:<16} http://{address}/{{design}}/docs", "docs"));
+        }
         lines.push(match self.endpoint {
             Ok(()) => format!("{:<16} http://{address}", "endpoint"),
             Err(reason) => format!("{:<16} {reason}", "endpoint"),

@@ -161,6 +161,7 @@ impl<'a> Planner<'a> {
                 name: action.name.clone(),
             }),
             ActionOn::Found { pattern, record } => {
+                self.demand_caller(action, record)?;
                 let (asked, rest) = self.asked(pattern, given)?;
                 let found = self.rows(pattern, &asked)?;
                 let Some((shape, item)) = found.into_iter().next() else {
@@ -183,6 +184,20 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Refuses somebody without a token at once where no item could change that; otherwise nothing
+    /// found would be nothing refused.
+    fn demand_caller(&mut self, action: &'a Action, record: &RecordName) -> Result<(), PlanError> {
+        let Some(shape) = self.context.blueprint.shape(record) else {
+            return Ok(());
+        };
+        let (nothing, trace) = (Map::new(), Trace::default());
+        let scene = Scene {
+            complete: false,
+            ..self.scene(shape, &nothing, None, &trace)
+        };
+        scene.demand_early(Asked::Action(&action.name))
+    }
+
     fn act_on_every(
         &mut self,
         action: &'a Action,
@@ -196,6 +211,7 @@ impl<'a> Planner<'a> {
             });
         };
         let applied = blueprint.action(&application.apply)?;
+        self.demand_caller(action, &application.record)?;
         let (asked, rest) = self.asked(pattern, given)?;
         self.count_towards(&LimitOf::Action(action.name.clone()))?;
         // What counts towards a limit must be counted now.
