@@ -5,7 +5,7 @@
 //!
 //! | module | what it reads |
 //! |---|---|
-//! | [`body`] | the body: a JSON object in which every name stands once |
+//! | `body` | the body: a JSON object in which every name stands once |
 //! | [`conditions`] | `If-Match` and `If-None-Match` |
 //! | [`wish`] | `Prefer` and `?keys=true`: what the answer is to hold |
 

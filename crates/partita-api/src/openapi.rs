@@ -7,13 +7,13 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`schema`] | types as JSON Schema |
-//! | [`object`] | objects whose members stand inside maps |
-//! | [`record`] | entities and views: as they are answered, and as they are given |
-//! | [`operation`] | one route: its parameters, body and answers |
-//! | [`problems`] | refusals |
-//! | [`published`] | the document as it is served |
-//! | [`example`], [`sample`] | values that fit, and whole bodies of them |
+//! | `schema` | types as JSON Schema |
+//! | `object` | objects whose members stand inside maps |
+//! | `record` | entities and views: as they are answered, and as they are given |
+//! | `operation` | one route: its parameters, body and answers |
+//! | `problems` | refusals |
+//! | `published` | the document as it is served |
+//! | `example`, `sample` | values that fit, and whole bodies of them |
 
 mod example;
 mod files;
