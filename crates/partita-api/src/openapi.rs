@@ -11,6 +11,7 @@
 //! | `object` | objects whose members stand inside maps |
 //! | `record` | entities and views: as they are answered, and as they are given |
 //! | `operation` | one route: its parameters, body and answers |
+//! | `files` | uploads and downloads |
 //! | `problems` | refusals |
 //! | `published` | the document as it is served |
 //! | `example`, `sample` | values that fit, and whole bodies of them |
