@@ -4,9 +4,11 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use partita_engine::{EngineStore, Options, Upkeep};
 use partita_store::surroundings::SystemClock;
+use tokio::sync::Semaphore;
 
 /// The binary under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_partita");
@@ -120,6 +122,39 @@ pub(crate) fn rounds() -> u64 {
     match std::env::var_os("PARTITA_LONG") {
         None => 10,
         Some(_) => 200,
+    }
+}
+
+/// How long a server lives in a round: for so many acknowledged writes, whatever time they take,
+/// and a moment longer, so that it does not always die right after an answer.
+pub(crate) struct Life {
+    acknowledged: Semaphore,
+    writes: u32,
+    moment: Duration,
+}
+
+impl Life {
+    pub(crate) fn of(round: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(round);
+        Life {
+            acknowledged: Semaphore::new(0),
+            writes: random.u32(10..200),
+            moment: Duration::from_micros(random.u64(0..5_000)),
+        }
+    }
+
+    /// A write was acknowledged.
+    pub(crate) fn acknowledge(&self) {
+        self.acknowledged.add_permits(1);
+    }
+
+    /// Kills the server when its time has come.
+    pub(crate) async fn end(&self, server: Server) {
+        let acknowledged = self.acknowledged.acquire_many(self.writes).await;
+        drop(acknowledged.expect("nobody closes it"));
+        tokio::time::sleep(self.moment).await;
+        let killed = tokio::task::spawn_blocking(|| server.kill()).await;
+        killed.expect("killing does not panic");
     }
 }
 
