@@ -30,7 +30,7 @@ pub(super) fn ask_upload(design: &Design, name: &str) -> Described {
         "properties": {
             "method": { "const": "PUT" },
             "url": { "type": "string" },
-            "headers": { "type": "object", "additionalProperties": { "type": "string" } },
+            "headers": { "type": "object" },
             "size": { "type": "integer" },
             "expires": { "type": "string", "format": "date-time" },
         },

@@ -7,6 +7,7 @@
 pub(crate) mod cast;
 pub(crate) mod contract;
 pub(crate) mod theatre;
+mod uploads;
 
 use std::path::Path;
 
