@@ -122,6 +122,7 @@ pub(super) fn read() -> Described {
         ("206", "A part of the file, by a signed URL."),
         ("304", "The caller has the file already."),
         ("307", "The way to the file."),
+        ("416", "The file does not have that part."),
     ] {
         answers.insert(status.to_owned(), json!({ "description": means }));
     }
@@ -135,7 +136,7 @@ pub(super) fn read() -> Described {
         parameters: vec![name(), redirect],
         body: None,
         answers,
-        refusals: vec![404, 416],
+        refusals: vec![404],
     }
 }
 

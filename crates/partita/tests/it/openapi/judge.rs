@@ -1,7 +1,7 @@
 //! Values against the part of JSON Schema that the documents use.
 //!
 //! It is small on purpose: whatever a schema says that is not known here is a failure, and not
-//! passed over. Schemathesis, which holds answers against the same schemas, has another judge.
+//! passed over.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
