@@ -19,6 +19,7 @@ use partita_plan::{Partita, Patience, Surroundings};
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{ModelStore, Store};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 use crate::announce;
 use crate::cli::{DurabilityKind, FilesKind, ServeFlags, StoreFlags, StoreKind};
@@ -94,12 +95,20 @@ where
         + Send
         + 'static,
 {
-    let stop = stop.shared();
-    let main = partita_api::serve(listener, service, Limits::default(), stop.clone());
+    let (draining, drained) = oneshot::channel::<()>();
+    let main = async {
+        let served = partita_api::serve(listener, service, Limits::default(), stop).await;
+        drop(draining);
+        served
+    };
     let watch = server::service(monitoring::router(watched, true));
     let aside = async {
         match aside {
-            Some(listener) => partita_api::serve(listener, watch, Limits::default(), stop).await,
+            // Whoever watches is told that the server stops until the last request has ended.
+            Some(listener) => {
+                let stop = drained.map(drop);
+                partita_api::serve(listener, watch, Limits::default(), stop).await
+            }
             None => Ok(()),
         }
     };

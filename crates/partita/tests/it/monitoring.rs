@@ -1,12 +1,13 @@
 //! What operators ask of a server.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use reqwest::{Client, StatusCode};
 
 use crate::endpoint::Endpoint;
-use crate::server::Server;
+use crate::server::{Server, token};
 
 const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=any";
 
@@ -101,6 +102,51 @@ async fn metrics_of_designs_are_not_for_everybody() {
     assert_eq!(get(&client, &server.base, "/metrics").await.0, 404);
     let aside = server.said("metrics").strip_suffix("/metrics").unwrap();
     assert_eq!(get(&client, aside, "/metrics").await.0, 200);
+}
+
+/// While open requests end, whoever watches is told to send no more of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_stops_is_not_ready_and_still_answers() {
+    let data = tempfile::tempdir().unwrap();
+    let flags = ["stories", "--metrics-listen", "127.0.0.1:0"];
+    let server = Server::start(data.path(), &flags);
+    let aside = server.said("metrics").strip_suffix("/metrics").unwrap();
+    let aside = aside.to_owned();
+    let client = Client::new();
+    assert_eq!(get(&client, &aside, "/readyz").await.0, 200);
+
+    let body = r#"{"userId": "ann", "title": "Dune"}"#;
+    let head = [
+        "POST /stories/Story HTTP/1.1",
+        "Host: localhost",
+        "Expect: 100-continue",
+        "Content-Type: application/json",
+        &format!("Authorization: Bearer {}", token(data.path(), "ann")),
+        &format!("Content-Length: {}", body.len()),
+        "\r\n",
+    ];
+    let mut stream = TcpStream::connect(server.base.trim_start_matches("http://")).unwrap();
+    stream.write_all(head.join("\r\n").as_bytes()).unwrap();
+    // From here on the request is in the server's hands, and waits for its body.
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert_eq!(line, "HTTP/1.1 100 Continue\r\n");
+    reader.read_line(&mut line).unwrap();
+
+    server.ask_to_stop();
+    while get(&client, &aside, "/readyz").await.0 == 200 {
+        tokio::task::yield_now().await;
+    }
+    let stopping = (StatusCode::SERVICE_UNAVAILABLE, "stopping\n".to_owned());
+    assert_eq!(get(&client, &aside, "/readyz").await, stopping);
+    assert_eq!(get(&client, &aside, "/healthz").await.0, 200);
+
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut answer = String::new();
+    reader.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert_eq!(server.wait(), Some(0));
 }
 
 /// `strace` makes every sync of a running server fail.
