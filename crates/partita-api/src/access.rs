@@ -124,14 +124,10 @@ pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
         Target::Operation(verb) => ways(design, verb),
         Target::Batch => return batch(route),
         Target::AskUpload { prefix } => return upload(design, route, prefix),
-        Target::SendFile => return depends(route, "a signed URL", "the URL is signed for it"),
+        Target::SendFile => return signed(route, "a signed URL", ""),
         Target::ReadFile => {
             let rule = "that of the item that names the file, or of its prefix";
-            return depends(
-                route,
-                rule,
-                "the file may be read, or the URL is signed for it",
-            );
+            return signed(route, rule, "the file may be read, or ");
         }
         Target::Document | Target::Page => vec![vec![&Rule::Public]],
         // No rule of the design speaks of jobs: they tell of items that rules may hide.
@@ -200,6 +196,19 @@ fn upload<'r>(design: &Design, route: &'r Route, prefix: &str) -> Row<'r> {
         rules: texts(std::iter::once(&rule)),
         outcomes: Persona::ALL.map(|persona| outcome(&vec![vec![&rule]], persona)),
     }
+}
+
+/// Whoever has a signed URL may use it without a token; with a token, only the one that it was made
+/// for.
+fn signed<'r>(route: &'r Route, rule: &str, otherwise: &str) -> Row<'r> {
+    let mut row = depends(
+        route,
+        rule,
+        &format!("{otherwise}the URL is signed for it and this caller"),
+    );
+    row.outcomes[Persona::Nobody as usize] =
+        Outcome::If(format!("{otherwise}the URL is signed for it"));
+    row
 }
 
 /// What is decided by something that is no rule of the design, the same for everybody.

@@ -212,7 +212,10 @@ impl Files {
             // Nobody can name it any more, so it need not wait for the sweeper.
             Err(refusal) => {
                 store.remove(name).await.map_err(PlanError::from)?;
-                return Err(refusal.into());
+                return Err(match refusal {
+                    PlanError::Invalid { .. } => Problem::no_upload(),
+                    refusal => refusal.into(),
+                });
             }
         };
         let answer = json!({ "name": named });

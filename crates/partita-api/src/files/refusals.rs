@@ -31,6 +31,11 @@ impl Problem {
         Problem::new(Kind::Uploaded, "an upload is sent once")
     }
 
+    /// Bytes for an upload that an item, or its prefix, has taken over.
+    pub(crate) fn no_upload() -> Self {
+        Problem::new(Kind::Uploaded, "it is no upload any more; ask for another")
+    }
+
     /// There is no such object any more.
     pub(crate) fn no_object() -> Self {
         let detail = "the file was removed, or never uploaded";

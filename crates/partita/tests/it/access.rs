@@ -4,10 +4,15 @@
 //! stands in `designs/*/access.md`; what is sent comes from `access/*.calls`. Every answer is held
 //! against the OpenAPI document as well.
 
+mod batches;
 pub(crate) mod cast;
 pub(crate) mod contract;
+mod cursors;
+mod elsewhere;
+mod signed;
 pub(crate) mod theatre;
 mod uploads;
+mod upserts;
 
 use std::path::Path;
 
@@ -59,6 +64,7 @@ async fn drive(design: &str) {
             failures.push(format!("{} {}: {failure}", route.method, route.path));
         }
     }
+    failures.extend(theatre.cursors().await);
     failures.extend(theatre.unused());
     failures.extend(theatre.unknown_paths().await);
     let count = failures.len();

@@ -10,6 +10,8 @@
 //! | `probe REQUEST` | a request of somebody who may; the lines below it, indented, come before |
 //! | `probe open REQUEST` | where a rule depends on the item: this one is open to those who do not own it |
 //! | `probe closed REQUEST` | this one is not |
+//! | `probe some REQUEST` | of this list, those who do not own it see some rows, and not all |
+//! | `file NAME for REQUEST` | a file that whoever may do this may read; also `for closed …` |
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,6 +28,8 @@ pub(crate) struct Cast {
     names: Vec<(String, String)>,
     pub(crate) before: Vec<Step>,
     pub(crate) probes: Vec<Probe>,
+    /// The name of a file, and a read of the item that names it.
+    pub(crate) file: Option<(String, Probe)>,
 }
 
 /// Something that is done so that a probe can succeed.
@@ -45,6 +49,8 @@ pub(crate) struct Probe {
     pub(crate) verb: Verb,
     /// Whether the item is open to those who do not own it, where that depends on the item.
     pub(crate) is_open: Option<bool>,
+    /// Whether some rows of a list are open to them, and others are not.
+    pub(crate) is_partial: bool,
     pub(crate) before: Vec<Step>,
 }
 
@@ -83,6 +89,10 @@ impl Cast {
                         None => cast.before.push(step),
                     }
                 }
+                "file" => {
+                    let (name, read) = rest.split_once(" for ").unwrap();
+                    cast.file = Some((name.to_owned(), Probe::parse(index + 1, read)));
+                }
                 "probe" => cast.probes.push(Probe::parse(index + 1, rest)),
                 other => panic!("{design}.calls:{}: `{other}`", index + 1),
             }
@@ -94,20 +104,23 @@ impl Cast {
     pub(crate) fn names(&self, turn: usize) -> Names {
         let names = self.names.iter().enumerate();
         let names = names.map(|(index, (name, kind))| {
-            let number = (turn + 1) * 100 + index;
-            let value = match kind.as_str() {
-                "ulid" => format!("01JGFJJZ00{number:016}"),
-                "uuid" => format!("00000000-0000-4000-8000-1{number:011x}"),
-                "date" => {
-                    let day = i64::try_from(number).unwrap() * 86_400_000;
-                    partita_design::time::format_millis(day)[..10].to_owned()
-                }
-                "name" => format!("{name}{number}"),
-                text => text.to_owned(),
-            };
-            (name.clone(), value)
+            (name.clone(), made(kind, name, (turn + 1) * 100 + index))
         });
         names.collect()
+    }
+}
+
+/// A value of a kind, another one for each number.
+pub(crate) fn made(kind: &str, name: &str, number: usize) -> String {
+    match kind {
+        "ulid" => format!("01JGFJJZ00{number:016}"),
+        "uuid" => format!("00000000-0000-4000-8000-1{number:011x}"),
+        "date" => {
+            let day = i64::try_from(number).unwrap() * 86_400_000;
+            partita_design::time::format_millis(day)[..10].to_owned()
+        }
+        "name" => format!("{name}{number}"),
+        text => text.to_owned(),
     }
 }
 
@@ -130,7 +143,7 @@ impl Step {
 impl Probe {
     fn parse(line: usize, rest: &str) -> Probe {
         let (is_open, request) = match rest.split_once(' ') {
-            Some(("open", request)) => (Some(true), request),
+            Some(("open" | "some", request)) => (Some(true), request),
             Some(("closed", request)) => (Some(false), request),
             _ => (None, rest),
         };
@@ -139,6 +152,7 @@ impl Probe {
             request: request.to_owned(),
             verb: scenario::request(request).unwrap().verb,
             is_open,
+            is_partial: rest.starts_with("some "),
             before: Vec::new(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::http::Method;
-use partita_api::access::{self, Outcome, Persona, Row};
+use partita_api::access::{Outcome, Persona, Row};
 use partita_api::routes::{self, Route, Routes, Target, Verb as Asked};
 use partita_api::{Secret, Tokens};
 use partita_core::plain;
@@ -16,7 +16,7 @@ use partita_store::request::{PutItem, ReturnValues};
 use partita_store::surroundings::{ManualClock, SystemClock};
 use partita_store::{Clock, Store};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use tempfile::TempDir;
 
 use super::cast::{Cast, Names, Probe, Step};
@@ -29,24 +29,24 @@ use crate::server::Server;
 const SECRET: [u8; 32] = [7; 32];
 
 pub(crate) struct Theatre {
-    design: Design,
-    routes: Arc<Routes>,
-    cast: Cast,
-    server: Server,
-    client: reqwest::Client,
-    contract: Contract,
+    pub(super) design: Design,
+    pub(super) routes: Arc<Routes>,
+    pub(super) cast: Cast,
+    pub(super) server: Server,
+    pub(super) client: reqwest::Client,
+    pub(super) contract: Contract,
     used: BTreeSet<usize>,
     turns: usize,
     /// One set of items for everything that only reads.
-    shared: Names,
+    pub(super) shared: Names,
     _data: TempDir,
 }
 
 /// What is sent: a route with its values, and what comes with it.
-struct Call {
-    method: Method,
-    url: String,
-    body: Option<Json>,
+pub(super) struct Call {
+    pub(super) method: Method,
+    pub(super) url: String,
+    pub(super) body: Option<Json>,
 }
 
 /// Where the values of a request go.
@@ -94,6 +94,9 @@ impl Theatre {
         }
         if let Target::Operation(Asked::Upsert { entity }) = &row.route.target {
             return self.play_upsert(row, &entity.clone()).await;
+        }
+        if matches!(row.route.target, Target::SendFile | Target::ReadFile) {
+            return self.play_signed(row).await;
         }
         if !is_operation(row) {
             return self.play_plain(row).await;
@@ -161,56 +164,6 @@ impl Theatre {
         failures
     }
 
-    /// On an item that is there an upsert is an update, and is sent as the update's probes are.
-    async fn play_upsert(&mut self, row: &Row<'_>, entity: &str) -> Result<(), String> {
-        let update = Asked::Update {
-            entity: entity.to_owned(),
-        };
-        let update = self
-            .routes
-            .iter()
-            .find(|route| route.target == Target::Operation(update.clone()));
-        let update = update.ok_or("no update")?.clone();
-        let decided = access::row(&self.design.clone(), &update).outcomes;
-        let row = Row {
-            outcomes: decided,
-            ..row.clone()
-        };
-        for probe in self.probes_of(&update) {
-            let played = self.play_probe(&row, &probe).await;
-            played.map_err(|failure| format!("line {}: {failure}", probe.line))?;
-        }
-        Ok(())
-    }
-
-    /// A batch is decided by what is in it: here the first creation of the cast.
-    async fn play_batch(&mut self, row: &Row<'_>) -> Result<(), String> {
-        let mut probes = self.cast.probes.iter();
-        let probe = probes.find(|probe| matches!(probe.verb, Verb::Create { .. }));
-        let probe = probe.ok_or("nothing is created")?.clone();
-        let create = self.canonical(&probe.verb);
-        let design = self.design.clone();
-        let decided = access::row(&design, &create);
-        for persona in Persona::ALL {
-            let names = self.set(&probe.before).await?;
-            let asked = request(&replaced(&probe.request, &names))?;
-            let operation = json!({
-                "method": "POST",
-                "path": create.path.to_string(),
-                "body": body_of(&asked.verb),
-            });
-            let call = Call {
-                method: Method::POST,
-                url: self.url("batch"),
-                body: Some(json!({ "operations": [operation] })),
-            };
-            let seen = self.send(&call, self.token(persona, Some(&asked))).await;
-            self.contract.judge(row.route, &seen)?;
-            compare(persona, is_allowed(&decided, persona, &probe)?, &seen)?;
-        }
-        Ok(())
-    }
-
     /// A route that needs no item: the document, the page, the jobs.
     async fn play_plain(&mut self, row: &Row<'_>) -> Result<(), String> {
         let operation = self.contract.operation(row.route);
@@ -238,7 +191,7 @@ impl Theatre {
     }
 
     /// What nobody may do, tried with the document's own examples.
-    async fn play_closed(&mut self, row: &Row<'_>) -> Result<(), String> {
+    pub(super) async fn play_closed(&mut self, row: &Row<'_>) -> Result<(), String> {
         let operation = self.contract.operation(row.route);
         let body = &operation["requestBody"]["content"]["application/json"]["example"];
         let mut body = (!body.is_null()).then(|| body.clone());
@@ -271,57 +224,93 @@ impl Theatre {
         Ok(())
     }
 
-    async fn play_probe(&mut self, row: &Row<'_>, probe: &Probe) -> Result<(), String> {
+    pub(super) async fn play_probe(&mut self, row: &Row<'_>, probe: &Probe) -> Result<(), String> {
         let is_read = row.route.method == Method::GET;
-        let mut names = match is_read && probe.before.is_empty() {
+        let names = match is_read && probe.before.is_empty() {
             true => self.shared.clone(),
             false => self.set(&probe.before).await?,
         };
-        // Who is refused changes nothing, so all of those can try the same item.
-        let mut callers = vec![None];
+        let (mut refused, mut allowed) = (Vec::new(), vec![Persona::Owner]);
         for persona in Persona::ALL {
-            if is_allowed(row, persona, probe)? {
-                // The owner is the one in the line. Who else is let pass to the same by its other
-                // path needs no items of his own a second time.
-                let is_another = persona != Persona::Owner && (row.route.is_canonical || is_read);
-                callers.extend(is_another.then_some(Some(persona)));
-                continue;
-            }
+            // The owner is the one in the line, whatever the rule says of owners.
             if persona == Persona::Owner {
                 continue;
             }
-            let (call, _) = self.call(row.route, probe, &names)?;
-            let seen = self.send(&call, self.token(persona, None)).await;
-            self.contract.judge(row.route, &seen)?;
-            // To whom an item is hidden, an upsert speaks as if there were none.
-            let is_put = row.route.method == Method::PUT;
-            if !(is_put && matches!(seen.status, 409 | 422)) {
-                compare(persona, false, &seen)?;
+            match is_allowed(row, persona, probe)? {
+                // Who is let pass to the same by its other path needs no items of his own again.
+                true if row.route.is_canonical || is_read => allowed.push(persona),
+                true => {}
+                false => refused.push(persona),
             }
         }
-        for (index, persona) in callers.into_iter().enumerate() {
+        if is_read {
+            // That a list is empty for some says something only where others have found rows in it.
+            self.play_allowed(row, probe, names.clone(), &allowed)
+                .await?;
+            return self.play_refused(row, probe, &names, &refused).await;
+        }
+        // Who is refused changes nothing, so all of those can try the same item.
+        self.play_refused(row, probe, &names, &refused).await?;
+        self.play_allowed(row, probe, names, &allowed).await
+    }
+
+    async fn play_refused(
+        &self,
+        row: &Row<'_>,
+        probe: &Probe,
+        names: &Names,
+        refused: &[Persona],
+    ) -> Result<(), String> {
+        let is_put = row.route.method == Method::PUT;
+        for persona in refused {
+            let (call, _) = self.call(row.route, probe, names)?;
+            let seen = self.send(&call, self.token(*persona, None)).await;
+            self.contract.judge(row.route, &seen)?;
+            // To whom an item is hidden, an upsert speaks as if there were none.
+            if is_put && matches!(seen.status, 409 | 422) {
+                continue;
+            }
+            compare(*persona, false, &seen)?;
+            if row.route.method != Method::GET {
+                self.refused_in_batch(&call, *persona).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn play_allowed(
+        &mut self,
+        row: &Row<'_>,
+        probe: &Probe,
+        mut names: Names,
+        allowed: &[Persona],
+    ) -> Result<(), String> {
+        let is_read = row.route.method == Method::GET;
+        let mut owners_rows = None;
+        for (index, persona) in allowed.iter().enumerate() {
             if index > 0 && !is_read {
                 names = self.set(&probe.before).await?;
             }
             let (call, named) = self.call(row.route, probe, &names)?;
-            let token = match persona {
-                Some(persona) => self.token(persona, None),
-                None => self.token(Persona::Owner, Some(&named)),
-            };
+            let token = self.token(*persona, Some(&named));
             let seen = self.send(&call, token).await;
             self.contract.judge(row.route, &seen)?;
-            let persona = persona.unwrap_or(Persona::Owner);
-            let is_sure = matches!(row.outcome(persona), Outcome::Yes);
-            if let (true, Some([])) = (is_sure, seen.body["items"].as_array().map(Vec::as_slice)) {
-                return Err(format!("{} sees nothing", persona.word()));
+            compare(*persona, true, &seen)?;
+            let rows = seen.body["items"].as_array().map(Vec::len);
+            let sees_some = matches!(row.outcome(*persona), Outcome::If(_));
+            if probe.is_partial && sees_some && rows >= owners_rows {
+                let who = persona.word();
+                return Err(format!("{who} sees {rows:?} rows of {owners_rows:?}"));
             }
-            compare(persona, true, &seen)?;
+            if *persona == Persona::Owner {
+                owners_rows = rows;
+            }
         }
         Ok(())
     }
 
     /// Sets up another set of items.
-    async fn set(&mut self, more: &[Step]) -> Result<Names, String> {
+    pub(super) async fn set(&mut self, more: &[Step]) -> Result<Names, String> {
         let mut names = self.cast.names(self.turns);
         self.turns += 1;
         for step in self.cast.before.clone().iter().chain(more) {
@@ -341,7 +330,12 @@ impl Theatre {
         Ok(names)
     }
 
-    fn probes_of(&self, route: &Route) -> Vec<Probe> {
+    /// A number that no name of any set has.
+    pub(super) fn fresh_number(&self) -> usize {
+        self.turns * 100 + 99
+    }
+
+    pub(super) fn probes_of(&self, route: &Route) -> Vec<Probe> {
         let Target::Operation(asked) = &route.target else {
             return Vec::new();
         };
@@ -351,7 +345,7 @@ impl Theatre {
     }
 
     /// The route that follows from names alone.
-    fn canonical(&self, verb: &Verb) -> Route {
+    pub(super) fn canonical(&self, verb: &Verb) -> Route {
         let mut routes = self.routes.iter().filter(
             |route| matches!(&route.target, Target::Operation(asked) if is_for(verb, asked)),
         );
@@ -361,13 +355,18 @@ impl Theatre {
             .clone()
     }
 
-    fn call(&self, route: &Route, probe: &Probe, names: &Names) -> Result<(Call, Request), String> {
+    pub(super) fn call(
+        &self,
+        route: &Route,
+        probe: &Probe,
+        names: &Names,
+    ) -> Result<(Call, Request), String> {
         let asked = request(&replaced(&probe.request, names))?;
         Ok((self.fill(route, &asked)?, asked))
     }
 
     /// A route with the values of a request.
-    fn fill(&self, route: &Route, asked: &Request) -> Result<Call, String> {
+    pub(super) fn fill(&self, route: &Route, asked: &Request) -> Result<Call, String> {
         let parts = self.parts(route, asked)?;
         let mut path = route.path.to_string();
         for (name, value) in &parts.path {
@@ -444,7 +443,7 @@ impl Theatre {
         }
     }
 
-    fn token(&self, persona: Persona, named: Option<&Request>) -> Option<String> {
+    pub(super) fn token(&self, persona: Persona, named: Option<&Request>) -> Option<String> {
         let design = &self.design.name;
         let make = |secret: [u8; 32], clock: Arc<dyn Clock>, user: &str, role: Option<&str>| {
             let tokens = Tokens::new(&Secret::new(secret.to_vec()).unwrap(), clock);
@@ -470,15 +469,24 @@ impl Theatre {
         }
     }
 
-    async fn send(&self, call: &Call, token: Option<String>) -> Seen {
+    pub(super) async fn send(&self, call: &Call, token: Option<String>) -> Seen {
         let mut request = self.client.request(call.method.clone(), &call.url);
-        if let Some(token) = &token {
-            request = request.bearer_auth(token);
-        }
         if let Some(body) = call.body.clone() {
             let (base, design) = (&self.server.base, &self.design.name);
             let body = uploads::made(&self.client, base, design, token.as_deref(), body).await;
             request = request.json(&body);
+        }
+        self.seen(request, token).await
+    }
+
+    /// What is answered to a request of a caller.
+    pub(super) async fn seen(
+        &self,
+        mut request: reqwest::RequestBuilder,
+        token: Option<String>,
+    ) -> Seen {
+        if let Some(token) = &token {
+            request = request.bearer_auth(token);
         }
         let answer = request.send().await.unwrap();
         let status = answer.status().as_u16();
@@ -502,14 +510,14 @@ impl Theatre {
     }
 }
 
-/// Compares what a caller was told with what the matrix says.
-fn compare(persona: Persona, is_allowed: bool, seen: &Seen) -> Result<(), String> {
-    let is_empty = seen.body["items"].as_array().is_some_and(Vec::is_empty);
+/// Compares what a caller was told with what the matrix says. Of a list, whoever may read it sees
+/// rows, and whoever may not sees none: that there are some is known from those who may.
+pub(super) fn compare(persona: Persona, is_allowed: bool, seen: &Seen) -> Result<(), String> {
+    let rows = seen.body["items"].as_array().map(Vec::len);
     let is_right = match (persona, is_allowed) {
-        (_, true) => (200..300).contains(&seen.status),
+        (_, true) => (200..300).contains(&seen.status) && rows != Some(0),
         (Persona::Expired | Persona::Forged, false) => seen.status == 401,
-        // A list from which every row is left out tells nothing.
-        (_, false) => matches!(seen.status, 401 | 403 | 404) || is_empty,
+        (_, false) => matches!(seen.status, 401 | 403 | 404) || rows == Some(0),
     };
     match is_right {
         true => Ok(()),
@@ -547,7 +555,7 @@ fn is_for(verb: &Verb, asked: &Asked) -> bool {
     }
 }
 
-fn body_of(verb: &Verb) -> Option<Json> {
+pub(super) fn body_of(verb: &Verb) -> Option<Json> {
     match verb {
         Verb::Create { body, .. }
         | Verb::Update { body, .. }
@@ -568,7 +576,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// Longer names first, so that `$ann2` is not read as `$ann`.
-fn replaced(text: &str, names: &Names) -> String {
+pub(super) fn replaced(text: &str, names: &Names) -> String {
     let mut names: Vec<_> = names.iter().collect();
     names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     names
