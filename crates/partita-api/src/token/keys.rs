@@ -103,7 +103,8 @@ impl Keys {
     /// not more often than once in a minute; while nobody answers, the old keys stay good.
     pub(super) async fn find(&self, id: &str) -> Option<Arc<Key>> {
         let (found, is_due) = self.look(id).await;
-        if !is_due {
+        // One that is not known may be among those that somebody is fetching just now.
+        if found.is_some() && !is_due {
             return found;
         }
         let fetching = self.fetching.lock().await;

@@ -5,6 +5,8 @@ use super::*;
 
 mod foreign;
 mod test_keys;
+#[cfg(feature = "https")]
+mod web;
 
 fn tokens(byte: u8, clock: &Arc<ManualClock>) -> Tokens {
     Tokens::new(&Secret::new(vec![byte; 32]).unwrap(), clock.clone())

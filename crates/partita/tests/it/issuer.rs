@@ -81,6 +81,63 @@ async fn a_token_of_a_pool_opens_what_its_user_may_do() {
     assert_eq!(status(&token(data.path(), "ann")).await, 200, "our own");
 }
 
+/// A key set on a web server of this machine.
+#[cfg(feature = "https")]
+#[tokio::test]
+async fn keys_come_from_the_web() {
+    let set = json!({"keys": [{"kty": "RSA", "kid": "r1", "alg": "RS256", "use": "sig", "n": test_keys::RSA_MODULUS, "e": "AQAB"}]});
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
+    let router = axum::Router::new().route(
+        "/jwks.json",
+        axum::routing::get(async move || set.to_string()),
+    );
+    let service = partita_api::server::service(router);
+    let limits = partita_api::Limits::default();
+    let web = tokio::spawn(partita_api::serve(
+        listener,
+        service,
+        limits,
+        std::future::pending(),
+    ));
+    let data = tempfile::tempdir().unwrap();
+    let flags = [
+        "stories",
+        "--jwks",
+        &url,
+        "--issuer",
+        POOL,
+        "--audience",
+        "app",
+    ];
+    let start = {
+        let (data, flags) = (data.path().to_owned(), flags.map(str::to_owned));
+        move || Server::start(&data, &flags.each_ref().map(String::as_str))
+    };
+    // Meanwhile this thread is the web.
+    let server = tokio::task::spawn_blocking(start).await.unwrap();
+    let now = SystemClock.now_millis() / 1000;
+    let claims = json!({"iss": POOL, "aud": "app", "sub": "ann", "exp": now + 600});
+    for (key, status) in [("r1", 200), ("r2", 401)] {
+        let url = format!("{}/stories/query/stories?userId=ann", server.base);
+        let call = Client::new().get(url).bearer_auth(signed(key, &claims));
+        assert_eq!(call.send().await.unwrap().status(), status, "{key}");
+    }
+    assert_eq!(server.stop(), Some(0));
+
+    web.abort();
+    assert!(web.await.unwrap_err().is_cancelled());
+    let refused = Command::new(BINARY)
+        .args(["serve", "--listen", "127.0.0.1:0", "--memory", "--data"])
+        .arg(data.path())
+        .args(flags)
+        .output()
+        .unwrap();
+    assert!(!refused.status.success());
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains(&url), "{told}");
+}
+
 #[test]
 fn an_issuer_is_named_whole_and_has_keys() {
     let data = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 use super::test_keys::{EC, EC_X, EC_Y, RSA, RSA_MODULUS, SMALL_MODULUS};
 use super::*;
 
-const NOW: i64 = 1_700_000_000;
+pub(super) const NOW: i64 = 1_700_000_000;
 const POOL: &str = "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_pool";
 const CLIENT: &str = "client-1";
 
@@ -44,11 +44,11 @@ impl KeySource for Web {
     }
 }
 
-fn rsa(id: &str) -> Json {
+pub(super) fn rsa(id: &str) -> Json {
     json!({"kty": "RSA", "alg": "RS256", "use": "sig", "kid": id, "n": RSA_MODULUS, "e": "AQAB"})
 }
 
-fn ec(id: &str) -> Json {
+pub(super) fn ec(id: &str) -> Json {
     json!({"kty": "EC", "crv": "P-256", "use": "sig", "kid": id, "x": EC_X, "y": EC_Y})
 }
 
@@ -58,22 +58,27 @@ struct Scene {
     web: Web,
 }
 
+/// Tokens that are verified with these keys, too.
+pub(super) fn tokens_with(keys: Keys, clock: &Arc<ManualClock>) -> Tokens {
+    let expected = Expected {
+        issuer: POOL.to_owned(),
+        audiences: vec![CLIENT.to_owned()],
+        role_claim: "custom:role".to_owned(),
+        group_claims: vec!["cognito:groups".to_owned(), "groups".to_owned()],
+    };
+    let secret = Secret::new(vec![1; 32]).unwrap();
+    let tokens = Tokens::new(&secret, clock.clone());
+    tokens.with_issuer(Issuer::new(expected, keys))
+}
+
 impl Scene {
     async fn new() -> Scene {
         let clock = Arc::new(ManualClock::at(NOW * 1000));
         let web = Web::default();
         web.set(Some(json!([rsa("r1"), ec("e1")])));
         let keys = Keys::fetch(web.clone(), clock.clone()).await.unwrap();
-        let expected = Expected {
-            issuer: POOL.to_owned(),
-            audiences: vec![CLIENT.to_owned()],
-            role_claim: "custom:role".to_owned(),
-            group_claims: vec!["cognito:groups".to_owned(), "groups".to_owned()],
-        };
-        let secret = Secret::new(vec![1; 32]).unwrap();
-        let tokens = Tokens::new(&secret, clock.clone());
         Scene {
-            tokens: tokens.with_issuer(Issuer::new(expected, keys)),
+            tokens: tokens_with(keys, &clock),
             clock,
             web,
         }
@@ -85,7 +90,7 @@ impl Scene {
     }
 }
 
-fn claims() -> Json {
+pub(super) fn claims() -> Json {
     json!({
         "iss": POOL,
         "aud": CLIENT,
@@ -96,7 +101,7 @@ fn claims() -> Json {
     })
 }
 
-fn signed(algorithm: Algorithm, id: Option<&str>, claims: &Json) -> String {
+pub(super) fn signed(algorithm: Algorithm, id: Option<&str>, claims: &Json) -> String {
     let der = |text: &str| STANDARD.decode(text).unwrap();
     let key = match algorithm {
         Algorithm::ES256 => EncodingKey::from_ec_der(&der(EC)),
@@ -110,7 +115,7 @@ fn signed(algorithm: Algorithm, id: Option<&str>, claims: &Json) -> String {
     encode(&header, claims, &key).unwrap()
 }
 
-fn with(name: &str, value: Json) -> Json {
+pub(super) fn with(name: &str, value: Json) -> Json {
     let mut claims = claims();
     match value {
         Json::Null => drop(claims.as_object_mut().unwrap().remove(name)),
