@@ -47,7 +47,8 @@ impl Default for Limits {
 }
 
 /// Headers of a request, and bytes of its head, that are read at all. What is larger gets an answer
-/// without a document, so the services behind have smaller limits of their own. The buffer grows
+/// without a document, for which hyper has no hook, so the services behind have smaller limits of
+/// their own. The buffer grows
 /// in steps: a head of up to twice the size may still pass.
 const HEADERS_MAX: usize = 2 * request::HEADERS_MAX;
 const HEAD_BYTES_MAX: usize = 2 * request::HEAD_BYTES_MAX;

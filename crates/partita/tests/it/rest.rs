@@ -3,6 +3,7 @@
 mod batch;
 mod conditions;
 mod headers;
+mod heads;
 mod paths;
 mod problems;
 mod upsert;
