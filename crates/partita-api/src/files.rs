@@ -38,7 +38,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use partita_core::{Map, Value};
 use partita_design::{media_type, time};
-use partita_plan::{Caller, Fault, Partita, PlanError, Readable};
+use partita_plan::{Caller, Fault, Partita, PlanError, Readable, UploadLimits};
 use partita_store::Clock;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -61,6 +61,8 @@ pub struct FileLimits {
     pub upload_bytes: u64,
     /// Uploads at a time. Each holds up to two parts in memory.
     pub uploads: usize,
+    /// Uploads of one caller that no item has taken over yet.
+    pub uploads_per_caller: usize,
     /// Whether a signed URL is good only with a token of the caller that it was made for. Without
     /// this, it is good for whoever has it, as in an `<img>`, but not with somebody else's token.
     pub is_bound: bool,
@@ -71,6 +73,7 @@ impl Default for FileLimits {
         FileLimits {
             upload_bytes: 100_000_000,
             uploads: 32,
+            uploads_per_caller: 100,
             is_bound: false,
         }
     }
@@ -112,8 +115,11 @@ impl Files {
         asked: &Map,
     ) -> Result<Response, Problem> {
         let asked = Asked::read(asked)?;
-        let limit = self.limits.upload_bytes;
-        let staged = partita.allow_upload(caller, prefix, &asked.media_type, asked.bytes, limit);
+        let limits = UploadLimits {
+            bytes: self.limits.upload_bytes,
+            open: self.limits.uploads_per_caller,
+        };
+        let staged = partita.allow_upload(caller, prefix, &asked.media_type, asked.bytes, limits);
         let upload = staged.await?;
         let design = &partita.design().name;
         let seconds = self.url_seconds(partita, &upload.bucket);

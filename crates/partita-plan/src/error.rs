@@ -159,6 +159,16 @@ pub enum PlanError {
         /// When the window ends.
         wait_seconds: u64,
     },
+    /// The caller has as many uploads as one may have that no item has taken over.
+    #[error(
+        "you have {open} uploads that no item has taken over: name them in items, or wait until they are removed"
+    )]
+    TooManyUploads {
+        /// How many one may have.
+        open: usize,
+        /// When the first of them is removed.
+        wait_seconds: u64,
+    },
     /// The write depends on items behind items behind items.
     #[error("this write depends on too many items, one behind the other")]
     TooDeep,

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `FILE#`, a bucket, `#` and a name | `FILE` | an object: its type, who uploaded it, which item names it, when it is to be removed |
 //! | `FILE#DUE` | a time, a bucket and a name | that somebody has to look at this object then |
+//! | `FILE#SLOT#` and a caller | a number | an upload of the caller that no item has taken over, or had not; it expires |
 //!
 //! An object comes and goes like this:
 //!
@@ -29,6 +30,7 @@
 
 pub(crate) mod names;
 mod record;
+mod slots;
 mod sweep;
 
 use async_trait::async_trait;
@@ -85,6 +87,15 @@ impl From<ObjectsError> for PlanError {
     fn from(error: ObjectsError) -> Self {
         PlanError::Objects(error)
     }
+}
+
+/// What a caller is granted, beside what the design says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UploadLimits {
+    /// Bytes of an upload. A prefix may take less.
+    pub bytes: u64,
+    /// Uploads of one caller that no item has taken over yet.
+    pub open: usize,
 }
 
 /// Bytes that somebody may upload.
@@ -148,7 +159,7 @@ impl Partita {
         prefix: &str,
         media_type: &str,
         bytes: Option<u64>,
-        bytes_max: u64,
+        limits: UploadLimits,
     ) -> Result<Upload, PlanError> {
         let design = &self.blueprint.design;
         let (bucket, prefix) =
@@ -157,7 +168,8 @@ impl Partita {
             })?;
         let rule = names::write_rule(design, prefix);
         permit(caller, &rule, "upload to", &prefix.name)?;
-        let bytes_max = prefix.largest_bytes.unwrap_or(bytes_max).min(bytes_max);
+        let largest = prefix.largest_bytes.unwrap_or(limits.bytes);
+        let bytes_max = largest.min(limits.bytes);
         let media_type = acceptable(prefix, media_type, bytes, bytes_max)?;
         let now = self.clock.now_millis();
         let due_millis = now.saturating_add(names::staging_millis(bucket));
@@ -178,15 +190,7 @@ impl Partita {
             is_removing: false,
             copy_of: None,
         };
-        let sidecar = &self.blueprint.sidecar;
-        let steps = vec![
-            put(PutItem::new(sidecar.clone(), record.item())),
-            put(PutItem::new(
-                sidecar.clone(),
-                due_row(&bucket.name, &name, due_millis),
-            )),
-        ];
-        self.commit_files(steps).await?;
+        self.record_upload(&record, due_millis, limits.open).await?;
         Ok(Upload {
             bucket: bucket.name.clone(),
             name,
@@ -194,6 +198,33 @@ impl Partita {
             bytes_max,
             due_millis,
         })
+    }
+
+    /// Records an upload, in a slot of its caller. Whoever meets another in a slot takes another one.
+    async fn record_upload(
+        &self,
+        record: &Record,
+        due_millis: i64,
+        slots: usize,
+    ) -> Result<(), PlanError> {
+        let sidecar = &self.blueprint.sidecar;
+        let mut last = PlanError::Conflict;
+        for attempt in 0..self.runner.patience.attempts {
+            let mut steps = self.take_slot(record, slots).await?;
+            steps.extend([
+                put(PutItem::new(sidecar.clone(), record.item())),
+                put(PutItem::new(
+                    sidecar.clone(),
+                    due_row(&record.bucket, &record.name, due_millis),
+                )),
+            ]);
+            match self.commit_files(steps).await {
+                Err(error @ PlanError::Conflict) => last = error,
+                committed => return committed,
+            }
+            self.runner.pause(attempt).await;
+        }
+        Err(last)
     }
 
     /// Says that the bytes of an upload have come, and gives the name that an item is to be given.

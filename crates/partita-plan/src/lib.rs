@@ -78,7 +78,7 @@ mod verification;
 
 pub use access::Verdict;
 pub use error::{BATCH_OPERATIONS_MAX, Fault, FaultRule, PlanError, Refused};
-pub use files::{Objects, ObjectsError, Readable, Swept, Upload};
+pub use files::{Objects, ObjectsError, Readable, Swept, Upload, UploadLimits};
 pub use job::{JobState, JobStatus};
 pub use operation::{Answer, Caller, Operation, Record};
 pub use partita::{Partita, Surroundings};

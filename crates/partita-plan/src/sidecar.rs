@@ -10,6 +10,7 @@
 //! | `LIMIT#` and a caller | the name of a limit | how often the caller did it in this window; it expires |
 //! | `FILE#`, a bucket and a name | `FILE` | an object of a bucket |
 //! | `FILE#DUE` | a time, a bucket and a name | an object that is to be looked at then |
+//! | `FILE#SLOT#` and a caller | a number | an upload of the caller; it expires |
 //!
 //! It has no stream: nobody who follows a design's tables hears of these. A design has one sidecar,
 //! that of its first table; transactions span all of them.

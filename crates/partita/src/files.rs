@@ -58,6 +58,7 @@ fn s3(_: &FileFlags) -> Result<Place> {
 pub(crate) fn limits(flags: &FileFlags) -> FileLimits {
     FileLimits {
         upload_bytes: u64::from(flags.upload_mb) * 1_000_000,
+        uploads_per_caller: usize::from(flags.uploads_per_caller),
         is_bound: flags.bind_urls,
         ..FileLimits::default()
     }

@@ -62,7 +62,7 @@ pub(super) fn ask_upload(design: &Design, name: &str) -> Described {
                 None,
             ),
         ),
-        refusals: vec![413, 415, 422],
+        refusals: vec![413, 415, 422, 429],
     }
 }
 

@@ -67,6 +67,7 @@ kinds! {
     // Files.
     WrongType        "wrong-type"         UNSUPPORTED_MEDIA_TYPE "The file is of another type"                     "Send the `Content-Type` that the upload was asked for."
     Uploaded         "uploaded"           CONFLICT               "This file was uploaded already"                  "Ask for another upload to send something else."
+    TooManyUploads   "too-many-uploads"   TOO_MANY_REQUESTS      "You have too many uploads that nothing names"    "Name them in items, or wait as many seconds as `wait` and the header `Retry-After` say: the first of them is removed then."
     FilesUnavailable "files-unavailable"  SERVICE_UNAVAILABLE    "Files cannot be reached"                         "The server's log says why; nothing was changed."
 
     // What is there.

@@ -67,6 +67,9 @@ impl From<PlanError> for Problem {
                 let problem = problem(Kind::LimitReached).with("limit", limit);
                 problem.with("wait", wait_seconds)
             }
+            PlanError::TooManyUploads { wait_seconds, .. } => {
+                problem(Kind::TooManyUploads).with("wait", wait_seconds)
+            }
             PlanError::NotDeleted { entity } => problem(Kind::NotDeleted).with("entity", entity),
             PlanError::NotRestorable { entity } => {
                 problem(Kind::NotRestorable).with("entity", entity)

@@ -1,5 +1,7 @@
 //! Uploads, the items that take them over, and what is swept.
 
+mod slots;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,7 +10,7 @@ use async_trait::async_trait;
 use partita_core::Map;
 use partita_plan::{
     Answer, Caller, Objects, ObjectsError, Operation, Partita, Patience, PlanError, Surroundings,
-    Upload,
+    Upload, UploadLimits,
 };
 use partita_store::ModelStore;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
@@ -98,6 +100,11 @@ impl Objects for Shelf {
     }
 }
 
+const LIMITS: UploadLimits = UploadLimits {
+    bytes: 1_000_000,
+    open: 8,
+};
+
 struct Scene {
     partita: Partita,
     shelf: Arc<Shelf>,
@@ -133,7 +140,7 @@ impl Scene {
     async fn ask(&self, caller: &Caller, prefix: &str, kind: &str) -> Result<Upload, PlanError> {
         let bytes = Some(100);
         self.partita
-            .allow_upload(caller, prefix, kind, bytes, 1_000_000)
+            .allow_upload(caller, prefix, kind, bytes, LIMITS)
             .await
     }
 
@@ -384,7 +391,7 @@ async fn a_prefix_that_no_item_names_says_who_may_use_it() {
     assert_eq!(faults(wrong), ["contentType"]);
     let large = scene
         .partita
-        .allow_upload(&ann, "covers", "image/png", Some(1001), 1_000_000);
+        .allow_upload(&ann, "covers", "image/png", Some(1001), LIMITS);
     assert_eq!(faults(large.await), ["size"]);
 }
 

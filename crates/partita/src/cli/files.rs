@@ -27,6 +27,16 @@ pub(crate) struct FileFlags {
     )]
     pub(crate) upload_mb: u32,
 
+    /// How many uploads a caller may have that no item has taken over yet
+    #[arg(
+        long,
+        env = "PARTITA_UPLOADS_PER_CALLER",
+        value_name = "COUNT",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u16).range(1..=1000)
+    )]
+    pub(crate) uploads_per_caller: u16,
+
     /// Take a signed URL only with a token of the caller that it was made for
     #[arg(long, env = "PARTITA_BIND_URLS")]
     pub(crate) bind_urls: bool,

@@ -441,6 +441,29 @@ async fn an_image_is_where_its_record_says() {
 }
 
 #[tokio::test]
+async fn uploads_that_nothing_names_are_counted() {
+    let stand = Stand::new("holdthatthought", &["--uploads-per-caller", "2"]);
+    let (ann, bob, _) = family(&stand).await;
+    let asked = || json!({"contentType": "image/png", "size": 1});
+    for _ in 0..2 {
+        let (status, _) = stand.post("files/messages", &ann, asked()).await;
+        assert_eq!(status, StatusCode::CREATED);
+    }
+    let call = stand.call(Method::POST, "files/messages", &ann, Some(asked()));
+    let refused = call.await;
+    let wait = refused.headers()["retry-after"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let (status, refused) = json_of(refused).await;
+    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(problem(&refused), "too-many-uploads");
+    assert_eq!(refused["wait"].to_string(), wait);
+    let (status, _) = stand.post("files/messages", &bob, asked()).await;
+    assert_eq!(status, StatusCode::CREATED);
+}
+
+#[tokio::test]
 async fn names_that_would_lead_elsewhere_lead_nowhere() {
     let stand = Stand::new("holdthatthought", &[]);
     let ann = stand.token("ann", &[]);
