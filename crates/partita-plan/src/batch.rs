@@ -5,7 +5,8 @@
 //! which everything that is done to an item is a single action. Two votes on a chapter raise its
 //! count by two.
 //!
-//! There are no jobs in a batch: what one of its operations would leave to a job does not fit.
+//! What one of its operations would leave to a job does not fit. The only jobs of a batch are
+//! those that look once more for whoever came to refer to what it removes or changes.
 
 pub(crate) mod earlier;
 mod joined;
@@ -143,6 +144,7 @@ impl Partita {
         let mut answers = Vec::new();
         let mut refusals = Vec::new();
         let (mut placements, mut released) = (Vec::new(), Vec::new());
+        let mut left = Vec::new();
         for (position, request) in requests.iter().enumerate() {
             let moment = Moment {
                 random: moment.random.wrapping_add(position as u128 * IDS_EACH),
@@ -158,6 +160,7 @@ impl Partita {
                     answers.extend(plan.answers);
                     placements.extend(plan.placements);
                     released.extend(plan.released);
+                    left.extend(plan.left);
                     let steps = plan.steps.into_iter();
                     joined.add(&self.blueprint, reads, steps.map(|step| step.of(position)))?;
                 }
@@ -170,7 +173,7 @@ impl Partita {
                 answers,
                 // What is part of a transaction is exact.
                 is_tally: false,
-                has_job: false,
+                left,
                 placements,
                 released,
             }),

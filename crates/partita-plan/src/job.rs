@@ -27,6 +27,9 @@ use crate::shape::Shape;
 
 pub(crate) use record::{DONE, OPEN};
 
+/// How long a worker may be silent before another takes over.
+const LEASE_MILLIS: i64 = 15_000;
+
 /// What a write left to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Job {
@@ -188,6 +191,16 @@ pub enum JobState {
     Running,
     /// Everything is done.
     Done,
+}
+
+impl Lease {
+    /// A claim of somebody who is at work now.
+    pub(crate) fn new(owner: &str, now_millis: i64) -> Self {
+        Lease {
+            owner: Some(owner.to_owned()),
+            until_millis: now_millis.saturating_add(LEASE_MILLIS),
+        }
+    }
 }
 
 impl JobState {

@@ -341,9 +341,7 @@ impl Partita {
                 Committed::Done => {
                     self.unstage(&plan.placements).await;
                     self.discard(&plan.released).await;
-                    if plan.has_job {
-                        self.has_jobs.notify_one();
-                    }
+                    self.attend(plan.left).await;
                     return Ok(plan.answers);
                 }
                 Committed::NotYet { cause, failed } => {

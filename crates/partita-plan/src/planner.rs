@@ -59,6 +59,7 @@ use crate::draft::{Before, Draft, Entry, Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::files::Placement;
 use crate::input::{Changes, Slot, refuse};
+use crate::job::Job;
 use crate::nested;
 use crate::operation::Answer;
 use crate::reads::Known;
@@ -80,8 +81,8 @@ pub(crate) struct WritePlan {
     pub(crate) answers: Vec<Answer>,
     /// Whether the steps only count, so that each is carried out by itself.
     pub(crate) is_tally: bool,
-    /// Whether something is left for a job.
-    pub(crate) has_job: bool,
+    /// The jobs that the steps record.
+    pub(crate) left: Vec<Job>,
     /// Uploads that must be in their places before the steps are carried out.
     pub(crate) placements: Vec<Placement>,
     /// Buckets and names of objects that nobody needs once they are.
@@ -95,7 +96,7 @@ impl WritePlan {
             steps,
             answers: vec![Answer::Done],
             is_tally: false,
-            has_job: false,
+            left: Vec::new(),
             placements: Vec::new(),
             released: Vec::new(),
         }
@@ -136,7 +137,7 @@ pub(crate) struct Planner<'a> {
     origin: Option<&'a str>,
     ids_drawn: u64,
     later: Later,
-    has_job: bool,
+    left: Option<Job>,
     windows: Vec<Window<'a>>,
     /// Whether the write counts towards a limit, which is exact.
     is_limited: bool,
@@ -153,7 +154,7 @@ impl<'a> Planner<'a> {
             origin: None,
             ids_drawn: 0,
             later: Later::default(),
-            has_job: false,
+            left: None,
             windows: Vec::new(),
             is_limited: false,
             files: FileChanges::default(),

@@ -15,6 +15,7 @@ use partita_store::{ErrorKind, StoreError};
 
 use crate::blueprint::Address;
 use crate::error::PlanError;
+use crate::job::Job;
 use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
 use crate::planner::WritePlan;
@@ -28,12 +29,31 @@ pub struct Preview {
     /// Whether the actions only count, so that each is an update of its own and there is no
     /// transaction.
     pub is_tally: bool,
-    /// Whether something is left for a job, which the transaction records.
-    pub has_job: bool,
+    /// What is left for a job, which the transaction records.
+    pub job: Option<Left>,
     /// The capacity units of the actions by table, with those of its indexes.
     pub consumed: BTreeMap<TableName, Consumed>,
     /// The names of the tables' keys.
     keys: BTreeMap<TableName, Vec<String>>,
+}
+
+/// What a write leaves for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// All that does not fit into its transaction.
+    Rest,
+    /// To look once more, before the write is answered, for items that came to refer to what it
+    /// removes or changes while it was planned.
+    LookAgain,
+}
+
+impl Left {
+    fn of(job: &Job) -> Left {
+        match job.lease {
+            Some(_) => Left::LookAgain,
+            None => Left::Rest,
+        }
+    }
 }
 
 impl Partita {
@@ -74,7 +94,7 @@ impl Partita {
             consumed: cost(&plan, &stage)?,
             keys: stage.keys(),
             is_tally: plan.is_tally,
-            has_job: plan.has_job,
+            job: plan.left.first().map(Left::of),
             actions: plan.steps.into_iter().map(|step| step.action).collect(),
         })
     }

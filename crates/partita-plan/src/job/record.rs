@@ -50,27 +50,29 @@ impl Job {
         })
     }
 
-    /// Ends the job: what is kept of it shows that it was done.
+    /// Ends the job. What is kept of it shows that it was done, if it did something.
     pub(crate) fn end(
         &self,
         sidecar: &TableName,
         progress: &Progress,
         now_millis: i64,
-    ) -> [TransactAction; 2] {
+    ) -> Vec<TransactAction> {
+        let delete = TransactAction::Delete(DeleteItem {
+            table: sidecar.clone(),
+            key: sidecar::key(OPEN, &self.id),
+            condition: Some(self.is_ours()),
+            return_item_on_failure: false,
+        });
+        if progress.done == 0 {
+            return vec![delete];
+        }
         let mut item = sidecar::key(DONE, &self.id);
         item.extend(self.fixed());
         item.extend(changing(progress, None));
         let expires = now_millis / 1000 + KEPT_SECONDS;
         item.insert(sidecar::EXPIRES.to_owned(), number(expires));
-        [
-            TransactAction::Delete(DeleteItem {
-                table: sidecar.clone(),
-                key: sidecar::key(OPEN, &self.id),
-                condition: Some(self.is_ours()),
-                return_item_on_failure: false,
-            }),
-            TransactAction::Put(PutItem::new(sidecar.clone(), item)),
-        ]
+        let kept = PutItem::new(sidecar.clone(), item);
+        vec![delete, TransactAction::Put(kept)]
     }
 
     /// Takes the job, if nobody has it or it is ours already.

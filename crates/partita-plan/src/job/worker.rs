@@ -11,7 +11,7 @@ use partita_store::ErrorKind;
 use partita_store::request::{DeleteItem, Query, TransactAction};
 use sha2::{Digest as _, Sha256};
 
-use super::{DONE, Job, JobStatus, Lease, OPEN, Progress, Task, Within, Work};
+use super::{DONE, Job, JobStatus, LEASE_MILLIS, Lease, OPEN, Progress, Task, Within, Work};
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::partita::Partita;
@@ -22,9 +22,6 @@ use crate::planner::{Moment, Planner, Step, WritePlan};
 use crate::reads::Listing;
 use crate::run::Committed;
 use crate::sidecar;
-
-/// How long a worker may be silent before another takes over.
-const LEASE_MILLIS: i64 = 15_000;
 
 /// How long a job rests that could not go on.
 const REST_MILLIS: i64 = 30_000;
@@ -148,9 +145,25 @@ impl Partita {
     }
 
     fn lease(&self, owner: &str) -> Lease {
-        Lease {
-            owner: Some(owner.to_owned()),
-            until_millis: self.clock.now_millis().saturating_add(LEASE_MILLIS),
+        Lease::new(owner, self.clock.now_millis())
+    }
+
+    /// Whether it is time to renew the lease on a job.
+    fn is_ending(&self, job: &Job) -> bool {
+        let half = self.clock.now_millis().saturating_add(LEASE_MILLIS / 2);
+        job.lease
+            .as_ref()
+            .is_none_or(|lease| lease.until_millis < half)
+    }
+
+    /// Works on what a write has left and looks at once. The write is done; what cannot be done now
+    /// is left to whoever works on jobs.
+    pub(crate) async fn attend(&self, left: Vec<Job>) {
+        for job in left {
+            let is_done = job.lease.is_some() && self.work(job).await.unwrap_or(false);
+            if !is_done {
+                self.has_jobs.notify_one();
+            }
         }
     }
 
@@ -242,7 +255,7 @@ impl Partita {
             Err(refusal) => {
                 next.refused += 1;
                 next.last_error = Some(refusal.to_string());
-                self.commit(job, Vec::new(), next, false).await?;
+                self.commit(job, Vec::new(), next).await?;
                 Ok(Worked::On)
             }
         }
@@ -257,21 +270,19 @@ impl Partita {
         rows: &[Item],
         next: &Progress,
     ) -> Result<(), PlanError> {
-        if rows.is_empty() {
-            return self.commit(job, Vec::new(), next.clone(), false).await;
-        }
         let mut last = PlanError::Conflict;
         for attempt in 0..self.runner.patience.attempts {
             let chunk = self.plan_chunk(job, task, within, rows).await?;
+            if !chunk.writes() && !self.is_ending(job) {
+                job.pass(next.clone());
+                return Ok(());
+            }
             let next = Progress {
                 done: next.done + chunk.done,
                 has_moved: next.has_moved || chunk.done > 0,
                 ..next.clone()
             };
-            match self
-                .try_commit(job, chunk.steps, next, chunk.has_job)
-                .await?
-            {
+            match self.try_commit(job, chunk.steps, next).await? {
                 None => return Ok(()),
                 Some(cause) => last = cause,
             }
@@ -312,11 +323,10 @@ impl Partita {
         job: &mut Job,
         steps: Vec<Step>,
         next: Progress,
-        has_job: bool,
     ) -> Result<(), PlanError> {
         let mut last = PlanError::Conflict;
         for attempt in 0..self.runner.patience.attempts {
-            let tried = self.try_commit(job, steps.clone(), next.clone(), has_job);
+            let tried = self.try_commit(job, steps.clone(), next.clone());
             match tried.await? {
                 None => return Ok(()),
                 Some(cause) => last = cause,
@@ -332,7 +342,6 @@ impl Partita {
         job: &mut Job,
         mut steps: Vec<Step>,
         next: Progress,
-        has_job: bool,
     ) -> Result<Option<PlanError>, PlanError> {
         let lease = self.lease(job.lease_owner().unwrap_or_default());
         let advance = job.advance(&self.blueprint.sidecar, &next, &lease);
@@ -341,7 +350,7 @@ impl Partita {
         if self.is_defective {
             self.tear_apart(&mut steps).await?;
         }
-        let cause = self.send(steps, has_job).await?;
+        let cause = self.send(steps).await?;
         if cause.is_none() {
             job.progress = next;
             job.lease = Some(lease);
@@ -350,12 +359,8 @@ impl Partita {
     }
 
     /// Sends a transaction; answers why it was not carried out, if it can be tried again.
-    async fn send(&self, steps: Vec<Step>, has_job: bool) -> Result<Option<PlanError>, PlanError> {
-        let plan = WritePlan {
-            has_job,
-            ..WritePlan::aside(steps)
-        };
-        Ok(match self.runner.commit(&plan).await? {
+    async fn send(&self, steps: Vec<Step>) -> Result<Option<PlanError>, PlanError> {
+        Ok(match self.runner.commit(&WritePlan::aside(steps)).await? {
             Committed::Done => None,
             Committed::NotYet { cause, .. } => Some(cause),
         })
@@ -377,7 +382,7 @@ impl Partita {
             ..progress.clone()
         };
         if is_lacking && progress.has_moved {
-            self.commit(job, Vec::new(), next, false).await?;
+            self.commit(job, Vec::new(), next).await?;
             return Ok(Worked::On);
         }
         if progress.refused > 0 {
@@ -395,8 +400,8 @@ impl Partita {
             last_error: None,
             ..job.progress.clone()
         };
-        let [delete, put] = job.end(sidecar, &progress, self.clock.now_millis());
-        let mut steps = vec![ours(delete), ours(put)];
+        let ending = job.end(sidecar, &progress, self.clock.now_millis());
+        let mut steps: Vec<Step> = ending.into_iter().map(ours).collect();
         for hold in self.holds(job)? {
             let delete = DeleteItem {
                 table: sidecar.clone(),
@@ -407,7 +412,7 @@ impl Partita {
             steps.push(ours(TransactAction::Delete(delete)));
         }
         for attempt in 0..self.runner.patience.attempts {
-            if self.send(steps.clone(), false).await?.is_none() {
+            if self.send(steps.clone()).await?.is_none() {
                 return Ok(());
             }
             self.runner.pause(attempt).await;
@@ -439,7 +444,7 @@ impl Partita {
             last_error: Some(message.to_owned()),
             ..job.progress.clone()
         };
-        self.commit(job, Vec::new(), next, false).await?;
+        self.commit(job, Vec::new(), next).await?;
         Ok(Worked::On)
     }
 
@@ -518,7 +523,7 @@ impl Partita {
     async fn tear_apart(&self, steps: &mut Vec<Step>) -> Result<(), PlanError> {
         let advance = steps.pop();
         if !steps.is_empty() {
-            self.send(std::mem::take(steps), false).await?;
+            self.send(std::mem::take(steps)).await?;
         }
         steps.extend(advance);
         Ok(())
@@ -526,6 +531,15 @@ impl Partita {
 }
 
 impl Job {
+    /// Goes on where there was nothing to do. That is not worth a write: whoever takes over finds
+    /// nothing there again.
+    fn pass(&mut self, next: Progress) {
+        self.progress = Progress {
+            chunks: self.progress.chunks,
+            ..next
+        };
+    }
+
     /// The time of the write, and ids that follow from the job and how far it is: whoever tries a
     /// chunk again comes to the same.
     fn moment(&self) -> Moment {

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use partita_core::Item;
 use partita_design::design::{Entity, OnDelete};
+use partita_store::request::TransactAction;
 
 use super::follow::{argument_source, places};
 use super::{By, Planner, Step};
@@ -20,8 +21,14 @@ pub(crate) struct Chunk {
     pub(crate) steps: Vec<Step>,
     /// How many items it was done to or for.
     pub(crate) done: u64,
-    /// Whether it leaves something to another job.
-    pub(crate) has_job: bool,
+}
+
+impl Chunk {
+    /// Whether there is anything to do.
+    pub(crate) fn writes(&self) -> bool {
+        let mut actions = self.steps.iter().map(|step| &step.action);
+        actions.any(|action| !matches!(action, TransactAction::Check(_)))
+    }
 }
 
 impl<'a> Planner<'a> {
@@ -51,11 +58,7 @@ impl<'a> Planner<'a> {
         };
         self.follow_through()?;
         let steps = self.emit()?;
-        Ok(Chunk {
-            steps,
-            done,
-            has_job: self.has_job,
-        })
+        Ok(Chunk { steps, done })
     }
 
     /// Does something to those of the items that refer to the source.
@@ -110,7 +113,7 @@ impl<'a> Planner<'a> {
         Ok(items)
     }
 
-    /// Does what the ref says `on delete`. Items that are soft-deleted already stay so.
+    /// Does what the ref says `on delete`.
     fn release(
         &mut self,
         source: usize,
@@ -123,18 +126,15 @@ impl<'a> Planner<'a> {
         }
         let mut done = 0;
         for item in items {
-            let entry = self.entry(item);
-            let is_gone = entry.old().is_none_or(|old| entry.shape.is_deleted(old));
-            match &within.target.on_delete {
-                OnDelete::Keep | OnDelete::Refuse { .. } => continue,
-                OnDelete::Cascade if is_gone => continue,
-                OnDelete::Cascade => self.delete(item, By::Effect)?,
+            done += match &within.target.on_delete {
+                OnDelete::Keep | OnDelete::Refuse { .. } => 0,
+                OnDelete::Cascade => u64::from(self.cascade(item)?),
                 OnDelete::Clear(names) => {
                     let changes = clearing(within.entity, names);
                     self.change(item, &changes, By::Effect)?;
+                    1
                 }
-            }
-            done += 1;
+            };
         }
         Ok(done)
     }

@@ -10,7 +10,7 @@ use super::chunk::clearing;
 use super::{By, Planner};
 use crate::blueprint::{Address, Blueprint};
 use crate::error::PlanError;
-use crate::job::TaskKind;
+use crate::job::{Referrers, TaskKind};
 use crate::kernel::Count;
 use crate::nested;
 use crate::reads::{Listing, keys};
@@ -29,19 +29,23 @@ impl<'a> Planner<'a> {
         if entry.destination().is_some() {
             return Ok(());
         }
-        let name = entry.shape.name();
-        for follower in blueprint.kernel.followers(&blueprint.design, name) {
+        let source = entry.shape;
+        for follower in blueprint.kernel.followers(&blueprint.design, source.name()) {
             let value = nested::get(&new, follower.followed);
             if nested::get(&old, follower.followed) == value {
                 continue;
             }
-            let (entity, reference, target) =
-                (follower.entity, follower.reference, follower.target);
-            if self.is_left(TaskKind::Follow, at, entity, reference, target) {
+            let who = Referrers {
+                source,
+                entity: follower.entity,
+                reference: follower.reference,
+                target: follower.target,
+            };
+            if self.is_left(TaskKind::Follow, at, who) {
                 continue;
             }
-            let items = self.referring(at, entity, reference, target)?;
-            for item in items {
+            self.look_again(TaskKind::Follow, at, who);
+            for item in self.referring(at, who)? {
                 let entry = self.entry_mut(item);
                 if let Some(after) = &mut entry.after {
                     let after = Rc::make_mut(after);
@@ -63,25 +67,25 @@ impl<'a> Planner<'a> {
         if !entry.is_removed() || entry.told.is_none() {
             return Ok(());
         }
-        let name = entry.shape.name();
-        for referrer in blueprint.kernel.referrers(&blueprint.design, name) {
-            let (entity, reference, target) =
-                (referrer.entity, referrer.reference, referrer.target);
-            match &target.on_delete {
+        let source = entry.shape;
+        for referrer in blueprint.kernel.referrers(&blueprint.design, source.name()) {
+            let who = Referrers {
+                source,
+                entity: referrer.entity,
+                reference: referrer.reference,
+                target: referrer.target,
+            };
+            match &who.target.on_delete {
                 OnDelete::Keep | OnDelete::Refuse { .. } => {}
-                _ if self.is_left(TaskKind::Release, at, entity, reference, target) => {}
+                _ if self.is_left(TaskKind::Release, at, who) => {}
                 OnDelete::Cascade => {
-                    let items = self.referring(at, entity, reference, target)?;
-                    self.demand_all(at, entity, reference, items.len())?;
-                    for item in items {
-                        self.delete(item, By::Effect)?;
+                    for item in self.all_referring(at, who)? {
+                        self.cascade(item)?;
                     }
                 }
                 OnDelete::Clear(names) => {
-                    let changes = clearing(entity, names);
-                    let items = self.referring(at, entity, reference, target)?;
-                    self.demand_all(at, entity, reference, items.len())?;
-                    for item in items {
+                    let changes = clearing(who.entity, names);
+                    for item in self.all_referring(at, who)? {
                         self.change(item, &changes, By::Effect)?;
                     }
                 }
@@ -90,19 +94,37 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Makes sure that no item is left behind: an index can lack one that was just written, and
-    /// one can be written while this is planned. Where the items are counted, the count tells.
-    fn demand_all(
+    /// Deletes an item that refers to one that is removed. One that is soft-deleted already stays
+    /// as it is. Says whether it was deleted now.
+    pub(super) fn cascade(&mut self, at: usize) -> Result<bool, PlanError> {
+        let entry = self.entry(at);
+        let is_gone = entry.old().is_none_or(|old| entry.shape.is_deleted(old));
+        if !is_gone {
+            self.delete(at, By::Effect)?;
+        }
+        Ok(!is_gone)
+    }
+
+    /// The items that refer to one that is removed. None may be left behind: an index can lack one
+    /// that was just written, and one can be written while this is planned. Where they are
+    /// counted, the count tells; where nobody counts them, a job looks again.
+    fn all_referring(&mut self, at: usize, who: Referrers<'a>) -> Result<Vec<usize>, PlanError> {
+        let items = self.referring(at, who)?;
+        match self.count_of(who) {
+            Some(count) => self.demand_as_counted(at, count, items.len())?,
+            None => self.look_again(TaskKind::Release, at, who),
+        }
+        Ok(items)
+    }
+
+    /// Goes on only if so many items were found as are counted, and nobody counts one more.
+    fn demand_as_counted(
         &mut self,
         at: usize,
-        entity: &'a Entity,
-        reference: &Ref,
+        count: Count<'a>,
         found: usize,
     ) -> Result<(), PlanError> {
         let shape = self.entry(at).shape;
-        let Some(count) = self.count_of(at, entity, reference) else {
-            return Ok(());
-        };
         let entry = self.entry_mut(at);
         entry.guard(&count.attribute.name);
         let expected = entry
@@ -116,22 +138,16 @@ impl<'a> Planner<'a> {
     }
 
     /// The number of an item that counts every item that refers to it by a ref.
-    pub(super) fn count_of(
-        &self,
-        at: usize,
-        entity: &'a Entity,
-        reference: &Ref,
-    ) -> Option<Count<'a>> {
+    pub(super) fn count_of(&self, who: Referrers<'a>) -> Option<Count<'a>> {
         let blueprint = self.context.blueprint;
-        let shape = self.entry(at).shape;
-        let mut counts = blueprint.kernel.counts(&blueprint.design, &entity.name);
+        let mut counts = blueprint.kernel.counts(&blueprint.design, &who.entity.name);
         let count = counts.find(|count| {
             let aggregate = count.aggregate;
             let is_whole = aggregate.only.is_none() && aggregate.sum.is_none();
-            is_whole && aggregate.by == reference.name && count.entity.name == shape.name()
+            is_whole && aggregate.by == who.reference.name && count.entity.name == who.source.name()
         });
         // What is soft-deleted is not counted, and refers all the same.
-        count.filter(|_| entity.soft_delete.is_none())
+        count.filter(|_| who.entity.soft_delete.is_none())
     }
 
     /// Refuses to delete what others still refer to, those left aside that go with it.
@@ -167,20 +183,20 @@ impl<'a> Planner<'a> {
     }
 
     /// The items that refer to one by a ref, all of them read.
-    fn referring(
-        &mut self,
-        at: usize,
-        entity: &'a Entity,
-        reference: &'a Ref,
-        target: &'a RefTarget,
-    ) -> Result<Vec<usize>, PlanError> {
+    fn referring(&mut self, at: usize, who: Referrers<'a>) -> Result<Vec<usize>, PlanError> {
         let blueprint = self.context.blueprint;
+        let Referrers {
+            source,
+            entity,
+            reference,
+            target,
+        } = who;
         let (Some(finder), Some(old)) = (&target.finder, self.entry(at).old().cloned()) else {
             return Ok(Vec::new());
         };
-        let (shape, address) = (self.entry(at).shape, self.entry(at).address.clone());
+        let address = self.entry(at).address.clone();
         let mut found: Vec<Address> = Vec::new();
-        for listing in listings(blueprint, shape, reference, target, finder, &old)? {
+        for listing in listings(blueprint, source, reference, target, finder, &old)? {
             let Some(listed) = self.context.list(&listing) else {
                 continue;
             };

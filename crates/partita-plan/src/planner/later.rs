@@ -8,7 +8,7 @@
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_core::size::item_bytes;
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Entity, OnDelete, Ref, RefTarget, Source, View};
+use partita_design::design::{Entity, OnDelete, Source, View};
 use partita_store::request::{ConditionCheck, PutItem, TransactAction};
 use partita_store::table::TableName;
 use ulid::Ulid;
@@ -19,8 +19,9 @@ use crate::blueprint::Address;
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::input::Changes;
-use crate::job::{HistoryWork, Job, Progress, Referring, Task, TaskKind, Work};
+use crate::job::{HistoryWork, Job, Lease, Progress, Referrers, Referring, Task, TaskKind, Work};
 use crate::nested;
+use crate::reads::Known;
 use crate::scene::number_at;
 use crate::shape::{Shape, identity_of};
 use crate::sidecar;
@@ -47,6 +48,8 @@ pub(crate) struct Later {
     pub(crate) extent: Extent,
     /// Actions of the transaction that belong to somebody else.
     pub(crate) reserved: usize,
+    /// Whether whoever makes the write stays to look again, and so has the job from the start.
+    pub(crate) is_attended: bool,
     tasks: Vec<Task>,
     expected: u64,
     /// Items that are removed while others still refer to them, or whose past is on its way.
@@ -66,17 +69,32 @@ impl<'a> Planner<'a> {
     }
 
     /// Leaves what is to be done to the items that refer to one to a job, if that is wanted.
-    pub(super) fn is_left(
-        &mut self,
-        kind: TaskKind,
-        at: usize,
-        entity: &'a Entity,
-        reference: &'a Ref,
-        target: &'a RefTarget,
-    ) -> bool {
+    pub(super) fn is_left(&mut self, kind: TaskKind, at: usize, who: Referrers<'a>) -> bool {
         if self.later.extent == Extent::Whole {
             return false;
         }
+        if self.leave_referring(kind, at, who) && kind == TaskKind::Release {
+            self.expect_as_counted(at, who);
+        }
+        true
+    }
+
+    /// Has a job look once more for the items that refer to one, after the commit: whoever began to
+    /// refer to it between the listing and the commit is not in the transaction. Later ones find
+    /// the item gone, or as it is now.
+    pub(super) fn look_again(&mut self, kind: TaskKind, at: usize, who: Referrers<'a>) {
+        self.leave_referring(kind, at, who);
+    }
+
+    /// Leaves something to be done to the items that refer to one. Says whether it was not left
+    /// already.
+    fn leave_referring(&mut self, kind: TaskKind, at: usize, who: Referrers<'a>) -> bool {
+        let Referrers {
+            entity,
+            reference,
+            target,
+            ..
+        } = who;
         let entry = self.entry(at);
         let old = entry.old().cloned();
         let identity = old.and_then(|old| {
@@ -95,7 +113,7 @@ impl<'a> Planner<'a> {
         let position = reference.targets.iter().position(|one| one == target);
         let (Some(identity), Some(position), true) = (identity, position, target.finder.is_some())
         else {
-            return true;
+            return false;
         };
         let task = Task {
             source: entry.shape.name().to_owned(),
@@ -107,14 +125,11 @@ impl<'a> Planner<'a> {
                 target: position,
             }),
         };
-        if !self.leave_task(task) {
-            return true;
-        }
-        if kind == TaskKind::Release {
-            self.expect_as_counted(at, entity, reference);
+        let is_new = self.leave_task(task);
+        if is_new && kind == TaskKind::Release {
             self.hold(self.entry(at).address.clone());
         }
-        true
+        is_new
     }
 
     /// Leaves the states that were kept of an item that is removed or moves to a job, if that is
@@ -169,9 +184,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Where the items that refer are counted, it is known how many there are.
-    fn expect_as_counted(&mut self, at: usize, entity: &'a Entity, reference: &Ref) {
+    fn expect_as_counted(&mut self, at: usize, who: Referrers<'a>) {
         let entry = self.entry(at);
-        let Some(count) = self.count_of(at, entity, reference) else {
+        let Some(count) = self.count_of(who) else {
             return;
         };
         let number = entry.old().and_then(|old| {
@@ -266,6 +281,10 @@ impl<'a> Planner<'a> {
             }
             let hold = sidecar::hold(sidecar, address);
             let entity = entity.clone();
+            // An earlier operation of the batch has removed it.
+            if let Known::Found(_) = self.context.peek(&Address::new(hold.clone())) {
+                return Err(PlanError::StillRemoved { entity });
+            }
             steps.push(Step {
                 action: TransactAction::Check(ConditionCheck {
                     table: hold.table,
@@ -296,14 +315,16 @@ impl<'a> Planner<'a> {
         let millis = u64::try_from(self.moment.now_millis).unwrap_or(0);
         // The last of the ids that this write draws, so that it is none of the others.
         let random = self.moment.random.wrapping_add(u128::from(self.ids_drawn));
+        let id = Ulid::from_parts(millis, random).to_string();
         let job = Job {
-            id: Ulid::from_parts(millis, random).to_string(),
+            lease: (later.is_attended && later.extent == Extent::Whole)
+                .then(|| Lease::new(&id, self.moment.now_millis)),
+            id,
             created_millis: self.moment.now_millis,
             caller: self.context.caller.clone(),
             tasks: later.tasks,
             expected: later.expected,
             progress: Progress::default(),
-            lease: None,
         };
         let put = job.put(sidecar);
         if let TransactAction::Put(put) = &put
@@ -313,7 +334,7 @@ impl<'a> Planner<'a> {
             return Err(PlanError::TooMuch { what });
         }
         steps.push(stale(put));
-        self.has_job = true;
+        self.left = Some(job);
         Ok(steps)
     }
 }

@@ -2,7 +2,7 @@
 
 use partita_core::Map;
 use partita_core::expression::Scope as _;
-use partita_design::design::{Ref, TargetName};
+use partita_design::design::{Access, OnDelete, Ref, RefTarget, TargetName};
 use partita_design::template::{dotted, part_text};
 
 use super::Planner;
@@ -31,6 +31,8 @@ impl<'a> Planner<'a> {
             return Ok(());
         };
         let (shape, old) = (entry.shape, entry.old().cloned());
+        let is_restored = entry.operation == Some(Access::Restore);
+        let is_cascade = |target: &RefTarget| target.on_delete == OnDelete::Cascade;
         for reference in shape.refs() {
             let differs = |name: &str| match &old {
                 Some(old) => nested::get(old, name) != nested::get(&item, name),
@@ -40,7 +42,9 @@ impl<'a> Planner<'a> {
             if reference_inputs(reference).any(|name| self.is_faulty(name)) {
                 continue;
             }
-            let is_set = reference_inputs(reference).any(differs);
+            // What was to go with its target does not come back without it.
+            let is_back = is_restored && reference.targets.iter().any(is_cascade);
+            let is_set = is_back || reference_inputs(reference).any(differs);
             let given = match (is_set, reference.live) {
                 (true, _) => Given::Now,
                 (false, true) => Given::Before,

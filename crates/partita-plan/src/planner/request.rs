@@ -76,6 +76,7 @@ impl<'a> Planner<'a> {
     /// Plans a write, as far as what was read allows.
     pub(crate) fn plan(mut self, request: &Request<'a>) -> Result<WritePlan, PlanError> {
         let mut is_created = false;
+        self.later.is_attended = true;
         self.files.takes_uploads = self.context.blueprint.keeps_files;
         let (shown, is_tally) = match request {
             Request::Create { entity, given } => (self.create_for(entity, given)?, false),
@@ -110,7 +111,7 @@ impl<'a> Planner<'a> {
             steps,
             answers: vec![answer],
             is_tally: is_tally && !self.is_limited,
-            has_job: self.has_job,
+            left: self.left.into_iter().collect(),
             placements,
             released,
         })

@@ -7,7 +7,7 @@ use partita_core::{Item, plain};
 use partita_store::request::TransactAction;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use super::Preview;
+use super::{Left, Preview};
 
 impl Preview {
     /// The request as DynamoDB's own JSON: a TransactWriteItems, as the AWS CLI takes it with
@@ -84,11 +84,20 @@ impl fmt::Display for Preview {
             }
             writeln!(f)?;
         }
-        if self.has_job {
-            let rest = "The rest is left for a job, which the transaction records.";
-            writeln!(f, "\n{rest}")?;
+        if let Some(left) = self.job {
+            writeln!(f, "\n{}", said_of(left))?;
         }
         Ok(())
+    }
+}
+
+fn said_of(left: Left) -> &'static str {
+    match left {
+        Left::Rest => "The rest is left for a job, which the transaction records.",
+        Left::LookAgain => {
+            "The transaction records a job that looks again, right after it, for items that came \
+             to refer to what is removed or changed."
+        }
     }
 }
 

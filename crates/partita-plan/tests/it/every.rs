@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use partita_core::{Item, Map, Value};
-use partita_plan::{
-    Answer, Caller, JobState, Operation, Partita, Patience, PlanError, Surroundings,
-};
-use partita_store::request::Scan;
-use partita_store::surroundings::{ManualClock, SeededEntropy};
+use partita_plan::{Answer, Caller, JobState, Operation, Partita, PlanError};
 use partita_store::{Faults, FaultyStore, ModelStore, Store};
+
+use crate::stage::{self, texts};
 
 /// Letters lie in boxes. Whoever has one reads them all, archives them all, or closes it.
 const DESIGN: &str = r#"
@@ -130,20 +128,7 @@ query = "PK = 'USER#{userId}' AND begins_with(SK, 'NOTICE#')"
 "#;
 
 async fn open(store: &Arc<dyn Store>, seed: u64) -> Partita {
-    let (design, diagnostics) = partita_design::check(DESIGN, &|_| None);
-    let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
-    let surroundings = Surroundings {
-        clock: Arc::new(ManualClock::at(1_767_225_600_000)),
-        entropy: Arc::new(SeededEntropy::new(seed)),
-        cursor_key: [7; 32],
-        patience: Patience {
-            attempts: 20,
-            pause_millis: 0,
-        },
-    };
-    Partita::open_with(design, store.clone(), surroundings)
-        .await
-        .unwrap()
+    stage::open(DESIGN, store.clone(), seed).await
 }
 
 /// A box with so many letters of seven people, its owner among them.
@@ -151,11 +136,9 @@ async fn filled(letters: usize) -> (Arc<dyn Store>, Partita) {
     let store: Arc<dyn Store> = Arc::new(ModelStore::default());
     let partita = open(&store, 1).await;
     let create = async |entity: &str, given: &[(&str, &str)]| {
-        let given = given.iter();
-        let attributes = given.map(|(name, text)| ((*name).to_owned(), Value::from(*text)));
         let operation = Operation::Create {
             entity: entity.to_owned(),
-            attributes: attributes.collect(),
+            attributes: texts(given),
         };
         let ann = Caller::user("ann");
         partita.run(&ann, operation).await.unwrap();
@@ -190,29 +173,17 @@ fn on_all(action: &str) -> Operation {
 
 /// An action on the box.
 fn on_box(action: &str, given: &[(&str, &str)]) -> Operation {
-    let given = given.iter();
-    let given = given.map(|(name, text)| ((*name).to_owned(), Value::from(*text)));
     Operation::Act {
         action: action.to_owned(),
         entity: Some("Box".to_owned()),
         identity: vec!["ann".to_owned()],
-        given: given.collect(),
+        given: texts(given),
         version: None,
     }
 }
 
 async fn items(store: &dyn Store, kind: &str) -> Vec<Item> {
-    let mut request = Scan::new("post".parse().unwrap());
-    let mut items = Vec::new();
-    loop {
-        let page = store.scan(request.clone()).await.unwrap();
-        let page = page.answer.into_parts().unwrap();
-        items.extend(page.items);
-        match page.last_key {
-            None => break,
-            last_key => request.start_after = last_key,
-        }
-    }
+    let mut items = stage::items(store, "post").await;
     items.retain(|item| item["kind"] == Value::from(kind));
     items
 }

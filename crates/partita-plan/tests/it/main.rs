@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod batch;
+mod cascades;
 mod every;
 mod figureforge;
 mod files;
@@ -10,8 +11,10 @@ mod limits;
 mod lists;
 mod members;
 mod moves;
+mod newcomers;
 mod patterns;
 mod refusals;
+mod stage;
 mod uploads;
 mod upsert;
 

@@ -184,7 +184,9 @@ impl Witness {
                     intent = Some((caller.to_owned(), sort.clone()));
                 }
                 is_chunk |= partition == "JOB" && old.is_some();
-                has_job |= partition == "JOB" && old.is_none() && new.is_some();
+                // A job that somebody has from the start only looks again: nothing is left to it.
+                let is_left = |job: &Item| !job.contains_key("leaseOwner");
+                has_job |= partition == "JOB" && old.is_none() && new.as_ref().is_some_and(is_left);
                 continue;
             }
             if old == new {
