@@ -26,6 +26,7 @@ use super::world::{Shape, World};
 pub(crate) enum Kind {
     Create(String),
     Update(String),
+    Upsert(String),
     Delete(String),
     Restore(String),
     /// An action and the record that it is done to.
@@ -37,6 +38,7 @@ impl fmt::Display for Kind {
         match self {
             Kind::Create(entity) => write!(f, "create {entity}"),
             Kind::Update(entity) => write!(f, "update {entity}"),
+            Kind::Upsert(entity) => write!(f, "upsert {entity}"),
             Kind::Delete(entity) => write!(f, "delete {entity}"),
             Kind::Restore(entity) => write!(f, "restore {entity}"),
             Kind::Act(action, record) => write!(f, "{action} {record}"),
@@ -103,7 +105,9 @@ pub(crate) fn kinds(world: &World) -> Vec<Kind> {
             .attributes
             .iter()
             .any(|one| items::may_change(entity, one));
-        kinds.extend((may(Access::Update) && is_changed).then(|| Kind::Update(name())));
+        let may_change = may(Access::Update) && is_changed;
+        kinds.extend(may_change.then(|| Kind::Update(name())));
+        kinds.extend((may(Access::Create) || may_change).then(|| Kind::Upsert(name())));
         kinds.extend(may(Access::Delete).then(|| Kind::Delete(name())));
         let is_soft = entity.soft_delete.is_some();
         kinds.extend((may(Access::Restore) && is_soft).then(|| Kind::Restore(name())));
@@ -151,7 +155,7 @@ impl<'a> Generator<'a> {
             Kind::Update(_) | Kind::Act(..) => 3.0,
             // With its owner most of what there is would go.
             Kind::Delete(entity) if callers == Some(entity) => 0.15,
-            Kind::Delete(_) | Kind::Restore(_) => 1.0,
+            Kind::Upsert(_) | Kind::Delete(_) | Kind::Restore(_) => 1.0,
         };
         let luck = scores.get(kind).map_or(1.0, |score| {
             (score.accepted as f64 + 2.0) / (score.tried as f64 + 2.0)
@@ -169,6 +173,7 @@ impl<'a> Generator<'a> {
         let (caller, operation) = match kind {
             Kind::Create(entity) => self.create(self.world.design.entity(entity)?)?,
             Kind::Update(entity) => self.update(self.world.design.entity(entity)?)?,
+            Kind::Upsert(entity) => self.upsert(self.world.design.entity(entity)?)?,
             Kind::Delete(entity) => self.delete(self.world.design.entity(entity)?)?,
             Kind::Restore(entity) => self.restore(self.world.design.entity(entity)?)?,
             Kind::Act(action, record) => {

@@ -157,6 +157,12 @@ fn saw_the_version(commit: &Commit<'_>, faults: &mut Vec<String>) {
             version: Some(version),
             ..
         }
+        | Operation::Upsert {
+            entity,
+            identity,
+            version: Some(version),
+            ..
+        }
         | Operation::Delete {
             entity,
             identity,

@@ -45,6 +45,12 @@ impl fmt::Display for Step {
                 version,
                 ..
             } => (&identity[..], Some(changes), *version),
+            Operation::Upsert {
+                identity,
+                attributes,
+                version,
+                ..
+            } => (&identity[..], Some(attributes), *version),
             Operation::Delete {
                 identity, version, ..
             } => (&identity[..], None, *version),

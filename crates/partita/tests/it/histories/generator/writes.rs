@@ -2,8 +2,8 @@
 
 use partita_core::{Map, Value};
 use partita_design::design::{
-    Access, Action, ActionOn, Attribute, Effect, EffectKind, EffectTarget, Entity, OnDelete,
-    ParameterKind, Repeat, Rule, SoftDelete, Source,
+    Access, Action, ActionOn, Attribute, EachOver, Effect, EffectKind, EffectTarget, Entity,
+    OnDelete, ParameterKind, Repeat, Rule, SoftDelete, Source,
 };
 use partita_design::types::AttributeType;
 use partita_plan::{Caller, Operation};
@@ -280,6 +280,38 @@ impl<'a> Generator<'a> {
         counts.collect()
     }
 
+    /// What would be a creation or a change, whichever it turns out to be.
+    pub(super) fn upsert(&mut self, entity: &'a Entity) -> Option<Write> {
+        let write = match self.random.bool() {
+            true => self.create(entity),
+            false => self.update(entity),
+        };
+        let (caller, operation) = write?;
+        let (identity, attributes, version) = match operation {
+            Operation::Create { mut attributes, .. } => {
+                let identity = Shape::Entity(entity).identity_of(&attributes)?;
+                for part in &entity.identity {
+                    attributes.remove(&part.attribute);
+                }
+                (identity, attributes, None)
+            }
+            Operation::Update {
+                identity,
+                changes,
+                version,
+                ..
+            } => (identity, changes, version),
+            _ => return None,
+        };
+        let operation = Operation::Upsert {
+            entity: entity.name.clone(),
+            identity,
+            attributes,
+            version,
+        };
+        Some((caller, operation))
+    }
+
     pub(super) fn restore(&mut self, entity: &'a Entity) -> Option<Write> {
         let shape = Shape::Entity(entity);
         let is_careless = self.is_careless;
@@ -306,17 +338,10 @@ impl<'a> Generator<'a> {
         if !self.is_careless && !self.would_pass(action, shape, &scene) {
             return None;
         }
-        let (entity, identity, given) = match &action.on {
-            ActionOn::Items(_) => (Some(shape.name().to_owned()), identity.to_vec(), given),
-            ActionOn::Found { pattern, .. } => {
-                (None, Vec::new(), self.asked(pattern, item, given)?)
-            }
-            ActionOn::Every(application) => match &application.each.over {
-                partita_design::design::EachOver::Pattern { pattern, .. } => {
-                    (None, Vec::new(), self.asked(pattern, item, given)?)
-                }
-                partita_design::design::EachOver::List { .. } => return None,
-            },
+        let (entity, identity, given) = match (&action.on, pattern_of(action)) {
+            (ActionOn::Items(_), _) => (Some(shape.name().to_owned()), identity.to_vec(), given),
+            (_, Some(pattern)) => (None, Vec::new(), self.asked(pattern, item, given)?),
+            (_, None) => return None,
         };
         let operation = Operation::Act {
             action: action.name.clone(),
@@ -347,7 +372,10 @@ impl<'a> Generator<'a> {
             let kind = match &parameter.kind {
                 ParameterKind::Value(kind) | ParameterKind::PrefixOf(kind) => kind,
             };
+            let is_asked = self.is_asked(action, &parameter.name);
             let value = match self.parameter_of_ref(action, &parameter.name, item) {
+                // A pattern that finds the item is asked for what the item has.
+                _ if is_asked => nested(item, &parameter.name)?.clone(),
                 Some(value) => value?,
                 None => self.fitting(action, &parameter.name, kind),
             };
@@ -417,6 +445,12 @@ impl<'a> Generator<'a> {
             return Some(found.and_then(|(_, found)| nested(found, part).cloned()));
         }
         None
+    }
+
+    /// Whether a parameter is one of the pattern that finds the items of an action.
+    fn is_asked(&self, action: &Action, name: &str) -> bool {
+        let pattern = pattern_of(action).and_then(|name| self.world.design.pattern(name));
+        pattern.is_some_and(|pattern| pattern.parameters.iter().any(|one| one.name == name))
     }
 
     /// The parameters of the pattern that finds an item.
@@ -490,6 +524,18 @@ impl<'a> Generator<'a> {
             }
             _ => true,
         }
+    }
+}
+
+/// The pattern that finds the items of an action.
+fn pattern_of(action: &Action) -> Option<&str> {
+    match &action.on {
+        ActionOn::Items(_) => None,
+        ActionOn::Found { pattern, .. } => Some(pattern),
+        ActionOn::Every(application) => match &application.each.over {
+            EachOver::Pattern { pattern, .. } => Some(pattern),
+            EachOver::List { .. } => None,
+        },
     }
 }
 
