@@ -152,10 +152,10 @@ pub fn operation(
         }
         Verb::Restore { entity } => {
             brought.no_parameters()?;
-            brought.conditions.none()?;
             Ok(Operation::Restore {
                 identity: identity(&entity),
                 entity,
+                version: brought.conditions.version()?,
             })
         }
         Verb::Act { action, on } => act(design, action, on, found, brought),

@@ -2,7 +2,7 @@
 //!
 //! JSON has fewer types than DynamoDB. Reading gives strings, numbers, booleans, nulls, lists
 //! and maps; writing turns sets into arrays and binaries into base64, and numbers keep every
-//! digit.
+//! digit. Whoever knows the type of an attribute can read the others back.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde_json::Value as Json;
@@ -27,6 +27,11 @@ pub fn map_from_json(entries: serde_json::Map<String, Json>) -> Result<Map, Numb
         .into_iter()
         .map(|(name, json)| Ok((name, from_json(json)?)))
         .collect()
+}
+
+/// Reads bytes as [`to_json`] writes them.
+pub fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
+    BASE64.decode(text).ok()
 }
 
 /// Writes a value.

@@ -3,10 +3,12 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`bounds`] | ranges of numbers |
+//! | `plain` | values as plain JSON spells them |
 //! | [`text`] | what a string may look like |
 //! | [`shape`] | maps with named fields |
 
 pub mod bounds;
+mod plain;
 pub mod shape;
 pub mod text;
 
@@ -289,10 +291,16 @@ impl AttributeType {
                     }
                 }
             }
-            AttributeType::Set(SetOf::Strings) => "a set of strings".to_owned(),
-            AttributeType::Set(SetOf::Numbers) => "a set of numbers".to_owned(),
-            AttributeType::Set(SetOf::Binaries) => "a set of binary values".to_owned(),
-            AttributeType::Binary => "a binary value".to_owned(),
+            AttributeType::Set(SetOf::Strings) => {
+                "a set of strings: at least one, and each once".to_owned()
+            }
+            AttributeType::Set(SetOf::Numbers) => {
+                "a set of numbers: at least one, and each once".to_owned()
+            }
+            AttributeType::Set(SetOf::Binaries) => {
+                "a set of binary values, in base64: at least one, and each once".to_owned()
+            }
+            AttributeType::Binary => "a binary value, in base64".to_owned(),
             AttributeType::Map => "a map".to_owned(),
             AttributeType::Shape(shape) => format!("a map of the shape `{}`", shape.name),
             AttributeType::Any => "a value".to_owned(),

@@ -255,7 +255,11 @@ fn spelled(operation: &Operation) -> Json {
             identity,
             version,
         } => json!(["delete", entity, identity, version]),
-        Operation::Restore { entity, identity } => json!(["restore", entity, identity]),
+        Operation::Restore {
+            entity,
+            identity,
+            version,
+        } => json!(["restore", entity, identity, version]),
         Operation::Act {
             action,
             entity,

@@ -207,6 +207,10 @@ impl<'a> Input<'a> {
             faults.push(self.fault(name, FaultRule::Request, message));
             return;
         }
+        let value = match &slot {
+            Slot::Declared(attribute) => attribute.kind.from_plain(value),
+            Slot::Open(_) => value,
+        };
         named.push((slot, value));
     }
 

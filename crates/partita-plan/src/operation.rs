@@ -93,6 +93,8 @@ pub enum Operation {
         entity: String,
         /// The parts of its identity, in order.
         identity: Vec<String>,
+        /// The version that the caller saw; another one is refused.
+        version: Option<i64>,
     },
     /// Do something to an item that the design has a name for.
     Act {

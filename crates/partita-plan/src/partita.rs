@@ -213,8 +213,12 @@ impl Partita {
                 on: self.on(&entity, &identity, false, version)?,
                 change: Change::Delete,
             },
-            Operation::Restore { entity, identity } => Request::Change {
-                on: self.on(&entity, &identity, true, None)?,
+            Operation::Restore {
+                entity,
+                identity,
+                version,
+            } => Request::Change {
+                on: self.on(&entity, &identity, true, version)?,
                 change: Change::Restore,
             },
             Operation::Act {

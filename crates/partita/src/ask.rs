@@ -123,6 +123,7 @@ fn operation(design: &Design, flags: &AskFlags) -> Result<Operation> {
         "restore" => Operation::Restore {
             entity: name,
             identity,
+            version: None,
         },
         action => Operation::Act {
             action: action.to_owned(),

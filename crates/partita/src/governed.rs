@@ -63,7 +63,7 @@ fn request_instead(design: &Design, table: &str, change: Change<'_>, item: &Item
             let identity = identity.join("/");
             match change {
                 Change::Put(_) => format!(
-                    "use POST /{name}/{entity} to create it, or PATCH /{name}/{entity}/{identity}"
+                    "use PUT /{name}/{entity}/{identity} to create or change it, or POST /{name}/{entity} to create one"
                 ),
                 Change::Delete(_) => format!("use DELETE /{name}/{entity}/{identity}"),
                 Change::Update(_) | Change::Table => {
@@ -109,7 +109,13 @@ mod tests {
         let told = |change: fn(&Item) -> Change<'_>, key| refusal(table, change, key).unwrap();
         let put = told(|item| Change::Put(item), story);
         assert!(
-            put.contains("use POST /storyhub/Story to create it"),
+            put.contains(
+                "use PUT /storyhub/Story/01JGFJJZ00000000000000DVNE to create or change it"
+            ),
+            "{put}"
+        );
+        assert!(
+            put.contains("or POST /storyhub/Story to create one"),
             "{put}"
         );
         let update = told(|item| Change::Update(item), story);

@@ -238,14 +238,18 @@ fn restore(entity: &Entity) -> Described {
     let name = &entity.name;
     let mut answers = one("200", answer("The item as it is now.", refer(name), None));
     answers.insert("204".to_owned(), silent());
+    let mut parameters: Vec<Json> = version_header(entity).into_iter().collect();
+    parameters.extend([header("Idempotency-Key"), header("Prefer")]);
+    let mut refusals = vec![404, 409, 422];
+    refusals.extend(entity.version().map(|_| 412));
     Described {
         summary: format!("Restore a {name}"),
         about: Some("Takes a delete back.".to_owned()),
         tag: name.clone(),
-        parameters: vec![header("Idempotency-Key"), header("Prefer")],
+        parameters,
         body: None,
         answers,
-        refusals: vec![404, 409, 422],
+        refusals,
     }
 }
 

@@ -134,3 +134,47 @@ fn ids_have_one_spelling() {
         &[uuid.to_uppercase().as_str().into(), "4b8c1f2e".into()],
     );
 }
+
+#[test]
+fn plain_json_spells_sets_as_lists_and_bytes_as_base64() {
+    let list = |values: &[&str]| Value::L(values.iter().map(|text| (*text).into()).collect());
+    let strings = AttributeType::Set(SetOf::Strings);
+    let set = Value::Ss(["a".to_owned(), "b".to_owned()].into());
+    assert_eq!(strings.from_plain(list(&["b", "a"])), set);
+    assert_eq!(strings.from_plain(set.clone()), set, "it is one already");
+    for nonsense in [list(&[]), list(&["a", "a"]), Value::L(vec![number("1")])] {
+        assert_eq!(strings.from_plain(nonsense.clone()), nonsense);
+        assert!(strings.check(&nonsense).is_err(), "{nonsense:?}");
+    }
+    let numbers = AttributeType::Set(SetOf::Numbers);
+    let twice = Value::L(vec![number("1"), number("1.0")]);
+    assert!(numbers.check(&numbers.from_plain(twice)).is_err());
+    let binaries = AttributeType::Set(SetOf::Binaries);
+    let set = Value::Bs([vec![0, 1], b"x".to_vec()].into());
+    assert_eq!(binaries.from_plain(list(&["eA==", "AAE="])), set);
+
+    let bytes = AttributeType::Binary;
+    assert_eq!(bytes.from_plain("AAE=".into()), Value::B(vec![0, 1]));
+    for nonsense in ["AAE", "A AE=", "\u{e4}"] {
+        assert!(bytes.check(&bytes.from_plain(nonsense.into())).is_err());
+    }
+    // Also where they are inside of something.
+    let shape = Shape {
+        name: "Box".to_owned(),
+        fields: vec![Field {
+            name: "seal".to_owned(),
+            kind: AttributeType::Binary,
+            optional: true,
+            file_in: None,
+        }],
+        open: false,
+    };
+    let boxes = AttributeType::List {
+        element: Box::new(AttributeType::Shape(shape)),
+        count: Count::default(),
+    };
+    let one = |seal: Value| Value::L(vec![Value::M(Map::from([("seal".to_owned(), seal)]))]);
+    let sealed = boxes.from_plain(one("eA==".into()));
+    assert_eq!(sealed, one(Value::B(b"x".to_vec())));
+    assert_eq!(boxes.check(&sealed), Ok(()));
+}

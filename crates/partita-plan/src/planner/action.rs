@@ -132,10 +132,14 @@ impl<'a> Planner<'a> {
             let value = given
                 .get(&parameter.name)
                 .filter(|value| **value != Value::Null);
-            if let Some(fault) = check_parameter(parameter, value) {
+            let value = value.cloned().map(|value| match &parameter.kind {
+                ParameterKind::Value(kind) => kind.from_plain(value),
+                ParameterKind::PrefixOf(_) => value,
+            });
+            if let Some(fault) = check_parameter(parameter, value.as_ref()) {
                 self.faults.push(fault);
             }
-            let named = Named::Value(value.cloned());
+            let named = Named::Value(value);
             parameters.push((parameter.name.clone(), named));
         }
         for name in given.keys() {

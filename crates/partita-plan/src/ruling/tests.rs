@@ -248,6 +248,7 @@ async fn owners_of_stories() {
             Operation::Restore {
                 entity: "Story".to_owned(),
                 identity: identity(&["ann", STORY]),
+                version: None,
             },
         ),
         ("list ann's stories", query("stories", &[("userId", "ann")])),

@@ -204,6 +204,7 @@ fn restore(entity: &str, path: &str) -> Operation {
     Operation::Restore {
         entity: entity.to_owned(),
         identity: parts(path),
+        version: None,
     }
 }
 

@@ -98,6 +98,7 @@ async fn they_delete_it_softly_once_and_nothing_brings_it_back() {
     let restore = Operation::Restore {
         entity: "Paper".into(),
         identity: vec!["d".into(), "late".into()],
+        version: None,
     };
     let refused = run(&partita, restore).await;
     let Err(PlanError::Invalid { faults }) = refused else {

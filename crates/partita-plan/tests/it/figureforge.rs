@@ -156,6 +156,7 @@ async fn a_job_becomes_an_image_that_is_found_by_its_tags() {
     let restore = Operation::Restore {
         entity: "Image".to_owned(),
         identity: vec![id.to_owned()],
+        version: None,
     };
     let restored = forge.run(None, restore).await.unwrap();
     assert_eq!(restored.get("deleted_at"), None);

@@ -132,6 +132,7 @@ async fn what_has_no_path_is_refused() {
         Operation::Restore {
             entity: "Note".into(),
             identity: vec!["n".into()],
+            version: None,
         },
     );
     let entity = "Note".to_owned();

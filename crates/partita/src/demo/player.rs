@@ -222,6 +222,7 @@ impl Player<'_> {
             Write::Restore { on } => Operation::Restore {
                 entity: on.entity.clone(),
                 identity: self.identity(on)?,
+                version: None,
             },
             Write::Act { action, on, with } => Operation::Act {
                 action: action.clone(),

@@ -111,6 +111,7 @@ fn life_of_a_story() -> Vec<Operation> {
         Operation::Restore {
             entity: entity(),
             identity: identity(),
+            version: None,
         },
         Operation::Update {
             entity: entity(),
@@ -223,7 +224,11 @@ fn operation(random: &mut fastrand::Rng, seed: u64, count: u64) -> Operation {
             identity,
             version: None,
         },
-        7 | 8 => Operation::Restore { entity, identity },
+        7 | 8 => Operation::Restore {
+            entity,
+            identity,
+            version: None,
+        },
         _ => Operation::Create {
             entity: "Node".to_owned(),
             attributes: Map::from([text("userId", "ann"), text("storyId", story)]),

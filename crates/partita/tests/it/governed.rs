@@ -103,7 +103,7 @@ async fn tables_of_designs_are_read_and_not_written() {
 /// Everything that could change a table, and what its refusal names instead.
 async fn writes(client: &Client, table: &str) -> Vec<(String, &'static str)> {
     const PATCH: &str = "use PATCH /stories/Story/ann/01JGFJJZ00000000000000DVNE";
-    const POST: &str = "use POST /stories/Story";
+    const PUT: &str = "use PUT /stories/Story/";
     const DELETE: &str = "use DELETE /stories/Story/ann/01JGFJJZ00000000000000DVNE";
     const DESIGN: &str = "change the design";
     let (partition, sort) = (text(&partition()), text("METADATA"));
@@ -166,13 +166,13 @@ async fn writes(client: &Client, table: &str) -> Vec<(String, &'static str)> {
         .table_name(table)
         .deletion_protection_enabled(true);
     vec![
-        (denied(put.send().await), POST),
+        (denied(put.send().await), PUT),
         (denied(update.send().await), PATCH),
         (denied(delete.send().await), DELETE),
-        (denied(batch_put.send().await), POST),
+        (denied(batch_put.send().await), PUT),
         (denied(batch_delete.send().await), DELETE),
         (denied(transact_update.send().await), PATCH),
-        (denied(transact_put.send().await), POST),
+        (denied(transact_put.send().await), PUT),
         (
             denied(client.delete_table().table_name(table).send().await),
             DESIGN,

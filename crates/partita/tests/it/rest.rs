@@ -4,6 +4,7 @@ mod batch;
 mod conditions;
 mod headers;
 mod heads;
+mod own;
 mod paths;
 mod problems;
 mod upsert;

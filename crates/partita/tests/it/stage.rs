@@ -220,6 +220,7 @@ fn operation(verb: &Verb) -> Operation {
         Verb::Restore { entity, path } => Operation::Restore {
             entity,
             identity: identity(&path),
+            version: None,
         },
         Verb::Query {
             pattern,

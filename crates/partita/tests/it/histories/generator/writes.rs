@@ -321,6 +321,7 @@ impl<'a> Generator<'a> {
         let operation = Operation::Restore {
             entity: entity.name.clone(),
             identity: identity.to_vec(),
+            version: None,
         };
         Some((caller, operation))
     }
