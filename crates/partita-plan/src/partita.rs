@@ -115,6 +115,7 @@ impl Partita {
             blueprint,
             runner: Runner {
                 store,
+                tokens: entropy.clone(),
                 entropy,
                 patience,
             },
@@ -125,6 +126,16 @@ impl Partita {
             #[cfg(test)]
             is_defective: false,
         })
+    }
+
+    /// Draws what transactions are told apart by from another source than ids.
+    ///
+    /// DynamoDB takes a transaction whose token it has seen in the last ten minutes for one that is
+    /// carried out. So whoever wants the same ids twice must not have the same tokens twice.
+    #[must_use]
+    pub fn with_tokens_from(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.runner.tokens = entropy;
+        self
     }
 
     /// The design.

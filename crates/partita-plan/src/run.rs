@@ -41,6 +41,8 @@ impl Default for Patience {
 pub(crate) struct Runner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) entropy: Arc<dyn Entropy>,
+    /// What transactions and workers are told apart by.
+    pub(crate) tokens: Arc<dyn Entropy>,
     pub(crate) patience: Patience,
 }
 
@@ -240,7 +242,7 @@ impl Runner {
     /// A text that nobody else draws.
     pub(crate) fn token(&self) -> String {
         let mut random = [0; 16];
-        self.entropy.fill(&mut random);
+        self.tokens.fill(&mut random);
         Ulid::from(u128::from_le_bytes(random)).to_string()
     }
 }

@@ -30,7 +30,7 @@ use partita_design::{Design, Occupant, occupant, shipped};
 use partita_engine::{EngineStore, Options};
 use partita_plan::{Partita, Surroundings};
 use partita_store::request::Scan;
-use partita_store::surroundings::{ManualClock, SeededEntropy, SystemClock};
+use partita_store::surroundings::{ManualClock, SeededEntropy, SystemClock, SystemEntropy};
 use partita_store::{Clock as _, Store};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
@@ -110,6 +110,7 @@ async fn fill(
         ..Surroundings::default()
     };
     let partita = Partita::open_with(design.clone(), store.clone(), surroundings).await?;
+    let partita = partita.with_tokens_from(Arc::new(SystemEntropy));
     refuse_if_filled(design, &**store).await?;
     // It draws to standard error, and only if that is a terminal.
     let spinner = ProgressBar::new_spinner().with_message(format!("filling {}", design.name));

@@ -1,16 +1,17 @@
 //! The same scenarios, and the real binary, on AWS's DynamoDB Local.
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use partita_remote::{RemoteStore, Timeouts};
 use partita_store::Store;
 use partita_store::dynamodb_local::DynamoDbLocal;
 use reqwest::{Client, StatusCode};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::scenarios::in_library;
-use crate::server::{Server, token_with};
+use crate::server::{BINARY, Server, token_with};
 use crate::{beyond, tables};
 
 /// The scenarios of every design. One process of DynamoDB Local serves them all: it takes longer to
@@ -37,6 +38,56 @@ async fn more_than_one_write_or_table_on_dynamodb_local() {
         Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
     beyond::goes_well(store.clone()).await;
     tables::lives_in_two_tables(store).await;
+}
+
+/// What a demo leaves in DynamoDB is what it leaves in a directory, and it does so once.
+#[test]
+fn a_demo_fills_a_table_on_dynamodb_local() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = local.endpoint();
+    let partita = |command: &str, design: &str, flags: &[&str]| {
+        let output = Command::new(BINARY)
+            .args([command, design])
+            .args(flags)
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env_remove("TABLE_NAME")
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let is_done = output.status.success();
+        (is_done, text(output.stdout), text(output.stderr))
+    };
+    let remote = [
+        "--store",
+        "dynamodb",
+        "--endpoint",
+        &endpoint,
+        "--region",
+        "us-east-1",
+    ];
+    let data = folder.path().to_str().unwrap();
+    let as_json = ["--format", "json", "--data", data];
+    for design in ["stories", "figureforge"] {
+        let told = |flags: &[&str]| -> Json {
+            let (is_done, out, err) = partita("demo", design, flags);
+            assert!(is_done, "{design}: {err}");
+            serde_json::from_str(&out).unwrap()
+        };
+        let there = told(&[&remote[..], &as_json].concat());
+        let here = told(&as_json);
+        assert_eq!(there["records"], here["records"], "{design}");
+        let (is_clean, out, err) = partita("verify", design, &remote);
+        assert!(is_clean, "{design}: {out}{err}");
+        let (is_done, _, err) = partita("demo", design, &[&remote[..], &as_json].concat());
+        assert!(
+            !is_done && err.contains("there are items in the table"),
+            "{err}"
+        );
+    }
 }
 
 /// Two servers on one table share tokens through one secret.
