@@ -504,5 +504,20 @@ async fn signed_urls_can_be_bound_to_tokens() {
         let call = call.header("content-type", "image/png").bearer_auth(token);
         let sent = call.body("x").send().await.unwrap();
         assert_eq!(sent.status(), status);
+        if status == 201 {
+            let sent: Json = sent.json().await.unwrap();
+            bound_to_read(&stand, sent["name"].as_str().unwrap(), &ann, &bob).await;
+        }
+    }
+}
+
+async fn bound_to_read(stand: &Stand, name: &str, owner: &str, other: &str) {
+    let (_, granted) = stand.get(&format!("files/{name}"), owner).await;
+    let url = granted["url"].as_str().unwrap();
+    assert_eq!(stand.fetch(url).await.status(), StatusCode::FORBIDDEN);
+    for (token, status) in [(other, 403), (owner, 200)] {
+        let call = stand.client.get(format!("{}{url}", stand.server.base));
+        let read = call.bearer_auth(token).send().await.unwrap();
+        assert_eq!(read.status(), status);
     }
 }
