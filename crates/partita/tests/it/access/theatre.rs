@@ -517,7 +517,10 @@ pub(super) fn compare(persona: Persona, is_allowed: bool, seen: &Seen) -> Result
     let is_right = match (persona, is_allowed) {
         (_, true) => (200..300).contains(&seen.status) && rows != Some(0),
         (Persona::Expired | Persona::Forged, false) => seen.status == 401,
-        (_, false) => matches!(seen.status, 401 | 403 | 404) || rows == Some(0),
+        (_, false) if rows == Some(0) => true,
+        (Persona::Nobody, false) => matches!(seen.status, 401 | 403 | 404),
+        // With a good token, another one is no help.
+        (_, false) => matches!(seen.status, 403 | 404),
     };
     match is_right {
         true => Ok(()),
