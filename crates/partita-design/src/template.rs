@@ -126,7 +126,7 @@ impl Hole {
         let written = match (&self.value, &self.format) {
             (Expr::Path(path), Format::Plain) => match scope.find(path) {
                 Found::Value(value) => match &*value {
-                    Value::S(text) => check_part(text).map(|()| key.push_str(text)),
+                    Value::S(text) => check_text(text).map(|()| key.push_str(text)),
                     value => self.write_part(value, key),
                 },
                 Found::Missing | Found::Unknown => return Ok(false),
@@ -147,7 +147,7 @@ impl Hole {
 
     fn write_part(&self, value: &Value, key: &mut String) -> Result<(), PartProblem> {
         let text = self.format.text(value)?;
-        check_part(&text)?;
+        check_text(&text)?;
         key.push_str(&text);
         Ok(())
     }
@@ -319,10 +319,13 @@ impl Template {
     }
 }
 
-/// A value as it stands in a key.
-pub fn part_text(name: &str, value: &Value) -> Result<String, PartError> {
-    let text = Format::Plain.text(value);
-    let checked = text.and_then(|text| check_part(&text).map(|()| text));
+/// Finds out whether a value can stand in a key as it is.
+pub fn check_part(name: &str, value: &Value) -> Result<(), PartError> {
+    let checked = match value {
+        Value::S(text) => check_text(text),
+        Value::N(_) | Value::Bool(_) => Ok(()),
+        _ => Err(PartProblem::Type),
+    };
     checked.map_err(|problem| PartError {
         name: name.to_owned(),
         problem,
@@ -331,7 +334,7 @@ pub fn part_text(name: &str, value: &Value) -> Result<String, PartError> {
 
 /// INVARIANT: a part of a key is never empty and never has the delimiter, so that keys of
 /// different parts differ, and nobody can forge one.
-fn check_part(text: &str) -> Result<(), PartProblem> {
+fn check_text(text: &str) -> Result<(), PartProblem> {
     match text {
         "" => Err(PartProblem::Empty),
         "." | ".." => Err(PartProblem::Dots),

@@ -102,9 +102,24 @@ pub fn is_form(form: &str) -> bool {
 
 /// The milliseconds of a text in exactly this form.
 pub fn parse_millis(text: &str) -> Option<i64> {
+    if !is_timestamp(text) {
+        return None;
+    }
     let time: Timestamp = text.parse().ok()?;
-    let millis = time.as_millisecond();
-    (format_millis(millis) == text).then_some(millis)
+    Some(time.as_millisecond())
+}
+
+/// Whether a text has the digits and signs of a timestamp. Times are read all the time, and
+/// writing each of them again to compare would cost several times as much.
+fn is_timestamp(text: &str) -> bool {
+    const FORM: &[u8] = b"0000-00-00T00:00:00.000Z";
+    let fits = |(byte, form): (u8, &u8)| match form {
+        b'0' => byte.is_ascii_digit(),
+        sign => byte == *sign,
+    };
+    let has_form = text.len() == FORM.len() && text.bytes().zip(FORM).all(fits);
+    // A leap second would be read as the one before it.
+    has_form && &text[17..19] != "60"
 }
 
 fn parse_date(text: &str) -> Option<i64> {
@@ -131,6 +146,9 @@ mod tests {
             "2026-01-02T03:04:05.6789Z",
             "2026-01-02 03:04:05.678Z",
             "2026-13-02T03:04:05.678Z",
+            "2026-02-29T03:04:05.678Z",
+            "2026-01-02T24:00:00.000Z",
+            "2016-12-31T23:59:60.000Z",
             "",
         ] {
             assert_eq!(parse_millis(other), None, "{other}");

@@ -2,7 +2,7 @@
 
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, Entity, SoftDelete, Source};
-use partita_design::template::part_text;
+use partita_design::template::check_part;
 use partita_design::types::AttributeType;
 
 use crate::blueprint::Blueprint;
@@ -225,7 +225,7 @@ impl<'a> Input<'a> {
                 let fault = Fault::of_value(entity, name, &attribute.kind, value, &expected);
                 faults.push(fault);
             } else if identity.any(|part| part.attribute == *name)
-                && let Err(error) = part_text(name, value)
+                && let Err(error) = check_part(name, value)
             {
                 faults.push(Fault::of_part(entity, error));
             }
@@ -303,7 +303,7 @@ pub(crate) fn key_part(name: &str, kind: &AttributeType, text: &str) -> Result<V
         rule: FaultRule::Type,
         ..Fault::new(name, format!("must be {expected}"))
     })?;
-    part_text(name, &value)?;
+    check_part(name, &value)?;
     Ok(value)
 }
 

@@ -133,6 +133,26 @@ fn ids_have_one_spelling() {
         &[uuid.into()],
         &[uuid.to_uppercase().as_str().into(), "4b8c1f2e".into()],
     );
+    let ulid = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+    let with = |from: &str, to: &str| Value::from(ulid.replacen(from, to, 1));
+    check(
+        &AttributeType::Ulid,
+        &[ulid.into(), with("0", "7"), with("V", "Z")],
+        &[
+            ulid.to_lowercase().as_str().into(),
+            // More than 128 bits.
+            with("0", "8"),
+            // Read as `1`, `0` and not at all.
+            with("1", "I"),
+            with("1", "L"),
+            with("3", "O"),
+            with("V", "U"),
+            with("V", ""),
+            with("V", "VV"),
+            with("V", "ä"),
+            "".into(),
+        ],
+    );
 }
 
 #[test]

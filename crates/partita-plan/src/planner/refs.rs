@@ -3,7 +3,7 @@
 use partita_core::Map;
 use partita_core::expression::Scope as _;
 use partita_design::design::{Access, OnDelete, Ref, RefTarget, TargetName};
-use partita_design::template::{dotted, part_text};
+use partita_design::template::{check_part, dotted};
 
 use super::Planner;
 use crate::draft::{Before, Presence, Refusal};
@@ -96,7 +96,7 @@ impl<'a> Planner<'a> {
         let targets = reference.targets.iter();
         for argument in targets.flat_map(|target| &target.arguments) {
             if let (Some(value), false) = (nested::get(item, &argument.path), argument.many)
-                && let Err(error) = part_text(&argument.path, value)
+                && let Err(error) = check_part(&argument.path, value)
             {
                 self.faults.push(Fault::of_part(record, error));
             }

@@ -6,7 +6,7 @@ use partita_core::expression::{Found, Scope as _};
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, Computed, Entity, Source, Timing};
 use partita_design::expression::{Formula, Reading};
-use partita_design::template::part_text;
+use partita_design::template::check_part;
 use partita_design::types::AttributeType;
 
 use super::{By, Planner};
@@ -232,7 +232,7 @@ impl<'a> Planner<'a> {
             let fault = Fault::of_value(&entity.name, name, &attribute.kind, value, &expected);
             self.faults.push(fault);
         } else if entity.identity.iter().any(|part| part.attribute == *name)
-            && let Err(error) = part_text(name, value)
+            && let Err(error) = check_part(name, value)
         {
             self.faults.push(Fault::of_part(&entity.name, error));
         }

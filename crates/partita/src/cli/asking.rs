@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use partita_design::template::part_text;
+use partita_design::template::check_part;
 
 use super::{CheckFormat, DATA_DEFAULT, SecretFlags, StoreFlags, VariableFlags};
 
@@ -89,8 +89,8 @@ pub(crate) struct AskFlags {
 
 /// A user whose id no key can hold could do nothing.
 fn user(text: &str) -> Result<String, String> {
-    match part_text("user", &text.into()) {
-        Ok(text) => Ok(text),
+    match check_part("user", &text.into()) {
+        Ok(()) => Ok(text.to_owned()),
         Err(error) => Err(error.problem.to_string()),
     }
 }
