@@ -48,6 +48,7 @@ mod followers;
 mod index;
 mod key;
 mod keyspace;
+mod lasting;
 mod limits;
 mod names;
 mod outcome;
@@ -226,6 +227,7 @@ fn compile(
         callers: world.callers.clone(),
         constants: world.constants.clone(),
         limit_record,
+        entities: lasting::marked(&design),
         ..design
     });
     let accepts = root.entry("accept");

@@ -13,12 +13,12 @@ mod joined;
 
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 
-use crate::blueprint::Address;
 use crate::draft::Refusal;
 use crate::error::{BATCH_OPERATIONS_MAX, PlanError, Refused};
 use crate::idempotency::Once;
 use crate::operation::{Answer, Caller, Operation};
 use crate::partita::{Partita, Write};
+use crate::place::Address;
 use crate::planner::request::Request;
 use crate::planner::{Moment, Planner, Step, WritePlan};
 use crate::reads::Reads;

@@ -4,7 +4,6 @@
 //! key; in the table it has its keys and its discriminator instead.
 
 use std::str::FromStr as _;
-use std::sync::Arc;
 
 use partita_core::expression::{Path, Scope};
 use partita_core::key::KeyType;
@@ -14,21 +13,19 @@ use partita_design::design::{
     Action, Constants, Entity, IndexKey, KeyValue, Pattern, Projection, RecordIndex, RecordName,
     Table,
 };
-use partita_design::template::PartError;
+use partita_design::template::{PartError, Template};
 use partita_store::StoreError;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
-use partita_store::request::{ItemAddress, TransactAction};
+use partita_store::request::TransactAction;
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::kernel::Kernel;
 use crate::nested;
 use crate::operation::Record;
+use crate::place::{Address, KeyNames, Place};
 use crate::shape::Shape;
 use crate::sidecar;
-
-/// Where an item is. Shared, because a plan comes back to the same few places again and again.
-pub(crate) type Address = Arc<ItemAddress>;
 
 /// A design, what its writes cause, and the tables that it lives in.
 pub(crate) struct Blueprint {
@@ -40,6 +37,8 @@ pub(crate) struct Blueprint {
     other_tables: Vec<TableName>,
     /// The table of what is not the design's: one, however many tables the design has.
     pub(crate) sidecar: TableName,
+    /// What the keys of all of these are called.
+    pub(crate) keys: KeyNames,
     /// Whether the objects that items name are kept here.
     pub(crate) keeps_files: bool,
 }
@@ -55,7 +54,13 @@ impl Blueprint {
         let sidecar = sidecar::name(&table)?;
         check_apart(&design, &sidecar)?;
         let kernel = Kernel::new(&design);
+        let names = std::iter::once(&table).chain(&other_tables).cloned();
+        let keys = design.tables();
+        let keys = keys.map(|table| [table.partition.clone(), table.sort.clone()]);
+        let aside = [sidecar::PARTITION, sidecar::SORT].map(str::to_owned);
+        let keys = names.zip(keys).chain([(sidecar.clone(), aside)]);
         Ok(Blueprint {
+            keys: KeyNames::new(keys),
             design,
             kernel,
             table,
@@ -87,12 +92,6 @@ impl Blueprint {
             Some(shape) => self.table_of(shape),
             None => (&self.design.table, &self.table),
         }
-    }
-
-    /// The table of that name in the store.
-    fn table_called(&self, name: &TableName) -> &Table {
-        let found = self.tables().find(|(_, known)| *known == name);
-        found.map_or(&self.design.table, |(table, _)| table)
     }
 
     pub(crate) fn entity(&self, name: &str) -> Result<&Entity, PlanError> {
@@ -144,55 +143,16 @@ impl Blueprint {
         scope: &impl Scope,
     ) -> Result<Address, PlanError> {
         let templates = shape.key();
-        let (table, table_name) = self.table_of(shape);
-        let mut missing = Vec::new();
-        let mut key = Item::new();
-        let names = [&table.partition, &table.sort];
-        for (name, template) in names
-            .into_iter()
-            .zip([&templates.partition, &templates.sort])
-        {
-            match template.key(scope)? {
-                Some(text) => {
-                    key.insert(name.clone(), Value::S(text));
-                }
-                None => missing.extend(template.names()),
-            }
-        }
-        match missing.is_empty() {
-            true => Ok(Address::new(ItemAddress {
-                table: table_name.clone(),
-                key,
+        let partition = templates.partition.key(scope)?;
+        let sort = templates.sort.key(scope)?;
+        match (partition, sort) {
+            (Some(partition), Some(sort)) => Ok(Address::new(Place {
+                sort,
+                partition,
+                table: self.table_of(shape).1.clone(),
             })),
-            false => Err(PlanError::Invalid {
-                faults: missing
-                    .into_iter()
-                    .map(|name| {
-                        let message = "is part of the key and is missing";
-                        Fault::of(shape.name(), name, FaultRule::Required, message)
-                    })
-                    .collect(),
-            }),
+            (partition, sort) => Err(incomplete(shape, partition.is_none(), sort.is_none())),
         }
-    }
-
-    /// The address of an item that is stored in a table.
-    pub(crate) fn address_in(&self, name: &TableName, item: &Item) -> Address {
-        let keys = self.key_names(name);
-        let keys = keys.map(|name| Some((name.to_owned(), item.get(name)?.clone())));
-        Address::new(ItemAddress {
-            table: name.clone(),
-            key: keys.into_iter().flatten().collect(),
-        })
-    }
-
-    /// What the keys of a table are called, the sidecar included.
-    pub(crate) fn key_names(&self, name: &TableName) -> [&str; 2] {
-        if *name == self.sidecar {
-            return [sidecar::PARTITION, sidecar::SORT];
-        }
-        let table = self.table_called(name);
-        [&table.partition, &table.sort]
     }
 
     /// The address that an action writes to.
@@ -203,7 +163,7 @@ impl Blueprint {
             TransactAction::Delete(delete) => &delete.key,
             TransactAction::Check(check) => &check.key,
         };
-        self.address_in(table_of_action(action), item)
+        self.keys.place(table_of_action(action), item)
     }
 
     /// Whether an action is on the sidecar table.
@@ -212,13 +172,13 @@ impl Blueprint {
     }
 
     /// A record as it is stored, with keys and discriminator.
-    pub(crate) fn stored(&self, shape: Shape<'_>, key: Item, attributes: Map) -> Item {
+    pub(crate) fn stored(&self, shape: Shape<'_>, place: &Place, attributes: Map) -> Item {
         let mut item = attributes;
         if let Shape::Entity(entity) = shape {
             let key_only = entity.attributes.iter().filter(|one| one.key_only);
             key_only.for_each(|one| drop(item.remove(&one.name)));
         }
-        item.extend(key);
+        self.keys.put_key(place, &mut item);
         let (table, _) = self.table_of(shape);
         if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator()) {
             item.insert(name.clone(), Value::from(value));
@@ -279,7 +239,7 @@ impl Blueprint {
         name == table.partition
             || name == table.sort
             || table.discriminator.as_deref() == Some(name)
-            || is_made_key(table, name)
+            || made_keys(table).any(|key| key.name == name)
     }
 
     /// The attributes of a stored item of this shape.
@@ -312,8 +272,8 @@ impl Blueprint {
         let mut attributes = item.clone();
         let partition = attributes.remove(&table.partition)?;
         let sort = attributes.remove(&table.sort)?;
-        if !table.indexes.is_empty() {
-            attributes.retain(|name, _| !is_made_key(table, name));
+        for key in made_keys(table) {
+            attributes.remove(&key.name);
         }
         let templates = shape.key();
         let parts = [
@@ -359,6 +319,21 @@ impl Blueprint {
     }
 }
 
+/// That a key cannot be made, because it has parts that are missing.
+fn incomplete(shape: Shape<'_>, lacks_partition: bool, lacks_sort: bool) -> PlanError {
+    let templates = shape.key();
+    let partition = lacks_partition.then_some(&templates.partition);
+    let sort = lacks_sort.then_some(&templates.sort);
+    let names = partition.into_iter().chain(sort).flat_map(Template::names);
+    let faults = names.map(|name| {
+        let message = "is part of the key and is missing";
+        Fault::of(shape.name(), name, FaultRule::Required, message)
+    });
+    PlanError::Invalid {
+        faults: faults.collect(),
+    }
+}
+
 /// The table that an action is on.
 fn table_of_action(action: &TransactAction) -> &TableName {
     match action {
@@ -393,12 +368,11 @@ pub(crate) fn schema(table: &Table) -> Result<TableSchema, PlanError> {
     })
 }
 
-fn is_made_key(table: &Table, name: &str) -> bool {
-    let mut keys = table
-        .indexes
-        .iter()
-        .flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
-    keys.any(|key| !key.native && key.name == name)
+/// The keys of indexes that are made for them, and are no attributes of any record.
+fn made_keys(table: &Table) -> impl Iterator<Item = &IndexKey> {
+    let indexes = table.indexes.iter();
+    let keys = indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
+    keys.filter(|key| !key.native)
 }
 
 fn index_schema(index: &partita_design::design::Index) -> Result<IndexSchema, PlanError> {

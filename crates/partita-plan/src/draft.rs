@@ -7,11 +7,11 @@ use std::sync::Arc;
 use partita_core::expression::Condition;
 use partita_core::{Map, Number, Value};
 use partita_design::design::Access;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::blueprint::Address;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::nested;
+use crate::place::Address;
 use crate::shape::Shape;
 
 /// What a failed condition means.
@@ -79,15 +79,25 @@ pub(crate) struct Entry<'a> {
 }
 
 /// The items that a write touches, each once.
-#[derive(Default)]
 pub(crate) struct Draft<'a> {
-    pub(crate) entries: Vec<Entry<'a>>,
+    #[expect(clippy::vec_box, reason = "entries are large, and the list grows")]
+    pub(crate) entries: Vec<Box<Entry<'a>>>,
     places: FxHashMap<Address, usize>,
     /// Items whose consequences are to be looked at.
     queue: VecDeque<usize>,
 }
 
 impl<'a> Draft<'a> {
+    /// Nothing yet, with room for what most writes touch.
+    pub(crate) fn new() -> Self {
+        const ROOM: usize = 8;
+        Draft {
+            entries: Vec::with_capacity(ROOM),
+            places: FxHashMap::with_capacity_and_hasher(ROOM, FxBuildHasher),
+            queue: VecDeque::with_capacity(ROOM),
+        }
+    }
+
     /// The place of an item in the draft.
     pub(crate) fn find(&self, address: &Address) -> Option<usize> {
         self.places.get(address).copied()
@@ -101,7 +111,7 @@ impl<'a> Draft<'a> {
             Before::Missing | Before::Unread => None,
         };
         self.places.insert(address.clone(), at);
-        self.entries.push(Entry {
+        self.entries.push(Box::new(Entry {
             shape,
             address,
             moves_to: None,
@@ -117,7 +127,7 @@ impl<'a> Draft<'a> {
             fired: Vec::new(),
             views: Vec::new(),
             is_witness: false,
-        });
+        }));
         at
     }
 

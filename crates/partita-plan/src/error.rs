@@ -335,6 +335,12 @@ impl Fault {
         }
     }
 
+    /// A ref whose target is not there.
+    pub(crate) fn of_target(record: &str, reference: impl Into<String>, target: &str) -> Self {
+        let message = format!("leads to no `{target}`");
+        Fault::of(record, reference, FaultRule::Reference, message)
+    }
+
     /// A value that an attribute does not take.
     pub(crate) fn of_value(
         record: &str,

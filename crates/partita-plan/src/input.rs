@@ -43,7 +43,7 @@ pub(crate) struct Input<'a> {
 
 impl<'a> Input<'a> {
     /// The attributes of a new item.
-    pub(crate) fn create(self, given: Map, faults: &mut Vec<Fault>) -> Changes<'a> {
+    pub(crate) fn create(self, given: &Map, faults: &mut Vec<Fault>) -> Changes<'a> {
         let named = self.named(given, faults);
         self.created(named, faults)
     }
@@ -52,7 +52,7 @@ impl<'a> Input<'a> {
     pub(crate) fn create_at(
         self,
         identity: &Map,
-        given: Map,
+        given: &Map,
         faults: &mut Vec<Fault>,
     ) -> Changes<'a> {
         let mut named = self.beside(identity, given, faults);
@@ -84,7 +84,12 @@ impl<'a> Input<'a> {
 
     /// The changes of an update; a null removes an attribute. Identity parts may be repeated, but
     /// only those that are movable may change.
-    pub(crate) fn update(self, given: Map, identity: &Map, faults: &mut Vec<Fault>) -> Changes<'a> {
+    pub(crate) fn update(
+        self,
+        given: &Map,
+        identity: &Map,
+        faults: &mut Vec<Fault>,
+    ) -> Changes<'a> {
         let mut named = self.named(given, faults);
         named.retain(|(slot, value)| {
             let is_movable = matches!(&slot, Slot::Declared(attribute) if attribute.movable);
@@ -105,7 +110,7 @@ impl<'a> Input<'a> {
     pub(crate) fn replace_at(
         self,
         identity: &Map,
-        given: Map,
+        given: &Map,
         faults: &mut Vec<Fault>,
     ) -> Changes<'a> {
         let named = self.beside(identity, given, faults);
@@ -137,7 +142,12 @@ impl<'a> Input<'a> {
     }
 
     /// What is given beside an identity. Its parts may be repeated, and must be the same.
-    fn beside(self, identity: &Map, given: Map, faults: &mut Vec<Fault>) -> Vec<(Slot<'a>, Value)> {
+    fn beside(
+        self,
+        identity: &Map,
+        given: &Map,
+        faults: &mut Vec<Fault>,
+    ) -> Vec<(Slot<'a>, Value)> {
         let mut named = self.named(given, faults);
         named.retain(|(slot, value)| {
             let part = identity.get(slot.name());
@@ -152,8 +162,8 @@ impl<'a> Input<'a> {
 
     /// Replaces aliases by names, takes attributes out of the maps that they stand in, and refuses
     /// what the entity does not know.
-    fn named(self, given: Map, faults: &mut Vec<Fault>) -> Vec<(Slot<'a>, Value)> {
-        let mut named: Vec<(Slot<'a>, Value)> = Vec::new();
+    fn named(self, given: &Map, faults: &mut Vec<Fault>) -> Vec<(Slot<'a>, Value)> {
+        let mut named = Vec::with_capacity(given.len());
         for (name, value) in given {
             self.name(name, value, &mut named, faults);
         }
@@ -162,8 +172,8 @@ impl<'a> Input<'a> {
 
     fn name(
         self,
-        name: String,
-        value: Value,
+        name: &str,
+        value: &Value,
         named: &mut Vec<(Slot<'a>, Value)>,
         faults: &mut Vec<Fault>,
     ) {
@@ -172,29 +182,26 @@ impl<'a> Input<'a> {
             faults.push(self.fault(name, FaultRule::Unknown, message));
             return;
         }
-        let attribute = self.entity.attribute(&name);
+        let attribute = self.entity.attribute(name);
         let slot = match attribute {
             Some(attribute) => Slot::Declared(attribute),
-            None if Shape::Entity(self.entity).is_container(&name) => {
+            None if Shape::Entity(self.entity).is_container(name) => {
                 match value {
                     Value::M(map) => {
                         for (inner, value) in map {
-                            self.name(format!("{name}.{inner}"), value, named, faults);
+                            self.name(&format!("{name}.{inner}"), value, named, faults);
                         }
                     }
                     _ => faults.push(self.fault(name, FaultRule::Type, "must be a map")),
                 }
                 return;
             }
-            None if self
-                .blueprint
-                .is_reserved(Shape::Entity(self.entity), &name) =>
-            {
+            None if self.blueprint.is_reserved(Shape::Entity(self.entity), name) => {
                 let message = "is kept by Partita and cannot be given";
                 faults.push(self.fault(name, FaultRule::NotGiven, message));
                 return;
             }
-            None if self.entity.open => Slot::Open(name.clone()),
+            None if self.entity.open => Slot::Open(name.to_owned()),
             None => {
                 let message = "is not an attribute";
                 faults.push(self.fault(name, FaultRule::Unknown, message));
@@ -208,8 +215,8 @@ impl<'a> Input<'a> {
             return;
         }
         let value = match &slot {
-            Slot::Declared(attribute) => attribute.kind.from_plain(value),
-            Slot::Open(_) => value,
+            Slot::Declared(attribute) => attribute.kind.from_plain(value.clone()),
+            Slot::Open(_) => value.clone(),
         };
         named.push((slot, value));
     }

@@ -20,9 +20,10 @@ use partita_design::design::{
     RefTarget, View,
 };
 
-use crate::blueprint::{Address, Blueprint};
+use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::operation::Caller;
+use crate::place::Address;
 use crate::shape::Shape;
 
 pub(crate) use record::{DONE, OPEN};

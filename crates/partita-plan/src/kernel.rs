@@ -8,11 +8,14 @@
 
 use partita_design::Design;
 use partita_design::design::{
-    Aggregate, Attribute, Entity, RecordName, Ref, RefTarget, Source, TargetName, Timing, Trigger,
-    View,
+    Aggregate, Attribute, EachOver, Entity, RecordName, Ref, RefTarget, Source, TargetName, Timing,
+    Trigger, View,
 };
 use partita_design::kernel::{Cause, Does, Reaction, reactions};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::draft::Refusal;
+use crate::error::{Fault, PlanError};
 
 /// What writes to each record can cause.
 pub(crate) struct Kernel {
@@ -25,15 +28,28 @@ pub(crate) struct Kernel {
 pub(crate) struct Consequences {
     counted: Vec<Counted>,
     triggers: Vec<usize>,
-    views: Vec<usize>,
+    views: Vec<Derived>,
     followed: Vec<(usize, usize)>,
     referrers: Vec<(usize, usize, usize)>,
-    fixed: FxHashSet<String>,
     feeding: FxHashSet<String>,
     /// The attributes that a write may have to compute, as positions in the entity.
     computed: Vec<usize>,
     /// The attributes of the item that those are computed from, without what stands inside.
     basis: FxHashSet<String>,
+    /// What is said when a ref that a write sets has no target. Every such write carries it, and
+    /// hardly any shows it.
+    refusals: Vec<WithoutTarget>,
+}
+
+struct WithoutTarget {
+    reference: String,
+    target: String,
+    refusal: Refusal,
+}
+
+struct Derived {
+    view: usize,
+    inputs: Vec<String>,
 }
 
 struct Counted {
@@ -49,7 +65,7 @@ pub(crate) struct Count<'d> {
     pub(crate) entity: &'d Entity,
     pub(crate) attribute: &'d Attribute,
     pub(crate) aggregate: &'d Aggregate,
-    /// The attributes of the counted item that decide anything.
+    /// The attributes of the counted item that decide anything, as far as they can change.
     pub(crate) inputs: &'d [String],
 }
 
@@ -83,10 +99,10 @@ impl Kernel {
         };
         for entity in &design.entities {
             let consequences = kernel.of(&entity.name);
-            consequences.fixed = fixed(design, entity);
             consequences.feeding = feeding(entity);
             consequences.computed = computed(entity);
             consequences.basis = basis(entity);
+            consequences.refusals = refusals(entity);
         }
         for reaction in reactions(design) {
             let record = reaction.on.of.as_str();
@@ -173,7 +189,19 @@ impl Kernel {
         design: &'d Design,
         record: &str,
     ) -> impl Iterator<Item = &'d View> {
-        self.get(record).views.iter().map(|at| &design.views[*at])
+        let views = self.derived(design, record);
+        views.map(|(view, _)| view)
+    }
+
+    /// The views of an entity, each with the attributes that it is made of, as far as they can
+    /// change.
+    pub(crate) fn derived<'d>(
+        &'d self,
+        design: &'d Design,
+        record: &str,
+    ) -> impl Iterator<Item = (&'d View, &'d [String])> {
+        let views = self.get(record).views.iter();
+        views.map(|derived| (&design.views[derived.view], derived.inputs.as_slice()))
     }
 
     /// What writes to a record trigger, with the number of each trigger.
@@ -201,14 +229,21 @@ impl Kernel {
         computed.map(|at| &entity.attributes[*at])
     }
 
+    /// What is said when a ref of a record has no target.
+    pub(crate) fn without_target(
+        &self,
+        record: &str,
+        reference: &str,
+        target: &str,
+    ) -> Option<&Refusal> {
+        let mut refusals = self.get(record).refusals.iter();
+        let found = refusals.find(|one| one.reference == reference && one.target == target);
+        found.map(|one| &one.refusal)
+    }
+
     /// Whether something of the same item may be computed from an attribute.
     pub(crate) fn is_basis(&self, record: &str, attribute: &str) -> bool {
         self.get(record).basis.contains(root(attribute))
-    }
-
-    /// Whether an attribute never changes once its item is there, so that nobody has to guard it.
-    pub(crate) fn is_fixed(&self, record: &str, attribute: &str) -> bool {
-        self.get(record).fixed.contains(attribute)
     }
 }
 
@@ -235,7 +270,11 @@ impl Consequences {
             (Cause::Copy(entity, name), _) => self.followed.extend(attribute_at(entity, name)),
             (Cause::View(name) | Cause::History(name), _) => {
                 let mut views = design.views.iter();
-                self.views.extend(views.position(|one| one.name == *name));
+                let view = views.position(|one| one.name == *name);
+                self.views.extend(view.map(|view| Derived {
+                    view,
+                    inputs: made_of(design, &design.views[view]),
+                }));
             }
             (Cause::Trigger(name), _) => {
                 let mut triggers = design.triggers.iter();
@@ -263,7 +302,8 @@ fn leads_to(target: &RefTarget, record: &str) -> bool {
     matches!(&target.to, TargetName::Record(name) if name.as_str() == record)
 }
 
-/// The attributes of a counted item that decide whether it counts, where, and how much.
+/// The attributes of a counted item that decide whether it counts, where, and how much, as far as
+/// they can change.
 fn inputs(design: &Design, aggregate: &Aggregate) -> Vec<String> {
     let mut inputs: Vec<String> = Vec::new();
     inputs.extend(aggregate.sum.clone());
@@ -278,8 +318,35 @@ fn inputs(design: &Design, aggregate: &Aggregate) -> Vec<String> {
         }
         let soft_delete = entity.soft_delete.as_ref();
         inputs.extend(soft_delete.map(|one| one.attribute().to_owned()));
+        inputs.retain(|name| can_change(entity, name));
     }
     inputs
+}
+
+/// Whether an attribute of an item can be another one later. So can what is movable: the item is
+/// elsewhere then.
+fn can_change(entity: &Entity, name: &str) -> bool {
+    let attribute = entity.attributes.iter().find(|one| one.name == name);
+    attribute.is_none_or(|attribute| !attribute.lasting || attribute.movable)
+}
+
+/// The attributes of the source that a view is made of, as far as they can change.
+fn made_of(design: &Design, view: &View) -> Vec<String> {
+    let when = view.when.iter().flat_map(|when| when.own_attributes());
+    let derived = view.derived().flat_map(|(_, value)| value.own_attributes());
+    let keys = view.identity.iter().map(|part| part.attribute.as_str());
+    let indexes = view.indexes.iter().flat_map(|index| &index.reads);
+    let indexes = indexes.map(|reading| reading.attribute.as_str());
+    let each = view.each.iter().filter_map(|each| match &each.over {
+        EachOver::List { reading, .. } => Some(reading.attribute.as_str()),
+        EachOver::Pattern { .. } => None,
+    });
+    let keep = view.keep.iter().map(String::as_str);
+    let names = keep.chain(when).chain(derived).chain(keys);
+    let names = names.chain(indexes).chain(each);
+    let source = design.entity(&view.of);
+    let names = names.filter(|name| source.is_none_or(|source| can_change(source, name)));
+    names.map(str::to_owned).collect()
 }
 
 /// The attributes that decide where a ref leads.
@@ -319,6 +386,28 @@ fn computed(entity: &Entity) -> Vec<usize> {
         .collect()
 }
 
+/// What is said of every target of an entity's refs that is not there.
+fn refusals(entity: &Entity) -> Vec<WithoutTarget> {
+    let targets = entity.refs.iter().flat_map(|reference| {
+        let targets = reference.targets.iter();
+        targets.map(move |target| (reference, target))
+    });
+    let refusals = targets.filter_map(|(reference, target)| match &target.to {
+        TargetName::Constants(_) => None,
+        TargetName::Record(target) => {
+            let fault = Fault::of_target(&entity.name, &reference.name, target.as_str());
+            Some(WithoutTarget {
+                reference: reference.name.clone(),
+                target: target.as_str().to_owned(),
+                refusal: Refusal::last(PlanError::Invalid {
+                    faults: vec![fault],
+                }),
+            })
+        }
+    });
+    refusals.collect()
+}
+
 /// What the attributes of an entity are computed from: those that values read, also such as are
 /// not stored, and those that decide where refs lead.
 fn basis(entity: &Entity) -> FxHashSet<String> {
@@ -348,38 +437,4 @@ fn basis(entity: &Entity) -> FxHashSet<String> {
 /// The attribute of the item that a name with dots stands in.
 fn root(name: &str) -> &str {
     name.split_once('.').map_or(name, |(root, _)| root)
-}
-
-/// The attributes of an entity that nothing ever changes. An identity is among them, also where it
-/// is movable: whatever stands at its address has it.
-fn fixed(design: &Design, entity: &Entity) -> FxHashSet<String> {
-    let is_identity = |attribute: &Attribute| {
-        let mut identity = entity.identity.iter();
-        identity.any(|part| part.attribute == attribute.name)
-    };
-    let is_stamped_once = |attribute: &Attribute| {
-        let on_create = matches!(
-            &attribute.source,
-            Source::Computed(computed) if computed.timing == Timing::Create
-        );
-        on_create && !is_assigned(design, &attribute.name)
-    };
-    let attributes = entity.attributes.iter();
-    attributes
-        .filter(|one| one.fixed || is_identity(one) || is_stamped_once(one))
-        .map(|one| one.name.clone())
-        .collect()
-}
-
-/// Whether an action or an effect writes an attribute of this name, whichever record it is in.
-fn is_assigned(design: &Design, name: &str) -> bool {
-    let actions = design.actions.iter();
-    let actions = actions.flat_map(|one| {
-        one.changes
-            .names()
-            .chain(one.then.iter().flat_map(|effect| effect.changes.names()))
-    });
-    let triggers = design.triggers.iter();
-    let triggers = triggers.flat_map(|one| one.effect.changes.names());
-    actions.chain(triggers).any(|assigned| assigned == name)
 }

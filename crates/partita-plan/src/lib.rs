@@ -64,6 +64,7 @@ mod nested;
 pub mod operation;
 pub mod partita;
 mod pattern;
+mod place;
 mod planner;
 pub mod preview;
 mod reads;

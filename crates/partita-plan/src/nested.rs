@@ -1,5 +1,7 @@
 //! Attributes inside maps: the value of `stats.reads` stands in the map `stats`.
 
+use std::cmp::Ordering;
+
 use partita_core::{Map, Value};
 
 /// The value under a name with dots.
@@ -38,6 +40,61 @@ pub(crate) fn remove(item: &mut Map, name: &str) {
 pub(crate) fn make_room(item: &mut Map, name: &str) {
     if let Some((outer, inner)) = split(name) {
         make_room(open(item, outer), inner);
+    }
+}
+
+/// The attributes of an item as it is, each beside what it was. Both are in the order of their
+/// names, so that nothing is searched for.
+pub(crate) fn beside<'m>(
+    old: &'m Map,
+    new: &'m Map,
+) -> impl Iterator<Item = (&'m String, Option<&'m Value>, &'m Value)> {
+    let mut old = old.iter().peekable();
+    new.iter().map(move |(name, is)| {
+        let was = loop {
+            match old.peek().map(|(known, _)| (*known).cmp(name)) {
+                Some(Ordering::Less) => drop(old.next()),
+                Some(Ordering::Equal) => break old.next().map(|(_, was)| was),
+                Some(Ordering::Greater) | None => break None,
+            }
+        };
+        (name, was, is)
+    })
+}
+
+/// What is different about an item: asked again and again, and found once.
+pub(crate) struct Difference<'m> {
+    old: &'m Map,
+    new: &'m Map,
+    /// The attributes that differ, without what stands inside.
+    outer: Vec<&'m str>,
+}
+
+impl<'m> Difference<'m> {
+    pub(crate) fn between(old: &'m Map, new: &'m Map) -> Self {
+        let mut outer = Vec::new();
+        let mut kept = 0;
+        for (name, was, is) in beside(old, new) {
+            kept += usize::from(was.is_some());
+            if was != Some(is) {
+                outer.push(name.as_str());
+            }
+        }
+        if kept < old.len() {
+            let gone = old.keys().filter(|name| !new.contains_key(*name));
+            outer.extend(gone.map(String::as_str));
+        }
+        Difference { old, new, outer }
+    }
+
+    /// Whether an attribute is not what it was.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match split(name) {
+            None => self.outer.contains(&name),
+            Some((outer, _)) => {
+                self.outer.contains(&outer) && get(self.old, name) != get(self.new, name)
+            }
+        }
     }
 }
 

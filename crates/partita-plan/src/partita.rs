@@ -11,13 +11,14 @@ use partita_store::{Clock, Entropy, Store};
 use tokio::sync::Notify;
 
 use crate::access::{Asked, Verdict};
-use crate::blueprint::{Address, Blueprint};
+use crate::blueprint::Blueprint;
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::files::Objects;
 use crate::idempotency::Once;
 use crate::input::{self, Input};
 use crate::operation::{Answer, Caller, Operation};
+use crate::place::Address;
 use crate::planner::action::is_for;
 use crate::planner::later::Extent;
 use crate::planner::request::{Change, On, Request};
@@ -111,14 +112,16 @@ impl Partita {
             cursor_key,
             patience,
         } = surroundings;
+        let runner = Runner {
+            store,
+            keys: blueprint.keys.clone(),
+            tokens: entropy.clone(),
+            entropy,
+            patience,
+        };
         Ok(Partita {
             blueprint,
-            runner: Runner {
-                store,
-                tokens: entropy.clone(),
-                entropy,
-                patience,
-            },
+            runner,
             clock,
             seal: CursorSeal::new(&cursor_key),
             objects: None,
@@ -265,7 +268,7 @@ impl Partita {
             (PlanError::Invalid { mut faults }, Ok(entity)) => {
                 let blueprint = &self.blueprint;
                 let input = Input { blueprint, entity };
-                input.update(given.clone(), &Map::new(), &mut faults);
+                input.update(given, &Map::new(), &mut faults);
                 PlanError::Invalid { faults }
             }
             (refusal, _) => refusal,

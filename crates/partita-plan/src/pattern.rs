@@ -23,6 +23,7 @@ use crate::input::key_part;
 use crate::nested;
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::{Partita, is_hidden};
+use crate::place::{Address, Place};
 use crate::reads::{Known, Listing};
 use crate::ruling::{Decision, Row};
 use crate::scene::{Context, Lead, Named, Scene, Trace};
@@ -273,14 +274,14 @@ impl Asked<'_> {
 
     /// The item under a key, if there is one.
     async fn stored(&self, templates: &KeyTemplates) -> Result<Vec<Item>, PlanError> {
-        let mut key = Item::new();
-        let (table, name) = self.blueprint().table_read(self.pattern);
-        key.insert(
-            table.partition.clone(),
-            self.render(&templates.partition)?.into(),
-        );
-        key.insert(table.sort.clone(), self.render(&templates.sort)?.into());
-        let address = self.blueprint().address_in(name, &key);
+        let partition = self.render(&templates.partition)?;
+        let sort = self.render(&templates.sort)?;
+        let table = self.blueprint().table_read(self.pattern).1.clone();
+        let address = Address::new(Place {
+            sort,
+            partition,
+            table,
+        });
         let items = self.partita.runner.read_items(&[address]).await?;
         Ok(items.into_iter().flatten().collect())
     }

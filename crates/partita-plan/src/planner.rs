@@ -54,7 +54,6 @@ use partita_design::types::AttributeType;
 use partita_store::request::TransactAction;
 use ulid::Ulid;
 
-use crate::blueprint::Address;
 use crate::draft::{Before, Draft, Entry, Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::files::Placement;
@@ -62,6 +61,7 @@ use crate::input::{Changes, Slot, refuse};
 use crate::job::Job;
 use crate::nested;
 use crate::operation::Answer;
+use crate::place::Address;
 use crate::reads::Known;
 use crate::scene::{Context, Named, Scene, Seen, Trace};
 use crate::shape::{Shape, lapsed};
@@ -149,7 +149,7 @@ impl<'a> Planner<'a> {
         Planner {
             context,
             moment,
-            draft: Draft::default(),
+            draft: Draft::new(),
             faults: Vec::new(),
             origin: None,
             ids_drawn: 0,
@@ -235,9 +235,6 @@ impl<'a> Planner<'a> {
             self.refuse()?;
             return self.repeat(at, entity, given, by);
         }
-        let exists = PlanError::Exists {
-            entity: entity.name.clone(),
-        };
         let address = self.entry(at).address.clone();
         self.claim(entity, given, &address);
         let entry = self.entry_mut(at);
@@ -245,7 +242,9 @@ impl<'a> Planner<'a> {
         entry.after = Some(item.clone());
         entry.operation = Some(Access::Create);
         entry.presence = Presence::Absent(match (entity.repeat, by) {
-            (Repeat::Refuse, By::Caller) => Refusal::last(exists),
+            (Repeat::Refuse, By::Caller) => Refusal::last(PlanError::Exists {
+                entity: entity.name.clone(),
+            }),
             _ => Refusal::Stale,
         });
         self.draft.enqueue(at);
@@ -446,12 +445,12 @@ impl<'a> Planner<'a> {
                 return Err(PlanError::TooMuch { what });
             }
             self.refresh(at)?;
+            let told = self.entry(at).after.clone();
             self.aggregate(at)?;
             self.follow_copies(at)?;
             self.follow_deletion(at)?;
             // What follows may change the item once more, and is looked at in its turn.
-            let entry = self.entry_mut(at);
-            entry.told = entry.after.clone();
+            self.entry_mut(at).told = told;
             self.trigger(at)?;
             self.derive(at)?;
         }

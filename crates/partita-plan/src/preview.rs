@@ -8,12 +8,11 @@ use std::sync::Arc;
 use partita_core::Item;
 use partita_store::capacity::{Consumed, Metered};
 use partita_store::error::StoreResult;
-use partita_store::request::{ItemAddress, ReturnValues, TransactAction, TransactWriteItems};
+use partita_store::request::{ReturnValues, TransactAction, TransactWriteItems};
 use partita_store::table::{Key, TableName, TableSchema};
 use partita_store::write::{self, Tables};
 use partita_store::{ErrorKind, StoreError};
 
-use crate::blueprint::Address;
 use crate::error::PlanError;
 use crate::job::Job;
 use crate::operation::{Caller, Operation};
@@ -112,7 +111,7 @@ impl Partita {
             }
             let schema = stage.schema(table)?;
             keys.push((table.clone(), step.action.key(&schema.key)?));
-            addresses.push(Address::new(address(&step.action, &schema)));
+            addresses.push(self.blueprint.place_of(&step.action));
         }
         let items = self.runner.read_items(&addresses).await?;
         let found = keys.into_iter().zip(items);
@@ -148,25 +147,6 @@ fn cost(plan: &WritePlan, stage: &Stage) -> Result<BTreeMap<TableName, Consumed>
             })
         }
         Err(error) => Err(error.into()),
-    }
-}
-
-/// The item that an action writes to.
-fn address(action: &TransactAction, schema: &TableSchema) -> ItemAddress {
-    let key = match action {
-        TransactAction::Put(put) => {
-            let own = put.item.iter();
-            let own = own.filter(|(name, _)| schema.key.contains(name));
-            own.map(|(name, value)| (name.clone(), value.clone()))
-                .collect()
-        }
-        TransactAction::Update(update) => update.key.clone(),
-        TransactAction::Delete(delete) => delete.key.clone(),
-        TransactAction::Check(check) => check.key.clone(),
-    };
-    ItemAddress {
-        table: action.table().clone(),
-        key,
     }
 }
 

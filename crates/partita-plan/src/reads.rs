@@ -16,8 +16,8 @@ use partita_store::request::Query;
 use partita_store::table::TableName;
 use rustc_hash::FxHashMap;
 
-use crate::blueprint::Address;
 use crate::error::PlanError;
+use crate::place::Address;
 use crate::run::Runner;
 use crate::scene::Context;
 

@@ -6,15 +6,15 @@ use std::time::Duration;
 use partita_core::Item;
 use partita_store::error::CancellationReason;
 use partita_store::request::{
-    BatchGetItem, BatchGot, ItemAddress, Page, Query, ReturnValues, Scan, TransactAction,
-    TransactWriteItems, UpdateItem,
+    BatchGetItem, BatchGot, Page, Query, ReturnValues, Scan, TransactAction, TransactWriteItems,
+    UpdateItem,
 };
 use partita_store::{Entropy, ErrorKind, Store, StoreError};
 use ulid::Ulid;
 
-use crate::blueprint::Address;
 use crate::draft::Refusal;
 use crate::error::{Fault, PlanError, Refused};
+use crate::place::{Address, KeyNames};
 use crate::planner::{Step, WritePlan};
 
 /// How long a write or read is tried again before the caller hears of it.
@@ -40,6 +40,7 @@ impl Default for Patience {
 #[derive(Clone)]
 pub(crate) struct Runner {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) keys: KeyNames,
     pub(crate) entropy: Arc<dyn Entropy>,
     /// What transactions and workers are told apart by.
     pub(crate) tokens: Arc<dyn Entropy>,
@@ -162,7 +163,7 @@ impl Runner {
         while !open.is_empty() {
             let asked = open
                 .iter()
-                .map(|&index| ItemAddress::clone(&addresses[index]));
+                .map(|&index| self.keys.address(&addresses[index]));
             let request = BatchGetItem::new(asked.collect());
             let got = self.batch_get(&request).await?;
             let mut unprocessed = Vec::new();

@@ -9,16 +9,17 @@ use std::cell::{Cell, RefCell};
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Number, Value};
 use partita_design::design::{
-    Argument, Attribute, CallerSource, Ref, RefTarget, Source, TargetName,
+    Argument, Attribute, CallerSource, IdentityPart, Ref, RefTarget, Source, TargetName,
 };
 use partita_design::expression::Formula;
 use partita_design::template::dotted;
 
 use crate::batch::earlier::Earlier;
-use crate::blueprint::{Address, Blueprint};
+use crate::blueprint::Blueprint;
 use crate::nested;
 use crate::operation::Caller;
 use crate::pattern::{self, passes};
+use crate::place::Address;
 use crate::reads::{Known, Reads};
 use crate::shape::{SOURCE, Shape, is_path, lapsed, reads_as_zero};
 
@@ -121,23 +122,29 @@ pub(crate) struct Target<'a> {
     identity: Identity<'a>,
 }
 
-/// The parts of an identity, each with its attribute.
+/// The parts of an identity, and the value of each.
 #[derive(Clone)]
-struct Identity<'a>(Vec<(&'a str, Value)>);
+struct Identity<'a> {
+    parts: &'a [IdentityPart],
+    values: Vec<Value>,
+}
 
 impl<'a> Identity<'a> {
+    fn new(shape: Shape<'a>, values: Vec<Value>) -> Self {
+        let parts = shape.identity();
+        Identity { parts, values }
+    }
+
     /// The identity of an item, if its attributes have it.
     fn of(shape: Shape<'a>, item: &Map) -> Option<Self> {
-        let parts = shape.identity().iter().map(|part| {
-            let value = nested::get(item, &part.attribute)?;
-            Some((part.attribute.as_str(), value.clone()))
-        });
-        parts.collect::<Option<_>>().map(Identity)
+        let parts = shape.identity().iter();
+        let values = parts.map(|part| nested::get(item, &part.attribute).cloned());
+        Some(Identity::new(shape, values.collect::<Option<_>>()?))
     }
 
     fn get(&self, root: &str, steps: &[Step]) -> Option<&Value> {
-        let mut parts = self.0.iter();
-        let (_, value) = parts.find(|(name, _)| is_path(name, root, steps))?;
+        let mut parts = self.parts.iter().zip(&self.values);
+        let (_, value) = parts.find(|(part, _)| is_path(&part.attribute, root, steps))?;
         Some(value)
     }
 }
@@ -252,7 +259,9 @@ impl<'a> Scene<'_, 'a> {
             // Whoever is not in the table is nobody there.
             Known::Missing => Found::Missing,
             Known::Found(item) => {
-                self.note(Place::Other(&address), shape, attribute);
+                if let Some(attribute) = shape.attribute(attribute) {
+                    self.note(Place::Other(&address), shape, attribute);
+                }
                 found(nested::get(item, attribute))
             }
         }
@@ -278,7 +287,7 @@ impl<'a> Scene<'_, 'a> {
         }
         let attribute = shape.declared(root, steps);
         if let Some(attribute) = attribute {
-            self.note(place, shape, &attribute.name);
+            self.note(place, shape, attribute);
         }
         let now = self.context.now_millis;
         match item.get(root).and_then(|value| descend(value, steps)) {
@@ -396,19 +405,19 @@ impl<'a> Scene<'_, 'a> {
         place: Place<'_>,
         target: &'a RefTarget,
     ) -> Lead<'a> {
-        let mut values: Vec<(&'a Argument, Value)> = Vec::new();
+        let mut values: Vec<Value> = Vec::with_capacity(target.arguments.len());
         for argument in &target.arguments {
             match self.argument(shape, item, place, &argument.path) {
                 Found::Unknown => return Lead::Unknown,
                 Found::Missing => return Lead::Nowhere,
-                Found::Value(value) => values.push((argument, value.into_owned())),
+                Found::Value(value) => values.push(value.into_owned()),
             }
         }
         let blueprint = self.context.blueprint;
         let record = match &target.to {
             TargetName::Record(record) => blueprint.shape(record),
             TargetName::Constants(name) => {
-                let key = values.first().and_then(|(_, value)| value.as_str());
+                let key = values.first().and_then(Value::as_str);
                 let row = key.and_then(|key| blueprint.constants(name)?.rows.get(key));
                 return row.map_or(Lead::Nowhere, Lead::Constants);
             }
@@ -417,36 +426,41 @@ impl<'a> Scene<'_, 'a> {
             return Lead::Nowhere;
         };
         if let Some(pattern) = &target.via {
-            return self.lead_via(shape, pattern, values);
+            return self.lead_via(shape, pattern, &target.arguments, values);
         }
-        let count = values.iter().find_map(|(argument, value)| match value {
+        let mut arguments = target.arguments.iter().zip(&values);
+        let list = arguments.find_map(|(argument, value)| match value {
             Value::L(list) if argument.many => Some(list.len()),
             _ => None,
         });
-        let mut targets = Vec::new();
-        for at in 0..count.unwrap_or(1) {
-            let parts = shape.identity().iter().zip(&values);
-            let parts = parts.map(|(part, (argument, value))| {
-                let value = match value {
-                    Value::L(list) if argument.many => &list[at],
-                    value => value,
-                };
-                (part.attribute.as_str(), value.clone())
-            });
-            let identity = Identity(parts.collect());
-            // A value that cannot be part of a key is refused where it is given.
-            if let Ok(address) = blueprint.address(shape, &identity) {
-                targets.push(Target {
-                    shape,
-                    address,
-                    identity,
+        match list {
+            None => match self.target(shape, values) {
+                Some(target) => Lead::To(vec![target]),
+                None => Lead::Nowhere,
+            },
+            Some(count) => {
+                let targets = (0..count).map(|at| {
+                    let arguments = target.arguments.iter().zip(&values);
+                    let values = arguments.map(|(argument, value)| match value {
+                        Value::L(list) if argument.many => list.get(at).cloned(),
+                        value => Some(value.clone()),
+                    });
+                    self.target(shape, values.collect::<Option<_>>()?)
                 });
+                Lead::To(targets.flatten().collect())
             }
         }
-        match targets.is_empty() && count.is_none() {
-            true => Lead::Nowhere,
-            false => Lead::To(targets),
-        }
+    }
+
+    /// The item of an identity. A value that cannot be part of a key is refused where it is given.
+    fn target(&self, shape: Shape<'a>, values: Vec<Value>) -> Option<Target<'a>> {
+        let identity = Identity::new(shape, values);
+        let address = self.context.blueprint.address(shape, &identity).ok()?;
+        Some(Target {
+            shape,
+            address,
+            identity,
+        })
     }
 
     /// The item that a pattern of one finds.
@@ -454,13 +468,12 @@ impl<'a> Scene<'_, 'a> {
         &self,
         shape: Shape<'a>,
         pattern: &str,
-        values: Vec<(&'a Argument, Value)>,
+        arguments: &[Argument],
+        values: Vec<Value>,
     ) -> Lead<'a> {
         let blueprint = self.context.blueprint;
-        let values = values.into_iter();
-        let values: Map = values
-            .map(|(argument, value)| (argument.part.clone(), value))
-            .collect();
+        let names = arguments.iter().map(|argument| argument.part.clone());
+        let values: Map = names.zip(values).collect();
         let Ok(asked) = blueprint.pattern(pattern) else {
             return Lead::Nowhere;
         };
@@ -477,7 +490,7 @@ impl<'a> Scene<'_, 'a> {
             let identity = Identity::of(shape, &item)?;
             passes(asked, &values, &scene, row).then(|| Target {
                 shape,
-                address: blueprint.address_in(&listing.table, row),
+                address: blueprint.keys.place(&listing.table, row),
                 identity,
             })
         });
@@ -529,11 +542,11 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    fn note(&self, place: Place<'_>, shape: Shape<'a>, attribute: &'a str) {
-        let kernel = &self.context.blueprint.kernel;
-        if kernel.is_fixed(shape.name(), attribute) {
+    fn note(&self, place: Place<'_>, shape: Shape<'a>, attribute: &'a Attribute) {
+        if shape.keeps(attribute) {
             return;
         }
+        let attribute = attribute.name.as_str();
         let mut seen = self.trace.seen.borrow_mut();
         match place {
             Place::Own => seen.own.push(attribute),

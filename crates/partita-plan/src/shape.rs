@@ -111,6 +111,18 @@ impl<'d> Shape<'d> {
         }
     }
 
+    /// Whether nothing ever changes the attribute of that stored name, so that nobody has to guard
+    /// it. What a view repeats comes and goes with its record.
+    pub(crate) fn is_lasting(self, name: &str) -> bool {
+        let attribute = self.attribute(name);
+        attribute.is_some_and(|attribute| self.keeps(attribute))
+    }
+
+    /// Whether nothing ever changes one of its attributes.
+    pub(crate) fn keeps(self, attribute: &Attribute) -> bool {
+        matches!(self, Shape::Entity(_)) && attribute.lasting
+    }
+
     /// What the attribute of that stored name may hold.
     pub(crate) fn kind(self, name: &str) -> Option<&'d AttributeType> {
         if let Shape::View(view, _) = self {
@@ -195,7 +207,8 @@ fn leads_into(name: &str, root: &str, steps: &[Step]) -> bool {
 
 /// Whether an attribute is a number that counts as 0 while it is missing.
 pub(crate) fn reads_as_zero(attribute: &Attribute) -> bool {
-    attribute.kind == AttributeType::Counter || matches!(attribute.source, Source::Aggregate(_))
+    matches!(attribute.kind, AttributeType::Counter)
+        || matches!(attribute.source, Source::Aggregate(_))
 }
 
 /// The attribute that has the last time of a counter that starts again with every period, if that

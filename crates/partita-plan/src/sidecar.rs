@@ -15,14 +15,14 @@
 //! It has no stream: nobody who follows a design's tables hears of these. A design has one sidecar,
 //! that of its first table; transactions span all of them.
 
+use partita_core::Item;
 use partita_core::expression::{Condition, Path};
-use partita_core::{Item, Value};
-use partita_store::request::{CreateTable, ItemAddress, UpdateTimeToLive};
+use partita_store::request::{CreateTable, UpdateTimeToLive};
 use partita_store::table::{KeySchema, TableName, string_key};
 use partita_store::{Store, StoreError};
 
-use crate::blueprint::Address;
 use crate::error::PlanError;
+use crate::place::{Address, Place};
 
 /// The partition key of the sidecar table.
 pub(crate) const PARTITION: &str = "PK";
@@ -41,23 +41,24 @@ pub(crate) fn key(partition: &str, sort: &str) -> Item {
     string_key((PARTITION, partition), (SORT, sort))
 }
 
+/// The key of an item that stands here.
+pub(crate) fn key_at(place: &Place) -> Item {
+    key(&place.partition, &place.sort)
+}
+
 /// The address of an item.
 pub(crate) fn address(sidecar: &TableName, partition: &str, sort: &str) -> Address {
-    Address::new(ItemAddress {
+    Address::new(Place {
+        sort: sort.to_owned(),
+        partition: partition.to_owned(),
         table: sidecar.clone(),
-        key: key(partition, sort),
     })
 }
 
 /// Where it stands that an item was removed and a job is clearing up behind it.
-pub(crate) fn hold(sidecar: &TableName, removed: &ItemAddress) -> ItemAddress {
-    let mut parts = removed.key.values().filter_map(Value::as_str);
-    let partition = parts.next().unwrap_or_default();
-    let partition = format!("HELD#{}#{partition}", removed.table);
-    ItemAddress {
-        table: sidecar.clone(),
-        key: key(&partition, parts.next().unwrap_or_default()),
-    }
+pub(crate) fn hold(sidecar: &TableName, removed: &Place) -> Address {
+    let partition = format!("HELD#{}#{}", removed.table, removed.partition);
+    address(sidecar, &partition, &removed.sort)
 }
 
 /// That there is no such item.

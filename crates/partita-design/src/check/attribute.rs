@@ -236,6 +236,8 @@ pub(crate) fn one(
         source,
         key_only: declared.key_only,
         fixed: line.fixed.is_some(),
+        // Known when the whole design is.
+        lasting: false,
         movable: line.movable.is_some(),
         secret: declared.secret,
         is_virtual: declared.is_virtual,

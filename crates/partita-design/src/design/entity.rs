@@ -71,6 +71,9 @@ pub struct Attribute {
     pub key_only: bool,
     /// Whether it never changes after the item is created.
     pub fixed: bool,
+    /// Whether nothing ever changes it once its item is there, so that nobody has to guard it: it is
+    /// fixed, a part of the identity, or stamped at the creation.
+    pub lasting: bool,
     /// Whether it may change though it is part of the identity: the item moves.
     pub movable: bool,
     /// Whether it is never shown.
@@ -269,7 +272,7 @@ impl Entity {
     /// The attribute that says when an item expires.
     pub fn expiry(&self) -> Option<&Attribute> {
         let mut attributes = self.attributes.iter();
-        attributes.find(|attribute| attribute.kind == AttributeType::Expiry)
+        attributes.find(|attribute| matches!(attribute.kind, AttributeType::Expiry))
     }
 }
 

@@ -11,7 +11,8 @@ use partita_core::expression::{Comparator, Condition, KeyCondition, KeyRange, Op
 use partita_core::{Item, Value};
 use partita_store::request::TransactAction;
 
-use crate::blueprint::{Address, Blueprint};
+use crate::blueprint::Blueprint;
+use crate::place::Address;
 use crate::planner::Step;
 use crate::reads::{Known, LISTED_MAX, Listed, Listing, Reads};
 
@@ -66,7 +67,7 @@ impl Earlier {
             return Some(Cow::Borrowed(listed));
         }
         let is_known = |row: &Item| {
-            let place = blueprint.address_in(&listing.table, row);
+            let place = blueprint.keys.place(&listing.table, row);
             self.items.contains_key(&place)
         };
         if listing.last_only && listed.rows.iter().any(is_known) {
@@ -133,7 +134,7 @@ fn sort_of(blueprint: &Blueprint, listing: &Listing) -> Option<String> {
     let index = listing.index.as_deref();
     match index.and_then(|name| blueprint.index(name)) {
         Some(index) => index.sort.as_ref().map(|sort| sort.name.clone()),
-        None => Some(blueprint.key_names(&listing.table)[1].to_owned()),
+        None => Some(blueprint.keys.of(&listing.table)[1].to_owned()),
     }
 }
 

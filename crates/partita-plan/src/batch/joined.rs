@@ -10,9 +10,10 @@ use partita_core::expression::{Condition, Path, SetOperand, SetValue, Update};
 use partita_core::{Item, Map, Number, Value};
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
-use crate::blueprint::{Address, Blueprint};
+use crate::blueprint::Blueprint;
 use crate::draft::Refusal;
 use crate::error::PlanError;
+use crate::place::Address;
 use crate::planner::Step;
 use crate::reads::{Known, Reads};
 

@@ -1,12 +1,10 @@
 //! What the sidecar knows of an object.
 
-use std::sync::Arc;
-
 use partita_core::expression::{Condition, Path};
 use partita_core::{Item, Map, Number, Value};
-use partita_store::request::ItemAddress;
 
 use crate::blueprint::Blueprint;
+use crate::place::Address;
 use crate::sidecar;
 
 const FILE: &str = "FILE";
@@ -105,15 +103,16 @@ impl Record {
 
 /// Where the record of an object stands.
 pub(crate) fn key_of(bucket: &str, name: &str) -> Item {
-    sidecar::key(&format!("{FILE}#{bucket}#{name}"), FILE)
+    sidecar::key(&partition_of(bucket, name), FILE)
+}
+
+fn partition_of(bucket: &str, name: &str) -> String {
+    format!("{FILE}#{bucket}#{name}")
 }
 
 /// The address of the record of an object.
-pub(crate) fn address(blueprint: &Blueprint, bucket: &str, name: &str) -> Arc<ItemAddress> {
-    Arc::new(ItemAddress {
-        table: blueprint.sidecar.clone(),
-        key: key_of(bucket, name),
-    })
+pub(crate) fn address(blueprint: &Blueprint, bucket: &str, name: &str) -> Address {
+    sidecar::address(&blueprint.sidecar, &partition_of(bucket, name), FILE)
 }
 
 /// Says that an object is to be looked at.

@@ -425,7 +425,8 @@ impl Partita {
         let mut holds: Vec<Item> = Vec::new();
         for task in &job.tasks {
             for address in task.held(&self.blueprint)? {
-                let hold = sidecar::hold(&self.blueprint.sidecar, &address).key;
+                let hold = sidecar::hold(&self.blueprint.sidecar, &address);
+                let hold = sidecar::key_at(&hold);
                 if !holds.contains(&hold) {
                     holds.push(hold);
                 }

@@ -40,7 +40,7 @@ impl<'a> Planner<'a> {
                 blueprint: self.context.blueprint,
                 entity,
             };
-            changes = input.update(attributes, &Map::new(), &mut self.faults);
+            changes = input.update(&attributes, &Map::new(), &mut self.faults);
         }
         self.refuse()?;
         let names: Names<'_, 'a> = parameters;

@@ -3,15 +3,13 @@
 //! A number moves by what an item counted before and counts now. It is added to whatever it is,
 //! so that two votes never wait for each other.
 
-use std::rc::Rc;
-
 use partita_core::{Map, Number};
 
 use super::Planner;
 use crate::draft::{Before, Presence, Refusal, out_of_range};
-use crate::error::{Fault, FaultRule, PlanError};
+use crate::error::{Fault, PlanError};
 use crate::kernel::Count;
-use crate::nested;
+use crate::nested::{self, Difference};
 use crate::scene::{Lead, Target, Trace, number_at};
 use crate::shape::Shape;
 
@@ -26,7 +24,13 @@ impl<'a> Planner<'a> {
     pub(super) fn aggregate(&mut self, at: usize) -> Result<(), PlanError> {
         let context = self.context;
         let blueprint = context.blueprint;
-        let shape = self.entry(at).shape;
+        let entry = self.entry(at);
+        let shape = entry.shape;
+        let (old, new) = (entry.told.clone(), entry.after.clone());
+        let difference = match (&old, &new) {
+            (Some(old), Some(new)) => Some(Difference::between(old, new)),
+            _ => None,
+        };
         for count in blueprint.kernel.counts(&blueprint.design, shape.name()) {
             let entry = self.entry(at);
             if matches!(entry.before, Before::Unread) && entry.after.is_none() {
@@ -37,17 +41,12 @@ impl<'a> Planner<'a> {
                 }
                 continue;
             }
-            let (old, new) = (entry.told.clone(), entry.after.clone());
-            let differs = match (&old, &new) {
-                (Some(old), Some(new)) => count
-                    .inputs
-                    .iter()
-                    .any(|name| nested::get(old, name) != nested::get(new, name)),
-                (None, None) => false,
-                _ => true,
+            let differs = match &difference {
+                Some(difference) => count.inputs.iter().any(|name| difference.has(name)),
+                None => old.is_some() != new.is_some(),
             };
             if differs {
-                self.move_number(at, count, old, new)?;
+                self.move_number(at, count, old.as_deref(), new.as_deref())?;
             }
         }
         Ok(())
@@ -57,18 +56,18 @@ impl<'a> Planner<'a> {
         &mut self,
         at: usize,
         count: Count<'a>,
-        old: Option<Rc<Map>>,
-        new: Option<Rc<Map>>,
+        old: Option<&Map>,
+        new: Option<&Map>,
     ) -> Result<(), PlanError> {
-        let is = self.share(at, count, new.as_deref(), false)?;
-        if let (Some(old), Some(new)) = (&old, &new)
+        let is = self.share(at, count, new, false)?;
+        if let (Some(old), Some(new)) = (old, new)
             && self.is_only_amount(at, count, old, new)
         {
             let Some(is) = is else { return Ok(()) };
             let was = count.amount(self.entry(at).shape, old);
             return self.adjust(is, was, count);
         }
-        let was = self.share(at, count, old.as_deref(), true)?;
+        let was = self.share(at, count, old, true)?;
         let (was, is) = match (was, is) {
             (Some(was), Some(is)) if was.is_beside(&is) => {
                 return self.adjust(is, was.amount, count);
@@ -176,7 +175,7 @@ impl<'a> Planner<'a> {
         };
         let place = entry.destination().filter(|_| !is_old);
         let place = place.unwrap_or(&entry.address);
-        let stored = blueprint.stored(entry.shape, place.key.clone(), item.clone());
+        let stored = blueprint.stored(entry.shape, place, item.clone());
         blueprint.attributes(entry.shape, &stored).map(Some)
     }
 
@@ -198,9 +197,8 @@ impl<'a> Planner<'a> {
             Before::Missing if entry.after.is_none() => {
                 match is_set_now {
                     true => {
-                        let message = format!("leads to no `{}`", count.entity.name);
                         let (of, by) = (count.aggregate.of.as_str(), &count.aggregate.by);
-                        let fault = Fault::of(of, by, FaultRule::Reference, message);
+                        let fault = Fault::of_target(of, by, &count.entity.name);
                         if !self.faults.contains(&fault) {
                             self.faults.push(fault);
                         }

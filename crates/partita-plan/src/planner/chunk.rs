@@ -8,11 +8,11 @@ use partita_store::request::TransactAction;
 
 use super::follow::{argument_source, places};
 use super::{By, Planner, Step};
-use crate::blueprint::Address;
 use crate::error::PlanError;
 use crate::input::{Changes, Slot};
 use crate::job::{Referrers, Task, TaskKind, Within, Work};
 use crate::nested;
+use crate::place::Address;
 use crate::shape::Shape;
 
 /// The transaction of a chunk, without the step that moves the job on.

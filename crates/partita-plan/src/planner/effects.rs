@@ -9,11 +9,11 @@ use partita_design::expression::Reading;
 
 use super::every::{Seen, spelled_key};
 use super::{By, Names, Planner};
-use crate::blueprint::Address;
 use crate::draft::{Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::input::{Changes, Slot};
 use crate::pattern::passes;
+use crate::place::Address;
 use crate::scene::{Lead, Named, Scene, Trace};
 use crate::shape::Shape;
 
@@ -398,7 +398,7 @@ impl<'a> Planner<'a> {
             is_meant.then(|| Element::Item {
                 shape,
                 item,
-                address: blueprint.address_in(table, row),
+                address: blueprint.keys.place(table, row),
             })
         });
         rows.collect()

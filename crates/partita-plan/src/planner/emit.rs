@@ -8,14 +8,16 @@ use partita_core::expression::{
     Update,
 };
 use partita_core::{Item, Map, Number, Value};
+use partita_design::expression::Reading;
 use partita_design::template::dotted;
 use partita_design::time::TimeForm;
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
 use super::{Planner, Step};
-use crate::blueprint::Address;
 use crate::draft::{Before, Entry, Presence, Refusal};
 use crate::error::PlanError;
+use crate::nested;
+use crate::place::Address;
 use crate::scene::Trace;
 use crate::shape::Shape;
 
@@ -50,8 +52,8 @@ impl Planner<'_> {
         let entries = entries.into_iter().zip(keys);
         for (entry, keys) in entries.filter(|(entry, _)| !entry.is_witness) {
             match entry.destination() {
-                Some(_) => steps.extend(self.relocation(entry, keys)),
-                None => steps.extend(self.action(entry, keys)),
+                Some(_) => steps.extend(self.relocation(*entry, keys)),
+                None => steps.extend(self.action(*entry, keys)),
             }
         }
         steps.extend(guards);
@@ -93,7 +95,7 @@ impl Planner<'_> {
         };
         let delete = DeleteItem {
             table: address.table.clone(),
-            key: address.key.clone(),
+            key: self.context.blueprint.keys.key(&address),
             condition,
             return_item_on_failure: matches!(refusal, Refusal::Final(_)),
         };
@@ -139,7 +141,7 @@ impl Planner<'_> {
             }
             (Some(_), None) => TransactAction::Delete(DeleteItem {
                 table: address.table.clone(),
-                key: address.key.clone(),
+                key: self.context.blueprint.keys.key(address),
                 condition,
                 return_item_on_failure,
             }),
@@ -162,7 +164,8 @@ impl Planner<'_> {
                         None => update.remove.push(path),
                     }
                 }
-                let (table, key) = (address.table.clone(), address.key.clone());
+                let table = address.table.clone();
+                let key = self.context.blueprint.keys.key(address);
                 match (update.is_empty(), condition) {
                     (false, condition) => TransactAction::Update(UpdateItem {
                         table,
@@ -187,7 +190,7 @@ impl Planner<'_> {
     /// An item as it is put, with all of its keys.
     fn whole(&self, shape: Shape<'_>, place: &Address, after: Map, keys: Vec<KeyChange>) -> Item {
         let blueprint = self.context.blueprint;
-        let mut item = blueprint.stored(shape, place.key.clone(), after);
+        let mut item = blueprint.stored(shape, place, after);
         let keys = keys.into_iter();
         item.extend(keys.filter_map(|(name, key)| Some((name, Value::S(key?)))));
         item
@@ -241,6 +244,9 @@ impl Planner<'_> {
 
     /// What must hold for the item's action to pass.
     fn condition(&self, entry: &Entry<'_>, presence: Option<Condition>) -> Option<Condition> {
+        if !entry.is_whole && !entry.has_guards() {
+            return presence;
+        }
         let guards: Vec<Condition> = match entry.old().filter(|_| entry.is_whole) {
             Some(old) => self.unchanged(entry, old),
             None => {
@@ -256,9 +262,9 @@ impl Planner<'_> {
 
     /// That an item is in every attribute as it was read.
     fn unchanged(&self, entry: &Entry<'_>, old: &Map) -> Vec<Condition> {
-        let key = entry.address.key.clone();
         let blueprint = self.context.blueprint;
-        let stored = blueprint.stored(entry.shape, key, old.clone());
+        let key = blueprint.keys.of(&entry.address.table);
+        let stored = blueprint.stored(entry.shape, &entry.address, old.clone());
         let declared = match entry.shape {
             Shape::Entity(entity) => entity.attributes.iter(),
             Shape::View(..) => [].iter(),
@@ -268,7 +274,7 @@ impl Planner<'_> {
         let names: BTreeSet<String> = roots.chain(stored.keys().cloned()).collect();
         let names = names
             .into_iter()
-            .filter(|name| !entry.address.key.contains_key(name));
+            .filter(|name| !key.contains(&name.as_str()));
         names
             .map(|name| stands_there(Path::attribute(&name), stored.get(&name)))
             .collect()
@@ -292,7 +298,10 @@ impl Planner<'_> {
             if let Some(old) = &old {
                 let was = self.scene(shape, old, None, &unwatched);
                 let is = self.scene(shape, &after, None, &unwatched);
-                let mut reads = index.reads.iter();
+                let lasts = |reading: &&Reading| {
+                    reading.hops.is_empty() && shape.is_lasting(&reading.attribute)
+                };
+                let mut reads = index.reads.iter().filter(|reading| !lasts(reading));
                 if reads.all(|reading| was.find(&reading.path) == is.find(&reading.path)) {
                     continue;
                 }
@@ -330,12 +339,14 @@ impl Entry<'_> {
 
     /// Whether the write changes the item or rests on it.
     fn is_touched(&self) -> bool {
-        let is_changed = match (self.old(), &self.after) {
+        if !self.adds.is_empty() || self.has_guards() {
+            return true;
+        }
+        match (self.old(), &self.after) {
             (Some(old), Some(after)) => old != after,
             (None, None) => false,
             _ => true,
-        };
-        is_changed || !self.adds.is_empty() || self.has_guards()
+        }
     }
 }
 
@@ -379,8 +390,9 @@ struct Walk<'w, 'a> {
 
 impl Walk<'_, '_> {
     fn go(&mut self, old: &Map, new: &Map, way: &mut Vec<String>) {
-        for (name, is) in new {
-            let was = old.get(name);
+        let mut kept = 0;
+        for (name, was, is) in nested::beside(old, new) {
+            kept += usize::from(was.is_some());
             if was == Some(is) {
                 continue;
             }
@@ -400,6 +412,9 @@ impl Walk<'_, '_> {
                 }
             }
             way.pop();
+        }
+        if kept == old.len() {
+            return;
         }
         for name in old.keys().filter(|name| !new.contains_key(*name)) {
             way.push(name.clone());

@@ -16,11 +16,11 @@ use super::later::Extent;
 use super::request::Change;
 use super::{Names, Planner};
 use crate::access::{Asked, Verdict};
-use crate::blueprint::Address;
 use crate::draft::Before;
 use crate::error::PlanError;
 use crate::input::Input;
 use crate::job::{Applied, ApplyWork, EachWork, Effected, Task, Work};
+use crate::place::Address;
 use crate::reads::Known;
 use crate::scene::{Context, Named, Scene, Trace};
 use crate::shape::{Shape, identity_of};
@@ -72,9 +72,7 @@ impl Seen {
 
 /// What an item is told from others by.
 pub(super) fn spelled_key(address: &Address) -> String {
-    let parts = address.key.values();
-    let parts: Vec<_> = parts.filter_map(|part| part.as_str()).collect();
-    parts.join("\n")
+    format!("{}\n{}", address.partition, address.sort)
 }
 
 impl<'a> Planner<'a> {
@@ -144,7 +142,7 @@ impl<'a> Planner<'a> {
         let (attributes, _) = self.split(applied, &given);
         if let Some(Shape::Entity(entity)) = blueprint.shape(&application.record) {
             let input = Input { blueprint, entity };
-            input.update(attributes, &Map::new(), &mut self.faults);
+            input.update(&attributes, &Map::new(), &mut self.faults);
         }
         self.refuse()?;
         for (shape, item) in rows {

@@ -8,11 +8,12 @@ use partita_design::design::{Entity, Finder, KeyValue, OnDelete, Ref, RefTarget}
 
 use super::chunk::clearing;
 use super::{By, Planner};
-use crate::blueprint::{Address, Blueprint};
+use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::job::{Referrers, TaskKind};
 use crate::kernel::Count;
 use crate::nested;
+use crate::place::Address;
 use crate::reads::{Listing, keys};
 use crate::scene::{Lead, Trace, number_at};
 use crate::shape::{Shape, identity_of};
@@ -348,7 +349,7 @@ pub(super) fn places(blueprint: &Blueprint, finder: &Finder, rows: &[Item]) -> V
             continue;
         };
         let place = match shape {
-            Shape::Entity(_) => Some(blueprint.address_in(blueprint.table_of(shape).1, row)),
+            Shape::Entity(_) => Some(blueprint.keys.place(blueprint.table_of(shape).1, row)),
             Shape::View(_, source) => {
                 let source = Shape::Entity(source);
                 let identity = identity_of(source, &record);

@@ -76,7 +76,7 @@ impl<'a> Planner<'a> {
         self.remember(Some(at), seen)?;
         // What is kept is what was replaced, and nothing that somebody wrote in between.
         for name in &view.keep {
-            if !blueprint.kernel.is_fixed(source.name(), name) {
+            if !source.is_lasting(name) {
                 self.entry_mut(at).guard(name);
             }
         }
@@ -109,7 +109,7 @@ impl<'a> Planner<'a> {
         }
         for row in self.kept_states(view, source, &old)? {
             let blueprint = self.context.blueprint;
-            let address = blueprint.address_in(blueprint.table_of(shape).1, &row);
+            let address = blueprint.keys.place(blueprint.table_of(shape).1, &row);
             let was = blueprint.without_keys(shape, &row);
             let record = self.place(at, shape, address, Some(was));
             match &new {
@@ -140,7 +140,7 @@ impl<'a> Planner<'a> {
         let shape = Shape::View(view, source.source());
         let mut done = 0;
         for row in blueprint.states_among(view, source, identity, rows) {
-            let address = blueprint.address_in(blueprint.table_of(shape).1, row);
+            let address = blueprint.keys.place(blueprint.table_of(shape).1, row);
             let was = Rc::new(blueprint.without_keys(shape, row));
             let record = self.draft.insert(shape, address, Before::Found(was));
             match to {

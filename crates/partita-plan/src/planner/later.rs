@@ -15,12 +15,12 @@ use ulid::Ulid;
 
 use super::follow::argument_source;
 use super::{Planner, Step};
-use crate::blueprint::Address;
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::input::Changes;
 use crate::job::{HistoryWork, Job, Lease, Progress, Referrers, Referring, Task, TaskKind, Work};
 use crate::nested;
+use crate::place::Address;
 use crate::reads::Known;
 use crate::scene::number_at;
 use crate::shape::{Shape, identity_of};
@@ -269,7 +269,7 @@ impl<'a> Planner<'a> {
         let mut steps = Vec::new();
         let expires = self.moment.now_millis / 1000 + MARKED_SECONDS;
         for mark in later.marks {
-            let mut item = mark.key.clone();
+            let mut item = sidecar::key_at(&mark);
             let expires = Value::N(Number::from(expires));
             item.insert(sidecar::EXPIRES.to_owned(), expires);
             steps.push(stale(put_new(mark.table.clone(), item)));
@@ -282,13 +282,13 @@ impl<'a> Planner<'a> {
             let hold = sidecar::hold(sidecar, address);
             let entity = entity.clone();
             // An earlier operation of the batch has removed it.
-            if let Known::Found(_) = self.context.peek(&Address::new(hold.clone())) {
+            if let Known::Found(_) = self.context.peek(&hold) {
                 return Err(PlanError::StillRemoved { entity });
             }
             steps.push(Step {
                 action: TransactAction::Check(ConditionCheck {
-                    table: hold.table,
-                    key: hold.key,
+                    table: hold.table.clone(),
+                    key: sidecar::key_at(&hold),
                     condition: sidecar::is_missing(),
                     return_item_on_failure: false,
                 }),
@@ -303,7 +303,7 @@ impl<'a> Planner<'a> {
             let mut claimed = later.claimed.iter();
             let claimed = claimed.find(|(address, _)| address == held);
             steps.push(Step {
-                action: put_new(hold.table, hold.key),
+                action: put_new(hold.table.clone(), sidecar::key_at(&hold)),
                 refusal: match claimed {
                     Some((_, entity)) => Refusal::last(PlanError::StillRemoved {
                         entity: entity.clone(),

@@ -17,10 +17,10 @@ use partita_design::time::TimeForm;
 use partita_store::request::{PutItem, TransactAction, UpdateItem};
 
 use super::{Planner, Step};
-use crate::blueprint::Address;
 use crate::draft::{Presence, Refusal};
 use crate::error::PlanError;
 use crate::nested;
+use crate::place::Address;
 use crate::reads::Known;
 use crate::scene::number_at;
 use crate::shape::Shape;
@@ -189,7 +189,8 @@ impl Window<'_> {
     }
 
     fn action(&self, now_millis: i64) -> TransactAction {
-        let (table, key) = (self.address.table.clone(), self.address.key.clone());
+        let table = self.address.table.clone();
+        let key = sidecar::key_at(&self.address);
         let began = |start: i64| Condition::equals(Path::attribute(START), Number::from(start));
         let Some((start, _)) = self.open(now_millis) else {
             let end = end_of(self.limit, now_millis);

@@ -111,10 +111,8 @@ impl<'a> Planner<'a> {
             if let (TargetName::Record(name), true, false) =
                 (&target.to, is_asked, reference.unchecked)
             {
-                let message = format!("leads to no `{}`", name.as_str());
-                let rule = FaultRule::Reference;
-                self.faults
-                    .push(Fault::of(record, &reference.name, rule, message));
+                let fault = Fault::of_target(record, &reference.name, name.as_str());
+                self.faults.push(fault);
             }
         }
     }
@@ -146,10 +144,6 @@ impl<'a> Planner<'a> {
         given: Given,
     ) -> Result<(), PlanError> {
         let at = self.touch(target.shape, target.address)?;
-        let fault = |name: String| {
-            let message = format!("leads to no `{}`", target.shape.name());
-            Fault::of(from.name(), name, FaultRule::Reference, message)
-        };
         let entry = self.entry_mut(at);
         if entry.is_new() {
             return Ok(());
@@ -161,7 +155,10 @@ impl<'a> Planner<'a> {
         };
         if is_gone {
             match given {
-                Given::Now => self.faults.push(fault(reference.name.clone())),
+                Given::Now => {
+                    let fault = Fault::of_target(from.name(), &reference.name, target.shape.name());
+                    self.faults.push(fault);
+                }
                 // Whoever asked for the item was told that it is hidden.
                 Given::Before => entry.presence = Presence::Absent(Refusal::Stale),
             }
@@ -180,13 +177,26 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let refusal = match given {
-            Given::Now => {
-                let faults = vec![fault(self.named(&reference.name))];
-                Refusal::last(PlanError::Invalid { faults })
-            }
+            Given::Now => self.without_target(from, reference, target.shape),
             Given::Before => Refusal::Stale,
         };
         self.entry_mut(at).must_be_present(refusal);
         Ok(())
+    }
+
+    /// What is said when the target of a ref that this write sets is not there.
+    fn without_target(&self, from: Shape<'a>, reference: &Ref, target: Shape<'a>) -> Refusal {
+        let kernel = &self.context.blueprint.kernel;
+        let known = kernel.without_target(from.name(), &reference.name, target.name());
+        match (known, self.origin) {
+            (Some(known), None) => known.clone(),
+            _ => {
+                let name = self.named(&reference.name);
+                let fault = Fault::of_target(from.name(), name, target.name());
+                Refusal::last(PlanError::Invalid {
+                    faults: vec![fault],
+                })
+            }
+        }
     }
 }

@@ -139,7 +139,7 @@ impl<'a> Planner<'a> {
             blueprint: self.context.blueprint,
             entity,
         };
-        let changes = input.create(given.clone(), &mut self.faults);
+        let changes = input.create(given, &mut self.faults);
         self.create_given(entity, &changes)
     }
 
@@ -259,7 +259,7 @@ impl<'a> Planner<'a> {
             blueprint: self.context.blueprint,
             entity,
         };
-        let changes = input.update(given.clone(), &on.identity, &mut self.faults);
+        let changes = input.update(given, &on.identity, &mut self.faults);
         self.change_given(at, &changes)
     }
 

@@ -4,12 +4,12 @@ use partita_core::expression::Condition;
 use partita_core::{Item, Map, Value};
 use partita_design::design::entity::UNIQUE_SORT;
 use partita_design::design::{Entity, Unique};
-use partita_store::request::{DeleteItem, ItemAddress, PutItem, TransactAction};
+use partita_store::request::{DeleteItem, PutItem, TransactAction};
 
 use super::{Planner, Step};
-use crate::blueprint::Address;
 use crate::draft::{Before, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::place::{Address, Place};
 use crate::reads::Known;
 use crate::scene::Trace;
 use crate::shape::{Shape, identity_of};
@@ -150,9 +150,10 @@ impl<'a> Planner<'a> {
     }
 
     fn guard_address(&self, shape: Shape<'_>, key: &str) -> Address {
-        Address::new(ItemAddress {
+        Address::new(Place {
+            sort: UNIQUE_SORT.to_owned(),
+            partition: key.to_owned(),
             table: self.context.blueprint.table_of(shape).1.clone(),
-            key: self.guard_item(shape, key.to_owned()),
         })
     }
 

@@ -29,15 +29,15 @@ impl<'a> Planner<'a> {
         let input = Input { blueprint, entity };
         let at = self.look_up(on.shape, blueprint.address(on.shape, &on.identity)?)?;
         let Before::Found(old) = self.entry(at).before.clone() else {
-            let changes = input.create_at(&on.identity, given.clone(), &mut self.faults);
+            let changes = input.create_at(&on.identity, given, &mut self.faults);
             return self.create_missing(at, entity, on, &changes);
         };
         if self.is_hidden_from_caller(on, &old) {
-            let changes = input.create_at(&on.identity, given.clone(), &mut self.faults);
+            let changes = input.create_at(&on.identity, given, &mut self.faults);
             return Err(self.in_the_way(entity, on, &changes));
         }
         let at = self.reach(on, Asked::Access(Access::Update))?;
-        let changes = input.replace_at(&on.identity, given.clone(), &mut self.faults);
+        let changes = input.replace_at(&on.identity, given, &mut self.faults);
         self.change_given(at, &changes)?;
         Ok(at)
     }

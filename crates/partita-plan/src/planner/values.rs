@@ -32,11 +32,11 @@ impl<'a> Planner<'a> {
         entity: &'a Entity,
         item: &mut Map,
     ) -> Result<Seen<'a>, PlanError> {
-        for attribute in &entity.attributes {
-            if attribute.is_virtual || nested::get(item, &attribute.name).is_some() {
+        for attribute in entity.attributes.iter().filter(|one| has_beginning(one)) {
+            let name = &attribute.name;
+            if nested::get(item, name).is_some() {
                 continue;
             }
-            let name = &attribute.name;
             match &attribute.source {
                 Source::Generated => {
                     let id = self.new_id(&attribute.kind);
@@ -46,10 +46,7 @@ impl<'a> Planner<'a> {
                     true => nested::make_room(item, name),
                     false => nested::set(item, name, Value::N(Number::from(0_i64))),
                 },
-                _ if attribute.kind == AttributeType::Version => {
-                    nested::set(item, name, Value::N(Number::from(1_i64)));
-                }
-                _ => {}
+                _ => nested::set(item, name, Value::N(Number::from(1_i64))),
             }
         }
         let trace = Trace::default();
@@ -326,6 +323,15 @@ impl<'a> Planner<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a new item has something in an attribute before anything is computed: an id, a zero, the
+/// first version.
+fn has_beginning(attribute: &Attribute) -> bool {
+    let is_made = matches!(attribute.source, Source::Generated)
+        || attribute.kind == AttributeType::Version
+        || reads_as_zero(attribute);
+    is_made && !attribute.is_virtual
 }
 
 /// The value of an attribute that is to be computed now, where `None` inside means that there is

@@ -17,7 +17,7 @@ impl<'a> Planner<'a> {
     pub(crate) fn rule_on(mut self, request: &Request<'a>) -> Result<Decision, PlanError> {
         match request {
             Request::Create { entity, given } => {
-                let changes = self.input(entity).create(given.clone(), &mut self.faults);
+                let changes = self.input(entity).create(given, &mut self.faults);
                 self.rule_on_creation(entity, &changes)
             }
             Request::Upsert { entity, on, given } => self.rule_on_upsert(entity, on, given),
@@ -60,7 +60,7 @@ impl<'a> Planner<'a> {
             return self.rule_on_change(on, &Change::Update(given.clone()));
         }
         let input = self.input(entity);
-        let changes = input.create_at(&on.identity, given.clone(), &mut self.faults);
+        let changes = input.create_at(&on.identity, given, &mut self.faults);
         self.rule_on_creation(entity, &changes)
     }
 
@@ -98,7 +98,7 @@ impl<'a> Planner<'a> {
         let mut names: Vec<String> = Vec::new();
         if let (Change::Update(given), Shape::Entity(entity)) = (change, on.shape) {
             let input = self.input(entity);
-            let changes = input.update(given.clone(), &on.identity, &mut self.faults);
+            let changes = input.update(given, &on.identity, &mut self.faults);
             refuse(std::mem::take(&mut self.faults))?;
             let set = changes.set.iter().map(|(slot, _)| slot.name());
             let slots = set.chain(changes.remove.iter().map(|slot| slot.name()));

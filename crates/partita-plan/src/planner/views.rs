@@ -12,10 +12,10 @@ use partita_design::design::{EachOver, Source, View, ViewAttribute};
 
 use super::effects::members;
 use super::{Names, Planner};
-use crate::blueprint::Address;
 use crate::draft::{Before, Presence, Refusal};
 use crate::error::PlanError;
 use crate::nested;
+use crate::place::Address;
 use crate::scene::{Named, Scene, Trace};
 use crate::shape::{Shape, reads_as_zero};
 
@@ -38,7 +38,7 @@ impl<'a> Planner<'a> {
         let Shape::Entity(entity) = entry.shape else {
             return Ok(());
         };
-        let views = blueprint.kernel.views(&blueprint.design, &entity.name);
+        let views = blueprint.kernel.derived(&blueprint.design, &entity.name);
         let mut views = views.peekable();
         if views.peek().is_none() {
             return Ok(());
@@ -47,7 +47,8 @@ impl<'a> Planner<'a> {
             // A number that a view repeats was added to: where the record is, only the item says.
             let adds: Vec<&str> = entry.adds.keys().copied().collect();
             let address = entry.address.clone();
-            if views.any(|view| adds.iter().any(|name| depends_on(view, name))) {
+            let is_added = |input: &String| adds.contains(&input.as_str());
+            if views.any(|(_, inputs)| inputs.iter().any(is_added)) {
                 self.context.reads.need(address);
             }
             return Ok(());
@@ -62,26 +63,32 @@ impl<'a> Planner<'a> {
             record.moves_to = None;
             record.adds.clear();
         }
-        for view in views {
+        for (view, inputs) in views {
             match view.history {
                 true => {
                     self.record_history(at, view)?;
                     self.follow_history(at, view)?;
                 }
-                false => self.derive_one(at, view)?,
+                false => self.derive_one(at, view, inputs)?,
             }
         }
         Ok(())
     }
 
-    fn derive_one(&mut self, at: usize, view: &'a View) -> Result<(), PlanError> {
+    fn derive_one(
+        &mut self,
+        at: usize,
+        view: &'a View,
+        inputs: &[String],
+    ) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let shape = Shape::View(view, entry.shape.source());
         let (old, new) = (entry.old().cloned(), entry.after.clone());
-        if let (Some(old), Some(new)) = (&old, &new)
-            && !names_of(view).any(|name| nested::get(old, name) != nested::get(new, name))
-        {
-            return Ok(());
+        if let (Some(old), Some(new)) = (&old, &new) {
+            let differs = |name: &String| nested::get(old, name) != nested::get(new, name);
+            if !inputs.iter().any(differs) {
+                return Ok(());
+            }
         }
         let was = self.records(at, view, shape, old.as_deref(), true)?;
         let mut is = self.records(at, view, shape, new.as_deref(), false)?;
@@ -200,10 +207,9 @@ impl<'a> Planner<'a> {
 
     /// Everything in a record that is written whole comes from the source as it was read.
     fn guard_copied(&mut self, at: usize, view: &'a View) {
-        let kernel = &self.context.blueprint.kernel;
         let entry = self.entry_mut(at);
         for name in &view.keep {
-            if !entry.is_written(name) && !kernel.is_fixed(entry.shape.name(), name) {
+            if !entry.is_written(name) && !entry.shape.is_lasting(name) {
                 entry.guard(name);
             }
         }
@@ -370,27 +376,4 @@ pub(super) fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
         }
     }
     initial
-}
-
-/// The attributes of the source that a view is made of.
-fn names_of(view: &View) -> impl Iterator<Item = &str> {
-    let when = view.when.iter().flat_map(|when| when.own_attributes());
-    let derived = view.derived().flat_map(|(_, value)| value.own_attributes());
-    let keys = view.identity.iter().map(|part| part.attribute.as_str());
-    let indexes = view.indexes.iter().flat_map(|index| &index.reads);
-    let indexes = indexes.map(|reading| reading.attribute.as_str());
-    let each = view.each.iter().filter_map(|each| match &each.over {
-        EachOver::List { reading, .. } => Some(reading.attribute.as_str()),
-        EachOver::Pattern { .. } => None,
-    });
-    let keep = view.keep.iter().map(String::as_str);
-    keep.chain(when)
-        .chain(derived)
-        .chain(keys)
-        .chain(indexes)
-        .chain(each)
-}
-
-fn depends_on(view: &View, name: &str) -> bool {
-    names_of(view).any(|one| one == name)
 }

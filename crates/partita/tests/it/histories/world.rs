@@ -12,7 +12,7 @@ use partita_design::design::entity::UNIQUE_SORT;
 use partita_design::design::{
     Attribute, Entity, IdentityPart, KeyTemplates, RecordName, Ref, Rules, View, ViewAttribute,
 };
-use partita_design::template::{dotted, part_text};
+use partita_design::template::{Format, dotted};
 use partita_design::types::AttributeType;
 
 /// The parts of an identity, as paths spell them.
@@ -195,7 +195,7 @@ impl<'d> Shape<'d> {
         let parts = self.identity().iter();
         let texts = parts.map(|part| {
             let value = nested(item, &part.attribute)?;
-            part_text(&part.name, value).ok()
+            Format::Plain.text(value).ok()
         });
         texts.collect()
     }
