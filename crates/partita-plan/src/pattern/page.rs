@@ -1,0 +1,165 @@
+//! Full pages, and results that are sorted after they were read.
+
+use std::cmp::Ordering;
+
+use partita_core::{Item, Value};
+use partita_design::design::{QueryRead, Read, SortOrder};
+
+use super::Asked;
+use crate::cursor::Position;
+use crate::error::PlanError;
+use crate::nested;
+use crate::operation::{Answer, Record};
+
+/// How many rows one page may look at before it is answered short. A caller who may see almost
+/// nothing of a large partition gets many short pages, not one that never ends.
+const ROWS_EXAMINED_MAX: usize = 1000;
+
+/// Rows that are read at once when the first read did not fill the page.
+const ROWS_READ_AGAIN: usize = 100;
+
+impl Asked<'_> {
+    /// One page in the order of the keys, filled past what the caller may not see.
+    pub(super) async fn page(&self, position: Option<Position>) -> Result<Answer, PlanError> {
+        let mut behind = match position {
+            None => None,
+            Some(Position::Key(key)) => Some(key),
+            Some(Position::Sorted(_)) => return Err(PlanError::BadCursor),
+        };
+        let mut records = Vec::new();
+        let mut examined = 0;
+        loop {
+            // One row more than fits says whether there is another page. Where rows are hidden,
+            // more are read at once, or a small page would take many reads.
+            let wanted = self.limit - records.len() + 1;
+            let wanted = if examined == 0 {
+                wanted
+            } else {
+                wanted.max(ROWS_READ_AGAIN)
+            };
+            let page = self.read(behind.clone(), wanted).await?;
+            let visible = self.visible(&page.items).await?;
+            for (row, record) in page.items.iter().zip(visible) {
+                if records.len() == self.limit || examined == ROWS_EXAMINED_MAX {
+                    return Ok(self.answer(records, behind.map(Position::Key)));
+                }
+                behind = Some(self.key_of(row));
+                records.extend(record);
+                examined += 1;
+            }
+            match page.last_key {
+                None => return Ok(self.answer(records, None)),
+                last_key => behind = last_key,
+            }
+        }
+    }
+
+    /// One page of a result that is ordered after it was read as a whole.
+    pub(super) async fn sorted(
+        &self,
+        whole: usize,
+        position: Option<Position>,
+    ) -> Result<Answer, PlanError> {
+        let after = match position {
+            None => None,
+            Some(Position::Sorted(values)) => Some(values),
+            Some(Position::Key(_)) => return Err(PlanError::BadCursor),
+        };
+        let rows = self.read_whole(whole).await?;
+        let visible = self.visible(&rows).await?;
+        let mut ordered: Vec<(Vec<Option<Value>>, Record)> = rows
+            .iter()
+            .zip(visible)
+            .filter_map(|(row, record)| record.map(|record| (self.rank(row), record)))
+            .collect();
+        let order = |one: &[Option<Value>], two: &[Option<Value>]| {
+            let order = compare_ranks(one, two, &self.pattern.sort);
+            match self.pattern.descending {
+                true => order.reverse(),
+                false => order,
+            }
+        };
+        ordered.sort_by(|(one, _), (two, _)| order(one, two));
+        if let Some(after) = after {
+            ordered.retain(|(rank, _)| order(rank, &after).is_gt());
+        }
+        let has_more = ordered.len() > self.limit;
+        ordered.truncate(self.limit);
+        let last = ordered.last().filter(|_| has_more);
+        let position = last.map(|(rank, _)| Position::Sorted(rank.clone()));
+        let records = ordered.into_iter().map(|(_, record)| record).collect();
+        Ok(self.answer(records, position))
+    }
+
+    async fn read_whole(&self, whole: usize) -> Result<Vec<Item>, PlanError> {
+        let mut rows = Vec::new();
+        let mut start_after = None;
+        loop {
+            let page = self.read(start_after, whole - rows.len() + 1).await?;
+            rows.extend(page.items);
+            if rows.len() > whole {
+                return Err(PlanError::TooLarge {
+                    pattern: self.pattern.name.clone(),
+                    whole,
+                });
+            }
+            match page.last_key {
+                None => return Ok(rows),
+                last_key => start_after = last_key,
+            }
+        }
+    }
+
+    /// What a row is ordered by: the pattern's attributes, and the sort key where they are equal.
+    fn rank(&self, row: &Item) -> Vec<Option<Value>> {
+        let (table, _) = self.blueprint().table_read(self.pattern);
+        let sort = self.pattern.sort.iter().map(|order| &order.attribute);
+        let names = sort.chain([&table.sort]);
+        names.map(|name| nested::get(row, name).cloned()).collect()
+    }
+
+    /// The key attributes of a row, those of the index that was read included.
+    fn key_of(&self, row: &Item) -> Item {
+        let (table, _) = self.blueprint().table_read(self.pattern);
+        let mut names = vec![&table.partition, &table.sort];
+        if let Read::Query(QueryRead {
+            index: Some(index), ..
+        }) = &self.pattern.read
+            && let Some(index) = self.blueprint().index(index)
+        {
+            names.push(&index.partition.name);
+            names.extend(index.sort.as_ref().map(|sort| &sort.name));
+        }
+        let keys = names.into_iter().filter_map(|name| {
+            let value = row.get(name)?.clone();
+            Some((name.clone(), value))
+        });
+        keys.collect()
+    }
+}
+
+/// Ranks are compared value by value; a missing one stands last, whichever way the others go.
+fn compare_ranks(one: &[Option<Value>], two: &[Option<Value>], sort: &[SortOrder]) -> Ordering {
+    let mut orders = one.iter().zip(two).enumerate().map(|(at, (one, two))| {
+        let is_descending = sort.get(at).is_some_and(|order| order.descending);
+        match (one, two) {
+            (Some(one), Some(two)) if is_descending => compare_values(two, one),
+            (Some(one), Some(two)) => compare_values(one, two),
+            (one, two) => one.is_none().cmp(&two.is_none()),
+        }
+    });
+    orders
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
+}
+
+/// Values of one type by their order, others by their type.
+fn compare_values(one: &Value, two: &Value) -> Ordering {
+    match (one, two) {
+        (Value::S(one), Value::S(two)) => one.cmp(two),
+        (Value::N(one), Value::N(two)) => one.cmp(two),
+        (Value::B(one), Value::B(two)) => one.cmp(two),
+        (Value::Bool(one), Value::Bool(two)) => one.cmp(two),
+        _ => one.kind().cmp(&two.kind()),
+    }
+}

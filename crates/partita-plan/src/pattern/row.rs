@@ -1,0 +1,185 @@
+//! Rows as callers see them: what passes the filter, and what the rules say of it.
+
+use partita_core::{Item, Map, Value};
+use partita_design::design::pattern::TEXTS;
+use partita_design::design::{Access, Pattern};
+
+use super::Asked;
+use crate::access::{Asked as AskedFor, Verdict};
+use crate::error::PlanError;
+use crate::operation::Record;
+use crate::partita::is_hidden;
+use crate::reads::Known;
+use crate::ruling::Row;
+use crate::scene::{Context, Lead, Named, Scene, Trace};
+use crate::shape::{SOURCE, Shape};
+
+impl Asked<'_> {
+    /// For each row, its record if the caller may see it. Whatever refs lead to is read for all
+    /// rows at once.
+    pub(super) async fn visible(&self, rows: &[Item]) -> Result<Vec<Option<Record>>, PlanError> {
+        self.each_row(rows, |context, shape, item, row| {
+            self.seen(context, shape, item, row)
+        })
+        .await
+    }
+
+    /// For each row that is there for somebody, what the rules say of it.
+    pub(super) async fn rule_on(&self, rows: &[Item]) -> Result<Vec<Row>, PlanError> {
+        let ruled = self.each_row(rows, |context, shape, item, row| {
+            let mut rulings = Vec::new();
+            let mut is_there = true;
+            self.decisive(context, shape, item, row, &mut |scene, _| {
+                is_there &= self.is_there(scene);
+                rulings.push(scene.ruling(AskedFor::Access(Access::Read)));
+                true
+            })?;
+            let is_there = is_there && !rulings.is_empty();
+            Ok(is_there.then(|| Row::new(shape, item, rulings)))
+        });
+        Ok(ruled.await?.into_iter().flatten().collect())
+    }
+
+    /// Looks at every row that is a record of the pattern's and has not expired.
+    async fn each_row<T>(
+        &self,
+        rows: &[Item],
+        look: impl Fn(Context<'_>, Shape<'_>, &Map, &Item) -> Result<Option<T>, PlanError>,
+    ) -> Result<Vec<Option<T>>, PlanError> {
+        let recognised: Vec<Option<(Shape<'_>, Map)>> = rows
+            .iter()
+            .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
+            .collect();
+        let moment = self.partita.moment();
+        let mut reads = self.partita.reads(&moment);
+        let (_, table) = self.blueprint().table_read(self.pattern);
+        let looked = self.partita.runner.settle(&mut reads, |reads| {
+            let context = self.partita.context(self.caller, reads, &moment);
+            let rows = recognised.iter().zip(rows).map(|(found, row)| match found {
+                Some(_) if !self.pattern.with_expired && reads.is_expired(table, row) => Ok(None),
+                Some((shape, item)) => look(context, *shape, item, row),
+                None => Ok(None),
+            });
+            rows.collect()
+        });
+        looked.await
+    }
+
+    /// A row as the caller sees it, if it passes the filter and the rules.
+    fn seen(
+        &self,
+        context: Context<'_>,
+        shape: Shape<'_>,
+        item: &Map,
+        stored: &Item,
+    ) -> Result<Option<Record>, PlanError> {
+        let mut seen = None;
+        self.decisive(context, shape, item, stored, &mut |scene, is_last| {
+            let shown = self.shown(scene);
+            let is_shown = shown.is_some();
+            seen = shown.filter(|_| is_last);
+            is_shown
+        })?;
+        Ok(seen)
+    }
+
+    /// Looks at the items that decide on a row which passes the filter: itself, and what it is
+    /// replaced by. `look` is told which is the last, the one that is shown, and says whether to go
+    /// on.
+    fn decisive(
+        &self,
+        context: Context<'_>,
+        shape: Shape<'_>,
+        item: &Map,
+        stored: &Item,
+        look: &mut dyn FnMut(&Scene<'_, '_>, bool) -> bool,
+    ) -> Result<(), PlanError> {
+        let trace = Trace::default();
+        let row = scene(context, shape, item, &trace);
+        if !passes(self.pattern, &self.values, &row, stored) {
+            return Ok(());
+        }
+        let Some(reference) = &self.pattern.follow else {
+            look(&row, true);
+            return Ok(());
+        };
+        // A view's record says no more than its source, whose rules then decide; a link is an item
+        // of its own.
+        if matches!(shape, Shape::Entity(_)) && !look(&row, false) {
+            return Ok(());
+        }
+        let lead = match shape.refs().iter().find(|one| one.name == *reference) {
+            Some(reference) => row.lead(reference),
+            None if reference == SOURCE => row.source(),
+            None => Lead::Nowhere,
+        };
+        let Lead::To(targets) = lead else {
+            return Ok(());
+        };
+        for target in targets {
+            if let Known::Found(found) = context.item(&target.address) {
+                let item = self.blueprint().attributes(target.shape, found)?;
+                let trace = Trace::default();
+                look(&scene(context, target.shape, &item, &trace), true);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn shown(&self, row: &Scene<'_, '_>) -> Option<Record> {
+        let is_allowed = row.verdict(AskedFor::Access(Access::Read)) == Verdict::Allowed;
+        (is_allowed && self.is_there(row)).then(|| Record {
+            name: row.shape.name().to_owned(),
+            attributes: row.shown(),
+        })
+    }
+
+    /// Whether an item is neither deleted nor hidden.
+    fn is_there(&self, row: &Scene<'_, '_>) -> bool {
+        let is_deleted = !self.pattern.with_deleted && row.shape.is_deleted(row.item);
+        !is_deleted && !is_hidden(row)
+    }
+}
+
+/// Whether a row passes the filter of a pattern. It can speak of keys, which stand only in the item
+/// as it is stored, and compares with texts that the parameters stand in.
+pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>, stored: &Item) -> bool {
+    let Some(filter) = &pattern.filter else {
+        return true;
+    };
+    let texts = pattern.texts.iter();
+    let texts = texts.map(|text| text.value(values).unwrap_or(Value::Null));
+    let texts = Named::Value(Some(Value::L(texts.collect())));
+    let blueprint = row.context.blueprint;
+    let keys = stored
+        .iter()
+        .filter(|(name, _)| blueprint.is_reserved(row.shape, name));
+    let keys = keys.map(|(name, value)| (name.clone(), Named::Value(Some(value.clone()))));
+    let names: Vec<_> = std::iter::once((TEXTS.to_owned(), texts))
+        .chain(keys)
+        .collect();
+    filter.holds(&Scene {
+        names: &names,
+        ..*row
+    })
+}
+
+/// A row of a list, as rules and filters see it.
+pub(crate) fn scene<'s, 'a>(
+    context: Context<'a>,
+    shape: Shape<'a>,
+    item: &'s Map,
+    trace: &'s Trace<'a>,
+) -> Scene<'s, 'a> {
+    Scene {
+        context,
+        shape,
+        item,
+        old: None,
+        complete: true,
+        names: &[],
+        refs: &[],
+        trace,
+    }
+}
