@@ -1,0 +1,245 @@
+//! Where refs lead.
+
+use partita_core::expression::{Found, Path, Scope, Step};
+use partita_core::{Map, Value};
+use partita_design::design::{Argument, IdentityPart, Ref, RefTarget, TargetName};
+use partita_design::template::dotted;
+
+use super::{Place, Scene, Trace, found};
+use crate::nested;
+use crate::pattern::{self, passes};
+use crate::place::Address;
+use crate::shape::{Shape, is_path};
+
+/// Where a ref leads.
+pub(crate) enum Lead<'a> {
+    /// To these items.
+    To(Vec<Target<'a>>),
+    /// To a row of constants.
+    Constants(&'a Map),
+    /// Nowhere: one of its arguments is missing.
+    Nowhere,
+    /// Not known before something else is read.
+    Unknown,
+}
+
+/// The item that a ref leads to.
+#[derive(Clone)]
+pub(crate) struct Target<'a> {
+    pub(crate) shape: Shape<'a>,
+    pub(crate) address: Address,
+    pub(super) identity: Identity<'a>,
+}
+
+/// The parts of an identity, and the value of each.
+#[derive(Clone)]
+pub(super) struct Identity<'a> {
+    parts: &'a [IdentityPart],
+    values: Vec<Value>,
+}
+
+impl<'a> Identity<'a> {
+    fn new(shape: Shape<'a>, values: Vec<Value>) -> Self {
+        let parts = shape.identity();
+        Identity { parts, values }
+    }
+
+    /// The identity of an item, if its attributes have it.
+    fn of(shape: Shape<'a>, item: &Map) -> Option<Self> {
+        let parts = shape.identity().iter();
+        let values = parts.map(|part| nested::get(item, &part.attribute).cloned());
+        Some(Identity::new(shape, values.collect::<Option<_>>()?))
+    }
+
+    pub(super) fn get(&self, root: &str, steps: &[Step]) -> Option<&Value> {
+        let mut parts = self.parts.iter().zip(&self.values);
+        let (_, value) = parts.find(|(part, _)| is_path(&part.attribute, root, steps))?;
+        Some(value)
+    }
+}
+
+impl Scope for Identity<'_> {
+    fn find(&self, path: &Path) -> Found<'_> {
+        found(self.get(&path.root, &path.steps))
+    }
+}
+
+impl<'a> Scene<'_, 'a> {
+    /// Where a ref of the item leads.
+    pub(crate) fn lead(&self, reference: &'a Ref) -> Lead<'a> {
+        self.lead_from(self.shape, self.item, Place::Own, reference)
+    }
+
+    /// The item that a view's record was derived from.
+    pub(crate) fn source(&self) -> Lead<'a> {
+        self.source_of(self.shape, self.item)
+    }
+
+    pub(super) fn lead_from(
+        &self,
+        shape: Shape<'a>,
+        item: &Map,
+        place: Place<'_>,
+        reference: &'a Ref,
+    ) -> Lead<'a> {
+        let chosen = match &reference.by {
+            None => reference.targets.first(),
+            Some(by) => match self.argument(shape, item, place, by) {
+                Found::Unknown => return Lead::Unknown,
+                Found::Missing => None,
+                Found::Value(value) => {
+                    let mut targets = reference.targets.iter();
+                    targets.find(|target| target.when.as_deref() == value.as_str())
+                }
+            },
+        };
+        match chosen {
+            Some(target) => self.lead_to(shape, item, place, target),
+            None => Lead::Nowhere,
+        }
+    }
+
+    fn lead_to(
+        &self,
+        shape: Shape<'a>,
+        item: &Map,
+        place: Place<'_>,
+        target: &'a RefTarget,
+    ) -> Lead<'a> {
+        let mut values: Vec<Value> = Vec::with_capacity(target.arguments.len());
+        for argument in &target.arguments {
+            match self.argument(shape, item, place, &argument.path) {
+                Found::Unknown => return Lead::Unknown,
+                Found::Missing => return Lead::Nowhere,
+                Found::Value(value) => values.push(value.into_owned()),
+            }
+        }
+        let blueprint = self.context.blueprint;
+        let record = match &target.to {
+            TargetName::Record(record) => blueprint.shape(record),
+            TargetName::Constants(name) => {
+                let key = values.first().and_then(Value::as_str);
+                let row = key.and_then(|key| blueprint.constants(name)?.rows.get(key));
+                return row.map_or(Lead::Nowhere, Lead::Constants);
+            }
+        };
+        let Some(shape) = record else {
+            return Lead::Nowhere;
+        };
+        if let Some(pattern) = &target.via {
+            return self.lead_via(shape, pattern, &target.arguments, values);
+        }
+        let mut arguments = target.arguments.iter().zip(&values);
+        let list = arguments.find_map(|(argument, value)| match value {
+            Value::L(list) if argument.many => Some(list.len()),
+            _ => None,
+        });
+        match list {
+            None => match self.target(shape, values) {
+                Some(target) => Lead::To(vec![target]),
+                None => Lead::Nowhere,
+            },
+            Some(count) => {
+                let targets = (0..count).map(|at| {
+                    let arguments = target.arguments.iter().zip(&values);
+                    let values = arguments.map(|(argument, value)| match value {
+                        Value::L(list) if argument.many => list.get(at).cloned(),
+                        value => Some(value.clone()),
+                    });
+                    self.target(shape, values.collect::<Option<_>>()?)
+                });
+                Lead::To(targets.flatten().collect())
+            }
+        }
+    }
+
+    /// The item of an identity. A value that cannot be part of a key is refused where it is given.
+    fn target(&self, shape: Shape<'a>, values: Vec<Value>) -> Option<Target<'a>> {
+        let identity = Identity::new(shape, values);
+        let address = self.context.blueprint.address(shape, &identity).ok()?;
+        Some(Target {
+            shape,
+            address,
+            identity,
+        })
+    }
+
+    /// The item that a pattern of one finds.
+    fn lead_via(
+        &self,
+        shape: Shape<'a>,
+        pattern: &str,
+        arguments: &[Argument],
+        values: Vec<Value>,
+    ) -> Lead<'a> {
+        let blueprint = self.context.blueprint;
+        let names = arguments.iter().map(|argument| argument.part.clone());
+        let values: Map = names.zip(values).collect();
+        let Ok(asked) = blueprint.pattern(pattern) else {
+            return Lead::Nowhere;
+        };
+        let Ok(Some(listing)) = blueprint.listing(asked, &values) else {
+            return Lead::Nowhere;
+        };
+        let Some(listed) = self.context.list(&listing) else {
+            return Lead::Unknown;
+        };
+        let found = listed.rows.iter().find_map(|row| {
+            let item = blueprint.attributes(shape, row).ok()?;
+            let unwatched = Trace::default();
+            let scene = pattern::scene(self.context, shape, &item, &unwatched);
+            let identity = Identity::of(shape, &item)?;
+            passes(asked, &values, &scene, row).then(|| Target {
+                shape,
+                address: blueprint.keys.place(&listing.table, row),
+                identity,
+            })
+        });
+        match found {
+            Some(target) => Lead::To(vec![target]),
+            // It may be among those that were not read.
+            None if listed.has_more => {
+                self.context.reads.give_up();
+                Lead::Unknown
+            }
+            None => Lead::Nowhere,
+        }
+    }
+
+    pub(super) fn source_of(&self, shape: Shape<'a>, item: &Map) -> Lead<'a> {
+        let shape = Shape::Entity(shape.source());
+        let Some(identity) = Identity::of(shape, item) else {
+            return Lead::Nowhere;
+        };
+        match self.context.blueprint.address(shape, &identity) {
+            Ok(address) => Lead::To(vec![Target {
+                shape,
+                address,
+                identity,
+            }]),
+            Err(_) => Lead::Nowhere,
+        }
+    }
+
+    /// The value of a ref's argument: an attribute, a parameter, or behind another ref.
+    fn argument<'f>(
+        &'f self,
+        shape: Shape<'a>,
+        item: &'f Map,
+        place: Place<'_>,
+        path: &str,
+    ) -> Found<'f> {
+        // Hardly any has dots.
+        if !path.contains('.') {
+            return match place {
+                Place::Own => self.look(path, &[]),
+                _ => self.inside(shape, item, place, path, &[]),
+            };
+        }
+        let path = dotted(path);
+        match place {
+            Place::Own => self.find(&path),
+            _ => self.inside(shape, item, place, &path.root, &path.steps),
+        }
+    }
+}
