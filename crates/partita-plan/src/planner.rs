@@ -2,7 +2,7 @@
 //!
 //! | module | what it adds to the draft |
 //! |---|---|
-//! | `planner` | an item created, changed or deleted |
+//! | `planner::item` | an item created, changed or deleted |
 //! | `planner::request` | what a caller asks for, if the rules allow it |
 //! | `planner::upsert` | an item created, or changed if it is there |
 //! | `planner::action` | what actions do |
@@ -35,6 +35,7 @@ mod every;
 mod files;
 pub(crate) mod follow;
 mod history;
+mod item;
 pub(crate) mod later;
 mod limits;
 mod refs;
@@ -48,8 +49,8 @@ mod views;
 
 use std::rc::Rc;
 
-use partita_core::{Map, Number, Value};
-use partita_design::design::{Access, Entity, Repeat, SoftDelete};
+use partita_core::{Map, Value};
+use partita_design::design::Entity;
 use partita_design::types::AttributeType;
 use partita_store::request::TransactAction;
 use ulid::Ulid;
@@ -57,18 +58,16 @@ use ulid::Ulid;
 use crate::draft::{Before, Draft, Entry, Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::files::Placement;
-use crate::input::{Changes, Slot, refuse};
+use crate::input::refuse;
 use crate::job::Job;
-use crate::nested;
 use crate::operation::Answer;
 use crate::place::Address;
 use crate::reads::Known;
 use crate::scene::{Context, Named, Scene, Seen, Trace};
-use crate::shape::{Shape, lapsed};
+use crate::shape::Shape;
 use files::FileChanges;
 use later::Later;
 use limits::Window;
-use values::Start;
 
 /// How many items' consequences are looked at in one write. The checker excludes cycles; this
 /// keeps a mistake of ours from running on.
@@ -197,240 +196,6 @@ impl<'a> Planner<'a> {
 
     pub(crate) fn entry_mut(&mut self, at: usize) -> &mut Entry<'a> {
         &mut self.draft.entries[at]
-    }
-
-    /// A new item. Where one is there already, the entity says whether that is refused, ignored,
-    /// or an update.
-    pub(crate) fn create(
-        &mut self,
-        entity: &'a Entity,
-        given: &Changes<'a>,
-        by: By,
-    ) -> Result<usize, PlanError> {
-        let shape = Shape::Entity(entity);
-        let mut item = Map::new();
-        for (slot, value) in &given.set {
-            put(&mut item, slot, value.clone());
-        }
-        let seen = self.complete(entity, &mut item)?;
-        // Of a new item there is nothing to guard.
-        self.take_uploads(entity, &mut item);
-        let address = match self.context.blueprint.address(shape, &item) {
-            Ok(address) => address,
-            Err(error) => {
-                self.check_new(entity, &item, Start::First);
-                self.refuse()?;
-                return Err(error);
-            }
-        };
-        let at = match entity.repeat {
-            Repeat::Refuse => self.touch(shape, address)?,
-            Repeat::Ignore | Repeat::Update => self.look_up(shape, address)?,
-        };
-        if self.entry(at).old().is_some() {
-            if entity.repeat == Repeat::Refuse {
-                return Err(self.refusal_to_repeat(entity, &item));
-            }
-            self.check_new(entity, &item, Start::Any);
-            self.refuse()?;
-            return self.repeat(at, entity, given, by);
-        }
-        let address = self.entry(at).address.clone();
-        self.claim(entity, given, &address);
-        let entry = self.entry_mut(at);
-        let item = Rc::new(item);
-        entry.after = Some(item.clone());
-        entry.operation = Some(Access::Create);
-        entry.presence = Presence::Absent(match (entity.repeat, by) {
-            (Repeat::Refuse, By::Caller) => Refusal::last(PlanError::Exists {
-                entity: entity.name.clone(),
-            }),
-            _ => Refusal::Stale,
-        });
-        self.draft.enqueue(at);
-        self.remember(None, seen)?;
-        self.check_refs(at)?;
-        self.check_new(entity, &item, Start::First);
-        self.check_requirement(at, entity)?;
-        if !self.faults.is_empty() {
-            self.look_closer(at, entity);
-        }
-        self.refuse()?;
-        Ok(at)
-    }
-
-    /// Where something is wrong, the store is not asked; what only it would say is looked for, so
-    /// that everything is told at once.
-    fn look_closer(&mut self, at: usize, entity: &'a Entity) {
-        self.context.reads.need(self.entry(at).address.clone());
-        self.look_for_targets(at);
-        let entry = self.entry(at);
-        let (old, new) = (entry.old().cloned(), entry.after.clone());
-        self.look_for_owners(entity, old.as_deref(), new.as_deref());
-    }
-
-    /// What is said of a new item whose identity another one has: that, and all else that is wrong.
-    fn refusal_to_repeat(&mut self, entity: &'a Entity, item: &Map) -> PlanError {
-        self.check_new(entity, item, Start::First);
-        if !self.faults.is_empty() {
-            self.look_for_owners(entity, None, Some(item));
-        }
-        let parts = entity.identity.iter().map(|part| part.name.as_str());
-        let parts = parts.collect::<Vec<_>>().join("/");
-        let message = "is the identity of an item that exists already";
-        self.fault(entity, &parts, FaultRule::Exists, message);
-        let refusal = self.refuse().err();
-        refusal.unwrap_or_else(|| PlanError::Exists {
-            entity: entity.name.clone(),
-        })
-    }
-
-    /// A creation of what is there already.
-    fn repeat(
-        &mut self,
-        at: usize,
-        entity: &'a Entity,
-        given: &Changes<'a>,
-        by: By,
-    ) -> Result<usize, PlanError> {
-        match entity.repeat {
-            Repeat::Refuse | Repeat::Ignore => Ok(at),
-            Repeat::Update => {
-                let is_part = |slot: &Slot<'_>| {
-                    let mut identity = entity.identity.iter();
-                    identity.any(|part| part.attribute == slot.name())
-                };
-                let mut changes = given.clone();
-                changes.set.retain(|(slot, _)| !is_part(slot));
-                self.change(at, &changes, by)?;
-                Ok(at)
-            }
-        }
-    }
-
-    /// A change of an item that is there.
-    pub(crate) fn change(
-        &mut self,
-        at: usize,
-        changes: &Changes<'a>,
-        by: By,
-    ) -> Result<(), PlanError> {
-        let now = self.moment.now_millis;
-        let entry = self.entry_mut(at);
-        let shape = entry.shape;
-        let Some(after) = &mut entry.after else {
-            return Ok(());
-        };
-        let after = Rc::make_mut(after);
-        for (slot, value) in &changes.set {
-            put(after, slot, value.clone());
-        }
-        for slot in &changes.remove {
-            match slot {
-                Slot::Declared(attribute) => nested::remove(after, &attribute.name),
-                Slot::Open(name) => {
-                    after.remove(name);
-                }
-            }
-        }
-        let before = entry.old().cloned();
-        for (attribute, amount) in &changes.add {
-            if *amount == Number::from(0_i64) {
-                continue;
-            }
-            let lapsed = before
-                .as_ref()
-                .and_then(|before| lapsed(shape, attribute, before, now));
-            match (lapsed, &mut entry.after) {
-                // The counter starts again with the period.
-                (Some(time), Some(after)) => {
-                    nested::set(Rc::make_mut(after), &attribute.name, Value::N(*amount));
-                    entry.guard(time);
-                }
-                _ => entry.add(&attribute.name, *amount)?,
-            }
-        }
-        if entry.operation.is_none() {
-            entry.operation = Some(Access::Update);
-        }
-        if let Shape::Entity(entity) = shape {
-            self.recompute(at, entity, by)?;
-            self.take_uploads_at(at, entity)?;
-            self.check_fixed(at, entity);
-            self.check_refs(at)?;
-            self.check_changed(at, entity);
-            self.check_requirement(at, entity)?;
-            self.relocate(at, entity)?;
-            if !self.faults.is_empty() {
-                self.look_closer(at, entity);
-            }
-            self.refuse()?;
-        }
-        self.draft.enqueue(at);
-        Ok(())
-    }
-
-    /// A deletion, soft where the entity has it so.
-    pub(crate) fn delete(&mut self, at: usize, by: By) -> Result<(), PlanError> {
-        let shape = self.entry(at).shape;
-        let soft_delete = match shape {
-            Shape::Entity(entity) => entity.soft_delete.as_ref(),
-            Shape::View(..) => None,
-        };
-        if let (Some(soft_delete), Shape::Entity(entity)) = (soft_delete, shape) {
-            let value = match soft_delete {
-                SoftDelete::Flag(_) => Value::Bool(true),
-                SoftDelete::Time(name) => self.now_as(entity, name),
-                SoftDelete::Value { deleted, .. } => deleted.clone(),
-            };
-            self.flag(at, soft_delete, Some(value), Access::Delete, by)?;
-            return Ok(());
-        }
-        let entry = self.entry_mut(at);
-        entry.after = None;
-        entry.operation = Some(Access::Delete);
-        self.draft.enqueue(at);
-        Ok(())
-    }
-
-    /// The opposite of a soft delete.
-    pub(crate) fn restore(&mut self, at: usize, by: By) -> Result<(), PlanError> {
-        let Shape::Entity(entity) = self.entry(at).shape else {
-            return Ok(());
-        };
-        let Some(soft_delete) = &entity.soft_delete else {
-            return Err(PlanError::NotRestorable {
-                entity: entity.name.clone(),
-            });
-        };
-        let value = match soft_delete {
-            SoftDelete::Flag(_) => Some(Value::Bool(false)),
-            SoftDelete::Time(_) => None,
-            SoftDelete::Value { restored, .. } => Some(restored.clone()),
-        };
-        self.flag(at, soft_delete, value, Access::Restore, by)
-    }
-
-    fn flag(
-        &mut self,
-        at: usize,
-        soft_delete: &'a SoftDelete,
-        value: Option<Value>,
-        operation: Access,
-        by: By,
-    ) -> Result<(), PlanError> {
-        let entry = self.entry_mut(at);
-        entry.operation = Some(operation);
-        let name = soft_delete.attribute();
-        entry.guard(name);
-        if let Some(after) = &mut entry.after {
-            let after = Rc::make_mut(after);
-            match value {
-                Some(value) => nested::set(after, name, value),
-                None => nested::remove(after, name),
-            }
-        }
-        self.change(at, &Changes::default(), by)
     }
 
     /// Looks at the consequences of everything in the draft, and at theirs, until there are no
@@ -577,16 +342,6 @@ impl<'a> Planner<'a> {
         match entity.attribute(name) {
             Some(attribute) => attribute.kind.adopt(now),
             None => now,
-        }
-    }
-}
-
-/// Puts a value where it belongs.
-fn put(item: &mut Map, slot: &Slot<'_>, value: Value) {
-    match slot {
-        Slot::Declared(attribute) => nested::set(item, &attribute.name, value),
-        Slot::Open(name) => {
-            item.insert(name.clone(), value);
         }
     }
 }

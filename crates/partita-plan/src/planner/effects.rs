@@ -248,7 +248,7 @@ impl<'a> Planner<'a> {
         let shape = Shape::Entity(entity);
         let mut item = Map::new();
         for (slot, value) in &changes.set {
-            super::put(&mut item, slot, value.clone());
+            super::item::put(&mut item, slot, value.clone());
         }
         let address = self.context.blueprint.address(shape, &item)?;
         let at = self.look_up(shape, address)?;

@@ -180,7 +180,7 @@ impl<'a> Planner<'a> {
         }
         let mut given = Map::new();
         for (slot, value) in &changes.set {
-            super::put(&mut given, slot, value.clone());
+            super::item::put(&mut given, slot, value.clone());
         }
         let early = Trace::default();
         let known = Scene {

@@ -97,7 +97,7 @@ impl<'a> Planner<'a> {
         self.demand_creation(entity, changes)?;
         let mut item = Map::new();
         for (slot, value) in &changes.set {
-            super::put(&mut item, slot, value.clone());
+            super::item::put(&mut item, slot, value.clone());
         }
         self.complete(entity, &mut item)?;
         self.check_new(entity, &item, Start::First);

@@ -3,8 +3,9 @@
 use partita_core::Map;
 use partita_design::design::{Access, Action, ActionOn, EachOver, Entity, Repeat};
 
+use super::Planner;
+use super::item::put;
 use super::request::{Change, On, Request, not_found};
-use super::{Planner, put};
 use crate::access::{Asked, Verdict};
 use crate::error::PlanError;
 use crate::input::{Changes, Input, refuse};
