@@ -155,6 +155,12 @@ impl AttributeType {
             (AttributeType::Time(form), value) => form.read(value).is_some(),
             (AttributeType::Expiry, value) => TimeForm::Epoch.read(value).is_some(),
             (AttributeType::Number(bounds), Value::N(number)) => bounds.accepts(number),
+            (
+                AttributeType::Int(_) | AttributeType::Counter | AttributeType::Version,
+                Value::N(number),
+            ) if number.is_integer() && !has_a_next(*number) => {
+                return Err("a whole number of at most 38 digits".to_owned());
+            }
             (AttributeType::Int(bounds), Value::N(number)) => {
                 number.is_integer() && bounds.accepts(number)
             }
@@ -367,6 +373,14 @@ impl StringType {
 
 fn one_of(names: &[String]) -> String {
     format!("one of {}", crate::spelling::list(names))
+}
+
+/// Whether a whole number can be told from the next one: beyond 38 digits, adding one gives nothing
+/// that a number can hold.
+fn has_a_next(number: Number) -> bool {
+    let zero = Number::from(0_i64);
+    let absolute = if number < zero { -number } else { number };
+    absolute.checked_add(Number::from(1_i64)).is_ok()
 }
 
 /// Only the canonical form counts: two spellings of one id would be two keys. It is Crockford's

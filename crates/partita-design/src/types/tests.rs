@@ -63,6 +63,14 @@ fn numbers() {
         ..Bounds::default()
     };
     check(&AttributeType::Int(chosen), &[number("8")], &[number("6")]);
+    let most = "9".repeat(38);
+    let whole = AttributeType::Int(Bounds::default());
+    check(
+        &whole,
+        &[number(&most), number(&format!("-{most}"))],
+        &[number("1E+38"), number("-1E+38"), number("9E+125")],
+    );
+    check(&AttributeType::Counter, &[number("7")], &[number("1E+38")]);
 }
 
 #[test]
