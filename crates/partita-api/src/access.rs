@@ -19,7 +19,7 @@ mod page;
 mod print;
 
 use partita_design::Design;
-use partita_design::design::{Access, ActionOn, RecordName, Rule, Rules, TargetName};
+use partita_design::design::{Access, ActionOn, Entity, RecordName, Rule, Rules, TargetName};
 use partita_plan::files::write_rule;
 
 use crate::routes::{Route, Routes, Target, Verb};
@@ -149,16 +149,21 @@ pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
     }
 }
 
-/// Creating decides where nothing is, and changing where something is.
+/// Creating decides where nothing is, and changing where something is. Nothing is created where a
+/// part of the identity is computed.
 fn upsert<'r>(design: &Design, route: &'r Route, entity: &str) -> Row<'r> {
+    let takes_identity = design.entity(entity).is_none_or(Entity::takes_identity);
     let entity = entity.to_owned();
-    let create = ways(
+    let update = ways(
         design,
-        &Verb::Create {
+        &Verb::Update {
             entity: entity.clone(),
         },
     );
-    let update = ways(design, &Verb::Update { entity });
+    let create = match takes_identity {
+        true => ways(design, &Verb::Create { entity }),
+        false => update.clone(),
+    };
     let outcomes =
         Persona::ALL.map(
             |persona| match (outcome(&create, persona), outcome(&update, persona)) {

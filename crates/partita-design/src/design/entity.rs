@@ -269,6 +269,16 @@ impl Entity {
         attributes.find(|attribute| attribute.kind == AttributeType::Version)
     }
 
+    /// Whether callers can say which item a new one is to be: nothing of its identity is computed.
+    pub fn takes_identity(&self) -> bool {
+        let mut parts = self.identity.iter();
+        parts.all(|part| {
+            let attribute = self.attribute(&part.attribute);
+            attribute
+                .is_none_or(|one| matches!(one.source, Source::Given { .. } | Source::Generated))
+        })
+    }
+
     /// The attribute that says when an item expires.
     pub fn expiry(&self) -> Option<&Attribute> {
         let mut attributes = self.attributes.iter();

@@ -3,6 +3,9 @@
 //! Which of the two it is, the item as it was read decides, and the transaction holds it to that:
 //! a creation passes only while nothing is there, a change only while something is. Whoever meets
 //! another in between starts again, and finds the other case.
+//!
+//! Where a part of the identity is computed, such as a time, nobody can say which item is to be new:
+//! only what is there can be changed.
 
 use partita_core::Map;
 use partita_design::design::{Access, Entity};
@@ -24,6 +27,9 @@ impl<'a> Planner<'a> {
         on: &On<'a>,
         given: &Map,
     ) -> Result<usize, PlanError> {
+        if !entity.takes_identity() {
+            return self.replace(entity, on, given);
+        }
         self.demand_either(on)?;
         let blueprint = self.context.blueprint;
         let input = Input { blueprint, entity };
@@ -36,7 +42,19 @@ impl<'a> Planner<'a> {
             let changes = input.create_at(&on.identity, given, &mut self.faults);
             return Err(self.in_the_way(entity, on, &changes));
         }
+        self.replace(entity, on, given)
+    }
+
+    /// Replaces what is given of an item that is there.
+    fn replace(
+        &mut self,
+        entity: &'a Entity,
+        on: &On<'a>,
+        given: &Map,
+    ) -> Result<usize, PlanError> {
         let at = self.reach(on, Asked::Access(Access::Update))?;
+        let blueprint = self.context.blueprint;
+        let input = Input { blueprint, entity };
         let changes = input.replace_at(&on.identity, given, &mut self.faults);
         self.change_given(at, &changes)?;
         Ok(at)

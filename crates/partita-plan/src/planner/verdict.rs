@@ -57,7 +57,7 @@ impl<'a> Planner<'a> {
     ) -> Result<Decision, PlanError> {
         let address = self.context.blueprint.address(on.shape, &on.identity)?;
         let at = self.look_up(on.shape, address)?;
-        if self.entry(at).old().is_some() {
+        if self.entry(at).old().is_some() || !entity.takes_identity() {
             return self.rule_on_change(on, &Change::Update(given.clone()));
         }
         let input = self.input(entity);

@@ -281,7 +281,8 @@ async fn an_identity_that_is_computed_cannot_be_chosen() {
         version: None,
     };
     let chosen = run(&partita, "ann", visit("2020-01-01T00:00:00.000Z", "good")).await;
-    assert_eq!(faults(chosen), ["at"]);
+    let is_missing = matches!(chosen, Err(PlanError::NotFound { .. }));
+    assert!(is_missing, "{chosen:?}");
     let create = Operation::Create {
         entity: "Visit".to_owned(),
         attributes: Map::from([("visitor".to_owned(), Value::from("ann"))]),

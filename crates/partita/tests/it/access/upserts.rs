@@ -2,7 +2,7 @@
 
 use partita_api::access::{self, Persona, Row};
 use partita_api::routes::{Route, Target, Verb as Asked};
-use partita_design::design::Source;
+use partita_design::design::Entity;
 use partita_design::types::AttributeType;
 
 use super::cast::{self, Probe};
@@ -40,7 +40,9 @@ impl Theatre {
         Ok(())
     }
 
-    /// A PUT where nothing is. Where nobody may change what is there, nobody may put it again.
+    /// A PUT where nothing is. Where a part of the identity is computed, such as the time of the
+    /// creation, nobody can put it there. Where nobody may change what is there, nobody may put it
+    /// again.
     async fn play_new(
         &mut self,
         row: &Row<'_>,
@@ -53,7 +55,7 @@ impl Theatre {
         for persona in Persona::ALL {
             // The owner is the one in the line, whatever the rule says of owners.
             let is_owner = persona == Persona::Owner;
-            let is_allowed = is_owner || is_allowed(creating, persona, probe)?;
+            let is_allowed = can_put && (is_owner || is_allowed(creating, persona, probe)?);
             // Who else is let pass to the same by its other path needs no items of his own again.
             if is_allowed && !is_owner && !row.route.is_canonical {
                 continue;
@@ -64,9 +66,7 @@ impl Theatre {
             self.contract.judge(row.route, &seen)?;
             match (is_allowed, seen.status) {
                 // Who may not see what he has created is not shown it.
-                (true, 201 | 204) if can_put => names = self.set(&probe.before).await?,
-                // That nobody can put such an item is no secret.
-                (_, 422) if !can_put => continue,
+                (true, 201 | 204) => names = self.set(&probe.before).await?,
                 (true, status) => {
                     let who = persona.word();
                     return Err(format!("{who} is told {status}: {}", seen.body));
@@ -96,7 +96,19 @@ impl Theatre {
         probe: &Probe,
         names: &cast::Names,
     ) -> Result<(Call, Request), String> {
-        let mut asked = request(&replaced(&probe.request, names))?;
+        let asked = self.with_identity(request(&replaced(&probe.request, names))?)?;
+        let Verb::Create { entity, .. } = &asked.verb else {
+            return Err("this creates nothing".to_owned());
+        };
+        let canonical = self.route_to(&Asked::Upsert {
+            entity: entity.clone(),
+        });
+        let route = route.unwrap_or(&canonical);
+        Ok((self.fill(route, &asked)?, asked))
+    }
+
+    /// A creation with an identity that nothing has, where the cast gives none.
+    pub(super) fn with_identity(&self, mut asked: Request) -> Result<Request, String> {
         let Verb::Create { entity, body } = &mut asked.verb else {
             return Err("this creates nothing".to_owned());
         };
@@ -114,11 +126,7 @@ impl Theatre {
             let given = members.entry(attribute.name.clone());
             given.or_insert_with(|| fresh.into());
         }
-        let canonical = self.route_to(&Asked::Upsert {
-            entity: entity.name.clone(),
-        });
-        let route = route.unwrap_or(&canonical);
-        Ok((self.fill(route, &asked)?, asked))
+        Ok(asked)
     }
 
     /// Whether whoever creates an item may say what its identity is. Where a part of it is the time
@@ -127,16 +135,9 @@ impl Theatre {
         let Verb::Create { entity, .. } = verb else {
             return false;
         };
-        let Some(entity) = self.design.entity(entity) else {
-            return false;
-        };
-        let mut parts = entity.identity.iter();
-        parts.all(|part| {
-            let attribute = entity.attribute(&part.name);
-            attribute.is_some_and(|attribute| {
-                matches!(attribute.source, Source::Given { .. } | Source::Generated)
-            })
-        })
+        self.design
+            .entity(entity)
+            .is_some_and(Entity::takes_identity)
     }
 
     /// The route to something that the planner carries out, by the path that follows from names.
