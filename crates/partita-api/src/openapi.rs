@@ -10,16 +10,22 @@
 //! | `schema` | types as JSON Schema |
 //! | `object` | objects whose members stand inside maps |
 //! | `record` | entities and views: as they are answered, and as they are given |
-//! | `operation` | one route: its parameters, body and answers |
-//! | `files` | uploads and downloads |
+//! | `operation` | one route, and what the rules say of it |
+//! | `item`, `action`, `pattern`, `files`, `own` | the kinds of routes: parameters, bodies and answers |
+//! | `parts` | pieces that all of those are put together from |
 //! | `problems` | refusals |
 //! | `published` | the document as it is served |
 //! | `example`, `sample` | values that fit, and whole bodies of them |
 
+mod action;
 mod example;
 mod files;
+mod item;
 mod object;
 mod operation;
+mod own;
+mod parts;
+mod pattern;
 mod problems;
 mod published;
 mod record;
@@ -137,16 +143,20 @@ fn schemas(design: &Design) -> Map<String, Json> {
 /// The headers that requests may have.
 fn headers() -> Json {
     let header = |name: &str, about: &str, schema: Json| json!({ "name": name, "in": "header", "description": about, "schema": schema });
+    let version = json!({
+        "type": "string",
+        "anyOf": [{ "const": "*" }, { "pattern": "^\"[0-9]{1,18}\"$" }],
+    });
     json!({
         "If-Match": header(
             "If-Match",
             "The version that the caller saw, as its `ETag`: the change passes only while the item has it.",
-            json!({ "type": "string", "pattern": "^(\"[0-9]{1,18}\"|\\*)$" }),
+            version.clone(),
         ),
         "If-None-Match": header(
             "If-None-Match",
             "The version that the caller has, as its `ETag`: it is not sent again.",
-            json!({ "type": "string", "pattern": "^(\"[0-9]{1,18}\"|\\*)$" }),
+            version.clone(),
         ),
         "Idempotency-Key": header(
             "Idempotency-Key",

@@ -4,7 +4,9 @@ use partita_design::Design;
 use partita_design::design::Prefix;
 use serde_json::{Map, Value as Json, json};
 
-use super::operation::{Described, answer, body, one};
+use super::operation::Described;
+use super::parts::{answer, body, one};
+use crate::files::sign;
 
 const TAG: &str = "files";
 
@@ -15,6 +17,7 @@ pub(super) fn ask_upload(design: &Design, name: &str) -> Described {
     let asked = json!({
         "type": "object",
         "additionalProperties": false,
+        "anyOf": [{ "required": ["contentType"] }, { "required": ["fileName"] }],
         "properties": {
             "contentType": { "type": "string" },
             "size": { "type": "integer", "minimum": 0 },
@@ -90,7 +93,7 @@ pub(super) fn send() -> Described {
             "To the URL that was answered when the upload was asked for, whole.".to_owned(),
         ),
         tag: TAG.to_owned(),
-        parameters: vec![name()],
+        parameters: std::iter::once(name()).chain(signature(true)).collect(),
         body: Some(json!({ "required": true, "content": { "*/*": {} } })),
         answers: one("201", answer("The upload is whole.", named, None)),
         refusals: vec![404, 408, 409, 413, 415],
@@ -133,11 +136,31 @@ pub(super) fn read() -> Described {
                 .to_owned(),
         ),
         tag: TAG.to_owned(),
-        parameters: vec![name(), redirect],
+        parameters: [name(), redirect]
+            .into_iter()
+            .chain(signature(false))
+            .collect(),
         body: None,
         answers,
         refusals: vec![404],
     }
+}
+
+/// The parameters of a signed URL.
+fn signature(is_required: bool) -> impl Iterator<Item = Json> {
+    sign::PARAMETERS.into_iter().map(move |name| {
+        let schema = match name {
+            "size" | "expires" => json!({ "type": "integer", "minimum": 0 }),
+            _ => json!({ "type": "string" }),
+        };
+        json!({
+            "name": name,
+            "in": "query",
+            "required": is_required,
+            "schema": schema,
+            "description": "Stands in a signed URL, and is taken from there.",
+        })
+    })
 }
 
 fn name() -> Json {

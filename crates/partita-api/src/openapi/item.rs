@@ -1,0 +1,232 @@
+//! Operations on one item: create, read, change, delete, restore.
+
+use partita_design::Design;
+use partita_design::design::{Access, ActionOn, Entity, RecordName, rules::LimitOf};
+use serde_json::{Map, Value as Json, json};
+
+use super::operation::Described;
+use super::parts::{
+    answer, body, header, one, query_parameter, refer, silent, version_header, with_limit,
+};
+use super::{record, sample};
+use crate::routes::Route;
+
+pub(super) fn create(design: &Design, route: &Route, entity: &Entity) -> Described {
+    let but: Vec<&str> = route.path.parameters().collect();
+    let object = record::new(entity, &but);
+    let name = &entity.name;
+    let schema = match but.is_empty() {
+        true => refer(&format!("{name}.New")),
+        false => object.schema(entity.open),
+    };
+    let mut answers = Map::new();
+    let mut created = answer(
+        "The new item.",
+        refer(name),
+        sample::answered(design, entity),
+    );
+    created["headers"]["Location"] = json!({
+        "description": "Where the item is.",
+        "schema": { "type": "string" },
+    });
+    created["links"] = links(design, entity);
+    answers.insert("201".to_owned(), created);
+    if record::is_repeatable(entity) {
+        let there = "The item was there already.";
+        let there = answer(there, refer(name), sample::answered(design, entity));
+        answers.insert("200".to_owned(), there);
+    }
+    answers.insert("204".to_owned(), silent());
+    let given = sample::given(design, entity, &but);
+    Described {
+        summary: format!("Create a {name}"),
+        about: entity.about.clone(),
+        tag: name.clone(),
+        parameters: vec![header("Idempotency-Key"), header("Prefer")],
+        body: Some(body(schema, given, true)),
+        answers,
+        refusals: with_limit(
+            design,
+            &LimitOf::Access(Access::Create, name.clone()),
+            vec![404, 409, 413, 415, 422],
+        ),
+    }
+}
+
+pub(super) fn get(design: &Design, entity: &Entity) -> Described {
+    let name = &entity.name;
+    let found = answer("The item.", refer(name), sample::answered(design, entity));
+    let mut parameters = deleted(entity);
+    parameters.push(query_parameter("keys"));
+    let mut answers = one("200", found);
+    let mut refusals = vec![404, 422];
+    if entity.version().is_some() {
+        parameters.extend([header("If-None-Match"), header("If-Match")]);
+        answers.insert(
+            "304".to_owned(),
+            json!({ "description": "The caller has it already." }),
+        );
+        refusals.push(412);
+    }
+    Described {
+        summary: format!("Read a {name}"),
+        about: entity.about.clone(),
+        tag: name.clone(),
+        parameters,
+        body: None,
+        answers,
+        refusals,
+    }
+}
+
+pub(super) fn update(design: &Design, entity: &Entity) -> Described {
+    let name = &entity.name;
+    let mut answers = one(
+        "200",
+        answer(
+            "The item as it is now.",
+            refer(name),
+            sample::answered(design, entity),
+        ),
+    );
+    answers.insert("204".to_owned(), silent());
+    let mut parameters = deleted(entity);
+    parameters.extend(version_header(entity));
+    parameters.extend([header("Idempotency-Key"), header("Prefer")]);
+    let mut refusals = vec![404, 409, 413, 415, 422];
+    refusals.extend(entity.version().map(|_| 412));
+    Described {
+        summary: format!("Change a {name}"),
+        about: Some("Replaces the attributes that are given; a null removes one.".to_owned()),
+        tag: name.clone(),
+        parameters,
+        body: Some(body(
+            refer(&format!("{name}.Changes")),
+            sample::changed(design, entity),
+            true,
+        )),
+        answers,
+        refusals,
+    }
+}
+
+pub(super) fn upsert(design: &Design, entity: &Entity) -> Described {
+    let name = &entity.name;
+    let shown = || sample::answered(design, entity);
+    let there = answer("The item was there, and is changed.", refer(name), shown());
+    let mut answers = one("200", there);
+    let about = match entity.takes_identity() {
+        true => {
+            let new = answer("The item is new.", refer(name), shown());
+            answers.insert("201".to_owned(), new);
+            "Creates the item, or replaces what is given of it."
+        }
+        false => {
+            "Replaces what is given of the item, which must be there: its identity is computed."
+        }
+    };
+    answers.insert("204".to_owned(), silent());
+    let mut parameters: Vec<Json> = version_header(entity).into_iter().collect();
+    parameters.extend([header("Idempotency-Key"), header("Prefer")]);
+    let identity: Vec<&str> = entity
+        .identity
+        .iter()
+        .map(|part| part.attribute.as_str())
+        .collect();
+    let given = sample::given(design, entity, &identity);
+    Described {
+        summary: format!("Create or change a {name}"),
+        about: Some(about.to_owned()),
+        tag: name.clone(),
+        parameters,
+        body: Some(body(record::replacement(entity), given, true)),
+        answers,
+        refusals: vec![404, 409, 412, 413, 415, 422, 429],
+    }
+}
+
+pub(super) fn delete(entity: &Entity) -> Described {
+    let name = &entity.name;
+    let about = match &entity.soft_delete {
+        Some(_) => "The item is kept and can be restored.",
+        None => "The item is removed.",
+    };
+    let mut parameters: Vec<Json> = version_header(entity).into_iter().collect();
+    parameters.push(header("Idempotency-Key"));
+    let mut refusals = vec![404, 409, 422];
+    refusals.extend(entity.version().map(|_| 412));
+    Described {
+        summary: format!("Delete a {name}"),
+        about: Some(about.to_owned()),
+        tag: name.clone(),
+        parameters,
+        body: None,
+        answers: one("204", json!({ "description": "It is deleted." })),
+        refusals,
+    }
+}
+
+pub(super) fn restore(entity: &Entity) -> Described {
+    let name = &entity.name;
+    let mut answers = one("200", answer("The item as it is now.", refer(name), None));
+    answers.insert("204".to_owned(), silent());
+    let mut parameters: Vec<Json> = version_header(entity).into_iter().collect();
+    parameters.extend([header("Idempotency-Key"), header("Prefer")]);
+    let mut refusals = vec![404, 409, 422];
+    refusals.extend(entity.version().map(|_| 412));
+    Described {
+        summary: format!("Restore a {name}"),
+        about: Some("Takes a delete back.".to_owned()),
+        tag: name.clone(),
+        parameters,
+        body: None,
+        answers,
+        refusals,
+    }
+}
+
+/// From a new item to everything that can be done to it.
+fn links(design: &Design, entity: &Entity) -> Json {
+    let is_secret = |name: &str| entity.attribute(name).is_none_or(|one| one.secret);
+    if entity
+        .identity
+        .iter()
+        .any(|part| is_secret(&part.attribute))
+    {
+        return json!({});
+    }
+    let identity = entity.identity.iter().map(|part| {
+        let pointer = part.attribute.replace('.', "/");
+        (
+            part.name.clone(),
+            format!("$response.body#/{pointer}").into(),
+        )
+    });
+    let identity: Map<String, Json> = identity.collect();
+    let name = &entity.name;
+    let mut words = vec!["get", "update", "upsert", "delete"];
+    if entity.soft_delete.is_some() {
+        words.push("restore");
+    }
+    let actions = design.actions.iter().filter(|action| {
+        let record = RecordName::Entity(name.clone());
+        matches!(&action.on, ActionOn::Items(records) if records.contains(&record))
+    });
+    words.extend(actions.map(|action| action.name.as_str()));
+    let links = words.into_iter().map(|word| {
+        let operation = format!("{name}.{word}");
+        (
+            word.to_owned(),
+            json!({ "operationId": operation, "parameters": identity }),
+        )
+    });
+    Json::Object(links.collect())
+}
+
+fn deleted(entity: &Entity) -> Vec<Json> {
+    let parameter = entity.soft_delete.as_ref();
+    parameter
+        .map(|_| query_parameter("deleted"))
+        .into_iter()
+        .collect()
+}

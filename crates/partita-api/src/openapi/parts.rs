@@ -1,0 +1,57 @@
+//! Pieces that operations are put together from: answers, bodies, headers.
+
+use partita_design::Design;
+use partita_design::design::{Entity, rules::LimitOf};
+use serde_json::{Map, Value as Json, json};
+
+pub(super) fn answer(means: &str, schema: Json, example: Option<Json>) -> Json {
+    let mut media = json!({ "schema": schema });
+    if let Some(example) = example {
+        media["example"] = example;
+    }
+    json!({
+        "description": means,
+        "headers": { "ETag": { "$ref": "#/components/headers/ETag" } },
+        "content": { "application/json": media },
+    })
+}
+
+/// The answer that shows nothing.
+pub(super) fn silent() -> Json {
+    json!({ "description": "It is done, and not shown: `Prefer: return=minimal` asks for that, or the caller may not read the item." })
+}
+
+pub(super) fn body(schema: Json, example: Option<Json>, is_required: bool) -> Json {
+    let mut media = json!({ "schema": schema });
+    if let Some(example) = example {
+        media["example"] = example;
+    }
+    json!({ "required": is_required, "content": { "application/json": media } })
+}
+
+pub(super) fn one(status: &str, response: Json) -> Map<String, Json> {
+    Map::from_iter([(status.to_owned(), response)])
+}
+
+pub(super) fn refer(schema: &str) -> Json {
+    json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
+
+pub(super) fn header(name: &str) -> Json {
+    json!({ "$ref": format!("#/components/parameters/{name}") })
+}
+
+pub(super) fn query_parameter(name: &str) -> Json {
+    super::query_parameter(name)
+}
+
+pub(super) fn version_header(entity: &Entity) -> Option<Json> {
+    entity.version().map(|_| header("If-Match"))
+}
+
+pub(super) fn with_limit(design: &Design, of: &LimitOf, mut refusals: Vec<u16>) -> Vec<u16> {
+    if design.limits.iter().any(|limit| limit.of == *of) {
+        refusals.push(429);
+    }
+    refusals
+}
