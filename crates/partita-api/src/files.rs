@@ -27,7 +27,7 @@ pub mod place;
 mod refusals;
 #[cfg(feature = "s3")]
 mod s3_client;
-mod sign;
+pub(crate) mod sign;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -282,10 +282,11 @@ impl Files {
     }
 }
 
-/// Whether a request brings a signature of ours.
+/// Whether a request brings a signature of ours, or a part of one.
 pub(crate) fn is_signed(query: Option<&str>) -> bool {
     let query = query.unwrap_or_default();
-    form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == sign::SIGNATURE)
+    let mut given = form_urlencoded::parse(query.as_bytes());
+    given.any(|(name, _)| sign::PARAMETERS.contains(&&*name))
 }
 
 /// The name of a file by the parts of a path below a design, where slashes of the name divide some

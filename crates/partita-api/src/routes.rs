@@ -229,7 +229,11 @@ impl Routes {
             Method::HEAD => &Method::GET,
             ref method => method,
         };
-        let matches = self.tree.matches(path);
+        let mut matches = self.tree.matches(path);
+        // What has the name of a prefix is no file: the name of a file goes on behind a path.
+        if matches.first().is_some_and(|(at, _)| self.are_uploads(at)) {
+            matches.truncate(1);
+        }
         let all = || {
             matches
                 .iter()
@@ -250,6 +254,12 @@ impl Routes {
         Err(Miss::NoMethod {
             allowed: with_head(allowed),
         })
+    }
+
+    /// Whether uploads are asked for by these routes.
+    fn are_uploads(&self, at: &[usize]) -> bool {
+        let is_upload = |at: &usize| matches!(self.routes[*at].target, Target::AskUpload { .. });
+        at.iter().all(is_upload)
     }
 }
 

@@ -14,7 +14,10 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
 /// The parameter that holds the signature, the last of a signed URL.
-pub(super) const SIGNATURE: &str = "signature";
+const SIGNATURE: &str = "signature";
+
+/// The parameters of a signed URL.
+pub(crate) const PARAMETERS: [&str; 6] = ["bucket", "type", "size", "for", "expires", SIGNATURE];
 
 /// What stays as it is in a part of a path.
 const PART: &AsciiSet = &NON_ALPHANUMERIC
@@ -106,8 +109,7 @@ impl Signer {
     ) -> Option<Signed> {
         let mut given: [Option<String>; 6] = Default::default();
         for (parameter, value) in form_urlencoded::parse(query.as_bytes()) {
-            let names = ["bucket", "type", "size", "for", "expires", SIGNATURE];
-            let at = names.iter().position(|known| *known == parameter)?;
+            let at = PARAMETERS.iter().position(|known| *known == parameter)?;
             if given[at].replace(value.into_owned()).is_some() {
                 return None;
             }

@@ -55,6 +55,30 @@ fn other_methods_are_told() {
 }
 
 #[test]
+fn a_prefix_takes_uploads_and_is_no_file() {
+    let routes = Routes::of(&design("holdthatthought"));
+    let find = |method: Method, path: &[&'static str]| match routes.find(&method, path) {
+        Ok(found) => found.route.operation_id.clone(),
+        Err(Miss::NoMethod { allowed }) => format!("{allowed:?}"),
+        Err(Miss::NoPath { detail }) => detail,
+    };
+    for (method, name, expected) in [
+        (Method::POST, "letters", "files.upload.letters"),
+        (Method::GET, "letters", "[POST]"),
+        (Method::PUT, "letters", "[POST]"),
+        (Method::GET, "letters/1.txt", "files.read"),
+        (Method::PUT, "letters/1.txt", "files.send"),
+        (Method::DELETE, "letters/1.txt", "[GET, HEAD, PUT]"),
+    ] {
+        assert_eq!(
+            find(method.clone(), &["files", name]),
+            expected,
+            "{method} {name}"
+        );
+    }
+}
+
+#[test]
 fn what_is_missing_is_told_with_what_was_meant() {
     for (path, detail) in [
         ("", "there is nothing at ``"),
