@@ -5,6 +5,7 @@
 //! against the OpenAPI document as well.
 
 mod batches;
+mod calls;
 pub(crate) mod cast;
 pub(crate) mod contract;
 mod cursors;

@@ -37,6 +37,7 @@ mod rest;
 mod s3;
 mod scenario;
 mod scenarios;
+mod schemathesis;
 mod sdk;
 mod server;
 mod stage;

@@ -50,10 +50,10 @@ pub(super) struct Call {
 }
 
 /// Where the values of a request go.
-struct Parts {
-    path: Names,
-    query: Names,
-    body: Option<Json>,
+pub(super) struct Parts {
+    pub(super) path: Names,
+    pub(super) query: Names,
+    pub(super) body: Option<Json>,
 }
 
 impl Theatre {
@@ -384,7 +384,7 @@ impl Theatre {
     }
 
     /// What of a request goes into the path of a route, and what is left.
-    fn parts(&self, route: &Route, asked: &Request) -> Result<Parts, String> {
+    pub(super) fn parts(&self, route: &Route, asked: &Request) -> Result<Parts, String> {
         let mut values = self.values(&asked.verb);
         let mut body = body_of(&asked.verb);
         let mut path = Names::new();
