@@ -70,6 +70,10 @@ impl Object {
             "properties": members.collect::<Map<_, _>>(),
             "additionalProperties": is_open,
         });
+        if is_open {
+            // Whatever it is called, it has a name.
+            schema["propertyNames"] = json!({ "minLength": 1 });
+        }
         if !self.required.is_empty() {
             schema["required"] = json!(self.required);
         }

@@ -69,6 +69,12 @@ impl Judge<'_> {
                     }
                     true
                 }
+                "propertyNames" => {
+                    for name in value.as_object().into_iter().flat_map(Map::keys) {
+                        self.look(&name.as_str().into(), says, at, faults);
+                    }
+                    true
+                }
                 word => fits(value, word, says),
             };
             if !fits {
