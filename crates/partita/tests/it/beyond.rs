@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use partita_core::{Map, Value, plain};
-use partita_engine::{EngineStore, Options};
 use partita_plan::{Answer, Caller, Operation, Partita, PlanError};
-use partita_store::surroundings::SystemClock;
 use partita_store::{ModelStore, Store};
 use partita_verify::Collected;
 use serde_json::{Value as Json, json};
+
+use crate::stage;
 
 const DESIGN: &str = r#"
 design = "inbox"
@@ -199,7 +199,6 @@ async fn on_the_model() {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_the_engine() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options::new(Arc::new(SystemClock));
-    let store = EngineStore::open(folder.path(), options).unwrap();
+    let store = stage::engine(folder.path());
     goes_well(Arc::new(store)).await;
 }

@@ -7,9 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
-use partita_engine::{EngineStore, Options};
 use partita_plan::{Caller, Operation, Partita, Surroundings};
-use partita_store::surroundings::SystemClock;
 use partita_store::{ModelStore, Store};
 use partita_verify::{Collected, Outcome};
 
@@ -54,7 +52,7 @@ async fn of_figureforge() {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_the_engine() {
     let folder = tempfile::tempdir().unwrap();
-    let store = EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap();
+    let store = stage::engine(folder.path());
     all_of("mediahub", Arc::new(store)).await;
 }
 
@@ -132,9 +130,7 @@ fn run(arguments: &[&str]) -> (i32, String, String) {
 fn spoiled(data: &Path) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let options = Options::new(Arc::new(SystemClock));
-        let store: Arc<dyn Store> =
-            Arc::new(EngineStore::open(&data.join("store"), options).unwrap());
+        let store: Arc<dyn Store> = Arc::new(stage::engine(&data.join("store")));
         let design = stage::design("stories", "stories");
         let surroundings = Surroundings::default();
         Partita::open_with(design, store.clone(), surroundings)

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use partita_core::{Item, Map, Value};
-use partita_engine::{EngineStore, Options};
 use partita_plan::{Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::request::Scan;
-use partita_store::surroundings::{SeededEntropy, SystemClock};
+use partita_store::surroundings::SeededEntropy;
 use partita_store::table::TableName;
 use partita_store::{Clock, Faults, FaultyStore, ModelStore, Store};
 
@@ -55,7 +54,7 @@ fn on_the_model_from_many_seeds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn on_the_engine() {
     let folder = tempfile::tempdir().unwrap();
-    let store = EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap();
+    let store = stage::engine(folder.path());
     let injected = history(Arc::new(store), "stories", 1, 100).await;
     assert!(injected > 30, "only {injected} faults were injected");
 }

@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use partita_core::{Item, Map, Number, Value};
-use partita_engine::{EngineStore, Options};
 use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::request::Scan;
-use partita_store::surroundings::{ManualClock, SeededEntropy, SystemClock};
+use partita_store::surroundings::{ManualClock, SeededEntropy};
 use partita_store::{Faults, FaultyStore, ModelStore, Store};
 use partita_verify::{Collected, Outcome};
 
@@ -43,7 +42,7 @@ fn are_right_on_the_model_from_many_seeds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn are_right_on_the_engine() {
     let folder = tempfile::tempdir().unwrap();
-    let store = EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap();
+    let store = stage::engine(folder.path());
     history(Arc::new(store), 1, 60).await;
 }
 

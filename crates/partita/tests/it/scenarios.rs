@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use partita_engine::{EngineStore, Options};
-use partita_store::surroundings::SystemClock;
 use partita_store::{ModelStore, Store};
 
 use crate::scenario::{Stage, load};
@@ -45,14 +43,13 @@ pub(crate) async fn in_library(design: &str, unique: &str, store: Arc<dyn Store>
 
 async fn on_the_engine(design: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let store = EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap();
+    let store = stage::engine(folder.path());
     in_library(design, "engine", Arc::new(store)).await;
 }
 
 async fn over_http(design: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let store: Arc<dyn Store> =
-        Arc::new(EngineStore::open(folder.path(), Options::new(Arc::new(SystemClock))).unwrap());
+    let store: Arc<dyn Store> = Arc::new(stage::engine(folder.path()));
     run_all(design, "http", async |table| {
         stage::over_http(design, &table, store.clone()).await
     })

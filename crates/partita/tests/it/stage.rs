@@ -3,14 +3,16 @@
 mod http;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use partita_api::{App, Limits, Problem, Secret, Tokens};
 use partita_core::plain;
 use partita_design::{Design, shipped};
+use partita_engine::{EngineStore, Options, Upkeep};
 use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Record, Surroundings};
-use partita_store::surroundings::{ManualClock, SeededEntropy};
+use partita_store::surroundings::{ManualClock, SeededEntropy, SystemClock};
 use partita_store::table::TableName;
 use partita_store::{Clock, Entropy, Store};
 use serde_json::Value as Json;
@@ -26,6 +28,13 @@ pub(crate) fn design(name: &str, table: &str) -> Design {
     let mut design = design.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"));
     table.clone_into(&mut design.table.name);
     design
+}
+
+/// The embedded store. Scenarios have a time of their own, in which nothing of theirs has expired
+/// that has by the machine's clock: it sweeps only when it is told to.
+pub(crate) fn engine(folder: &Path) -> EngineStore {
+    let options = Options::new(Arc::new(SystemClock)).upkeep(Upkeep::OnRequest);
+    EngineStore::open(folder, options).unwrap()
 }
 
 /// A design on a store, with a clock and randomness that tests control.
