@@ -71,6 +71,8 @@ struct History<'a> {
     directory: &'a Path,
     random: Rng,
     clock: Arc<ManualClock>,
+    /// How often the clock went back.
+    turns: u32,
     model: ModelStore,
     engine: Option<EngineStore>,
     tables: Vec<(TableName, TableSchema)>,
@@ -84,6 +86,7 @@ impl<'a> History<'a> {
             random: Rng::with_seed(seed),
             model: ModelStore::new(clock.clone()),
             clock,
+            turns: 0,
             engine: None,
             tables: given::tables(),
         };
@@ -117,6 +120,7 @@ impl<'a> History<'a> {
             1 => self.random.i64(80_000_000..90_000_000),
             _ => self.random.i64(0..700_000),
         };
+        self.turns += u32::from(millis < 0);
         self.clock.advance(millis);
     }
 
@@ -182,8 +186,9 @@ impl<'a> History<'a> {
             actions,
             token: match self.random.u32(..4) {
                 0 => None,
-                // Few tokens, so that they are met again, mostly by another transaction.
-                number => Some(format!("token-{number}")),
+                // Few tokens, so that they are met again, mostly by another transaction. When the
+                // clock goes back, a store may have cleared away what would count once more.
+                number => Some(format!("token-{}-{number}", self.turns)),
             },
         };
         for _ in 0..self.random.usize(1..3) {
