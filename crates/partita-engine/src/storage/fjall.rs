@@ -10,6 +10,7 @@
 
 use std::fs::File;
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -57,14 +58,17 @@ pub(crate) fn open(
 ) -> Result<(FjallViews, FjallCommits), StorageError> {
     let blocks_bytes = cache_bytes / BLOCKS_SHARE;
     let known_bytes = cache_bytes - blocks_bytes;
-    let database = Database::builder(directory)
-        .cache_size(blocks_bytes)
-        .max_journaling_size(JOURNALS_BYTES_MAX)
-        // Replay compresses again to verify a checksum, so another release of the compressor
-        // could make a good journal look damaged.
-        .journal_compression(CompressionType::None)
-        .open()?;
-    let keyspace = database.keyspace(KEYSPACE, options)?;
+    let (database, keyspace) = read_files(|| {
+        let database = Database::builder(directory)
+            .cache_size(blocks_bytes)
+            .max_journaling_size(JOURNALS_BYTES_MAX)
+            // Replay compresses again to verify a checksum, so another release of the compressor
+            // could make a good journal look damaged.
+            .journal_compression(CompressionType::None)
+            .open()?;
+        let keyspace = database.keyspace(KEYSPACE, options)?;
+        Ok((database, keyspace))
+    })?;
     let shared = Arc::new(Shared {
         database,
         keyspace,
@@ -81,6 +85,18 @@ pub(crate) fn open(
         shared: shared.clone(),
     };
     Ok((FjallViews(shared), commits))
+}
+
+/// Has fjall read its own files. It asserts some of what stands in a manifest, where a damaged byte
+/// is no mistake of anybody's code.
+fn read_files<T>(read: impl FnOnce() -> Result<T, fjall::Error>) -> Result<T, StorageError> {
+    match panic::catch_unwind(AssertUnwindSafe(read)) {
+        Ok(opened) => Ok(opened?),
+        Err(_) => {
+            let cause = "the files that say how the rest is stored cannot be read";
+            Err(StorageError::Damaged(cause.into()))
+        }
+    }
 }
 
 /// Where it is noted down that the storage of a directory was closed: beside that, not in it.
