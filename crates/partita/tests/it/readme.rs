@@ -28,26 +28,20 @@ pub(crate) fn blocks(markdown: &str, language: &str) -> Vec<String> {
     found
 }
 
-#[test]
-fn its_commands_work_as_printed() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let shell = blocks(&readme, "sh");
-    let [start, client @ .., test] = shell.as_slice() else {
-        panic!("the README has lost its shell blocks");
-    };
-    assert_eq!(start, "cargo run --release -- serve");
-    assert_eq!(test, "scripts/test");
-
+/// What the shell blocks of a page print against a server of their own; nothing where there is no
+/// curl to run them with.
+#[expect(clippy::print_stdout, reason = "what is skipped is told")]
+pub(crate) fn answers(page: &str, client: &[String], designs: &[&str]) -> Option<String> {
     if Command::new("curl").arg("--version").output().is_err() {
         assert!(
             std::env::var_os("CI").is_none(),
             "under CI nothing is skipped"
         );
-        println!("skipped: the README's requests need curl");
-        return;
+        println!("skipped: {page} needs curl");
+        return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(&folder.path().join("partita-data"), &[]);
+    let server = Server::start(&folder.path().join("partita-data"), designs);
     let port = server.base.rsplit_once(':').unwrap().1;
     let script = format!(
         "set -euo pipefail\ncargo() {{ while [ \"$1\" != -- ]; do shift; done; shift; \"{BINARY}\" \"$@\"; }}\n{}",
@@ -61,7 +55,22 @@ fn its_commands_work_as_printed() {
     let answers = String::from_utf8(output.stdout).unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{answers}\n{errors}");
+    Some(answers)
+}
 
+#[test]
+fn its_commands_work_as_printed() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let shell = blocks(&readme, "sh");
+    let [start, client @ .., test] = shell.as_slice() else {
+        panic!("the README has lost its shell blocks");
+    };
+    assert_eq!(start, "cargo run --release -- serve");
+    assert_eq!(test, "scripts/test");
+
+    let Some(answers) = answers("the README", client, &[]) else {
+        return;
+    };
     // What the page promises: each command's answer, in order.
     let answers: Vec<Json> = answers
         .lines()
