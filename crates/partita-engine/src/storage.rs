@@ -4,6 +4,7 @@
 //! it lets a test put a commit that fails in place of the real one.
 
 pub(crate) mod cache;
+mod contents;
 pub(crate) mod fjall;
 pub(crate) mod journal;
 pub(crate) mod run;

@@ -24,6 +24,7 @@ use super::cache::Cache;
 use super::journal::{self, Mark};
 use super::{
     Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, StoredKey, View, Views,
+    contents,
 };
 use crate::keys;
 use crate::options::Durability;
@@ -58,6 +59,7 @@ pub(crate) fn open(
 ) -> Result<(FjallViews, FjallCommits), StorageError> {
     let blocks_bytes = cache_bytes / BLOCKS_SHARE;
     let known_bytes = cache_bytes - blocks_bytes;
+    contents::check(directory)?;
     let (database, keyspace) = read_files(|| {
         let database = Database::builder(directory)
             .cache_size(blocks_bytes)
