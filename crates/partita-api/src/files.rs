@@ -345,7 +345,7 @@ impl Asked {
         };
         let known = ["fileName", "contentType", "size"];
         for name in asked.keys().filter(|name| !known.contains(&name.as_str())) {
-            faults.push(Fault::new(name, "is not known here"));
+            faults.push(Fault::new(name.as_str(), "is not known here"));
         }
         let by_name = || named.and_then(media_type::of_name);
         let media_type = given.or_else(by_name).map(str::to_owned);

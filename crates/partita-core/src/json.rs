@@ -17,7 +17,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use crate::{Number, Value};
+use crate::{Map, Number, Value};
 
 pub use decode::Received;
 pub use messages::ValueError;
@@ -44,6 +44,12 @@ impl Serialize for Value {
             }
         }
         entry.end()
+    }
+}
+
+impl Serialize for Map {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self)
     }
 }
 

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`value`] | [`Value`] and [`Item`], the ten types |
+//! | [`map`] | [`Map`]: attributes by name |
 //! | [`number`] | [`Number`]: exact decimals of 38 digits |
 //! | [`key`] | bytes that sort as their key values do |
 //! | [`size`] | how many bytes DynamoDB counts for an item |
@@ -14,7 +15,7 @@
 //! ```
 //! use partita_core::{Item, Value, expression::{Bindings, Condition}};
 //!
-//! let item = Item::from([("title".into(), Value::from("Dune")), ("pages".into(), Value::from(612_i64))]);
+//! let item = Item::from([("title", Value::from("Dune")), ("pages", Value::from(612_i64))]);
 //! let long = Condition::parse("pages > 500 AND begins_with(title, 'D')", &Bindings::Literals)?;
 //! assert!(long.holds(&item));
 //! # Ok::<(), partita_core::expression::ExpressionError>(())
@@ -26,10 +27,12 @@ pub mod expression;
 pub mod json;
 pub mod key;
 pub mod limits;
+pub mod map;
 pub mod number;
 pub mod plain;
 pub mod size;
 pub mod value;
 
+pub use map::{Map, Name};
 pub use number::{Number, NumberError};
-pub use value::{Item, Map, Type, Value};
+pub use value::{Item, Type, Value};

@@ -53,7 +53,7 @@ pub fn to_json(value: &Value) -> Json {
 /// Writes the entries of a map.
 pub fn map_to_json(map: &Map) -> serde_json::Map<String, Json> {
     map.iter()
-        .map(|(name, value)| (name.clone(), to_json(value)))
+        .map(|(name, value)| (name.to_string(), to_json(value)))
         .collect()
 }
 

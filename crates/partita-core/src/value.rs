@@ -1,12 +1,9 @@
 //! The ten types of DynamoDB.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::Number;
-
-/// Attributes by name, at any depth.
-pub type Map = BTreeMap<String, Value>;
+use crate::{Map, Number};
 
 /// A whole item. It is the same shape as a nested map; the name says which of the two is meant.
 pub type Item = Map;

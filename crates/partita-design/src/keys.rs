@@ -156,7 +156,7 @@ fn given(entity: &Entity, attributes: &Map) -> (Map, Vec<KeyFault>) {
             continue;
         };
         if let Err(expected) = attribute.kind.check(value) {
-            let name = name.clone();
+            let name = name.to_string();
             faults.push(KeyFault::Type { name, expected });
         }
         if item.insert(attribute.name.clone(), value.clone()).is_some() {
@@ -216,11 +216,11 @@ fn completed(entity: &Entity, mut item: Map) -> Map {
 fn insert(item: &mut Map, name: &str, value: Value) {
     match name.split_once('.') {
         None => {
-            item.insert(name.to_owned(), value);
+            item.insert(name, value);
         }
         Some((outer, inner)) => {
-            let entry = item.entry(outer.to_owned());
-            if let Value::M(map) = entry.or_insert_with(|| Value::M(Map::new())) {
+            let around = item.get_or_insert_with(outer, || Value::M(Map::new()));
+            if let Value::M(map) = around {
                 insert(map, inner, value);
             }
         }
@@ -321,9 +321,7 @@ impl Maker<'_> {
                         rest: &outer,
                     };
                     let mut inner = derived(view, &outer, &scope);
-                    inner
-                        .entry(each.name.clone())
-                        .or_insert_with(|| value.clone());
+                    inner.get_or_insert_with(&each.name, || value.clone());
                     inner
                 }
                 _ => derived(view, &outer, &outer),

@@ -10,7 +10,7 @@
 //! or none. An entry that says something else than its item is damage.
 
 use partita_core::size::{item_bytes, value_bytes};
-use partita_core::{Item, Value};
+use partita_core::{Item, Name, Value};
 use partita_store::index::{IndexProjection, IndexSchema};
 use partita_store::read::{Place, Source};
 use partita_store::{FoundItem, StoreError, StoreResult};
@@ -110,7 +110,7 @@ fn included<'a>(
     table: &'a Table,
     index: &'a IndexSchema,
     item: &'a Item,
-) -> impl Iterator<Item = (&'a String, &'a Value)> {
+) -> impl Iterator<Item = (&'a Name, &'a Value)> {
     let is_included =
         |name: &str| index.projects(&table.schema.key, name) && !is_key(table, index, name);
     item.iter().filter(move |(name, _)| is_included(name))

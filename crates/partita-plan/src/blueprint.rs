@@ -79,9 +79,7 @@ impl Blueprint {
     /// The table that a record lives in. A view's is that of its source.
     pub(crate) fn table_of(&self, shape: Shape<'_>) -> (&Table, &TableName) {
         let named = shape.source().table.as_deref();
-        let found = self
-            .tables()
-            .find(|(table, _)| named == Some(table.id.as_str()));
+        let found = named.and_then(|id| self.tables().find(|(table, _)| table.id == id));
         found.unwrap_or((&self.design.table, &self.table))
     }
 
@@ -181,7 +179,7 @@ impl Blueprint {
         self.keys.put_key(place, &mut item);
         let (table, _) = self.table_of(shape);
         if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator()) {
-            item.insert(name.clone(), Value::from(value));
+            item.insert(name.as_str(), Value::from(value));
         }
         item
     }

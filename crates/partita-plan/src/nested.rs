@@ -1,8 +1,6 @@
 //! Attributes inside maps: the value of `stats.reads` stands in the map `stats`.
 
-use std::cmp::Ordering;
-
-use partita_core::{Map, Value};
+use partita_core::{Map, Name, Value};
 
 /// The value under a name with dots.
 pub(crate) fn get<'m>(item: &'m Map, name: &str) -> Option<&'m Value> {
@@ -16,7 +14,7 @@ pub(crate) fn get<'m>(item: &'m Map, name: &str) -> Option<&'m Value> {
 pub(crate) fn set(item: &mut Map, name: &str, value: Value) {
     match split(name) {
         None => {
-            item.insert(name.to_owned(), value);
+            item.insert(name, value);
         }
         Some((outer, inner)) => set(open(item, outer), inner, value),
     }
@@ -48,14 +46,15 @@ pub(crate) fn make_room(item: &mut Map, name: &str) {
 pub(crate) fn beside<'m>(
     old: &'m Map,
     new: &'m Map,
-) -> impl Iterator<Item = (&'m String, Option<&'m Value>, &'m Value)> {
+) -> impl Iterator<Item = (&'m Name, Option<&'m Value>, &'m Value)> {
     let mut old = old.iter().peekable();
     new.iter().map(move |(name, is)| {
         let was = loop {
-            match old.peek().map(|(known, _)| (*known).cmp(name)) {
-                Some(Ordering::Less) => drop(old.next()),
-                Some(Ordering::Equal) => break old.next().map(|(_, was)| was),
-                Some(Ordering::Greater) | None => break None,
+            match old.peek() {
+                // Mostly the same attributes are in both.
+                Some((known, _)) if *known == name => break old.next().map(|(_, was)| was),
+                Some((known, _)) if *known < name => drop(old.next()),
+                Some(_) | None => break None,
             }
         };
         (name, was, is)
@@ -82,7 +81,7 @@ impl<'m> Difference<'m> {
         }
         if kept < old.len() {
             let gone = old.keys().filter(|name| !new.contains_key(*name));
-            outer.extend(gone.map(String::as_str));
+            outer.extend(gone.map(Name::as_str));
         }
         Difference { old, new, outer }
     }
@@ -106,7 +105,7 @@ fn split(name: &str) -> Option<(&str, &str)> {
 }
 
 fn open<'m>(item: &'m mut Map, name: &str) -> &'m mut Map {
-    let value = item.entry(name.to_owned()).or_insert(Value::Null);
+    let value = item.get_or_insert_with(name, || Value::Null);
     if !matches!(value, Value::M(_)) {
         *value = Value::M(Map::new());
     }

@@ -36,16 +36,18 @@ impl KeyNames {
 
     /// The key of a place.
     pub(crate) fn key(&self, place: &Place) -> Item {
-        let mut key = Item::new();
-        self.put_key(place, &mut key);
-        key
+        let [partition, sort] = self.of(&place.table);
+        Item::from([
+            (partition, Value::S(place.partition.clone())),
+            (sort, Value::S(place.sort.clone())),
+        ])
     }
 
     /// Puts the key of its place into an item.
     pub(crate) fn put_key(&self, place: &Place, item: &mut Item) {
         let [partition, sort] = self.of(&place.table);
-        item.insert(partition.to_owned(), Value::S(place.partition.clone()));
-        item.insert(sort.to_owned(), Value::S(place.sort.clone()));
+        item.insert(partition, Value::S(place.partition.clone()));
+        item.insert(sort, Value::S(place.sort.clone()));
     }
 
     /// A place as the store calls it.

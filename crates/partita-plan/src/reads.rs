@@ -7,10 +7,11 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
-use partita_core::Item;
 use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_core::{Item, Value};
 use partita_design::time::TimeForm;
 use partita_store::request::Query;
 use partita_store::table::TableName;
@@ -26,6 +27,9 @@ const ROUNDS_MAX: usize = 32;
 
 /// Rows of a list that a plan goes through at most: more than one transaction can write.
 pub(crate) const LISTED_MAX: usize = 100;
+
+/// Targets of refs that are remembered.
+const LED_MAX: usize = 16;
 
 /// A query that a plan rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -53,10 +57,19 @@ pub(crate) struct Reads {
     items: FxHashMap<Address, Option<Item>>,
     lists: FxHashMap<Listing, Listed>,
     needs: RefCell<Needs>,
+    /// Where refs led to: a plan follows the same few again and again.
+    led: RefCell<Vec<Led>>,
     /// Rows of a list that are gone through at most.
     listed_max: usize,
     /// Whether something that matters is in a list behind what is read of it.
     has_given_up: Cell<bool>,
+}
+
+/// An item that a ref led to: the record, the values of its identity, and where it is.
+struct Led {
+    record: String,
+    values: Arc<[Value]>,
+    address: Address,
 }
 
 #[derive(Default)]
@@ -82,6 +95,7 @@ impl Reads {
             items: FxHashMap::default(),
             lists: FxHashMap::default(),
             needs: RefCell::default(),
+            led: RefCell::default(),
             listed_max: LISTED_MAX,
             has_given_up: Cell::new(false),
         }
@@ -119,6 +133,26 @@ impl Reads {
             self.need(address.clone());
         }
         known
+    }
+
+    /// Where the item of an identity is, if a ref led there before; with the values, to share them.
+    pub(crate) fn led_to(&self, record: &str, values: &[Value]) -> Option<(Address, Arc<[Value]>)> {
+        let led = self.led.borrow();
+        let mut led = led.iter();
+        let known = led.find(|one| *one.values == *values && one.record == record)?;
+        Some((known.address.clone(), known.values.clone()))
+    }
+
+    /// Remembers where a ref led to. The first few are those that are asked for again.
+    pub(crate) fn remember(&self, record: &str, values: &Arc<[Value]>, address: &Address) {
+        let mut led = self.led.borrow_mut();
+        if led.len() < LED_MAX {
+            led.push(Led {
+                record: record.to_owned(),
+                values: values.clone(),
+                address: address.clone(),
+            });
+        }
     }
 
     /// Says that a list is too long for what is looked for in it.
@@ -254,10 +288,7 @@ impl Runner {
 }
 
 /// Equal keys, and perhaps the beginning of a sort key.
-pub(crate) fn keys(
-    equals: Vec<(String, partita_core::Value)>,
-    prefix: Option<(String, String)>,
-) -> KeyCondition {
+pub(crate) fn keys(equals: Vec<(String, Value)>, prefix: Option<(String, String)>) -> KeyCondition {
     let range = prefix.map(|(name, text)| (name, KeyRange::BeginsWith(text.into())));
     KeyCondition { equals, range }
 }

@@ -66,6 +66,12 @@ impl<'d> Shape<'d> {
         }
     }
 
+    /// Attributes and keys that a new item has, or a few more.
+    pub(crate) fn room(self) -> usize {
+        const KEYS: usize = 8;
+        self.source().attributes.len() + KEYS
+    }
+
     /// The entity, or the one that the view is derived from.
     pub(crate) fn source(self) -> &'d Entity {
         match self {

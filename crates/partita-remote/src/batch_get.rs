@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::KeysAndAttributes;
-use partita_core::Item;
 use partita_core::expression::{Path, Projection, Renderer};
+use partita_core::{Item, Name};
 use partita_store::capacity::Metered;
 use partita_store::read::check_batch;
 use partita_store::request::{BatchGetItem, BatchGot, ItemAddress};
@@ -82,19 +82,22 @@ fn by_table(request: &BatchGetItem) -> StoreResult<HashMap<String, KeysAndAttrib
 /// The projection with the keys in it, which tell the answers apart. A path into a key leads
 /// nowhere, and would touch that of the key.
 fn with_keys(projection: &Projection, keys: &[&Item]) -> StoreResult<Projection> {
-    let names: BTreeSet<&String> = keys.iter().flat_map(|key| key.keys()).collect();
+    let names = keys.iter().flat_map(|key| key.keys());
+    let names: BTreeSet<&str> = names.map(Name::as_str).collect();
     let others = projection.paths().iter();
-    let others = others.filter(|path| !names.contains(&path.root)).cloned();
-    let keys = names.iter().map(|name| Path::attribute(name.as_str()));
+    let others = others
+        .filter(|path| !names.contains(path.root.as_str()))
+        .cloned();
+    let keys = names.iter().map(|name| Path::attribute(*name));
     Ok(Projection::new(others.chain(keys).collect())?)
 }
 
 /// The item without the keys that nobody asked for.
 fn asked_for(request: &BatchGetItem, address: &ItemAddress, mut item: Item) -> Item {
     if let Some(projection) = request.projections.get(&address.table) {
-        let is_asked_for = |name: &String| {
+        let is_asked_for = |name: &str| {
             let mut paths = projection.paths().iter();
-            paths.any(|path| path.root == *name && path.steps.is_empty())
+            paths.any(|path| path.root == name && path.steps.is_empty())
         };
         item.retain(|name, _| !address.key.contains_key(name) || is_asked_for(name));
     }

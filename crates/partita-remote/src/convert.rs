@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure, ScalarAttributeType,
 };
 use partita_core::key::KeyType;
-use partita_core::{Item, Number, Value};
+use partita_core::{Item, Name, Number, Value};
 use partita_store::request::ReturnValues;
 use partita_store::{StoreError, StoreResult};
 
@@ -15,7 +15,7 @@ use partita_store::{StoreError, StoreResult};
 pub(crate) type Attributes = HashMap<String, AttributeValue>;
 
 pub(crate) fn to_attributes(item: &Item) -> Attributes {
-    let attribute = |(name, value): (&String, &Value)| (name.clone(), to_attribute(value));
+    let attribute = |(name, value): (&Name, &Value)| (name.to_string(), to_attribute(value));
     item.iter().map(attribute).collect()
 }
 

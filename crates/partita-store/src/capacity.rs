@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::{Add, AddAssign};
 
 use partita_core::size::{item_bytes, value_bytes};
-use partita_core::{Item, Value};
+use partita_core::{Item, Name, Value};
 
 use crate::index::{IndexKey, IndexKind, IndexSchema};
 use crate::table::{KeySchema, TableName};
@@ -206,7 +206,7 @@ pub fn written(
 #[derive(PartialEq)]
 struct Entry<'a> {
     place: IndexKey,
-    attributes: Vec<(&'a String, &'a Value)>,
+    attributes: Vec<(&'a Name, &'a Value)>,
 }
 
 impl<'a> Entry<'a> {

@@ -2,7 +2,7 @@
 
 use partita_core::key::KeyValue;
 use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
-use partita_core::{Item, Type, Value};
+use partita_core::{Item, Name, Type, Value};
 
 use crate::error::{StoreError, StoreResult};
 use crate::table::{Key, KeyAttribute, KeySchema, is_empty};
@@ -170,7 +170,7 @@ impl IndexSchema {
         &'a self,
         table: &'a KeySchema,
         item: &'a Item,
-    ) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    ) -> impl Iterator<Item = (&'a Name, &'a Value)> {
         item.iter().filter(|(name, _)| self.projects(table, name))
     }
 

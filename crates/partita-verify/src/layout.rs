@@ -292,8 +292,7 @@ impl<'d> Layout<'d> {
             let made: Vec<(String, Option<String>)> = made.collect();
             if made.iter().all(|(_, text)| text.is_some()) {
                 for (name, text) in made {
-                    keys.entry(name)
-                        .or_insert_with(|| Value::S(text.unwrap_or_default()));
+                    keys.get_or_insert_with(&name, || Value::S(text.unwrap_or_default()));
                 }
             }
         }

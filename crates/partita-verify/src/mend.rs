@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use partita_core::Item;
 use partita_core::expression::{Condition, Path, Update};
+use partita_core::{Item, Name};
 use partita_store::StoreResult;
 use partita_store::request::{ConditionCheck, DeleteItem, ItemAddress, TransactAction, UpdateItem};
 
@@ -22,10 +22,10 @@ pub(crate) fn as_read(
     address: &ItemAddress,
     stored: Option<&Item>,
 ) -> Condition {
-    let keys = address.key.keys();
-    let partition = layout.table(&address.table).map(|table| &table.partition);
-    let partition = partition.or_else(|| keys.clone().next());
-    let partition = Path::attribute(partition.cloned().unwrap_or_default());
+    let table = layout.table(&address.table);
+    let partition = table.map(|table| table.partition.as_str());
+    let partition = partition.or_else(|| address.key.keys().next().map(Name::as_str));
+    let partition = Path::attribute(partition.unwrap_or_default());
     let Some(stored) = stored else {
         return Condition::NotExists(partition);
     };
@@ -38,7 +38,11 @@ pub(crate) fn as_read(
         }
         Stored::Guard(..) | Stored::Stranger => BTreeSet::new(),
     };
-    let names: BTreeSet<String> = stored.keys().cloned().chain(declared).collect();
+    let names: BTreeSet<String> = stored
+        .keys()
+        .map(ToString::to_string)
+        .chain(declared)
+        .collect();
     let names = names
         .into_iter()
         .filter(|name| !address.key.contains_key(name));
@@ -61,11 +65,13 @@ pub(crate) fn change(
     let mut update = Update::default();
     for (name, value) in after {
         if stored.get(name) != Some(value) {
-            update = update.setting(Path::attribute(name), value.clone());
+            update = update.setting(Path::attribute(name.as_str()), value.clone());
         }
     }
     let gone = stored.keys().filter(|name| !after.contains_key(*name));
-    update.remove.extend(gone.map(Path::attribute));
+    update
+        .remove
+        .extend(gone.map(|name| Path::attribute(name.as_str())));
     TransactAction::Update(UpdateItem {
         table: address.table.clone(),
         key: address.key.clone(),

@@ -11,10 +11,10 @@ pub(crate) fn get<'m>(item: &'m Map, name: &str) -> Option<&'m Value> {
 /// Puts a value under a name with dots, and the maps around it where they are missing.
 pub(crate) fn set(item: &mut Map, name: &str, value: Value) {
     let Some((outer, inner)) = name.split_once('.') else {
-        item.insert(name.to_owned(), value);
+        item.insert(name, value);
         return;
     };
-    let slot = item.entry(outer.to_owned()).or_insert(Value::Null);
+    let slot = item.get_or_insert_with(outer, || Value::Null);
     if !matches!(slot, Value::M(_)) {
         *slot = Value::M(Map::new());
     }

@@ -1,4 +1,5 @@
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
+use partita_core::Name;
 use partita_design::shipped;
 
 use super::*;
@@ -134,7 +135,7 @@ fn what_stands_in_the_path_need_not_stand_elsewhere() {
         panic!("{got:?}")
     };
     assert_eq!(entity, "Node");
-    let names: Vec<_> = attributes.keys().map(String::as_str).collect();
+    let names: Vec<_> = attributes.keys().map(Name::as_str).collect();
     assert_eq!(names, ["storyId", "type", "userId"]);
     assert_eq!(attributes["userId"].as_str(), Some("a b"));
 

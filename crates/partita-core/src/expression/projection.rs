@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::path_tree::PathTree;
 use super::{ExpressionError, Path, Step};
-use crate::{Item, Value};
+use crate::{Item, Map, Value};
 
 /// Paths into an item, none of which touches another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Part {
         match (self, value) {
             (Part::Whole, value) => Some(value.clone()),
             (Part::Fields(fields), Value::M(map)) => {
-                let chosen: BTreeMap<_, _> = fields
+                let chosen: Map = fields
                     .iter()
                     .filter_map(|(name, part)| Some((name.clone(), part.of(map.get(name)?)?)))
                     .collect();

@@ -10,7 +10,7 @@ use super::ValueError;
 use super::messages::{ShapeFault, VALUE_CLASS};
 use super::scalar::{Blob, NUMBER_KEY, Read, Scalar};
 use crate::limits::NESTING_MAX;
-use crate::{Map, Type, Value};
+use crate::{Map, Name, Type, Value};
 
 /// A value or an item that was read to its end, with what is wrong with it if anything is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,14 @@ impl<'de> Deserialize<'de> for Value {
         Received::<Value>::deserialize(deserializer)?
             .0
             .map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Map {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = Entries(OneValue { depth: 0 }).deserialize(deserializer)?;
+        let null = ValueError::Null { name: None };
+        entries.unwrap_or(Err(null)).map_err(D::Error::custom)
     }
 }
 
@@ -392,8 +400,9 @@ impl<'de> Visitor<'de> for Entries {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut map = Ok(Map::new());
-        while let Some(name) = entries.next_key::<String>()? {
+        // Collected at the end: who sends many attributes may send them in any order.
+        let mut map = Ok(Vec::new());
+        while let Some(name) = entries.next_key::<Name>()? {
             if name == NUMBER_KEY {
                 return Err(A::Error::custom(ShapeFault::Field));
             }
@@ -403,13 +412,16 @@ impl<'de> Visitor<'de> for Entries {
             }
             match (&mut map, judged) {
                 (Ok(map), Some(Ok(value))) => {
-                    map.insert(name, value);
+                    map.push((name, value));
                 }
                 (_, Some(Err(reason))) => keep(&mut map, Err(reason)),
-                (_, None) => keep(&mut map, Err(ValueError::Null { name: Some(name) })),
+                (_, None) => {
+                    let name = Some(name.into());
+                    keep(&mut map, Err(ValueError::Null { name }));
+                }
                 (Err(_), Some(Ok(_))) => {}
             }
         }
-        Ok(Some(map))
+        Ok(Some(map.map(Map::from_iter)))
     }
 }

@@ -1,7 +1,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Map;
 
 fn check(text: &str, expected: Result<&str, &str>) {
     match (serde_json::from_str::<Value>(text), expected) {
@@ -101,7 +100,8 @@ fn any_value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::L),
-            prop::collection::btree_map(".+", inner, 0..4).prop_map(Value::M),
+            prop::collection::vec((".+", inner), 0..4)
+                .prop_map(|entries| Value::M(Map::from_iter(entries))),
         ]
     })
 }

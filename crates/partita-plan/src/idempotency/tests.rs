@@ -33,10 +33,7 @@ fn clock() -> Arc<ManualClock> {
 fn album(title: &str) -> Operation {
     Operation::Create {
         entity: "Album".into(),
-        attributes: Map::from([
-            ("title".into(), title.into()),
-            ("createdBy".into(), ANN.into()),
-        ]),
+        attributes: Map::from([("title", title.into()), ("createdBy", ANN.into())]),
     }
 }
 
@@ -66,7 +63,7 @@ async fn the_same_request_gives_the_same_answer_for_a_day() {
     let change = Operation::Update {
         entity: "Album".into(),
         identity: vec![id_of(&first)],
-        changes: Map::from([("title".into(), "Lake".into())]),
+        changes: Map::from([("title", "Lake".into())]),
         with_deleted: false,
         version: None,
     };

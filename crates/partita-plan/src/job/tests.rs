@@ -279,7 +279,7 @@ async fn copies_and_cleared_refs_follow_in_jobs() {
         let operation = Operation::Update {
             entity: "Reader".into(),
             identity: vec!["bob".into()],
-            changes: Map::from([("name".into(), name.into())]),
+            changes: Map::from([("name", name.into())]),
             with_deleted: false,
             version: None,
         };

@@ -155,7 +155,7 @@ pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>, store
     let keys = stored
         .iter()
         .filter(|(name, _)| blueprint.is_reserved(row.shape, name));
-    let keys = keys.map(|(name, value)| (name.clone(), Named::Value(Some(value.clone()))));
+    let keys = keys.map(|(name, value)| (name.to_string(), Named::Value(Some(value.clone()))));
     let names: Vec<_> = std::iter::once((TEXTS.to_owned(), texts))
         .chain(keys)
         .collect();

@@ -148,7 +148,7 @@ impl<'a> Planner<'a> {
                 || action.parameters.iter().any(|one| one.name == *name);
             if !is_known {
                 let message = format!("is nothing that `{}` takes", action.name);
-                self.faults.push(Fault::new(name, message));
+                self.faults.push(Fault::new(name.as_str(), message));
             }
         }
         (attributes, parameters)

@@ -412,7 +412,10 @@ impl<'a> Planner<'a> {
         values: Values,
         is_new: bool,
     ) -> Changes<'a> {
-        let mut changes = Changes::default();
+        let mut changes = Changes {
+            set: Vec::with_capacity(values.set.len()),
+            ..Changes::default()
+        };
         for ((name, _), value) in assignments.set.iter().zip(values.set) {
             let Some(attribute) = shape.attribute(name) else {
                 continue;

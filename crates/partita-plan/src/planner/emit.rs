@@ -7,7 +7,7 @@ use partita_core::expression::{
     Comparator, Condition, Operand, Path, Scope as _, SetOperand, SetValue, Step as PathStep,
     Update,
 };
-use partita_core::{Item, Map, Number, Value};
+use partita_core::{Item, Map, Name, Number, Value};
 use partita_design::expression::Reading;
 use partita_design::template::dotted;
 use partita_design::time::TimeForm;
@@ -191,8 +191,11 @@ impl Planner<'_> {
     fn whole(&self, shape: Shape<'_>, place: &Address, after: Map, keys: Vec<KeyChange>) -> Item {
         let blueprint = self.context.blueprint;
         let mut item = blueprint.stored(shape, place, after);
-        let keys = keys.into_iter();
-        item.extend(keys.filter_map(|(name, key)| Some((name, Value::S(key?)))));
+        for (name, key) in keys {
+            if let Some(key) = key {
+                item.insert(name, Value::S(key));
+            }
+        }
         item
     }
 
@@ -271,7 +274,8 @@ impl Planner<'_> {
         };
         let declared = declared.filter(|one| !one.key_only && !one.is_virtual);
         let roots = declared.map(|one| one.path().root);
-        let names: BTreeSet<String> = roots.chain(stored.keys().cloned()).collect();
+        let known = stored.keys().map(ToString::to_string);
+        let names: BTreeSet<String> = roots.chain(known).collect();
         let names = names
             .into_iter()
             .filter(|name| !key.contains(&name.as_str()));
@@ -389,7 +393,7 @@ struct Walk<'w, 'a> {
 }
 
 impl Walk<'_, '_> {
-    fn go(&mut self, old: &Map, new: &Map, way: &mut Vec<String>) {
+    fn go(&mut self, old: &Map, new: &Map, way: &mut Vec<Name>) {
         let mut kept = 0;
         for (name, was, is) in nested::beside(old, new) {
             kept += usize::from(was.is_some());
@@ -429,9 +433,9 @@ impl Walk<'_, '_> {
     }
 }
 
-fn path(way: &[String]) -> Path {
-    let mut path = Path::attribute(&way[0]);
-    let fields = way[1..].iter().cloned();
+fn path(way: &[Name]) -> Path {
+    let mut path = Path::attribute(way[0].as_str());
+    let fields = way[1..].iter().map(ToString::to_string);
     path.steps.extend(fields.map(PathStep::Field));
     path
 }

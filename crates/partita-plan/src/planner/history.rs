@@ -50,7 +50,7 @@ impl<'a> Planner<'a> {
         }
         let mut names = self.own_names(view, &scene);
         for (name, value) in initial(view, &scene) {
-            names.push((name, Named::Value(Some(value))));
+            names.push((name.into(), Named::Value(Some(value))));
         }
         self.make_rise(view, last, &mut names);
         for attribute in &view.attributes {

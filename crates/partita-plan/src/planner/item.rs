@@ -23,7 +23,7 @@ impl<'a> Planner<'a> {
         by: By,
     ) -> Result<usize, PlanError> {
         let shape = Shape::Entity(entity);
-        let mut item = Map::new();
+        let mut item = Map::with_capacity(shape.room());
         for (slot, value) in &given.set {
             put(&mut item, slot, value.clone());
         }

@@ -40,13 +40,16 @@ impl Preview {
     /// The attributes of an action's key, in their order, and then the others of a put.
     fn attributes(&self, action: &TransactAction, parts: &Parts<'_>) -> (String, Vec<String>) {
         let names = self.keys.get(action.table()).into_iter().flatten();
-        let keys: Vec<&String> = names.collect();
+        let keys: Vec<&str> = names.map(String::as_str).collect();
         let written = |name: &str, item: &Item| {
             let value = item.get(name).map(plain::to_json).unwrap_or_default();
             format!("{name} = {value}")
         };
         let key: Vec<_> = keys.iter().map(|name| written(name, parts.item)).collect();
-        let others = parts.item.keys().filter(|name| !keys.contains(name));
+        let others = parts
+            .item
+            .keys()
+            .filter(|name| !keys.contains(&name.as_str()));
         let others = others.map(|name| written(name, parts.item));
         (key.join(", "), others.collect())
     }

@@ -1,5 +1,7 @@
 //! Where refs lead.
 
+use std::sync::Arc;
+
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Value};
 use partita_design::design::{Argument, IdentityPart, Ref, RefTarget, TargetName};
@@ -35,24 +37,26 @@ pub(crate) struct Target<'a> {
 #[derive(Clone)]
 pub(super) struct Identity<'a> {
     parts: &'a [IdentityPart],
-    values: Vec<Value>,
+    values: Arc<[Value]>,
 }
 
 impl<'a> Identity<'a> {
-    fn new(shape: Shape<'a>, values: Vec<Value>) -> Self {
-        let parts = shape.identity();
-        Identity { parts, values }
+    fn new(shape: Shape<'a>, values: impl Into<Arc<[Value]>>) -> Self {
+        Identity {
+            parts: shape.identity(),
+            values: values.into(),
+        }
     }
 
     /// The identity of an item, if its attributes have it.
     fn of(shape: Shape<'a>, item: &Map) -> Option<Self> {
         let parts = shape.identity().iter();
         let values = parts.map(|part| nested::get(item, &part.attribute).cloned());
-        Some(Identity::new(shape, values.collect::<Option<_>>()?))
+        Some(Identity::new(shape, values.collect::<Option<Vec<_>>>()?))
     }
 
     pub(super) fn get(&self, root: &str, steps: &[Step]) -> Option<&Value> {
-        let mut parts = self.parts.iter().zip(&self.values);
+        let mut parts = self.parts.iter().zip(&*self.values);
         let (_, value) = parts.find(|(part, _)| is_path(&part.attribute, root, steps))?;
         Some(value)
     }
@@ -155,8 +159,16 @@ impl<'a> Scene<'_, 'a> {
 
     /// The item of an identity. A value that cannot be part of a key is refused where it is given.
     fn target(&self, shape: Shape<'a>, values: Vec<Value>) -> Option<Target<'a>> {
-        let identity = Identity::new(shape, values);
-        let address = self.context.blueprint.address(shape, &identity).ok()?;
+        let reads = self.context.reads;
+        let (address, identity) = match reads.led_to(shape.name(), &values) {
+            Some((address, values)) => (address, Identity::new(shape, values)),
+            None => {
+                let identity = Identity::new(shape, values);
+                let address = self.context.blueprint.address(shape, &identity).ok()?;
+                reads.remember(shape.name(), &identity.values, &address);
+                (address, identity)
+            }
+        };
         Some(Target {
             shape,
             address,
@@ -230,7 +242,7 @@ impl<'a> Scene<'_, 'a> {
         path: &str,
     ) -> Found<'f> {
         // Hardly any has dots.
-        if !path.contains('.') {
+        if !path.bytes().any(|byte| byte == b'.') {
             return match place {
                 Place::Own => self.look(path, &[]),
                 _ => self.inside(shape, item, place, path, &[]),

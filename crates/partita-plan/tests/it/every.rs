@@ -243,7 +243,7 @@ async fn what_the_rules_do_not_allow_stays_as_it_is() {
     let letter = Operation::Update {
         entity: "Letter".into(),
         identity: vec!["ann".into(), "00149".into()],
-        changes: Map::from([("sender".into(), "nobody".into())]),
+        changes: Map::from([("sender", "nobody".into())]),
         with_deleted: false,
         version: None,
     };

@@ -66,7 +66,7 @@ async fn open(store: &Arc<dyn Store>, clock: &Arc<ManualClock>, seed: u64) -> Pa
 fn note(text: &str) -> Operation {
     Operation::Create {
         entity: "Note".into(),
-        attributes: Map::from([("text".into(), text.into())]),
+        attributes: Map::from([("text", text.into())]),
     }
 }
 

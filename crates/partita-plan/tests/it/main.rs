@@ -103,7 +103,7 @@ fn update(note: &str) -> Operation {
     Operation::Update {
         entity: "Note".into(),
         identity: vec![note.into()],
-        changes: Map::from([("text".into(), "changed".into())]),
+        changes: Map::from([("text", "changed".into())]),
         with_deleted: false,
         version: None,
     }
@@ -265,7 +265,7 @@ async fn a_throttled_write_says_so() {
     let partita = open(Arc::new(FaultyStore::new(store, throttled, 1))).await;
     let operation = Operation::Create {
         entity: "Folder".into(),
-        attributes: Map::from([("folderId".into(), "f".into())]),
+        attributes: Map::from([("folderId", "f".into())]),
     };
     let answer = partita.run(&Caller::user("ann"), operation).await;
     assert_eq!(answer, Err(PlanError::Store(StoreError::Throttled)));

@@ -136,7 +136,7 @@ async fn copies_follow_and_cascades_remove_whoever_names_the_item() {
     let update = Operation::Update {
         entity: "Comment".into(),
         identity: identity(),
-        changes: Map::from([("author".into(), "eve".into())]),
+        changes: Map::from([("author", "eve".into())]),
         with_deleted: false,
         version: None,
     };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use partita_core::Item;
 use partita_core::key::KeyType;
+use partita_core::{Item, Name};
 
 use super::bench::{Bench, Table};
 use super::values::{
@@ -130,7 +130,7 @@ async fn a_cursor_has_the_keys_of_index_and_table(bench: &Bench<'_>) -> StoreRes
         ..table.through("by_g")
     };
     let last = bench.store.scan(scan).await?.last_key.unwrap_or_default();
-    let names: Vec<_> = last.keys().map(String::as_str).collect();
+    let names: Vec<_> = last.keys().map(Name::as_str).collect();
     assert_eq!(names, ["PK", "SK", "g", "h"]);
     Ok(())
 }
@@ -241,7 +241,7 @@ async fn what_an_index_lacks_is_refused(bench: &Bench<'_>) -> StoreResult<()> {
         ..table.of_index("by_g", keys("g = 'a' AND h = 'h0'"))
     };
     let page = bench.store.query(query).await?;
-    let names: Vec<_> = page.items[0].keys().map(String::as_str).collect();
+    let names: Vec<_> = page.items[0].keys().map(Name::as_str).collect();
     assert_eq!(names, ["SK", "n"]);
 
     let whole = bench

@@ -1,6 +1,6 @@
 //! Local indexes: partitions in another order, with the table behind them.
 
-use partita_core::Item;
+use partita_core::{Item, Name};
 
 use super::bench::{Bench, Table};
 use super::values::{With as _, condition, indexed, keys, keys_only, local, parts, row, update};
@@ -196,7 +196,7 @@ async fn pages_add_up_to_the_whole(bench: &Bench<'_>) -> StoreResult<()> {
         let pages = table.query_pages(query).await?;
         let cursors = pages.iter().filter_map(|page| page.last_key.as_ref());
         for cursor in cursors {
-            let names: Vec<_> = cursor.keys().map(String::as_str).collect();
+            let names: Vec<_> = cursor.keys().map(Name::as_str).collect();
             assert_eq!(names, ["PK", "SK", "date"]);
         }
         let mut sorts: Vec<_> = pages.iter().flat_map(|page| &page.items).collect();

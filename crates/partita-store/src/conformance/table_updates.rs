@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use partita_core::Name;
 use partita_core::key::KeyType;
 
 use super::bench::{Bench, Table};
@@ -85,7 +86,7 @@ async fn an_index_over_a_part_is_filled(bench: &Bench<'_>) -> StoreResult<()> {
     table.change(create(index)).await?;
     table.until_built().await?;
     for entry in table.entries("by_a", keys("a = 'x'")).await? {
-        let names: Vec<_> = entry.keys().map(String::as_str).collect();
+        let names: Vec<_> = entry.keys().map(Name::as_str).collect();
         assert_eq!(names, ["PK", "SK", "a", "n"]);
     }
     Ok(())

@@ -57,11 +57,9 @@ impl<'a> ItemChange<'a> {
 }
 
 fn key_of(schema: &KeySchema, item: &Item) -> Item {
-    let entry = |name: &str| item.get_key_value(name);
-    let entries = schema.attributes().filter_map(|key| entry(&key.name));
-    entries
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+    let value = |name: &str| Some((name.to_owned(), item.get(name)?.clone()));
+    let attributes = schema.attributes();
+    attributes.filter_map(|key| value(&key.name)).collect()
 }
 
 impl StreamView {

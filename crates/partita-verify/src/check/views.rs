@@ -337,10 +337,10 @@ fn strange<'f>(
             .made_keys(&row.address.table)
             .map(str::to_owned),
     );
-    known.extend(row.address.key.keys().cloned());
+    known.extend(row.address.key.keys().map(ToString::to_string));
     known.extend(table.and_then(|table| table.discriminator.clone()));
-    let names = stored.keys();
-    names.filter(move |name| !known.contains(name)).cloned()
+    let names = stored.keys().map(ToString::to_string);
+    names.filter(move |name| !known.contains(name))
 }
 
 fn members(value: &Value) -> Vec<Value> {

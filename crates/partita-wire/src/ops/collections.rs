@@ -96,7 +96,7 @@ async fn measure_table(
     }
     let name = &table.schema.key.partition.name;
     for mut item in items {
-        let Some((name, value)) = item.remove_entry(name) else {
+        let Some(value) = item.remove(name) else {
             continue;
         };
         let item_collection_key = Item::from([(name.clone(), value.clone())]);
@@ -104,7 +104,7 @@ async fn measure_table(
             |known: &ItemCollectionMetrics| known.item_collection_key == item_collection_key;
         if !metrics.iter().any(is_known) {
             metrics.push(ItemCollectionMetrics {
-                size_estimate_range_gb: range(store, table, name, value).await,
+                size_estimate_range_gb: range(store, table, name.clone(), value).await,
                 item_collection_key,
             });
         }

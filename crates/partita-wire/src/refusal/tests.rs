@@ -9,7 +9,7 @@ fn check(error: StoreError, status: u16, json: &str) {
 }
 
 fn item() -> Item {
-    Item::from([("a".into(), Value::from("b"))])
+    Item::from([("a", Value::from("b"))])
 }
 
 #[test]

@@ -73,7 +73,7 @@ async fn fill(data: &Path, album: &str, links: usize) {
         .into_iter()
         .partition(|item| item["EntityType"] == Value::from("Album"));
     let mut album = albums.remove(0);
-    album.insert("mediaCount".into(), Value::N((links as u64).into()));
+    album.insert("mediaCount", Value::N((links as u64).into()));
     let mut writes = vec![album];
     for number in 1..links {
         let copy = |item: &Item| -> Item {

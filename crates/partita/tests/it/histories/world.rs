@@ -210,11 +210,10 @@ pub(crate) fn nested<'i>(item: &'i Map, name: &str) -> Option<&'i Value> {
 pub(crate) fn set_nested(item: &mut Map, name: &str, value: Value) {
     match name.split_once('.') {
         None => {
-            item.insert(name.to_owned(), value);
+            item.insert(name, value);
         }
         Some((first, rest)) => {
-            let inner = item.entry(first.to_owned());
-            let inner = inner.or_insert_with(|| Value::M(Map::new()));
+            let inner = item.get_or_insert_with(first, || Value::M(Map::new()));
             if let Value::M(inner) = inner {
                 set_nested(inner, rest, value);
             }
