@@ -238,7 +238,7 @@ fn with_values(
         let given = attributes.get(&attribute.name).or(attributes.get(name));
         match given {
             None => {
-                attributes.insert(attribute.name.clone(), value);
+                attributes.insert(attribute.name.as_str(), value);
             }
             Some(given) if *given == value => {}
             Some(_) => faults.push(Fault::new(name, format!("is `{text}` in the path"))),

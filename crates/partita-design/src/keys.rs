@@ -159,7 +159,10 @@ fn given(entity: &Entity, attributes: &Map) -> (Map, Vec<KeyFault>) {
             let name = name.to_string();
             faults.push(KeyFault::Type { name, expected });
         }
-        if item.insert(attribute.name.clone(), value.clone()).is_some() {
+        if item
+            .insert(attribute.name.as_str(), value.clone())
+            .is_some()
+        {
             faults.push(KeyFault::GivenTwice {
                 name: attribute.name.clone(),
                 alias: attribute.alias.clone().unwrap_or_default(),
@@ -371,7 +374,7 @@ fn derived(view: &View, source: &Map, scope: &impl Scope) -> Map {
     let mut inner = source.clone();
     for (name, formula) in view.derived() {
         match formula.value(scope) {
-            Some(value) => inner.insert(name.to_owned(), value),
+            Some(value) => inner.insert(name, value),
             None => inner.remove(name),
         };
     }

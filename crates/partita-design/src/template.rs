@@ -352,7 +352,7 @@ pub fn dotted(name: &str) -> Path {
     }
     let mut steps = name.split('.');
     let mut path = Path::attribute(steps.next().unwrap_or_default());
-    let fields = steps.map(|step| partita_core::expression::Step::Field(step.to_owned()));
+    let fields = steps.map(|step| partita_core::expression::Step::Field(step.into()));
     path.steps.extend(fields);
     path
 }

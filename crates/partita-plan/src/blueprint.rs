@@ -234,10 +234,7 @@ impl Blueprint {
     /// Whether an attribute of a record is one that Partita keeps for itself.
     pub(crate) fn is_reserved(&self, shape: Shape<'_>, name: &str) -> bool {
         let (table, _) = self.table_of(shape);
-        name == table.partition
-            || name == table.sort
-            || table.discriminator.as_deref() == Some(name)
-            || made_keys(table).any(|key| key.name == name)
+        table.discriminator.as_deref() == Some(name) || is_key(table, name)
     }
 
     /// The attributes of a stored item of this shape.
@@ -267,12 +264,10 @@ impl Blueprint {
     /// An item without its keys, but with what its keys hold.
     fn read(&self, shape: Shape<'_>, item: &Item) -> Option<Map> {
         let (table, _) = self.table_of(shape);
-        let mut attributes = item.clone();
-        let partition = attributes.remove(&table.partition)?;
-        let sort = attributes.remove(&table.sort)?;
-        for key in made_keys(table) {
-            attributes.remove(&key.name);
-        }
+        let (partition, sort) = (item.get(&table.partition)?, item.get(&table.sort)?);
+        let mut attributes = Map::with_capacity(item.len());
+        let kept = item.iter().filter(|(name, _)| !is_key(table, name));
+        attributes.extend(kept.map(|(name, value)| (name.clone(), value.clone())));
         let templates = shape.key();
         let parts = [
             templates.partition.read(partition.as_str()?)?,
@@ -308,7 +303,7 @@ impl Blueprint {
     pub(crate) fn record(&self, shape: Shape<'_>, mut attributes: Map) -> Record {
         let (table, _) = self.table_of(shape);
         if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator()) {
-            attributes.insert(name.clone(), Value::from(value));
+            attributes.insert(name.as_str(), Value::from(value));
         }
         Record {
             name: shape.name().to_owned(),
@@ -364,6 +359,11 @@ pub(crate) fn schema(table: &Table) -> Result<TableSchema, PlanError> {
         key: KeySchema::strings(&table.partition, &table.sort),
         indexes: indexes?,
     })
+}
+
+/// Whether an attribute of stored items is there for its table or an index.
+fn is_key(table: &Table, name: &str) -> bool {
+    name == table.partition || name == table.sort || made_keys(table).any(|key| key.name == name)
 }
 
 /// The keys of indexes that are made for them, and are no attributes of any record.

@@ -164,7 +164,7 @@ impl Partita {
         let now = self.clock.now_millis() / 1000;
         let seconds = |time: i64| Value::N(Number::from(time));
         let mut item = sidecar::key(&once.partition, &once.key);
-        item.insert("request".to_owned(), Value::from(once.request.as_str()));
+        item.insert("request", Value::from(once.request.as_str()));
         item.insert(sidecar::EXPIRES.to_owned(), seconds(now + KEPT_SECONDS));
         let bytes = answers.iter().filter_map(record_of);
         let bytes: usize = bytes.map(|record| item_bytes(&record.attributes)).sum();
@@ -197,7 +197,7 @@ impl Partita {
         let Some(record) = record_of(answer) else {
             return Ok(outcome);
         };
-        outcome.insert("record".to_owned(), Value::from(record.name.as_str()));
+        outcome.insert("record", Value::from(record.name.as_str()));
         if matches!(answer, Answer::Created(_)) {
             outcome.insert(CREATED.to_owned(), Value::Bool(true));
         }
@@ -209,7 +209,7 @@ impl Partita {
                 ("identity", identity.unwrap_or_default())
             }
         };
-        outcome.insert(name.to_owned(), Value::M(value));
+        outcome.insert(name, Value::M(value));
         Ok(outcome)
     }
 }

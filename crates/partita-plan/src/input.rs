@@ -292,7 +292,7 @@ pub(crate) fn identity(shape: Shape<'_>, parts: &[String]) -> Result<Map, PlanEr
         let kind = kind.unwrap_or_else(AttributeType::string);
         match key_part(&part.name, &kind, text) {
             Ok(value) => {
-                identity.insert(part.attribute.clone(), value);
+                identity.insert(part.attribute.as_str(), value);
             }
             Err(fault) => faults.push(Fault {
                 entity: Some(shape.name().to_owned()),

@@ -141,7 +141,7 @@ fn typed(
         };
         match value {
             Ok(value) => {
-                values.insert(name.clone(), value);
+                values.insert(name.as_str(), value);
             }
             Err(fault) => faults.push(fault),
         }

@@ -136,10 +136,17 @@ impl Reads {
     }
 
     /// Where the item of an identity is, if a ref led there before; with the values, to share them.
-    pub(crate) fn led_to(&self, record: &str, values: &[Value]) -> Option<(Address, Arc<[Value]>)> {
+    pub(crate) fn led_to(
+        &self,
+        record: &str,
+        values: &[Cow<'_, Value>],
+    ) -> Option<(Address, Arc<[Value]>)> {
         let led = self.led.borrow();
-        let mut led = led.iter();
-        let known = led.find(|one| *one.values == *values && one.record == record)?;
+        let is_same = |one: &&Led| {
+            let values = values.iter().map(|value| &**value);
+            one.record == record && one.values.iter().eq(values)
+        };
+        let known = led.iter().find(is_same)?;
         Some((known.address.clone(), known.values.clone()))
     }
 

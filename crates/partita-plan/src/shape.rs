@@ -153,8 +153,11 @@ impl<'d> Shape<'d> {
             ViewAttribute::Own(own) => Some(&**own),
             ViewAttribute::Derived { .. } => None,
         });
-        own.chain(attributes)
-            .find(|one| leads_into(&one.name, root, steps))
+        let mut declared = own.chain(attributes);
+        match steps {
+            [] => declared.find(|one| one.name == root),
+            steps => declared.find(|one| leads_into(&one.name, root, steps)),
+        }
     }
 
     /// Whether some attributes stand inside a map of this name.

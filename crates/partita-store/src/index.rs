@@ -188,7 +188,7 @@ impl IndexSchema {
     pub fn attributes_of(&self, table: &KeySchema, key: &IndexKey) -> Item {
         let mut attributes = table.attributes_of(&key.item);
         for (attribute, value) in self.attributes().zip(&key.values) {
-            attributes.insert(attribute.name.clone(), value.clone().into());
+            attributes.insert(attribute.name.as_str(), value.clone().into());
         }
         attributes
     }

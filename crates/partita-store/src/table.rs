@@ -212,9 +212,9 @@ impl KeySchema {
     /// The key attributes of an item, as a request gives them.
     pub fn attributes_of(&self, key: &Key) -> Item {
         let mut attributes = Item::new();
-        attributes.insert(self.partition.name.clone(), key.partition.clone().into());
+        attributes.insert(self.partition.name.as_str(), key.partition.clone().into());
         if let (Some(attribute), Some(sort)) = (&self.sort, &key.sort) {
-            attributes.insert(attribute.name.clone(), sort.clone().into());
+            attributes.insert(attribute.name.as_str(), sort.clone().into());
         }
         attributes
     }

@@ -38,15 +38,11 @@ pub(crate) fn as_read(
         }
         Stored::Guard(..) | Stored::Stranger => BTreeSet::new(),
     };
-    let names: BTreeSet<String> = stored
-        .keys()
-        .map(ToString::to_string)
-        .chain(declared)
-        .collect();
+    let names: BTreeSet<Name> = stored.keys().cloned().chain(declared).collect();
     let names = names
         .into_iter()
         .filter(|name| !address.key.contains_key(name));
-    let is_same = |name: String| match stored.get(&name) {
+    let is_same = |name: Name| match stored.get(&name) {
         Some(value) => Condition::equals(Path::attribute(name), value.clone()),
         None => Condition::NotExists(Path::attribute(name)),
     };
@@ -65,13 +61,11 @@ pub(crate) fn change(
     let mut update = Update::default();
     for (name, value) in after {
         if stored.get(name) != Some(value) {
-            update = update.setting(Path::attribute(name.as_str()), value.clone());
+            update = update.setting(Path::attribute(name.clone()), value.clone());
         }
     }
     let gone = stored.keys().filter(|name| !after.contains_key(*name));
-    update
-        .remove
-        .extend(gone.map(|name| Path::attribute(name.as_str())));
+    update.remove.extend(gone.cloned().map(Path::attribute));
     TransactAction::Update(UpdateItem {
         table: address.table.clone(),
         key: address.key.clone(),

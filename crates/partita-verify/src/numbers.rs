@@ -166,7 +166,7 @@ impl Pass<'_> {
             (None, None) => {
                 let mut whole = Item::new();
                 nested::set(&mut whole, &place.attribute, Value::N(sum));
-                let root = Path::attribute(&path.root);
+                let root = Path::attribute(path.root.clone());
                 if let Some(value) = whole.remove(&path.root) {
                     update = update.setting(root.clone(), value);
                 }

@@ -200,7 +200,7 @@ fn identified(design: &Design, entity: &str, identity: &[String], given: Map) ->
                 .map_err(|expected| anyhow!("`{}` must be {expected}", part.name))?,
             None => text.as_str().into(),
         };
-        attributes.insert(part.attribute.clone(), value);
+        attributes.insert(part.attribute.as_str(), value);
     }
     Ok(attributes)
 }

@@ -94,7 +94,7 @@ impl<'a> Binder<'a> {
         let mut steps = Vec::with_capacity(raw.steps.len());
         for step in &raw.steps {
             steps.push(match step {
-                RawStep::Field(name) => Step::Field(self.name(name, raw.span)?),
+                RawStep::Field(name) => Step::Field(self.name(name, raw.span)?.into()),
                 RawStep::Index(index) => Step::Index(*index),
             });
         }
@@ -106,7 +106,7 @@ impl<'a> Binder<'a> {
             ));
         }
         Ok(Path {
-            root,
+            root: root.into(),
             steps,
             span: raw.span,
         })

@@ -102,7 +102,7 @@ impl KeyCondition {
 
 fn key_name(path: Path) -> Result<String, ExpressionError> {
     if path.steps.is_empty() {
-        return Ok(path.root);
+        return Ok(path.root.into());
     }
     Err(ExpressionError::new(
         format!("`{path}` is inside an attribute; a key is a whole one"),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-use crate::{Map, Value};
+use crate::{Map, Name, Value};
 
 /// A range of bytes in the text that something was read from.
 ///
@@ -53,7 +53,7 @@ impl Hash for Span {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
     /// `.name`, into a map.
-    Field(String),
+    Field(Name),
     /// `[3]`, into a list.
     Index(usize),
 }
@@ -62,7 +62,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
     /// The attribute of the item.
-    pub root: String,
+    pub root: Name,
     /// The way down from there.
     pub steps: Vec<Step>,
     /// Where the path was written.
@@ -71,7 +71,7 @@ pub struct Path {
 
 impl Path {
     /// The path of a top-level attribute.
-    pub fn attribute(name: impl Into<String>) -> Self {
+    pub fn attribute(name: impl Into<Name>) -> Self {
         Path {
             root: name.into(),
             steps: Vec::new(),

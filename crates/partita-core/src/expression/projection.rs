@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use super::path_tree::PathTree;
 use super::{ExpressionError, Path, Step};
-use crate::{Item, Map, Value};
+use crate::{Item, Map, Name, Value};
 
 /// Paths into an item, none of which touches another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Projection {
     paths: Vec<Path>,
-    attributes: BTreeMap<String, Part>,
+    attributes: BTreeMap<Name, Part>,
 }
 
 /// How much of a value is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
     Whole,
-    Fields(BTreeMap<String, Part>),
+    Fields(BTreeMap<Name, Part>),
     Elements(BTreeMap<usize, Part>),
 }
 

@@ -175,11 +175,11 @@ fn conditions_that_make_no_sense() {
 
 fn any_path() -> impl Strategy<Value = Path> {
     let step = prop_oneof![
-        "[a-z-]{1,3}".prop_map(Step::Field),
+        "[a-z-]{1,3}".prop_map(|name| Step::Field(name.into())),
         (0..9_usize).prop_map(Step::Index)
     ];
     ("[a-z#-]{1,3}", prop::collection::vec(step, 0..3)).prop_map(|(root, steps)| Path {
-        root,
+        root: root.into(),
         steps,
         span: Span::default(),
     })

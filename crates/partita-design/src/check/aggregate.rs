@@ -17,10 +17,10 @@ use crate::syntax::value::RawPath;
 /// Reads `copy author.displayName`; `None` after a report.
 pub(crate) fn copy(path: &RawPath, names: &Names<'_>, report: &mut Report) -> Option<Reading> {
     let written = Path {
-        root: path.names.first()?.clone(),
+        root: path.names.first()?.into(),
         steps: path.names[1..]
             .iter()
-            .map(|name| Step::Field(name.clone()))
+            .map(|name| Step::Field(name.into()))
             .collect(),
         span: path.span,
     };

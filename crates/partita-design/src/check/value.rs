@@ -104,8 +104,8 @@ impl<'v, 'w> Values<'v, 'w> {
     pub(crate) fn path(&mut self, path: &RawPath, report: &mut Report) -> Option<Typed> {
         let mut names = path.names.iter();
         let written = Path {
-            root: names.next()?.clone(),
-            steps: names.map(|name| Step::Field(name.clone())).collect(),
+            root: names.next()?.into(),
+            steps: names.map(|name| Step::Field(name.into())).collect(),
             span: path.span,
         };
         let reading = self.names.resolve(&written, path.span, report)?;

@@ -409,8 +409,8 @@ fn inside<'w>(world: &'w World, source: &'w Record) -> Names<'w> {
 pub(crate) fn path_of(names: &[String], span: Span) -> Option<Path> {
     let (root, rest) = names.split_first()?;
     Some(Path {
-        root: root.clone(),
-        steps: rest.iter().map(|name| Step::Field(name.clone())).collect(),
+        root: root.into(),
+        steps: rest.iter().map(|name| Step::Field(name.into())).collect(),
         span,
     })
 }

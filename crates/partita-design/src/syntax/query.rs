@@ -93,7 +93,7 @@ fn clause(text: &Text, part: Condition, report: &mut Report) -> Option<Clause> {
 fn key_name(text: &Text, path: Path, report: &mut Report) -> Option<(String, Span)> {
     let span = text.locate(path.span);
     if path.steps.is_empty() {
-        return Some((path.root, span));
+        return Some((path.root.into(), span));
     }
     let message = format!("`{path}` is inside an attribute; a key is a whole one");
     report.add(CODE, span, message);

@@ -53,7 +53,7 @@ impl Record {
     /// The record as it is stored.
     pub(crate) fn item(&self) -> Item {
         let mut item = key_of(&self.bucket, &self.name);
-        let mut set = |name: &str, value: Value| item.insert(name.to_owned(), value);
+        let mut set = |name: &str, value: Value| item.insert(name, value);
         set(BUCKET, Value::from(self.bucket.as_str()));
         set(NAME, Value::from(self.name.as_str()));
         set(PREFIX, Value::from(self.prefix.as_str()));

@@ -155,9 +155,9 @@ impl Job {
             );
         }
         let groups = self.caller.groups.iter().map(|group| group.as_str().into());
-        map.insert("callerGroups".to_owned(), Value::L(groups.collect()));
+        map.insert("callerGroups", Value::L(groups.collect()));
         let tasks = self.tasks.iter().map(|task| Value::M(task.to_map()));
-        map.insert("tasks".to_owned(), Value::L(tasks.collect()));
+        map.insert("tasks", Value::L(tasks.collect()));
         map
     }
 

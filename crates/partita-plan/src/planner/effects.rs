@@ -300,7 +300,7 @@ impl<'a> Planner<'a> {
                 for (part, (_, reading)) in shape.identity().iter().zip(parts) {
                     match scene.find(&reading.path) {
                         Found::Value(value) => {
-                            identity.insert(part.attribute.clone(), value.into_owned())
+                            identity.insert(part.attribute.as_str(), value.into_owned())
                         }
                         Found::Missing => return Ok(Aim::Nowhere),
                         Found::Unknown => return Ok(Aim::Unknown),
@@ -354,7 +354,7 @@ impl<'a> Planner<'a> {
         let mut values = Map::new();
         for (name, reading) in readings {
             if let Found::Value(value) = scene.find(&reading.path) {
-                values.insert(name.to_owned(), value.into_owned());
+                values.insert(name, value.into_owned());
             }
         }
         self.remember(Some(cause.at), trace.into_seen())?;

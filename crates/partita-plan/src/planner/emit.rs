@@ -274,13 +274,12 @@ impl Planner<'_> {
         };
         let declared = declared.filter(|one| !one.key_only && !one.is_virtual);
         let roots = declared.map(|one| one.path().root);
-        let known = stored.keys().map(ToString::to_string);
-        let names: BTreeSet<String> = roots.chain(known).collect();
+        let names: BTreeSet<Name> = roots.chain(stored.keys().cloned()).collect();
         let names = names
             .into_iter()
             .filter(|name| !key.contains(&name.as_str()));
         names
-            .map(|name| stands_there(Path::attribute(&name), stored.get(&name)))
+            .map(|name| stands_there(Path::attribute(name.clone()), stored.get(&name)))
             .collect()
     }
 
@@ -434,8 +433,8 @@ impl Walk<'_, '_> {
 }
 
 fn path(way: &[Name]) -> Path {
-    let mut path = Path::attribute(way[0].as_str());
-    let fields = way[1..].iter().map(ToString::to_string);
+    let mut path = Path::attribute(way[0].clone());
+    let fields = way[1..].iter().cloned();
     path.steps.extend(fields.map(PathStep::Field));
     path
 }

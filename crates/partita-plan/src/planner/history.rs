@@ -68,7 +68,7 @@ impl<'a> Planner<'a> {
         let address = blueprint.address(shape, &scene)?;
         for index in &view.indexes {
             for (name, key) in blueprint.index_keys(index, &scene)? {
-                record.insert(name.to_owned(), Value::S(key));
+                record.insert(name, Value::S(key));
             }
         }
         let mut seen = trace.into_seen();
@@ -188,7 +188,7 @@ impl<'a> Planner<'a> {
                     record.remove(name);
                 });
                 for (name, key) in blueprint.index_keys(index, &known)? {
-                    record.insert(name.to_owned(), Value::S(key));
+                    record.insert(name, Value::S(key));
                 }
             }
         }

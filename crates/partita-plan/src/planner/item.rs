@@ -254,7 +254,7 @@ pub(super) fn put(item: &mut Map, slot: &Slot<'_>, value: Value) {
     match slot {
         Slot::Declared(attribute) => nested::set(item, &attribute.name, value),
         Slot::Open(name) => {
-            item.insert(name.clone(), value);
+            item.insert(name.as_str(), value);
         }
     }
 }

@@ -344,7 +344,7 @@ impl<'a> Planner<'a> {
         // They are kept with the record, which then moves in the indexes as it changes.
         for index in &view.indexes {
             for (name, key) in blueprint.index_keys(index, &scene)? {
-                record.insert(name.to_owned(), Value::S(key));
+                record.insert(name, Value::S(key));
             }
         }
         Ok(Some(Placed {

@@ -1,5 +1,6 @@
 //! Where refs lead.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use partita_core::expression::{Found, Path, Scope, Step};
@@ -110,19 +111,19 @@ impl<'a> Scene<'_, 'a> {
         place: Place<'_>,
         target: &'a RefTarget,
     ) -> Lead<'a> {
-        let mut values: Vec<Value> = Vec::with_capacity(target.arguments.len());
+        let mut values: Vec<Cow<'_, Value>> = Vec::with_capacity(target.arguments.len());
         for argument in &target.arguments {
             match self.argument(shape, item, place, &argument.path) {
                 Found::Unknown => return Lead::Unknown,
                 Found::Missing => return Lead::Nowhere,
-                Found::Value(value) => values.push(value.into_owned()),
+                Found::Value(value) => values.push(value),
             }
         }
         let blueprint = self.context.blueprint;
         let record = match &target.to {
             TargetName::Record(record) => blueprint.shape(record),
             TargetName::Constants(name) => {
-                let key = values.first().and_then(Value::as_str);
+                let key = values.first().and_then(|key| key.as_str());
                 let row = key.and_then(|key| blueprint.constants(name)?.rows.get(key));
                 return row.map_or(Lead::Nowhere, Lead::Constants);
             }
@@ -131,26 +132,27 @@ impl<'a> Scene<'_, 'a> {
             return Lead::Nowhere;
         };
         if let Some(pattern) = &target.via {
+            let values = values.into_iter().map(Cow::into_owned);
             return self.lead_via(shape, pattern, &target.arguments, values);
         }
         let mut arguments = target.arguments.iter().zip(&values);
-        let list = arguments.find_map(|(argument, value)| match value {
+        let list = arguments.find_map(|(argument, value)| match &**value {
             Value::L(list) if argument.many => Some(list.len()),
             _ => None,
         });
         match list {
-            None => match self.target(shape, values) {
+            None => match self.target(shape, &values) {
                 Some(target) => Lead::To(vec![target]),
                 None => Lead::Nowhere,
             },
             Some(count) => {
                 let targets = (0..count).map(|at| {
                     let arguments = target.arguments.iter().zip(&values);
-                    let values = arguments.map(|(argument, value)| match value {
-                        Value::L(list) if argument.many => list.get(at).cloned(),
-                        value => Some(value.clone()),
+                    let values = arguments.map(|(argument, value)| match &**value {
+                        Value::L(list) if argument.many => list.get(at).map(Cow::Borrowed),
+                        value => Some(Cow::Borrowed(value)),
                     });
-                    self.target(shape, values.collect::<Option<_>>()?)
+                    self.target(shape, &values.collect::<Option<Vec<_>>>()?)
                 });
                 Lead::To(targets.flatten().collect())
             }
@@ -158,11 +160,12 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// The item of an identity. A value that cannot be part of a key is refused where it is given.
-    fn target(&self, shape: Shape<'a>, values: Vec<Value>) -> Option<Target<'a>> {
+    fn target(&self, shape: Shape<'a>, values: &[Cow<'_, Value>]) -> Option<Target<'a>> {
         let reads = self.context.reads;
-        let (address, identity) = match reads.led_to(shape.name(), &values) {
+        let (address, identity) = match reads.led_to(shape.name(), values) {
             Some((address, values)) => (address, Identity::new(shape, values)),
             None => {
+                let values: Vec<Value> = values.iter().map(|value| (**value).clone()).collect();
                 let identity = Identity::new(shape, values);
                 let address = self.context.blueprint.address(shape, &identity).ok()?;
                 reads.remember(shape.name(), &identity.values, &address);
@@ -182,7 +185,7 @@ impl<'a> Scene<'_, 'a> {
         shape: Shape<'a>,
         pattern: &str,
         arguments: &[Argument],
-        values: Vec<Value>,
+        values: impl Iterator<Item = Value>,
     ) -> Lead<'a> {
         let blueprint = self.context.blueprint;
         let names = arguments.iter().map(|argument| argument.part.clone());

@@ -50,7 +50,7 @@ async fn a_name_may_be_anything(bench: &Bench<'_>) -> StoreResult<()> {
         bench.store.put_item(request, ReturnValues::None).await?;
 
         let inner = Path {
-            steps: vec![Step::Field(name.to_owned())],
+            steps: vec![Step::Field(name.into())],
             ..path.clone()
         };
         let deeper = row("1").with(name, map([(name, 3.into())]));

@@ -88,7 +88,7 @@ pub(super) trait With {
 
 impl With for Item {
     fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.insert(name.to_owned(), value.into());
+        self.insert(name, value.into());
         self
     }
 }

@@ -151,7 +151,7 @@ fn whole_path(operand: Operand, call: &Call) -> Parsed<Path> {
 /// missing values as different.
 fn changed(now: Path) -> Condition {
     let mut before = Path {
-        root: "old".to_owned(),
+        root: "old".into(),
         steps: vec![Step::Field(now.root.clone())],
         span: now.span,
     };

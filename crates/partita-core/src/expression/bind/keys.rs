@@ -102,7 +102,7 @@ impl Binder<'_> {
         }
         let (name, position) = attribute.ok_or_else(|| fault(KeyFault::NoAttribute))?;
         Ok(Parts {
-            name,
+            name: name.into(),
             position,
             values,
         })

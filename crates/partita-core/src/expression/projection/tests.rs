@@ -47,7 +47,7 @@ fn paths_that_touch_are_refused() {
         steps,
         ..Path::attribute("a")
     };
-    let (b, first) = (Step::Field("b".to_owned()), Step::Index(0));
+    let (b, first) = (Step::Field("b".into()), Step::Index(0));
     for (one, two) in [
         (vec![], vec![]),
         (vec![], vec![b.clone()]),
@@ -57,13 +57,13 @@ fn paths_that_touch_are_refused() {
     ] {
         assert!(Projection::new(vec![path(one), path(two)]).is_err());
     }
-    let fields = vec![path(vec![b]), path(vec![Step::Field("c".to_owned())])];
+    let fields = vec![path(vec![b]), path(vec![Step::Field("c".into())])];
     assert!(Projection::new(fields).is_ok());
 }
 
 fn any_path() -> impl Strategy<Value = Path> {
     let step = prop_oneof![
-        "[a-c]".prop_map(Step::Field),
+        "[a-c]".prop_map(|name| Step::Field(name.into())),
         (0..3_usize).prop_map(Step::Index)
     ];
     ("[a-c]", prop::collection::vec(step, 0..3)).prop_map(|(root, steps)| Path {

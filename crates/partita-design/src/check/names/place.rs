@@ -202,7 +202,7 @@ impl Place<'_, '_> {
         let mut steps = vec![Step::Field(reading.path.root)];
         steps.append(&mut reading.path.steps);
         reading.path = Path {
-            root: reference.name.0.clone(),
+            root: reference.name.0.as_str().into(),
             steps,
             span: self.written.span,
         };
@@ -285,9 +285,9 @@ impl Place<'_, '_> {
         };
         let everywhere = constants.rows.values().all(|row| row.contains_key(field));
         Some(Reading {
-            path: Path::attribute(field),
+            path: Path::attribute(field.clone()),
             hops,
-            attribute: field.clone(),
+            attribute: field.to_string(),
             optional: !everywhere,
             ..self.reading(origin, kind)
         })
@@ -320,7 +320,7 @@ impl Place<'_, '_> {
                 path.span = self.written.span;
                 if origin == Origin::Old {
                     path.steps.insert(0, Step::Field(path.root));
-                    path.root = "old".to_owned();
+                    path.root = "old".into();
                 }
                 let is_missing = declared.optional && !declared.reads_as_zero();
                 return Some(Reading {

@@ -87,7 +87,7 @@ fn with_texts(
         let inside = text.unquote(span.start..span.end);
         let pieces = template::parse(&inside, report)?;
         let path = Path {
-            root: TEXTS.to_owned(),
+            root: TEXTS.into(),
             steps: vec![Step::Index(texts.len())],
             span: *span,
         };

@@ -160,7 +160,7 @@ fn key() -> Item {
 fn path(dotted: &str) -> Path {
     let mut names = dotted.split('.');
     let mut path = Path::attribute(names.next().unwrap());
-    let fields = names.map(|name| PathStep::Field(name.to_owned()));
+    let fields = names.map(|name| PathStep::Field(name.into()));
     path.steps.extend(fields);
     path
 }
