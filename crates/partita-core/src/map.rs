@@ -95,6 +95,15 @@ impl Map {
         Some(self.entries.remove(at).1)
     }
 
+    /// A copy of the attributes that the choice takes.
+    #[must_use]
+    pub fn part(&self, mut choice: impl FnMut(&Name) -> bool) -> Map {
+        let mut entries = Vec::with_capacity(self.entries.len());
+        let chosen = self.entries.iter().filter(|(name, _)| choice(name));
+        entries.extend(chosen.cloned());
+        Map { entries }
+    }
+
     /// Keeps the attributes that the choice takes.
     pub fn retain(&mut self, mut choice: impl FnMut(&Name, &mut Value) -> bool) {
         self.entries.retain_mut(|(name, value)| choice(name, value));

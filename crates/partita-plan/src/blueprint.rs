@@ -144,11 +144,10 @@ impl Blueprint {
         let partition = templates.partition.key(scope)?;
         let sort = templates.sort.key(scope)?;
         match (partition, sort) {
-            (Some(partition), Some(sort)) => Ok(Address::new(Place {
-                sort,
-                partition,
-                table: self.table_of(shape).1.clone(),
-            })),
+            (Some(partition), Some(sort)) => {
+                let (_, table) = self.table_of(shape);
+                Ok(Place::address(table, partition, sort))
+            }
             (partition, sort) => Err(incomplete(shape, partition.is_none(), sort.is_none())),
         }
     }
@@ -265,9 +264,7 @@ impl Blueprint {
     fn read(&self, shape: Shape<'_>, item: &Item) -> Option<Map> {
         let (table, _) = self.table_of(shape);
         let (partition, sort) = (item.get(&table.partition)?, item.get(&table.sort)?);
-        let mut attributes = Map::with_capacity(item.len());
-        let kept = item.iter().filter(|(name, _)| !is_key(table, name));
-        attributes.extend(kept.map(|(name, value)| (name.clone(), value.clone())));
+        let mut attributes = item.part(|name| !is_key(table, name));
         let templates = shape.key();
         let parts = [
             templates.partition.read(partition.as_str()?)?,

@@ -27,7 +27,7 @@ use crate::error::{Fault, PlanError};
 use crate::input::key_part;
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::Partita;
-use crate::place::{Address, Place};
+use crate::place::Place;
 use crate::reads::Listing;
 use crate::ruling::Decision;
 pub(crate) use row::{passes, scene};
@@ -178,12 +178,8 @@ impl Asked<'_> {
     async fn stored(&self, templates: &KeyTemplates) -> Result<Vec<Item>, PlanError> {
         let partition = self.render(&templates.partition)?;
         let sort = self.render(&templates.sort)?;
-        let table = self.blueprint().table_read(self.pattern).1.clone();
-        let address = Address::new(Place {
-            sort,
-            partition,
-            table,
-        });
+        let (_, table) = self.blueprint().table_read(self.pattern);
+        let address = Place::address(table, partition, sort);
         let items = self.partita.runner.read_items(&[address]).await?;
         Ok(items.into_iter().flatten().collect())
     }

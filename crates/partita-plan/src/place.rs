@@ -1,22 +1,44 @@
 //! Where items are.
 
+use std::hash::{BuildHasher as _, Hash, Hasher};
 use std::sync::Arc;
 
 use partita_core::{Item, Value};
 use partita_store::request::ItemAddress;
 use partita_store::table::TableName;
+use rustc_hash::FxBuildHasher;
 
 /// Where an item is. Shared, because a plan comes back to the same few places again and again.
 pub(crate) type Address = Arc<Place>;
 
 /// A table and a key in it. Both parts of every key are strings, so that two texts are enough:
 /// places are made, compared and hashed much more often than the store is asked for one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     // In the order in which two places are likely to differ.
+    hash: u64,
     pub(crate) sort: String,
     pub(crate) partition: String,
     pub(crate) table: TableName,
+}
+
+impl Place {
+    /// The place of a key in a table.
+    pub(crate) fn address(table: &TableName, partition: String, sort: String) -> Address {
+        Address::new(Place {
+            hash: FxBuildHasher.hash_one((&sort, &partition)),
+            sort,
+            partition,
+            table: table.clone(),
+        })
+    }
+}
+
+/// A place is looked up several times for each time that it is made.
+impl Hash for Place {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+    }
 }
 
 /// What the keys of each table are called.
@@ -65,10 +87,6 @@ impl KeyNames {
             text.unwrap_or_default().to_owned()
         };
         let [partition, sort] = self.of(table).map(text);
-        Address::new(Place {
-            sort,
-            partition,
-            table: table.clone(),
-        })
+        Place::address(table, partition, sort)
     }
 }

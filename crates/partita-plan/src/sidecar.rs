@@ -48,11 +48,7 @@ pub(crate) fn key_at(place: &Place) -> Item {
 
 /// The address of an item.
 pub(crate) fn address(sidecar: &TableName, partition: &str, sort: &str) -> Address {
-    Address::new(Place {
-        sort: sort.to_owned(),
-        partition: partition.to_owned(),
-        table: sidecar.clone(),
-    })
+    Place::address(sidecar, partition.to_owned(), sort.to_owned())
 }
 
 /// Where it stands that an item was removed and a job is clearing up behind it.

@@ -150,11 +150,8 @@ impl<'a> Planner<'a> {
     }
 
     fn guard_address(&self, shape: Shape<'_>, key: &str) -> Address {
-        Address::new(Place {
-            sort: UNIQUE_SORT.to_owned(),
-            partition: key.to_owned(),
-            table: self.context.blueprint.table_of(shape).1.clone(),
-        })
+        let (_, table) = self.context.blueprint.table_of(shape);
+        Place::address(table, key.to_owned(), UNIQUE_SORT.to_owned())
     }
 
     /// A guard is in the table of the items that it guards.
