@@ -1,7 +1,7 @@
 //! How long a store takes to open after it was killed under load: a measurement, run by hand.
 //!
 //! ```text
-//! cargo test --release -p partita-engine --test it reopen::after_a_kill -- --ignored --nocapture
+//! cargo test --profile long -p partita-engine --test it reopen::after_a_kill -- --ignored --nocapture
 //! ```
 
 use std::io::{BufRead as _, BufReader};
