@@ -80,7 +80,7 @@ impl<'m> Difference<'m> {
             }
         }
         if kept < old.len() {
-            let gone = old.keys().filter(|name| !new.contains_key(*name));
+            let gone = old.keys().filter(|name| !new.contains_key(name));
             outer.extend(gone.map(Name::as_str));
         }
         Difference { old, new, outer }

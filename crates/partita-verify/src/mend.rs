@@ -64,7 +64,7 @@ pub(crate) fn change(
             update = update.setting(Path::attribute(name.clone()), value.clone());
         }
     }
-    let gone = stored.keys().filter(|name| !after.contains_key(*name));
+    let gone = stored.keys().filter(|name| !after.contains_key(name));
     update.remove.extend(gone.cloned().map(Path::attribute));
     TransactAction::Update(UpdateItem {
         table: address.table.clone(),

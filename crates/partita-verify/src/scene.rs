@@ -332,7 +332,7 @@ impl<'d> Scene<'_, 'd> {
         let texts = pattern.texts.iter();
         let texts = texts.map(|text| text.value(values).unwrap_or(Value::Null));
         let mut names = vec![(TEXTS.to_owned(), Some(Value::L(texts.collect())))];
-        let keys = row.iter().filter(|(name, _)| !item.contains_key(*name));
+        let keys = row.iter().filter(|(name, _)| !item.contains_key(name));
         names.extend(keys.map(|(name, value)| (name.to_string(), Some(value.clone()))));
         filter.holds(&Scene {
             world: self.world,

@@ -419,7 +419,7 @@ impl Walk<'_, '_> {
         if kept == old.len() {
             return;
         }
-        for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        for name in old.keys().filter(|name| !new.contains_key(name)) {
             way.push(name.clone());
             self.update.remove.push(path(way));
             way.pop();

@@ -90,7 +90,7 @@ fn what_is_there_must_fit_even_if_something_is_missing() {
         let fitting = item();
         let missing = fitting
             .keys()
-            .find(|name| index.contains(name) && faulty.get(*name) == fitting.get(*name));
+            .find(|name| index.contains(name) && faulty.get(name) == fitting.get(name));
         faulty.remove(missing.unwrap());
         assert!(index.key_of(&table(), &faulty).is_err(), "{faulty:.80?}");
     }
