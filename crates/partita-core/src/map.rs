@@ -124,21 +124,6 @@ impl Map {
         self.entries.iter().map(|(_, value)| value)
     }
 
-    /// The values, to be changed.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
-        self.entries.iter_mut().map(|(_, value)| value)
-    }
-
-    /// The names, in order.
-    pub fn into_keys(self) -> impl Iterator<Item = Name> {
-        self.entries.into_iter().map(|(name, _)| name)
-    }
-
-    /// The values, in the order of their names.
-    pub fn into_values(self) -> impl Iterator<Item = Value> {
-        self.entries.into_iter().map(|(_, value)| value)
-    }
-
     /// Where a name stands. Among a few, most are told apart by their length and first letter: that
     /// is quicker than to find out which of two comes first.
     #[inline]
@@ -161,17 +146,20 @@ impl Map {
         }
     }
 
-    /// Puts entries in order. Of equals the last comes last, and counts.
-    fn sort(&mut self) {
-        self.entries.sort_by(|one, two| one.0.cmp(&two.0));
-        self.entries.dedup_by(|later, earlier| {
-            let is_same = later.0 == earlier.0;
-            if is_same {
-                // The one that stays is the first.
-                std::mem::swap(&mut later.1, &mut earlier.1);
-            }
-            is_same
-        });
+    /// The map of these entries. Of those with one name the last counts.
+    fn in_order(mut entries: Vec<(Name, Value)>) -> Map {
+        if !entries.is_sorted_by(|one, two| one.0 < two.0) {
+            entries.sort_by(|one, two| one.0.cmp(&two.0));
+            entries.dedup_by(|later, earlier| {
+                let is_same = later.0 == earlier.0;
+                if is_same {
+                    // The one that stays is the first.
+                    std::mem::swap(&mut later.1, &mut earlier.1);
+                }
+                is_same
+            });
+        }
+        Map { entries }
     }
 
     fn search(&self, name: &str) -> Result<usize, usize> {
@@ -183,9 +171,9 @@ impl Map {
 /// Of several values under one name, the last counts.
 impl<N: Into<Name>> FromIterator<(N, Value)> for Map {
     fn from_iter<I: IntoIterator<Item = (N, Value)>>(entries: I) -> Self {
-        let mut map = Map::new();
-        map.extend(entries);
-        map
+        let entries = entries.into_iter();
+        let entries = entries.map(|(name, value)| (name.into(), value));
+        Map::in_order(entries.collect())
     }
 }
 
@@ -200,9 +188,7 @@ impl<N: Into<Name>> Extend<(N, Value)> for Map {
         let entries = entries.into_iter();
         let entries = entries.map(|(name, value)| (name.into(), value));
         self.entries.extend(entries);
-        if !self.entries.is_sorted_by(|one, two| one.0 < two.0) {
-            self.sort();
-        }
+        *self = Map::in_order(std::mem::take(&mut self.entries));
     }
 }
 

@@ -32,7 +32,7 @@
 //!
 //! let directory = tempfile::tempdir()?;
 //! let table: TableName = "notes".parse()?;
-//! let item = Item::from([("PK".into(), Value::from("a")), ("SK".into(), Value::from("b"))]);
+//! let item = Item::from([("PK", Value::from("a")), ("SK", Value::from("b"))]);
 //!
 //! let store = EngineStore::open(directory.path(), Options::new(Arc::new(SystemClock)))?;
 //! store.create_table(CreateTable::new(table.clone(), KeySchema::strings("PK", "SK"))).await?;

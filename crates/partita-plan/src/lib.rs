@@ -40,7 +40,7 @@
 //! let partita = Partita::open(design.unwrap(), Arc::new(ModelStore::default())).await?;
 //!
 //! let ann = Caller::user("ann");
-//! let attributes = Map::from([("userId".into(), Value::from("ann")), ("title".into(), Value::from("Dune"))]);
+//! let attributes = Map::from([("userId", Value::from("ann")), ("title", Value::from("Dune"))]);
 //! let created = partita.run(&ann, Operation::Create { entity: "Story".into(), attributes }).await?;
 //! let Answer::Record(story) = created else { unreachable!() };
 //! assert_eq!(story.attributes["deleted"], Value::Bool(false));

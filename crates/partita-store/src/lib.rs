@@ -33,7 +33,7 @@
 //! let store = ModelStore::default();
 //! let table: TableName = "notes".parse()?;
 //! store.create_table(CreateTable::new(table.clone(), KeySchema::strings("PK", "SK"))).await?;
-//! let item = Item::from([("PK".into(), Value::from("a")), ("SK".into(), Value::from("b"))]);
+//! let item = Item::from([("PK", Value::from("a")), ("SK", Value::from("b"))]);
 //! store.put_item(PutItem::new(table.clone(), item.clone()), ReturnValues::None).await?;
 //! let found = store.get_item(GetItem::new(table, item.clone())).await?;
 //! assert_eq!(found.answer, Some(item.into()));
