@@ -48,7 +48,7 @@ impl Partita {
     /// # let partita = Partita::open(design.unwrap(), store).await?;
     /// let story = |title: &str| Operation::Create {
     ///     entity: "Story".into(),
-    ///     attributes: Map::from([("userId".into(), Value::from("ann")), ("title".into(), Value::from(title))]),
+    ///     attributes: Map::from([("userId", Value::from("ann")), ("title", Value::from(title))]),
     /// };
     /// let ann = Caller::user("ann");
     /// let answers = partita.run_all(&ann, vec![story("Dune"), story("Emma")]).await?;

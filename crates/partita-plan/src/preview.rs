@@ -68,7 +68,7 @@ impl Partita {
     /// # let (design, _) = partita_design::check(partita_design::shipped::find("stories").unwrap().source, &|_| None);
     /// # let store = Arc::new(partita_store::ModelStore::default());
     /// # let partita = Partita::open(design.unwrap(), store).await?;
-    /// let attributes = Map::from([("userId".into(), Value::from("ann")), ("title".into(), Value::from("Dune"))]);
+    /// let attributes = Map::from([("userId", Value::from("ann")), ("title", Value::from("Dune"))]);
     /// let create = Operation::Create { entity: "Story".into(), attributes };
     /// let preview = partita.preview(&Caller::user("ann"), create).await?;
     /// // The story and its index record.
