@@ -49,6 +49,10 @@ const BLOCK_BYTES: u32 = 4_096;
 /// and reads at one moment. The rest is for what answers by itself, items and runs of rows.
 const BLOCKS_SHARE: u64 = 4;
 
+/// More than these are not kept: a compaction writes all blocks anew, and of those that it has
+/// replaced nobody would ask for again, nor forget them.
+const BLOCKS_BYTES_MAX: u64 = 64 * 1_048_576;
+
 /// Opens the storage in the directory, or creates it there. What was read lately is kept in
 /// memory up to about so many bytes, and only what is read takes memory.
 pub(crate) fn open(
@@ -57,7 +61,7 @@ pub(crate) fn open(
     durability: Durability,
     cache_bytes: u64,
 ) -> Result<(FjallViews, FjallCommits), StorageError> {
-    let blocks_bytes = cache_bytes / BLOCKS_SHARE;
+    let blocks_bytes = (cache_bytes / BLOCKS_SHARE).min(BLOCKS_BYTES_MAX);
     let known_bytes = cache_bytes - blocks_bytes;
     contents::check(directory)?;
     let (database, keyspace) = read_files(|| {
