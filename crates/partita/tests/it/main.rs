@@ -17,6 +17,7 @@ mod deploy;
 mod drift;
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
+mod earlier;
 mod endpoint;
 mod faults;
 mod files;
