@@ -16,7 +16,7 @@
 //! | `expiring`, `aging` | [`items_expire`], [`streams_age`]: for a store whose clock a test sets |
 //! | `get`, `batch_get`, `transact_get`, `projections` | items by their keys, and parts of them |
 //! | `query`, `pages`, `scan`, `segments` | items in their order, and all of them |
-//! | `put`, `update`, `paths`, `delete`, `conditions`, `returns` | single writes |
+//! | `put`, `update`, `removals`, `paths`, `delete`, `conditions`, `returns` | single writes |
 //! | `batch_write`, `transactions`, `tokens`, `races` | several writes, as one or at once |
 //! | `indexes`, `index_pages`, `composite_keys`, `local_indexes` | secondary indexes |
 //! | `capacity`, `index_capacity` | the units that all of it consumes |
@@ -61,6 +61,7 @@ mod projections;
 mod put;
 mod query;
 mod races;
+mod removals;
 mod returns;
 mod scan;
 mod schemas;
@@ -124,6 +125,7 @@ pub fn cases() -> Vec<Case> {
         segments::cases,
         put::cases,
         update::cases,
+        removals::cases,
         paths::cases,
         delete::cases,
         conditions::cases,

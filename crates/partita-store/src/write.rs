@@ -131,6 +131,10 @@ impl TransactAction {
     fn change(&self, schema: &TableSchema, old: Option<&Item>) -> StoreResult<Change> {
         Ok(match self {
             TransactAction::Put(put) => Change::Put(put.item.clone()),
+            // Not even a path that leads nowhere is refused where there is no item.
+            TransactAction::Update(update) if old.is_none() && update.update.only_removes() => {
+                Change::Keep
+            }
             TransactAction::Update(update) => {
                 let mut item = old.unwrap_or(&update.key).clone();
                 update.update.apply(&mut item)?;

@@ -82,6 +82,12 @@ impl Update {
         self.paths().next().is_none()
     }
 
+    /// Whether all that the update does is to remove something. Amazon DynamoDB creates no item
+    /// for such an update, although it does for one that does nothing.
+    pub fn only_removes(&self) -> bool {
+        self.set.is_empty() && self.add.is_empty() && !self.is_empty()
+    }
+
     /// Every path that the update writes.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let set = self.set.iter().map(|(path, _)| path);

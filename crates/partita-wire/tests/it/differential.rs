@@ -21,6 +21,7 @@ mod generator;
 mod known;
 mod mutation;
 mod normal;
+mod removals;
 mod tables;
 mod tally;
 
@@ -82,6 +83,7 @@ async fn generated_requests_are_answered_alike() {
         };
         let one = ours.exchange(&request).await;
         let two = local.exchange(&request).await;
+        removals::level(&request, &ours, &local).await;
         tally.count(&request, &one);
         if let Some(difference) = compare(&request, &one, &two, &mut known) {
             different.push(difference);
