@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::PlanError;
 use crate::nested;
-use crate::scene::Scene;
+use crate::scene::{Others, Scene};
 use crate::shape::Shape;
 
 /// What is asked for.
@@ -58,12 +58,21 @@ impl Scene<'_, '_> {
             Rule::Public => Verdict::Allowed,
             Rule::SignedIn if signed_in => Verdict::Allowed,
             Rule::SignedIn | Rule::Never => Verdict::Denied,
-            Rule::When(rule) => match rule.tree.decide(self) {
+            Rule::When(rule) => match rule.tree.decide(&self.as_rules_see()) {
                 Some(true) => Verdict::Allowed,
                 Some(false) => Verdict::Denied,
                 None if self.complete || (!signed_in && self.needs_caller(rule)) => Verdict::Denied,
                 None => Verdict::Open,
             },
+        }
+    }
+
+    /// Rules are about what is there before a write, or else a write could bring the right that it
+    /// needs with it: a member who makes himself an administrator.
+    fn as_rules_see(&self) -> Self {
+        match self.others {
+            Others::During(_) => self.before(),
+            Others::Before | Others::After(_) => *self,
         }
     }
 

@@ -1,17 +1,22 @@
 //! The unit of work: every item that a write touches, as it was and as it will be.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use partita_core::expression::Condition;
-use partita_core::{Map, Number, Value};
+use partita_core::{Item, Map, Number, Value};
 use partita_design::design::Access;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::batch::earlier::Earlier;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::nested;
+use crate::pattern;
 use crate::place::Address;
+use crate::reads::{Known, Listed, Listing};
+use crate::scene::{Context, Others, Scene, Trace, number_at};
 use crate::shape::Shape;
 
 /// What a failed condition means.
@@ -103,6 +108,70 @@ impl<'a> Draft<'a> {
         self.places.get(address).copied()
     }
 
+    /// The item that the write leaves at a place, if it is in the draft.
+    pub(crate) fn left_at(&self, address: &Address) -> Option<&Entry<'a>> {
+        let entry = &self.entries[self.find(address)?];
+        let place = entry.destination().unwrap_or(&entry.address);
+        let is_left = entry.after.is_some() && !entry.is_witness && place == address;
+        is_left.then_some(entry)
+    }
+
+    /// Whether the write removes the item at a place.
+    pub(crate) fn is_removed(&self, address: &Address) -> bool {
+        let at = self.find(address);
+        at.is_some_and(|at| self.entries[at].is_removed())
+    }
+
+    /// The rows of a list as the write leaves them, as far as it is evaluated; what it removes as
+    /// it was.
+    pub(crate) fn list(&self, context: &Context<'a>, listing: &Listing) -> Option<Cow<'a, Listed>> {
+        let mut left = match context.earlier {
+            Some(earlier) => earlier.clone(),
+            None => Earlier::default(),
+        };
+        for entry in self.entries.iter().filter(|entry| entry.is_rewritten()) {
+            if let Some(after) = &entry.after
+                && entry.address.table == listing.table
+            {
+                let place = entry.destination().unwrap_or(&entry.address);
+                let item = self.stored(context, entry, place, after);
+                left.replace(&entry.address, None);
+                left.replace(place, Some(item));
+            }
+        }
+        left.amended(context.blueprint, context.reads, listing)
+    }
+
+    /// An item as it will be stored.
+    fn stored(
+        &self,
+        context: &Context<'a>,
+        entry: &Entry<'a>,
+        place: &Address,
+        after: &Map,
+    ) -> Item {
+        let blueprint = context.blueprint;
+        let mut item = match (entry.shape, entry.old(), context.peek(place)) {
+            (Shape::View(..), Some(_), Known::Found(stored)) => entry.over(stored),
+            _ => blueprint.stored(entry.shape, place, after.clone()),
+        };
+        // The keys of views are part of their records.
+        if let Shape::Entity(_) = entry.shape {
+            let unwatched = Trace::default();
+            let scene = Scene {
+                others: Others::During(self),
+                ..pattern::scene(*context, entry.shape, after, &unwatched)
+            };
+            for index in entry.shape.indexes() {
+                // What cannot be part of a key is refused where the key is written.
+                for (name, key) in blueprint.index_keys(index, &scene).unwrap_or_default() {
+                    item.insert(name, Value::S(key));
+                }
+            }
+        }
+        item
+    }
+
     /// Puts an item into the draft that is not in it yet.
     pub(crate) fn insert(&mut self, shape: Shape<'a>, address: Address, before: Before) -> usize {
         let at = self.entries.len();
@@ -184,6 +253,14 @@ impl<'a> Entry<'a> {
         self.moves_to.as_ref().filter(|_| self.after.is_some())
     }
 
+    /// Whether nothing that follows from this write's changes of the item is in the draft yet.
+    pub(crate) fn is_first_told(&self) -> bool {
+        match (self.old(), &self.told) {
+            (Some(old), Some(told)) => Rc::ptr_eq(old, told),
+            (old, told) => old.is_none() && told.is_none(),
+        }
+    }
+
     /// Whether this write creates the item.
     pub(crate) fn is_new(&self) -> bool {
         self.old().is_none() && self.after.is_some()
@@ -192,6 +269,40 @@ impl<'a> Entry<'a> {
     /// Whether this write removes the item.
     pub(crate) fn is_removed(&self) -> bool {
         self.old().is_some() && self.after.is_none()
+    }
+
+    /// Whether the write leaves something else than it found.
+    fn is_rewritten(&self) -> bool {
+        let is_same = match (self.old(), &self.after) {
+            (Some(old), Some(after)) => Rc::ptr_eq(old, after) || old == after,
+            (None, None) => true,
+            _ => false,
+        };
+        !is_same && !self.is_witness
+    }
+
+    /// A record of which the draft knows only a part, as it will be over what is stored.
+    pub(crate) fn over(&self, stored: &Item) -> Item {
+        let mut record = stored.clone();
+        let (Some(old), Some(after)) = (self.old(), &self.after) else {
+            return record;
+        };
+        for name in old.keys().filter(|name| !after.contains_key(name)) {
+            record.remove(name);
+        }
+        for (name, value) in after
+            .iter()
+            .filter(|(name, value)| old.get(name) != Some(value))
+        {
+            record.insert(name.clone(), value.clone());
+        }
+        for (name, amount) in &self.adds {
+            let now = number_at(self.shape, stored, name).unwrap_or_else(|| Number::from(0_i64));
+            if let Ok(sum) = now.checked_add(*amount) {
+                nested::set(&mut record, name, Value::N(sum));
+            }
+        }
+        record
     }
 
     /// Lets the write pass only if the item is there. A reason to refuse outweighs the suspicion

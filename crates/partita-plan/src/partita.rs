@@ -25,7 +25,7 @@ use crate::planner::request::{Change, On, Request};
 use crate::planner::{Moment, Planner, WritePlan};
 use crate::reads::{Known, Reads};
 use crate::run::{Committed, Patience, Runner};
-use crate::scene::{Context, Lead, Scene, Trace};
+use crate::scene::{Context, Lead, Others, Scene, Trace};
 use crate::shape::Shape;
 use crate::table;
 
@@ -428,6 +428,7 @@ impl Partita {
             complete: false,
             names: &[],
             refs: &[],
+            others: Others::Before,
             trace: &trace,
         };
         known.demand_early(asked)?;

@@ -60,10 +60,11 @@ use crate::error::{Fault, FaultRule, PlanError};
 use crate::files::Placement;
 use crate::input::refuse;
 use crate::job::Job;
+use crate::nested;
 use crate::operation::Answer;
 use crate::place::Address;
 use crate::reads::Known;
-use crate::scene::{Context, Named, Scene, Seen, Trace};
+use crate::scene::{Context, Named, Others, Scene, Seen, Trace};
 use crate::shape::Shape;
 use files::FileChanges;
 use later::Later;
@@ -275,9 +276,10 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What expressions see of an item as it will be, or as it was if it is removed.
+    /// What expressions see of an item as it will be, or as it was if it is removed: other items
+    /// as this write leaves them.
     pub(crate) fn scene<'s>(
-        &self,
+        &'s self,
         shape: Shape<'a>,
         item: &'s Map,
         old: Option<&'s Map>,
@@ -291,8 +293,19 @@ impl<'a> Planner<'a> {
             complete: true,
             names: &[],
             refs: &[],
+            others: Others::During(&self.draft),
             trace,
         }
+    }
+
+    /// What expressions saw of an item before the write.
+    pub(crate) fn scene_before<'s>(
+        &'s self,
+        shape: Shape<'a>,
+        item: &'s Map,
+        trace: &'s Trace<'a>,
+    ) -> Scene<'s, 'a> {
+        self.scene(shape, item, None, trace).before()
     }
 
     /// Guards what was looked at, where it can change.
@@ -308,11 +321,20 @@ impl<'a> Planner<'a> {
             seen.old.into_iter().for_each(|name| entry.guard(name));
         }
         for (address, shape, name) in seen.foreign {
+            let stored = self.context.peek(&address);
             let at = self.touch(shape, address)?;
             let entry = self.entry_mut(at);
             match name {
-                Some(name) => entry.guard(name),
-                None if entry.after.is_none() => {
+                Some(name) if entry.is_written(name) => {}
+                Some(name) => match (shape, stored) {
+                    // The draft does not know what is the record's own.
+                    (Shape::View(..), Known::Found(stored)) => {
+                        let value = nested::get(stored, name).cloned();
+                        entry.guards.entry(name).or_insert(value);
+                    }
+                    _ => entry.guard(name),
+                },
+                None if entry.old().is_none() && entry.after.is_none() => {
                     if matches!(entry.presence, Presence::Any) {
                         entry.presence = Presence::Absent(Refusal::Stale);
                     }

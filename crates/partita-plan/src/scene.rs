@@ -15,10 +15,11 @@ use partita_design::expression::Formula;
 
 use crate::batch::earlier::Earlier;
 use crate::blueprint::Blueprint;
+use crate::draft::{Draft, Entry};
 use crate::nested;
 use crate::operation::Caller;
 use crate::place::Address;
-use crate::reads::{Known, Reads};
+use crate::reads::{Known, Listed, Listing, Reads};
 use crate::shape::{SOURCE, Shape, lapsed, reads_as_zero};
 
 pub(crate) use lead::{Lead, Target};
@@ -52,7 +53,23 @@ pub(crate) struct Scene<'s, 'a> {
     pub(crate) names: &'s [(String, Named<'s, 'a>)],
     /// References over parameters.
     pub(crate) refs: &'a [Ref],
+    pub(crate) others: Others<'s, 'a>,
     pub(crate) trace: &'s Trace<'a>,
+}
+
+/// How the items that refs lead to are seen.
+///
+/// What a write removes is seen as it was, like the item that an effect of its removal is caused
+/// by.
+#[derive(Clone, Copy)]
+pub(crate) enum Others<'s, 'a> {
+    /// As they were before the write.
+    Before,
+    /// As the write leaves them, as far as it is evaluated. Rules see them as they were even so:
+    /// nobody gets a right by the write that needs it.
+    During(&'s Draft<'a>),
+    /// As the write leaves them, also by rules: for what a caller is shown of it.
+    After(&'s Draft<'a>),
 }
 
 /// What a name that is no attribute stands for.
@@ -81,6 +98,22 @@ impl Scope for Scene<'_, '_> {
 }
 
 impl<'a> Scene<'_, 'a> {
+    /// The same, with other items as they were before the write.
+    pub(crate) fn before(&self) -> Self {
+        Scene {
+            others: Others::Before,
+            ..*self
+        }
+    }
+
+    /// The rows of a list; one that was not read yet will be.
+    fn list(&self, listing: &Listing) -> Option<Cow<'a, Listed>> {
+        match self.others {
+            Others::Before => self.context.list(listing),
+            Others::During(draft) | Others::After(draft) => draft.list(&self.context, listing),
+        }
+    }
+
     /// What stands at a path.
     fn look(&self, root: &str, steps: &[Step]) -> Found<'_> {
         if let Some((_, named)) = self.names.iter().find(|(name, _)| name == root) {
@@ -192,7 +225,11 @@ impl<'a> Scene<'_, 'a> {
                 Reference::Declared(reference) => self.lead_from(shape, item, place, reference),
                 Reference::Source => self.source_of(shape, item),
             };
-            return self.through(lead, steps);
+            return match place {
+                // What was before leads to what was before.
+                Place::Old => owned(self.before().through(lead, steps)),
+                Place::Own | Place::Other(_) => self.through(lead, steps),
+            };
         }
         let attribute = shape.declared(root, steps);
         if let Some(attribute) = attribute {
@@ -269,6 +306,9 @@ impl<'a> Scene<'_, 'a> {
             return Found::Value(Cow::Owned(value.clone()));
         }
         self.trace.has_looked_around.set(true);
+        if let Some(entry) = self.changed(&target.address) {
+            return self.inside_changed(entry, &target, next, rest);
+        }
         match self.context.item(&target.address) {
             Known::Unread => Found::Unknown,
             Known::Missing => {
@@ -280,6 +320,38 @@ impl<'a> Scene<'_, 'a> {
                 let place = Place::Other(&target.address);
                 self.inside(target.shape, item, place, next, rest)
             }
+        }
+    }
+
+    /// The item at a place, if the write leaves another one there than it found.
+    fn changed(&self, address: &Address) -> Option<&Entry<'a>> {
+        match self.others {
+            Others::Before => None,
+            Others::During(draft) | Others::After(draft) => draft.left_at(address),
+        }
+    }
+
+    /// What stands at a path of an item that the write changes.
+    fn inside_changed<'f>(
+        &'f self,
+        entry: &'f Entry<'a>,
+        target: &Target<'a>,
+        root: &str,
+        steps: &[Step],
+    ) -> Found<'f> {
+        let place = Place::Other(&target.address);
+        match (entry.shape, &entry.after, entry.old()) {
+            // Of a record that stays only what is derived is in the draft.
+            (Shape::View(..), Some(_), Some(_)) => match self.context.item(&target.address) {
+                Known::Unread => Found::Unknown,
+                Known::Missing => Found::Missing,
+                Known::Found(stored) => {
+                    let record = entry.over(stored);
+                    owned(self.inside(target.shape, &record, place, root, steps))
+                }
+            },
+            (_, Some(after), _) => self.inside(target.shape, after, place, root, steps),
+            (_, None, _) => Found::Missing,
         }
     }
 
@@ -307,6 +379,15 @@ fn virtual_value(attribute: &Attribute) -> Option<&Formula> {
     match &attribute.source {
         Source::Computed(computed) if attribute.is_virtual => Some(&computed.value),
         _ => None,
+    }
+}
+
+/// The same, whatever it was borrowed from.
+fn owned(found: Found<'_>) -> Found<'static> {
+    match found {
+        Found::Value(value) => Found::Value(Cow::Owned(value.into_owned())),
+        Found::Missing => Found::Missing,
+        Found::Unknown => Found::Unknown,
     }
 }
 

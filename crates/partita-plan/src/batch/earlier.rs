@@ -17,7 +17,7 @@ use crate::planner::Step;
 use crate::reads::{Known, LISTED_MAX, Listed, Listing, Reads};
 
 /// Items as earlier operations left them, and those that they removed.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Earlier {
     items: HashMap<Address, Option<Item>>,
 }
@@ -27,6 +27,11 @@ impl Earlier {
     pub(crate) fn item(&self, address: &Address) -> Option<Known<'_>> {
         let item = self.items.get(address)?;
         Some(item.as_ref().map_or(Known::Missing, Known::Found))
+    }
+
+    /// Takes an item as it is left at a place, or that none is.
+    pub(crate) fn replace(&mut self, address: &Address, item: Option<Item>) {
+        self.items.insert(address.clone(), item);
     }
 
     /// Takes what the transaction of an operation does, as far as the items are known.

@@ -11,7 +11,7 @@ use crate::operation::Record;
 use crate::partita::is_hidden;
 use crate::reads::Known;
 use crate::ruling::Row;
-use crate::scene::{Context, Lead, Named, Scene, Trace};
+use crate::scene::{Context, Lead, Named, Others, Scene, Trace};
 use crate::shape::{SOURCE, Shape};
 
 impl Asked<'_> {
@@ -180,6 +180,7 @@ pub(crate) fn scene<'s, 'a>(
         complete: true,
         names: &[],
         refs: &[],
+        others: Others::Before,
         trace,
     }
 }

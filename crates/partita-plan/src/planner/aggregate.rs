@@ -137,7 +137,10 @@ impl<'a> Planner<'a> {
         let known = self.with_key_parts(at, item, is_old)?;
         let item = known.as_ref().unwrap_or(item);
         let trace = Trace::default();
-        let scene = self.scene(shape, item, None, &trace);
+        let scene = match is_old && self.entry(at).is_first_told() {
+            true => self.scene_before(shape, item, &trace),
+            false => self.scene(shape, item, None, &trace),
+        };
         let aggregate = count.aggregate;
         let only = aggregate.only.as_ref();
         let lead = match only.is_none_or(|only| only.holds(&scene)) {
@@ -194,15 +197,13 @@ impl<'a> Planner<'a> {
         let at = self.touch(target.shape, target.address)?;
         let entry = self.entry_mut(at);
         match &entry.before {
+            Before::Found(_) if entry.after.is_none() && is_set_now => {
+                self.fault_of_target(count);
+                return Ok(());
+            }
             Before::Missing if entry.after.is_none() => {
                 match is_set_now {
-                    true => {
-                        let (of, by) = (count.aggregate.of.as_str(), &count.aggregate.by);
-                        let fault = Fault::of_target(of, by, &count.entity.name);
-                        if !self.faults.contains(&fault) {
-                            self.faults.push(fault);
-                        }
-                    }
+                    true => self.fault_of_target(count),
                     false => entry.presence = Presence::Absent(Refusal::Stale),
                 }
                 return Ok(());
@@ -218,6 +219,15 @@ impl<'a> Planner<'a> {
         }
         self.draft.enqueue(at);
         Ok(())
+    }
+
+    /// That an item counts at one that is not there, or that this write removes.
+    fn fault_of_target(&mut self, count: Count<'a>) {
+        let (of, by) = (count.aggregate.of.as_str(), &count.aggregate.by);
+        let fault = Fault::of_target(of, by, &count.entity.name);
+        if !self.faults.contains(&fault) {
+            self.faults.push(fault);
+        }
     }
 }
 

@@ -53,12 +53,14 @@ impl<'a> Planner<'a> {
             if let Some(turns) = &trigger.turns {
                 let (old, new) = (entry.old().cloned(), entry.after.clone());
                 let trace = Trace::default();
-                let holds = |item: Option<&Map>, old: Option<&Map>, trace: &Trace<'a>| {
-                    item.is_some_and(|item| turns.holds(&self.scene(shape, item, old, trace)))
-                };
-                let is_so = holds(new.as_deref(), old.as_deref(), &trace);
+                let is_so = new.as_deref().is_some_and(|new| {
+                    turns.holds(&self.scene(shape, new, old.as_deref(), &trace))
+                });
                 let earlier = Trace::default();
-                let was_so = is_so && holds(old.as_deref(), None, &earlier);
+                let was_so = old
+                    .as_deref()
+                    .filter(|_| is_so)
+                    .is_some_and(|old| turns.holds(&self.scene_before(shape, old, &earlier)));
                 self.remember(Some(at), trace.into_seen())?;
                 let mut earlier = earlier.into_seen();
                 earlier.old.append(&mut earlier.own);
@@ -368,7 +370,7 @@ impl<'a> Planner<'a> {
         let Some(listing) = blueprint.listing(pattern, parameters)? else {
             return Ok(Vec::new());
         };
-        let Some(listed) = self.context.list(&listing) else {
+        let Some(listed) = self.draft.list(&self.context, &listing) else {
             return Ok(Vec::new());
         };
         match listed.has_more {
@@ -394,11 +396,14 @@ impl<'a> Planner<'a> {
             let seen = self.scene(shape, &item, None, &unwatched);
             let is_over = self.context.reads.is_expired(table, row);
             let is_shown = !is_over && (pattern.with_deleted || !shape.is_deleted(&item));
-            let is_meant = is_shown && passes(pattern, parameters, &seen, row);
-            is_meant.then(|| Element::Item {
+            let address = blueprint.keys.place(table, row);
+            // Nothing is left to be done to what this write removes.
+            let is_left = is_shown && !self.draft.is_removed(&address);
+            let is_meant = is_left && passes(pattern, parameters, &seen, row);
+            is_meant.then_some(Element::Item {
                 shape,
                 item,
-                address: blueprint.keys.place(table, row),
+                address,
             })
         });
         rows.collect()

@@ -299,7 +299,7 @@ impl Planner<'_> {
         for index in shape.indexes() {
             let unwatched = Trace::default();
             if let Some(old) = &old {
-                let was = self.scene(shape, old, None, &unwatched);
+                let was = self.scene_before(shape, old, &unwatched);
                 let is = self.scene(shape, &after, None, &unwatched);
                 let lasts = |reading: &&Reading| {
                     reading.hops.is_empty() && shape.is_lasting(&reading.attribute)
@@ -314,7 +314,7 @@ impl Planner<'_> {
             let new = blueprint.index_keys(index, &scene)?;
             let was = match &old {
                 Some(old) => {
-                    let scene = self.scene(shape, old, None, &unwatched);
+                    let scene = self.scene_before(shape, old, &unwatched);
                     blueprint.index_keys(index, &scene)?
                 }
                 None => Vec::new(),

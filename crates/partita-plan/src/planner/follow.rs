@@ -128,9 +128,12 @@ impl<'a> Planner<'a> {
         let shape = self.entry(at).shape;
         let entry = self.entry_mut(at);
         entry.guard(&count.attribute.name);
-        let expected = entry
+        let counted = entry
             .old()
             .and_then(|old| number_at(shape, old, &count.attribute.name));
+        let added = entry.adds.get(count.attribute.name.as_str()).copied();
+        let added = added.unwrap_or_else(|| Number::from(0_i64));
+        let expected = counted.and_then(|counted| counted.checked_add(added).ok());
         let is_all = expected == Some(Number::from(found as u64));
         match is_all || !self.context.reads.is_complete() {
             true => Ok(()),
@@ -198,7 +201,7 @@ impl<'a> Planner<'a> {
         let address = self.entry(at).address.clone();
         let mut found: Vec<Address> = Vec::new();
         for listing in listings(blueprint, source, reference, target, finder, &old)? {
-            let Some(listed) = self.context.list(&listing) else {
+            let Some(listed) = self.draft.list(&self.context, &listing) else {
                 continue;
             };
             if listed.has_more {

@@ -41,7 +41,7 @@ impl<'a> Planner<'a> {
         let kept = with_identity(source.source(), &old, &new);
         let last = self.last_time(view, source, &old)?;
         let trace = Trace::default();
-        let scene = self.scene(source, &kept, None, &trace);
+        let scene = self.scene_before(source, &kept, &trace);
         let mut record = Map::new();
         for name in &view.keep {
             if let Some(value) = nested::get(&kept, name) {
@@ -207,7 +207,7 @@ impl<'a> Planner<'a> {
     ) -> Result<Vec<Item>, PlanError> {
         let blueprint = self.context.blueprint;
         let unwatched = Trace::default();
-        let scene = self.scene(source, item, None, &unwatched);
+        let scene = self.scene_before(source, item, &unwatched);
         let Some(listing) = blueprint.states_of(view, source, &scene)? else {
             return Ok(Vec::new());
         };
@@ -234,7 +234,7 @@ impl<'a> Planner<'a> {
         };
         let prefix = beginning(&view.key.sort, |name| name == rising.name);
         let unwatched = Trace::default();
-        let scene = self.scene(source, item, None, &unwatched);
+        let scene = self.scene_before(source, item, &unwatched);
         let blueprint = self.context.blueprint;
         let listing = blueprint.states_under(view, source, &scene, &prefix, true)?;
         let listed = listing.and_then(|listing| self.context.list(&listing));

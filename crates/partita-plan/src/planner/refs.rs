@@ -143,15 +143,26 @@ impl<'a> Planner<'a> {
         target: Target<'a>,
         given: Given,
     ) -> Result<(), PlanError> {
+        let address = target.address.clone();
         let at = self.touch(target.shape, target.address)?;
         let entry = self.entry_mut(at);
         if entry.is_new() {
             return Ok(());
         }
-        let is_gone = match &entry.before {
-            Before::Unread => false,
-            Before::Missing => true,
-            Before::Found(item) => reference.live && entry.shape.is_deleted(item),
+        let is_hidden = |item: &Map| reference.live && target.shape.is_deleted(item);
+        let was_hidden = entry.old().is_some_and(|old| is_hidden(old));
+        let is_left = {
+            let place = entry.destination().unwrap_or(&entry.address);
+            let after = entry.after.as_ref().filter(|_| *place == address);
+            after.is_some_and(|after| !is_hidden(after))
+        };
+        let is_gone = match (&entry.before, given) {
+            (Before::Unread, _) => false,
+            (Before::Missing, _) => true,
+            // What is set now must lead to what this write leaves there.
+            (Before::Found(_), Given::Now) => !is_left,
+            // What was set before may lose its target by this write.
+            (Before::Found(_), Given::Before) => was_hidden && !is_left,
         };
         if is_gone {
             match given {
@@ -168,7 +179,10 @@ impl<'a> Planner<'a> {
             && let Some(soft_delete) = &entity.soft_delete
         {
             let live = soft_delete.live();
-            if !entry.conditions.contains(&live) {
+            if was_hidden {
+                // This write restores it.
+                entry.guard(soft_delete.attribute());
+            } else if !entry.conditions.contains(&live) {
                 entry.conditions.push(live);
             }
         }

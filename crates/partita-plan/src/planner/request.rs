@@ -13,7 +13,7 @@ use crate::error::{FaultRule, PlanError};
 use crate::input::{Changes, Input};
 use crate::operation::Answer;
 use crate::reads::Known;
-use crate::scene::{Lead, Scene, Trace, number_at};
+use crate::scene::{Lead, Others, Scene, Trace, number_at};
 use crate::shape::Shape;
 
 /// A write that a caller asks for.
@@ -124,7 +124,10 @@ impl<'a> Planner<'a> {
             return Answer::Done;
         };
         let trace = Trace::default();
-        let scene = self.scene(entry.shape, item, None, &trace);
+        let scene = Scene {
+            others: Others::After(&self.draft),
+            ..self.scene(entry.shape, item, None, &trace)
+        };
         match scene.verdict(Asked::Access(Access::Read)) {
             Verdict::Allowed => {
                 let blueprint = self.context.blueprint;

@@ -60,7 +60,11 @@ impl<'a> Planner<'a> {
             return Ok(None);
         };
         let trace = Trace::default();
-        let scene = self.scene(self.entry(at).shape, item, None, &trace);
+        let shape = self.entry(at).shape;
+        let scene = match is_old {
+            true => self.scene_before(shape, item, &trace),
+            false => self.scene(shape, item, None, &trace),
+        };
         let key = guard.partition.key(&scene)?;
         let mut seen = trace.into_seen();
         if is_old {

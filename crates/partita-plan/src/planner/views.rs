@@ -229,7 +229,10 @@ impl<'a> Planner<'a> {
         };
         let source_shape = self.entry(at).shape;
         let trace = Trace::default();
-        let scene = self.scene(source_shape, source, None, &trace);
+        let scene = match is_old {
+            true => self.scene_before(source_shape, source, &trace),
+            false => self.scene(source_shape, source, None, &trace),
+        };
         let records = self.make_all(view, shape, &scene)?;
         let mut seen = trace.into_seen();
         if is_old {

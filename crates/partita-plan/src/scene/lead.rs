@@ -196,13 +196,16 @@ impl<'a> Scene<'_, 'a> {
         let Ok(Some(listing)) = blueprint.listing(asked, &values) else {
             return Lead::Nowhere;
         };
-        let Some(listed) = self.context.list(&listing) else {
+        let Some(listed) = self.list(&listing) else {
             return Lead::Unknown;
         };
         let found = listed.rows.iter().find_map(|row| {
             let item = blueprint.attributes(shape, row).ok()?;
             let unwatched = Trace::default();
-            let scene = pattern::scene(self.context, shape, &item, &unwatched);
+            let scene = Scene {
+                others: self.others,
+                ..pattern::scene(self.context, shape, &item, &unwatched)
+            };
             let identity = Identity::of(shape, &item)?;
             passes(asked, &values, &scene, row).then(|| Target {
                 shape,

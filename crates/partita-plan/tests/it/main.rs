@@ -3,6 +3,7 @@
 
 mod batch;
 mod cascades;
+mod effects;
 mod every;
 mod figureforge;
 mod files;
