@@ -32,6 +32,8 @@ pub(crate) struct Table {
     /// Stand in the keys of index entries; in the order of the schema's indexes.
     pub(crate) index_ids: Vec<u32>,
     pub(crate) created_millis: i64,
+    /// When it was last put on demand.
+    pub(crate) on_demand_millis: Option<i64>,
     pub(crate) settings: TableSettings,
     pub(crate) tags: Tags,
     /// Which attribute tells when items expire.
@@ -76,6 +78,10 @@ impl Table {
             schema: Arc::new(request.schema),
             index_ids,
             created_millis,
+            on_demand_millis: request
+                .settings
+                .billing
+                .on_demand_millis(None, None, created_millis),
             settings: request.settings,
             tags: request.tags,
             expiry: None,
@@ -124,6 +130,7 @@ impl Table {
             schema: (*self.schema).clone(),
             settings: self.settings.clone(),
             created_millis: self.created_millis,
+            on_demand_millis: self.on_demand_millis,
             building: self.building_names(),
             latest_stream: self.stream.clone(),
             totals: totals.of(self.id),

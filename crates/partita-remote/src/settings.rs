@@ -78,7 +78,10 @@ pub(crate) fn description(
     let created = described.creation_date_time();
     let created_millis = created.and_then(|time| time.to_millis().ok());
     let label = described.latest_stream_label();
+    let billing = described.billing_mode_summary();
+    let on_demand = billing.and_then(|mode| mode.last_update_to_pay_per_request_date_time());
     TableDescription {
+        on_demand_millis: on_demand.and_then(|time| time.to_millis().ok()),
         settings: settings_of(described),
         created_millis: created_millis.unwrap_or_default(),
         building: building(described),

@@ -202,6 +202,7 @@ impl Store for ModelStore {
         let stream = view.map(begin);
         let created = Table {
             schema: Arc::new(schema),
+            on_demand_millis: settings.billing.on_demand_millis(None, None, now),
             settings,
             tags,
             expiry: None,
@@ -251,6 +252,9 @@ impl Store for ModelStore {
             _ => {}
         }
         table.schema = Arc::new(updated.schema);
+        let (before, last) = (&table.settings.billing, table.on_demand_millis);
+        let billing = &updated.settings.billing;
+        table.on_demand_millis = billing.on_demand_millis(Some(before), last, now);
         table.settings = updated.settings;
         Ok(table.describe(name))
     }

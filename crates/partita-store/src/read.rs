@@ -63,6 +63,7 @@ impl<'s> Reading<'s> {
     pub fn of_query(schema: &'s TableSchema, query: &Query) -> StoreResult<Self> {
         let source = Source::named(schema, query.index.as_deref())?;
         source.check_consistency(query.consistent)?;
+        source.check_start(query.start_after.as_ref())?;
         let keys = source.resolve(&query.keys)?;
         if let Some(filter) = &query.filter {
             source.check_filter(filter)?;
@@ -90,6 +91,7 @@ impl<'s> Reading<'s> {
     pub fn of_scan(schema: &'s TableSchema, scan: &Scan) -> StoreResult<Self> {
         let source = Source::named(schema, scan.index.as_deref())?;
         source.check_consistency(scan.consistent)?;
+        source.check_start(scan.start_after.as_ref())?;
         let start = source.start(scan.start_after.as_ref())?;
         if let Some(segment) = scan.segment {
             segment.check()?;

@@ -51,6 +51,8 @@ pub struct TableDescription {
     pub settings: TableSettings,
     /// When it was created.
     pub created_millis: i64,
+    /// When it was last put on demand; nothing if it was always provisioned.
+    pub on_demand_millis: Option<i64>,
     /// The names of the indexes that are being built and cannot be read yet.
     pub building: Vec<String>,
     /// The stream that it has, or the last that it had.
@@ -69,6 +71,7 @@ impl TableDescription {
             schema,
             settings: TableSettings::default(),
             created_millis,
+            on_demand_millis: Some(created_millis),
             building: Vec::new(),
             latest_stream: None,
             totals: Totals::default(),

@@ -35,6 +35,23 @@ pub enum Billing {
     },
 }
 
+impl Billing {
+    /// When a table was last put on demand, given when that was before and how it was billed.
+    pub fn on_demand_millis(
+        &self,
+        before: Option<&Billing>,
+        last_millis: Option<i64>,
+        now_millis: i64,
+    ) -> Option<i64> {
+        let begins = *self == Billing::OnDemand && before != Some(self);
+        if begins {
+            Some(now_millis)
+        } else {
+            last_millis
+        }
+    }
+}
+
 /// Units in a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {

@@ -78,6 +78,11 @@ pub struct KeyAttribute {
 }
 
 impl KeyAttribute {
+    /// Whether there is a value, and it is of the attribute's type.
+    pub(crate) fn fits(&self, value: Option<&Value>) -> bool {
+        value.is_some_and(|value| value.kind() == Type::from(self.kind))
+    }
+
     /// Its type, as DynamoDB's messages name it.
     pub(crate) fn kind_name(&self) -> &'static str {
         match self.kind {
@@ -197,11 +202,8 @@ impl KeySchema {
 
     /// The key that consists of these attributes and nothing else.
     pub fn exact_key(&self, key: &Item) -> StoreResult<Key> {
-        let is_of_type = |attribute: &KeyAttribute| {
-            let value = key.get(&attribute.name);
-            value.is_some_and(|value| value.kind() == Type::from(attribute.kind))
-        };
-        if key.len() != self.attributes().count() || !self.attributes().all(is_of_type) {
+        let fits = |attribute: &KeyAttribute| attribute.fits(key.get(&attribute.name));
+        if key.len() != self.attributes().count() || !self.attributes().all(fits) {
             return Err(StoreError::validation(
                 "The provided key element does not match the schema",
             ));

@@ -211,14 +211,7 @@ pub fn transaction(
     let mut metered = Metered::<Vec<PlacedChange>>::default();
     let mut reasons = Vec::with_capacity(places.len());
     let mut bytes = 0;
-    for (action, place) in request.actions.iter().zip(places) {
-        let (schema, key) = match place {
-            Ok(place) => place,
-            Err(message) => {
-                reasons.push(CancellationReason::Validation { message });
-                continue;
-            }
-        };
+    for (action, (schema, key)) in request.actions.iter().zip(places) {
         let table = action.table().clone();
         let old = tables.read(&table, &key)?;
         if !condition_holds(action, old.as_ref()) {
@@ -255,9 +248,10 @@ pub fn transaction(
         return Err(StoreError::TransactionCanceled { reasons });
     }
     if bytes > TRANSACTION_BYTES_MAX {
-        return Err(StoreError::validation(format!(
-            "the items of a transaction have at most {TRANSACTION_BYTES_MAX} bytes together"
-        )));
+        // The words are those of the service's documentation; its answer is not on record.
+        return Err(StoreError::validation(
+            "The aggregate size of the items in the transaction cannot exceed 4 MB",
+        ));
     }
     Ok(metered)
 }
@@ -377,9 +371,11 @@ pub fn check_shape(request: &TransactWriteItems) -> StoreResult<()> {
     Ok(())
 }
 
-/// Where an action writes, or why it does not fit its table.
-type ActionPlace = Result<(Arc<TableSchema>, Key), String>;
+/// Where an action writes.
+type ActionPlace = (Arc<TableSchema>, Key);
 
+/// The places of all actions. The first that does not fit its table cancels the transaction
+/// before any item is read, so that no other action has a reason.
 fn check_transaction(
     request: &TransactWriteItems,
     tables: &impl Tables,
@@ -387,13 +383,14 @@ fn check_transaction(
     check_shape(request)?;
     let count = request.actions.len();
     let mut places = Vec::with_capacity(count);
+    let mut misfit: Option<(usize, StoreError)> = None;
     let mut seen = HashSet::new();
-    for action in &request.actions {
+    for (number, action) in request.actions.iter().enumerate() {
         let schema = tables.schema(action.table())?;
         let key = match action.key(&schema.key) {
             Ok(key) => key,
-            Err(misfit) => {
-                places.push(Err(misfit.to_string()));
+            Err(error) => {
+                misfit.get_or_insert((number, error));
                 continue;
             }
         };
@@ -402,13 +399,18 @@ fn check_transaction(
                 "Transaction request cannot include multiple operations on one item",
             ));
         }
-        let checked = action.check(&schema);
-        places.push(match checked {
-            Ok(()) => Ok((schema, key)),
-            Err(misfit) => Err(misfit.to_string()),
-        });
+        match action.check(&schema) {
+            Ok(()) => places.push((schema, key)),
+            Err(error) => drop(misfit.get_or_insert((number, error))),
+        }
     }
-    Ok(places)
+    let Some((number, error)) = misfit else {
+        return Ok(places);
+    };
+    let mut reasons = vec![CancellationReason::None; count];
+    let message = error.to_string();
+    reasons[number] = CancellationReason::Validation { message };
+    Err(StoreError::TransactionCanceled { reasons })
 }
 
 fn condition_holds(action: &TransactAction, old: Option<&Item>) -> bool {

@@ -8,7 +8,10 @@ use partita_store::index::IndexKind;
 use partita_store::settings::Throughput;
 use partita_store::table::TableName;
 
+pub(crate) const ITEM_TOO_LARGE: &str = "Item size has exceeded the maximum allowed size";
 pub(crate) const RESOURCE_NOT_FOUND: &str = "Requested resource not found";
+pub(crate) const POLICY_NOT_FOUND: &str =
+    "The operation tried to access a nonexistent resource-based policy.";
 pub(crate) const CONDITION_FAILED: &str = "The conditional request failed";
 pub(crate) const TRANSACTION_CONFLICT: &str = "Transaction is ongoing for the item";
 pub(crate) const TRANSACTION_CONFLICT_REASON: &str = "Transaction is ongoing for the item";
@@ -176,6 +179,10 @@ pub(crate) fn mixed_parameters(legacy: &[&str], expressions: &[&str]) -> String 
     )
 }
 
+pub(crate) fn invalid_start_key(reason: &str) -> String {
+    format!("The provided starting key is invalid: {reason}")
+}
+
 pub(crate) const NO_KEY_CONDITION: &str = "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.";
 pub(crate) const NO_PROJECTION: &str = "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES";
 pub(crate) const PROJECTION_OF_COUNT: &str =
@@ -201,6 +208,14 @@ pub(crate) const NO_WRITES: &str = "The requestItems parameter is required for B
 pub(crate) const TOO_MANY_WRITES: &str = "Too many items requested for the BatchWriteItem call";
 /// The service says so of none as well.
 pub(crate) const NOT_ONE_WRITE: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
+
+pub(crate) fn too_many_writes_for(shown: &str) -> String {
+    constraint(
+        Some(shown),
+        "requestItems",
+        "Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]",
+    )
+}
 
 pub(crate) fn no_writes_for(table: &str) -> String {
     format!("The batch write request list for a table cannot be null or empty: {table}")
@@ -430,6 +445,9 @@ pub(crate) const INVALID_STREAM_ARN: &str = "Invalid StreamArn";
 pub(crate) const TOO_MANY_STREAMS: &str = "One or more parameter values were invalid: Limit cannot be greater than the maximum allowed size: 100";
 pub(crate) const TOO_MANY_SHARDS: &str =
     "One or more parameter values were invalid: Limit cannot be greater than the maximum: 100";
+/// Ours: what the service says here is not known.
+pub(crate) const INCOMPLETE_SHARD_FILTER: &str =
+    "One or more parameter values were invalid: ShardFilter needs both Type and ShardId";
 pub(crate) const TOO_MANY_RECORDS: &str =
     "One or more parameter values were invalid: Limit should be less than or equal to 1000";
 pub(crate) const INVALID_SEQUENCE_NUMBER: &str =

@@ -19,6 +19,7 @@ mod describe_table;
 mod describe_time_to_live;
 mod get_item;
 mod get_records;
+mod get_resource_policy;
 mod get_shard_iterator;
 mod list_streams;
 mod list_tables;
@@ -64,7 +65,7 @@ const DYNAMODB: &str = "DynamoDB_20120810";
 const STREAMS: &str = "DynamoDBStreams_20120810";
 
 /// The operations, for whoever counts them.
-pub(crate) const NAMES: [&str; 26] = [
+pub(crate) const NAMES: [&str; 27] = [
     "BatchGetItem",
     "BatchWriteItem",
     "CreateTable",
@@ -75,6 +76,7 @@ pub(crate) const NAMES: [&str; 26] = [
     "DescribeTable",
     "DescribeTimeToLive",
     "GetItem",
+    "GetResourcePolicy",
     "ListTables",
     "ListTagsOfResource",
     "PutItem",
@@ -111,6 +113,7 @@ pub(crate) async fn run(
         (DYNAMODB, "DescribeTable") => describe_table::run(context, body).await,
         (DYNAMODB, "DescribeTimeToLive") => describe_time_to_live::run(context, body).await,
         (DYNAMODB, "GetItem") => get_item::run(context, body).await,
+        (DYNAMODB, "GetResourcePolicy") => get_resource_policy::run(context, body).await,
         (DYNAMODB, "ListTables") => list_tables::run(context, body).await,
         (DYNAMODB, "ListTagsOfResource") => list_tags_of_resource::run(context, body).await,
         (DYNAMODB, "PutItem") => put_item::run(context, body).await,

@@ -1,5 +1,9 @@
 //! What the operations' parameters have in common.
 
+use partita_core::Item;
+use partita_core::json::{Received, ValueError};
+use partita_core::limits::ITEM_BYTES_MAX;
+use partita_core::size::item_bytes;
 use partita_store::request::ReturnValues;
 use partita_store::table::TableName;
 use serde::de::IgnoredAny;
@@ -188,6 +192,30 @@ impl Choice for ReturnValues {
         ("NONE", ReturnValues::None),
         ("UPDATED_NEW", ReturnValues::UpdatedNew),
     ];
+}
+
+/// Refuses an item that is too large for any table, before its table is looked for.
+pub(crate) fn check_item_size(item: &Item) -> Result<(), Refusal> {
+    if item_bytes(item) > ITEM_BYTES_MAX {
+        return Err(Refusal::validation(messages::ITEM_TOO_LARGE));
+    }
+    Ok(())
+}
+
+/// Where the last page ended, as a request gives it. The service puts words of its own before
+/// some of the mistakes in its values.
+pub(crate) fn start_key(key: Option<Received<Item>>) -> Result<Option<Item>, Refusal> {
+    let key = key.map(Received::into_result).transpose();
+    key.map_err(|error| match error {
+        ValueError::Empty
+        | ValueError::SeveralTypes
+        | ValueError::NullIsFalse
+        | ValueError::EmptyStringSet
+        | ValueError::EmptyBinarySet => {
+            Refusal::validation(messages::invalid_start_key(&error.to_string()))
+        }
+        error => error.into(),
+    })
 }
 
 /// What a put or a delete answers with; only the old item can be asked of them.

@@ -45,6 +45,7 @@ pub(crate) enum Fault {
     ResourceNotFound,
     ResourceInUse,
     LimitExceeded,
+    PolicyNotFound,
     ExpiredIterator,
     TrimmedDataAccess,
     ConditionalCheckFailed,
@@ -62,7 +63,7 @@ const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
 
 impl Fault {
     /// All of them, in their order.
-    pub(crate) const ALL: [Fault; 20] = [
+    pub(crate) const ALL: [Fault; 21] = [
         Fault::Validation,
         Fault::Serialization,
         Fault::UnknownOperation,
@@ -74,6 +75,7 @@ impl Fault {
         Fault::ResourceNotFound,
         Fault::ResourceInUse,
         Fault::LimitExceeded,
+        Fault::PolicyNotFound,
         Fault::ExpiredIterator,
         Fault::TrimmedDataAccess,
         Fault::ConditionalCheckFailed,
@@ -100,6 +102,7 @@ impl Fault {
             Fault::ResourceNotFound => (DYNAMODB, "ResourceNotFoundException"),
             Fault::ResourceInUse => (DYNAMODB, "ResourceInUseException"),
             Fault::LimitExceeded => (DYNAMODB, "LimitExceededException"),
+            Fault::PolicyNotFound => (DYNAMODB, "PolicyNotFoundException"),
             Fault::ExpiredIterator => (DYNAMODB, "ExpiredIteratorException"),
             Fault::TrimmedDataAccess => (DYNAMODB, "TrimmedDataAccessException"),
             Fault::ConditionalCheckFailed => (DYNAMODB, "ConditionalCheckFailedException"),

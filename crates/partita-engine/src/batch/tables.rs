@@ -65,6 +65,9 @@ impl Batch<'_> {
         self.tables.check_ids(2)?;
         let mut table = (*old).clone();
         table.schema = Arc::new(schema);
+        let (before, last) = (&old.settings.billing, old.on_demand_millis);
+        let billing = &settings.billing;
+        table.on_demand_millis = billing.on_demand_millis(Some(before), last, self.now_millis);
         table.settings = settings;
         if let Some(deleted) = deleted {
             let id = old.id_of(Some(&deleted));

@@ -6,7 +6,7 @@ use partita_core::Type;
 use partita_core::key::KeyType;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
 use partita_store::request::Tags;
-use partita_store::settings::TableSettings;
+use partita_store::settings::{Billing, TableSettings};
 use partita_store::stream::{StreamName, StreamView};
 use partita_store::table::{KeyAttribute, KeySchema, TableSchema};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,7 @@ pub(super) fn write(table: &Table) -> Vec<u8> {
     let stored = StoredTable {
         id: table.id,
         created_millis: table.created_millis,
+        on_demand_millis: table.on_demand_millis,
         key: StoredKey::from(&table.schema.key),
         indexes: table.indexes().map(StoredIndex::from).collect(),
         settings: table.settings.clone(),
@@ -47,6 +48,10 @@ pub(super) fn read(key: &[u8], value: &[u8]) -> Option<Table> {
         }),
         index_ids,
         created_millis: stored.created_millis,
+        on_demand_millis: stored.on_demand_millis.or_else(|| {
+            let is_on_demand = stored.settings.billing == Billing::OnDemand;
+            is_on_demand.then_some(stored.created_millis)
+        }),
         settings: stored.settings,
         tags: stored.tags,
         expiry: stored
@@ -90,6 +95,9 @@ pub(super) fn read_stream(key: &[u8], value: &[u8]) -> Option<Stream> {
 struct StoredTable {
     id: u32,
     created_millis: i64,
+    /// Version 0.1.0 did not write it; its tables on demand count as created that way.
+    #[serde(default)]
+    on_demand_millis: Option<i64>,
     key: StoredKey,
     indexes: Vec<StoredIndex>,
     settings: TableSettings,

@@ -22,6 +22,7 @@ pub(super) struct Table {
     /// The attribute that tells when items expire.
     pub(super) expiry: Option<String>,
     pub(super) created_millis: i64,
+    pub(super) on_demand_millis: Option<i64>,
     /// The stream that it has, or the last that it had.
     pub(super) stream: Option<StreamName>,
     pub(super) items: BTreeMap<Key, Item>,
@@ -43,6 +44,7 @@ impl Table {
             schema: (*self.schema).clone(),
             settings: self.settings.clone(),
             created_millis: self.created_millis,
+            on_demand_millis: self.on_demand_millis,
             building: Vec::new(),
             latest_stream: self.stream.clone(),
             totals: totals(self.items.values().map(item_bytes)),

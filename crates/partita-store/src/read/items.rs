@@ -121,9 +121,9 @@ pub fn transaction(
         return Err(StoreError::TransactionCanceled { reasons });
     }
     match bytes > TRANSACTION_BYTES_MAX {
-        true => Err(StoreError::validation(format!(
-            "the items of a transaction have at most {TRANSACTION_BYTES_MAX} bytes together"
-        ))),
+        true => Err(StoreError::validation(
+            "The aggregate size of the items in the transaction cannot exceed 4 MB",
+        )),
         false => Ok(metered),
     }
 }

@@ -88,20 +88,36 @@ impl<'s> Source<'s> {
         }
     }
 
+    /// What the service looks at in a start key before the key conditions: how many attributes
+    /// there are, and those of the partition key.
+    pub(super) fn check_start(&self, start_after: Option<&Item>) -> StoreResult<()> {
+        let Some(key) = start_after else {
+            return Ok(());
+        };
+        let is_new = |attribute: &&KeyAttribute| !self.has_key(&attribute.name);
+        let of_table = self.schema.key.attributes().filter(is_new).count();
+        if key.len() != self.partition().len() + self.sort().len() + of_table {
+            return Err(StoreError::validation(START_INVALID));
+        }
+        check_start_values(self.partition(), key)
+    }
+
     /// The place that such key attributes stand for.
     pub(super) fn start(&self, start_after: Option<&Item>) -> StoreResult<Option<Place>> {
         let Some(key) = start_after else {
             return Ok(None);
         };
-        let invalid = || StoreError::validation("The provided starting key is invalid");
-        let place = self
-            .place(key)
-            .map_err(|_| invalid())?
-            .ok_or_else(invalid)?;
-        match self.end(&place) == *key {
-            true => Ok(Some(place)),
-            false => Err(invalid()),
+        let invalid = || StoreError::validation(START_INVALID);
+        check_start_values(self.sort(), key)?;
+        if self.index.is_some() {
+            let mut of_table = self.schema.key.attributes();
+            if !of_table.all(|attribute| attribute.fits(key.get(&attribute.name))) {
+                let message = format!("{START_INVALID}: {WRONG_ELEMENT}");
+                return Err(StoreError::validation(message));
+            }
         }
+        let place = self.place(key).map_err(|_| invalid())?;
+        place.map(Some).ok_or_else(invalid)
     }
 
     /// Only a table, or an index inside one partition, has seen every acknowledged write.
@@ -174,6 +190,23 @@ impl<'s> Source<'s> {
         let roots = paths.map(|path| path.root.as_str());
         roots.filter(|root| !self.has(root))
     }
+}
+
+const START_INVALID: &str = "The provided starting key is invalid";
+const WRONG_ELEMENT: &str = "The provided key element does not match the schema";
+
+/// A part of the key that is missing and one of the wrong type are told apart.
+fn check_start_values(attributes: &[KeyAttribute], key: &Item) -> StoreResult<()> {
+    for attribute in attributes {
+        let value = key.get(&attribute.name);
+        if value.is_none() {
+            return Err(StoreError::validation(START_INVALID));
+        }
+        if !attribute.fits(value) {
+            return Err(StoreError::validation(WRONG_ELEMENT));
+        }
+    }
+    Ok(())
 }
 
 fn refuse(detail: &str) -> StoreError {

@@ -100,7 +100,11 @@ impl KeptStream {
             ShardStart::TrimHorizon => self.horizon,
             ShardStart::Latest => self.next,
             ShardStart::At(number) => self.known(number)?,
-            ShardStart::After(number) => SequenceNumber(self.known(number)?.0 + 1),
+            ShardStart::After(number) => match self.known(number)? {
+                // No record has it yet, so the next one is still to be read.
+                number if number == self.next => number,
+                SequenceNumber(number) => SequenceNumber(number + 1),
+            },
         };
         Ok(Position {
             stream: self.name.clone(),
@@ -109,9 +113,10 @@ impl KeptStream {
         })
     }
 
-    /// Refuses a number that no record of the shard has or had, and one that is gone.
+    /// Refuses a number that no record of the shard has or had, and one that is gone. The first
+    /// number is known from the shard's description before any record has it.
     fn known(&self, number: SequenceNumber) -> StoreResult<SequenceNumber> {
-        if !(self.first..self.next).contains(&number) {
+        if number != self.first && !(self.first..self.next).contains(&number) {
             return Err(StoreError::validation(
                 "Invalid SequenceNumber for the shard",
             ));

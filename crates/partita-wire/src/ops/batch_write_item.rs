@@ -93,6 +93,12 @@ fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, Asked), Refusal> {
     let metrics = &input.return_item_collection_metrics;
     let metrics = ReturnItemCollectionMetrics::of(&mut constraints, metrics);
     let items = input.request_items.unwrap_or_default();
+    if items
+        .values()
+        .any(|writes| writes.len() > BATCH_WRITE_ITEMS_MAX)
+    {
+        constraints.fail(messages::too_many_writes_for(&shown(&items)));
+    }
     for (name, writes) in &items {
         check_writes(&mut constraints, name, writes);
     }
@@ -126,13 +132,14 @@ fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, Asked), Refusal> {
     Ok((BatchWriteItem { writes }, called, asked))
 }
 
+/// The tables of a request. The service prints the writes too, as Java does, which nobody reads.
+fn shown(items: &BTreeMap<String, Vec<Write>>) -> String {
+    let tables: Vec<_> = items.keys().map(|name| format!("{name}=[...]")).collect();
+    format!("{{{}}}", tables.join(", "))
+}
+
 fn check_writes(constraints: &mut Constraints, name: &str, writes: &[Write]) {
     let at = format!("requestItems.{name}.member");
-    if writes.len() > BATCH_WRITE_ITEMS_MAX {
-        let at = format!("RequestItems.{name}.member");
-        let constraint = messages::length_at_most(BATCH_WRITE_ITEMS_MAX);
-        constraints.fail(messages::constraint_alone(&at, &constraint));
-    }
     for (index, write) in writes.iter().enumerate() {
         let at = |name: &str| format!("{at}.{}.member.{name}", index + 1);
         if let Some(put) = &write.put_request {
@@ -153,10 +160,11 @@ impl Write {
             item.map(Option::unwrap_or_default)
         };
         match (self.put_request, self.delete_request) {
-            (Some(put), None) => Ok(BatchWrite::Put {
-                table,
-                item: item(put.item)?,
-            }),
+            (Some(put), None) => {
+                let item = item(put.item)?;
+                parameters::check_item_size(&item)?;
+                Ok(BatchWrite::Put { table, item })
+            }
             (None, Some(delete)) => Ok(BatchWrite::Delete(ItemAddress {
                 table,
                 key: item(delete.key)?,

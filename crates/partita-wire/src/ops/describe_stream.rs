@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::schema::stream::view_name;
 use super::table::{KeyElement, key_of};
 use super::{Context, stream};
-use crate::constraints::Constraints;
+use crate::constraints::{Choice, Constraints};
 use crate::json;
 use crate::messages;
 use crate::refusal::{Fault, Refusal};
@@ -22,6 +22,22 @@ struct Input {
     stream_arn: Option<String>,
     exclusive_start_shard_id: Option<String>,
     limit: Option<i64>,
+    shard_filter: Option<ShardFilter>,
+}
+
+/// Which shards are described: those that followed on one.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ShardFilter {
+    r#type: Option<String>,
+    shard_id: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ChildShards;
+
+impl Choice for ChildShards {
+    const NAMES: &'static [(&'static str, Self)] = &[("CHILD_SHARDS", ChildShards)];
 }
 
 #[derive(Serialize)]
@@ -64,12 +80,18 @@ struct SequenceNumberRange {
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, arn) = decode(body)?;
+    let (request, arn, parent) = decode(body)?;
     let described = context.store.describe_stream(request).await;
-    Ok(encode(described.map_err(|error| refusal(error, &arn))?))
+    let mut described = described.map_err(|error| refusal(error, &arn))?;
+    if let Some(parent) = parent {
+        let shards = &mut described.shards;
+        shards.retain(|shard| shard.parent.as_ref() == Some(&parent));
+    }
+    Ok(encode(described))
 }
 
-fn decode(body: &[u8]) -> Result<(DescribeStream, String), Refusal> {
+/// The request, the stream's ARN, and the shard whose children are described.
+fn decode(body: &[u8]) -> Result<(DescribeStream, String, Option<String>), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     constraints.required("streamArn", &input.stream_arn);
@@ -77,6 +99,10 @@ fn decode(body: &[u8]) -> Result<(DescribeStream, String), Refusal> {
     let start = &input.exclusive_start_shard_id;
     stream::check_shard(&mut constraints, "exclusiveStartShardId", start);
     constraints.at_least("limit", input.limit, 1);
+    if let Some(filter) = &input.shard_filter {
+        constraints.choice::<ChildShards>("shardFilter.type", &filter.r#type);
+        stream::check_shard(&mut constraints, "shardFilter.shardId", &filter.shard_id);
+    }
     let arn = constraints.finish(input.stream_arn)?;
     if input.limit.is_some_and(|limit| limit > SHARDS_MAX) {
         return Err(Refusal::validation(messages::TOO_MANY_SHARDS));
@@ -86,7 +112,17 @@ fn decode(body: &[u8]) -> Result<(DescribeStream, String), Refusal> {
         start_after: input.exclusive_start_shard_id,
         limit: input.limit.and_then(|limit| usize::try_from(limit).ok()),
     };
-    Ok((request, arn))
+    let parent = input.shard_filter.map(ShardFilter::parent).transpose()?;
+    Ok((request, arn, parent))
+}
+
+impl ShardFilter {
+    /// The model of the API requires neither of its members, but the one says nothing without
+    /// the other.
+    fn parent(self) -> Result<String, Refusal> {
+        let parent = self.r#type.and(self.shard_id);
+        parent.ok_or_else(|| Refusal::validation(messages::INCOMPLETE_SHARD_FILTER))
+    }
 }
 
 /// The service names a stream that is not there as the request did.

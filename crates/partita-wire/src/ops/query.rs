@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use partita_core::expression::{ExpressionCache, ExpressionKind};
-use partita_core::json::Received;
 use partita_store::request::Query;
 
 use super::Context;
@@ -49,8 +48,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Asked), Refusa
         ],
     )?;
     Select::check(select, projection.is_some(), input.index_name.is_some())?;
-    let start = input.exclusive_start_key;
-    let start_after = start.map(Received::into_result).transpose()?;
+    let start_after = parameters::start_key(input.exclusive_start_key)?;
     let Some(keys) = keys else {
         return Err(Refusal::validation(messages::NO_KEY_CONDITION));
     };

@@ -2,7 +2,6 @@
 
 use bytes::Bytes;
 use partita_core::expression::{ExpressionCache, ExpressionKind};
-use partita_core::json::Received;
 use partita_store::request::{Scan, Segment};
 
 use super::Context;
@@ -51,8 +50,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal
         ],
     )?;
     Select::check(select, projection.is_some(), input.index_name.is_some())?;
-    let start = input.exclusive_start_key;
-    let start_after = start.map(Received::into_result).transpose()?;
+    let start_after = parameters::start_key(input.exclusive_start_key)?;
     let (filter, projection) = placeholders.scan(cache, filter, projection)?;
     let select = Select::resolve(select, projection);
     let asked = Asked::new(&select, capacity);

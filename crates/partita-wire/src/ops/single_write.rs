@@ -85,6 +85,7 @@ pub(super) fn decode(
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = parameters::table(&mut constraints, &input.table_name)?;
+    let is_item = subject == Subject::Item;
     let (name, subject) = match subject {
         Subject::Item => ("item", input.item),
         Subject::Key => ("key", input.key),
@@ -111,6 +112,9 @@ pub(super) fn decode(
     )?;
     let subject = subject.into_result()?;
     let returns = parameters::old_or_none(returns)?;
+    if is_item {
+        parameters::check_item_size(&subject)?;
+    }
     let touched = Touched::new(metrics, [(&table, &subject)]);
     let write = Write {
         table,

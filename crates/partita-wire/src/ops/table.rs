@@ -47,12 +47,15 @@ pub(super) fn refusal(error: StoreError) -> Refusal {
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Described {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     attribute_definitions: Vec<Definition>,
     table_name: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     key_schema: Vec<KeyElement>,
     table_status: &'static str,
     /// Seconds, as everywhere in this protocol.
-    creation_date_time: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    creation_date_time: Option<f64>,
     provisioned_throughput: Provisioned,
     table_size_bytes: u64,
     item_count: u64,
@@ -121,11 +124,14 @@ struct Provisioned {
     write_capacity_units: u64,
 }
 
-/// Only a table on demand says so; the service is as silent of one that was always provisioned.
+/// Only a table that is on demand or was once says so; the service is silent of one that was
+/// always provisioned.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Billing {
     billing_mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_update_to_pay_per_request_date_time: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -157,13 +163,13 @@ impl From<TableDescription> for Described {
             key_schema: table_key(&schema.key),
             // A store answers once a table can be used.
             table_status: "ACTIVE",
-            creation_date_time: description.created_millis as f64 / 1000.0,
+            creation_date_time: Some(seconds(description.created_millis)),
             provisioned_throughput: Provisioned::of_table(&settings.billing),
             table_size_bytes: description.totals.bytes,
             item_count: description.totals.items,
             table_arn: parameters::arn(&table),
             table_id: table_id(&table, description.created_millis),
-            billing_mode_summary: Billing::new(&settings.billing),
+            billing_mode_summary: Billing::new(&settings.billing, description.on_demand_millis),
             local_secondary_indexes,
             global_secondary_indexes,
             stream_specification: settings.stream.map(Stream::new),
@@ -173,6 +179,10 @@ impl From<TableDescription> for Described {
             table_name: table.into(),
         }
     }
+}
+
+fn seconds(millis: i64) -> f64 {
+    millis as f64 / 1000.0
 }
 
 /// A UUID that tells a table from one that had its name before.
@@ -194,9 +204,15 @@ fn table_id(table: &TableName, created_millis: i64) -> String {
 }
 
 impl Described {
-    /// The description of a table that is no more: the service says that it is about to go.
+    /// The description of a table that is no more: the service says that it is about to go, and
+    /// leaves out its keys, its indexes and when it was created.
     pub(super) fn deleting(mut self) -> Self {
         self.table_status = "DELETING";
+        self.attribute_definitions.clear();
+        self.key_schema.clear();
+        self.creation_date_time = None;
+        self.local_secondary_indexes.clear();
+        self.global_secondary_indexes.clear();
         self
     }
 }
@@ -227,9 +243,16 @@ impl Provisioned {
 }
 
 impl Billing {
-    fn new(billing: &settings::Billing) -> Option<Self> {
-        let billing_mode = "PAY_PER_REQUEST";
-        (*billing == settings::Billing::OnDemand).then_some(Billing { billing_mode })
+    fn new(billing: &settings::Billing, on_demand_millis: Option<i64>) -> Option<Self> {
+        let billing_mode = match billing {
+            settings::Billing::OnDemand => "PAY_PER_REQUEST",
+            settings::Billing::Provisioned { .. } if on_demand_millis.is_some() => "PROVISIONED",
+            settings::Billing::Provisioned { .. } => return None,
+        };
+        Some(Billing {
+            billing_mode,
+            last_update_to_pay_per_request_date_time: on_demand_millis.map(seconds),
+        })
     }
 }
 

@@ -66,6 +66,17 @@ fn a_start_is_a_number() {
 }
 
 #[test]
+fn an_empty_shard_starts_at_and_after_its_own_first_number() {
+    let mut stream = used();
+    (stream.horizon, stream.next) = (stream.first, stream.first);
+    let first = stream.first;
+    assert_eq!(position(&stream, ShardStart::At(first)), Ok(first.0));
+    assert_eq!(position(&stream, ShardStart::After(first)), Ok(first.0));
+    let next = ShardStart::At(SequenceNumber(first.0 + 1));
+    assert!(position(&stream, next).is_err());
+}
+
+#[test]
 fn numbers_that_are_gone_differ_from_those_that_never_were() {
     let stream = used();
     let unknown = Err(StoreError::validation(
