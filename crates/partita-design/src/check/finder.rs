@@ -4,8 +4,8 @@
 //! it. That takes a key, of those items or of a view of them, that begins with what the ref holds.
 //! A list cannot stand in a key, so a ref over one takes a view that has a record for each element.
 //!
-//! The way back must find all of them. A view that exists only sometimes does not, nor does an
-//! index from which an optional part keeps some of them.
+//! The way back must find all of them, soft-deleted ones too. A view that exists only sometimes
+//! does not, nor does an index from which an optional part or a condition keeps some of them.
 
 use partita_core::expression::{Condition, Path};
 
@@ -23,27 +23,57 @@ pub(crate) fn find(
     target: &RefTarget,
     world: &World,
 ) -> Option<Finder> {
+    search(record, by, target, world, Extent::All)
+}
+
+/// A way back that finds only some of the items, for the message where there is no other.
+pub(crate) fn find_some(
+    record: &Record,
+    by: Option<&Word>,
+    target: &RefTarget,
+    world: &World,
+) -> Option<Finder> {
+    search(record, by, target, world, Extent::Some)
+}
+
+/// Which of the items that refer to a target a way back must find.
+#[derive(Clone, Copy, PartialEq)]
+enum Extent {
+    All,
+    Some,
+}
+
+fn search(
+    record: &Record,
+    by: Option<&Word>,
+    target: &RefTarget,
+    world: &World,
+    extent: Extent,
+) -> Option<Finder> {
     if target.arguments.is_empty() {
         return None;
     }
+    let holds = |when: Option<&Condition>| extent == Extent::Some || covers(when, target);
     let is_view_of = |other: &&Record| {
         let view = other.view.as_ref();
         let source = view.and_then(|view| view.source);
         source.is_some_and(|source| world.records[source].name == record.name)
-            && view.is_some_and(|view| !view.history && covers(view.when.as_ref(), target))
+            && view.is_some_and(|view| !view.history && holds(view.when.as_ref()))
     };
     let views = world.records.iter().filter(is_view_of);
     std::iter::once(record).chain(views).find_map(|holder| {
         let known = Known {
             arguments: arguments(target, holder)?,
             by: by.map(|(name, _)| name.as_str()),
+            target,
+            extent,
         };
         over_keys(holder, &known)
     })
 }
 
-/// Whether a view exists for every item whose ref leads somewhere: always, or while what the ref
-/// holds is there.
+/// Whether a view or a key exists for every item whose ref leads somewhere: always, or while what
+/// the ref holds is there.
 fn covers(when: Option<&Condition>, target: &RefTarget) -> bool {
     let is_held = |path: &Path| {
         let mut arguments = target.arguments.iter();
@@ -62,6 +92,8 @@ struct Known<'r> {
     arguments: Vec<Held<'r>>,
     /// The attribute that chooses the target, whose value is known.
     by: Option<&'r str>,
+    target: &'r RefTarget,
+    extent: Extent,
 }
 
 /// One argument of a ref.
@@ -136,7 +168,8 @@ fn over_key(
             return None;
         }
     }
-    if index.is_some() && is_sparse([Some(partition), sort], known) {
+    let is_whole = known.extent == Extent::All;
+    if index.is_some() && is_whole && is_sparse([Some(partition), sort], known) {
         return None;
     }
     let prefix = sort
@@ -171,13 +204,19 @@ fn over_key(
 
 /// Whether something other than what the ref holds keeps some items out of an index.
 fn is_sparse(keys: [Option<&Key>; 2], known: &Known<'_>) -> bool {
+    let mut cases = keys.into_iter().flatten().flat_map(|key| &key.cases);
+    let is_kept_out = cases.any(|case| {
+        let when = case.when.as_ref().map(|when| &when.tree);
+        !covers(when, known.target)
+    });
     let mut holes = keys.into_iter().flatten().flat_map(Key::holes);
-    holes.any(|hole| {
-        let name = hole.attribute.as_deref();
-        let is_held =
-            name.is_some_and(|name| known.argument(name).is_some() || known.by == Some(name));
-        hole.optional && !is_held
-    })
+    is_kept_out
+        || holes.any(|hole| {
+            let name = hole.attribute.as_deref();
+            let is_held =
+                name.is_some_and(|name| known.argument(name).is_some() || known.by == Some(name));
+            hole.optional && !is_held
+        })
 }
 
 /// The attribute of the item that refers, for a name in the keys of a holder.

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::finder;
 use super::world::{Record, World};
 use crate::codes::Code;
 use crate::design::{
-    Action, ActionOn, Effect, EffectKind, Entity, EventKind, OnDelete, RecordName, Ref, Source,
-    Trigger,
+    Action, ActionOn, Effect, EffectKind, Entity, EventKind, Finder, OnDelete, RecordName, Ref,
+    Source, Trigger,
 };
 use crate::diagnostic::Report;
 use crate::types::AttributeType;
@@ -23,7 +24,7 @@ pub(crate) fn check(
         let Some((_, record)) = world.find(&entity.name) else {
             continue;
         };
-        ways_back(record, entity, refs, report);
+        ways_back(world, record, entity, refs, report);
         expiring(world, record, entity, report);
     }
     aggregate_cycles(world, entities, report);
@@ -31,7 +32,7 @@ pub(crate) fn check(
 }
 
 /// A cascade, a cleared attribute and a copy go from the target to the items that refer to it.
-fn ways_back(record: &Record, entity: &Entity, refs: &[Ref], report: &mut Report) {
+fn ways_back(world: &World, record: &Record, entity: &Entity, refs: &[Ref], report: &mut Report) {
     for (declared, reference) in record.refs.iter().zip(refs) {
         for target in &reference.targets {
             let what = match &target.on_delete {
@@ -39,8 +40,13 @@ fn ways_back(record: &Record, entity: &Entity, refs: &[Ref], report: &mut Report
                 OnDelete::Clear(_) => "`on delete clear`",
                 OnDelete::Keep | OnDelete::Refuse { .. } => continue,
             };
-            if target.finder.is_none() {
-                no_way_back(record, reference, what, declared.span, report);
+            if target.finder.is_some() {
+                continue;
+            }
+            let by = declared.by.as_ref();
+            match finder::find_some(record, by, target, world) {
+                Some(some) => half_a_way_back(entity, &some, what, declared.span, report),
+                None => no_way_back(record, reference, what, declared.span, report),
             }
         }
     }
@@ -63,6 +69,31 @@ fn ways_back(record: &Record, entity: &Entity, refs: &[Ref], report: &mut Report
             no_way_back(record, reference, "`copy`", span, report);
         }
     }
+}
+
+/// There is a key, and not every item has it.
+fn half_a_way_back(
+    entity: &Entity,
+    some: &Finder,
+    what: &str,
+    span: partita_core::expression::Span,
+    report: &mut Report,
+) {
+    let title = &entity.name;
+    let others = match &entity.soft_delete {
+        Some(_) => ", soft-deleted ones too",
+        None => "",
+    };
+    let key = match (&some.record, &some.index) {
+        (RecordName::Entity(name), Some(index)) => format!("the key of `{name}` in `{index}`"),
+        (RecordName::Entity(name), None) => format!("the key of `{name}`"),
+        (RecordName::View(name), _) => format!("the view `{name}`"),
+    };
+    let message =
+        format!("{what} has to find every `{title}` of a target{others}, and {key} has only some");
+    report
+        .add(Code::NoWayBack, span, message)
+        .help("let every item have that key, or add an index or a view for all of them");
 }
 
 fn no_way_back(

@@ -64,7 +64,7 @@ pub enum OnDelete {
     /// Nothing.
     #[default]
     Keep,
-    /// It is deleted too.
+    /// It is removed too, for good.
     Cascade,
     /// The target cannot be deleted while there are such items; the count that says so.
     Refuse {

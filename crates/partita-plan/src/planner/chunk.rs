@@ -128,7 +128,7 @@ impl<'a> Planner<'a> {
         for item in items {
             done += match &within.target.on_delete {
                 OnDelete::Keep | OnDelete::Refuse { .. } => 0,
-                OnDelete::Cascade => u64::from(self.cascade(item)?),
+                OnDelete::Cascade => u64::from(self.cascade(item)),
                 OnDelete::Clear(names) => {
                     let changes = clearing(within.entity, names);
                     self.change(item, &changes, By::Effect)?;

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use partita_core::{Item, Map, Number, Value};
-use partita_design::design::{Entity, Finder, KeyValue, OnDelete, Ref, RefTarget};
+use partita_design::design::{Access, Entity, Finder, KeyValue, OnDelete, Ref, RefTarget};
 
 use super::chunk::clearing;
 use super::{By, Planner};
@@ -81,7 +81,7 @@ impl<'a> Planner<'a> {
                 _ if self.is_left(TaskKind::Release, at, who) => {}
                 OnDelete::Cascade => {
                     for item in self.all_referring(at, who)? {
-                        self.cascade(item)?;
+                        self.cascade(item);
                     }
                 }
                 OnDelete::Clear(names) => {
@@ -95,15 +95,26 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Deletes an item that refers to one that is removed. One that is soft-deleted already stays
-    /// as it is. Says whether it was deleted now.
-    pub(super) fn cascade(&mut self, at: usize) -> Result<bool, PlanError> {
-        let entry = self.entry(at);
-        let is_gone = entry.old().is_none_or(|old| entry.shape.is_deleted(old));
-        if !is_gone {
-            self.delete(at, By::Effect)?;
+    /// Removes an item for good because the one that it refers to is removed: also where a delete
+    /// would be soft, and where it was deleted softly before. Says whether it was there.
+    pub(super) fn cascade(&mut self, at: usize) -> bool {
+        let entry = self.entry_mut(at);
+        let shape = entry.shape;
+        let Some(old) = entry.old().cloned().filter(|_| entry.after.is_some()) else {
+            return false;
+        };
+        entry.after = None;
+        // Triggers on `delete` have seen the soft one.
+        if !shape.is_deleted(&old) {
+            entry.operation = Some(Access::Delete);
         }
-        Ok(!is_gone)
+        if let Shape::Entity(entity) = shape
+            && let Some(soft_delete) = &entity.soft_delete
+        {
+            entry.guard(soft_delete.attribute());
+        }
+        self.draft.enqueue(at);
+        true
     }
 
     /// The items that refer to one that is removed. None may be left behind: an index can lack one

@@ -1,14 +1,16 @@
-//! Cascades onto what is only soft-deleted.
+//! Cascades are for good, also onto what is only deleted softly.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use partita_core::Value;
 use partita_plan::{Answer, Caller, Operation, Partita, PlanError};
-use partita_store::surroundings::ManualClock;
 use partita_store::{ModelStore, Store};
 use partita_verify::Collected;
 
-use crate::stage::{NOW, items, open_at, texts};
+use crate::stage::{items, open, texts};
+
+const HELPDESK: &str = include_str!("../../../partita/tests/designs/helpdesk/helpdesk.toml");
+const TICKETS: usize = 130;
 
 const DESIGN: &str = r#"
 design = "desk"
@@ -67,43 +69,88 @@ fn delete(entity: &str, identity: &[&str]) -> Operation {
 }
 
 #[tokio::test]
-async fn they_delete_it_softly_once_and_nothing_brings_it_back() {
+async fn remove_what_is_deleted_softly_and_what_is_not() {
     let store: Arc<dyn Store> = Arc::new(ModelStore::default());
-    let clock = Arc::new(ManualClock::at(NOW));
-    let partita = open_at(DESIGN, store.clone(), 1, clock.clone()).await;
+    let partita = open(DESIGN, store.clone(), 1).await;
     for operation in [
         create("Drawer", &[("drawerId", "d")]),
-        create("Paper", &[("drawerId", "d"), ("paperId", "early")]),
-        create("Paper", &[("drawerId", "d"), ("paperId", "late")]),
-        delete("Paper", &["d", "early"]),
+        create("Paper", &[("drawerId", "d"), ("paperId", "deleted")]),
+        create("Paper", &[("drawerId", "d"), ("paperId", "live")]),
+        delete("Paper", &["d", "deleted"]),
+        delete("Drawer", &["d"]),
     ] {
         run(&partita, operation).await.unwrap();
     }
-    clock.advance(60_000);
-    run(&partita, delete("Drawer", &["d"])).await.unwrap();
-
-    let papers = items(&*store, "desk").await;
-    let deleted: Vec<&Value> = papers.iter().map(|paper| &paper["deletedAt"]).collect();
-    let times = ["2026-01-01T00:00:00.000Z", "2026-01-01T00:01:00.000Z"].map(Value::from);
-    assert_eq!(deleted, [&times[0], &times[1]]);
-
-    let mut found = Collected::default();
-    partita.verify(&mut found).await.unwrap();
-    assert_eq!(
-        found.open,
-        [],
-        "a soft-deleted paper has gone with its drawer"
-    );
-
+    assert_eq!(items(&*store, "desk").await, []);
     let restore = Operation::Restore {
         entity: "Paper".into(),
-        identity: vec!["d".into(), "late".into()],
+        identity: vec!["d".into(), "deleted".into()],
         version: None,
     };
     let refused = run(&partita, restore).await;
-    let Err(PlanError::Invalid { faults }) = refused else {
-        panic!("{refused:?}")
-    };
-    assert_eq!(faults[0].attribute, "drawer");
-    assert_eq!(items(&*store, "desk").await, papers);
+    assert!(
+        matches!(refused, Err(PlanError::NotFound { .. })),
+        "{refused:?}"
+    );
+}
+
+/// How many items there are, by what their sort keys begin with.
+async fn census(store: &dyn Store) -> BTreeMap<String, usize> {
+    let mut census = BTreeMap::new();
+    for item in items(store, "helpdesk").await {
+        let sort = item["SK"].as_str().unwrap();
+        let kind = sort.split('#').next().unwrap();
+        *census.entry(kind.to_owned()).or_default() += 1;
+    }
+    census
+}
+
+/// More children than a transaction holds, half of them deleted softly, each with a past, a
+/// comment and a guard.
+#[tokio::test]
+async fn go_on_as_a_job_and_leave_nothing_but_what_is_kept() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let partita = open(HELPDESK, store.clone(), 1).await;
+    let org = [("orgId", "acme"), ("name", "Acme")];
+    run(&partita, create("Org", &org)).await.unwrap();
+    for count in 0..TICKETS {
+        let id = ulid::Ulid::from_parts(count as u64, 1).to_string();
+        let number = count.to_string();
+        let ticket = [
+            ("orgId", "acme"),
+            ("ticketId", id.as_str()),
+            ("number", number.as_str()),
+            ("title", "Printer"),
+        ];
+        let comment = [
+            ("orgId", "acme"),
+            ("ticketId", id.as_str()),
+            ("text", "Hello"),
+        ];
+        let change = Operation::Update {
+            entity: "Ticket".into(),
+            identity: vec!["acme".into(), id.clone()],
+            changes: texts(&[("title", "Phone")]),
+            with_deleted: false,
+            version: None,
+        };
+        run(&partita, create("Ticket", &ticket)).await.unwrap();
+        run(&partita, create("Comment", &comment)).await.unwrap();
+        run(&partita, change).await.unwrap();
+        if count % 2 == 0 {
+            run(&partita, delete("Ticket", &["acme", &id]))
+                .await
+                .unwrap();
+        }
+    }
+    run(&partita, delete("Org", &["acme"])).await.unwrap();
+    partita.run_jobs().await.unwrap();
+
+    let closings = BTreeMap::from([("CLOSING".to_owned(), TICKETS)]);
+    assert_eq!(census(&*store).await, closings, "each was closed once");
+    let mut found = Collected::default();
+    partita.verify(&mut found).await.unwrap();
+    assert_eq!(found.open, []);
+    // The name is free for another one.
+    run(&partita, create("Org", &org)).await.unwrap();
 }

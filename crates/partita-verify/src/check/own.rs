@@ -289,8 +289,6 @@ fn dangling<'d>(
         drift(kind, &entity.name, subject.address, name, says.clone())
     };
     match &target.on_delete {
-        // It has gone, as far as such items go.
-        OnDelete::Cascade if scene.record.is_deleted(scene.item) => {}
         OnDelete::Cascade => {
             let mut drift = make(None);
             drift.stored = Some(ITEM.into());

@@ -26,6 +26,7 @@ async fn every_design_on_dynamodb_local() {
     for design in partita_design::shipped::all() {
         in_library(design.name, "remote", store.clone()).await;
     }
+    in_library("helpdesk", "remote", store).await;
 }
 
 /// Several tables, jobs, limits, batches and races: what the scenarios leave out.

@@ -182,7 +182,7 @@ macro_rules! designs {
     )*};
 }
 
-designs! { stories storyhub mediahub holdthatthought figureforge }
+designs! { stories storyhub mediahub holdthatthought figureforge helpdesk }
 
 /// Every planted mistake is found by some history, and for what it is.
 #[test]

@@ -130,11 +130,7 @@ struct Line {
 
 /// All scenarios of a design.
 pub(crate) fn load(design: &str) -> Vec<Scenario> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../designs")
-        .join(design)
-        .join("scenarios");
-    load_from(&folder)
+    load_from(&crate::stage::folder(design).join("scenarios"))
 }
 
 /// All scenarios in a folder.

@@ -3,7 +3,7 @@
 mod http;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
@@ -20,14 +20,27 @@ use serde_json::Value as Json;
 use crate::scenario::{Driver, Request, Seen, Stage, Verb, decoded};
 use http::Http;
 
-/// A shipped design in a table of its own.
+/// A design, shipped or of the tests' own, in a table of its own.
 pub(crate) fn design(name: &str, table: &str) -> Design {
-    let source = shipped::find(name).expect("the design is shipped").source;
+    let source = match shipped::find(name) {
+        Some(shipped) => shipped.source.to_owned(),
+        None => std::fs::read_to_string(folder(name).join(format!("{name}.toml"))).unwrap(),
+    };
     let variables = |variable: &str| (variable == "Stage").then(|| "test".to_owned());
-    let (design, diagnostics) = partita_design::check(source, &variables);
+    let (design, diagnostics) = partita_design::check(&source, &variables);
     let mut design = design.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"));
     table.clone_into(&mut design.table.name);
     design
+}
+
+/// The folder of a design.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let designs = match shipped::find(name) {
+        Some(_) => "../../designs",
+        None => "tests/designs",
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.join(designs).join(name)
 }
 
 /// The embedded store. Scenarios have a time of their own, in which nothing of theirs has expired

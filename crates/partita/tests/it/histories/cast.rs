@@ -33,7 +33,7 @@ pub(crate) struct Notes {
     pub(crate) crowds: &'static [(&'static str, &'static str)],
 }
 
-pub(crate) const NOTES: [Notes; 5] = [
+pub(crate) const NOTES: [Notes; 6] = [
     Notes {
         design: "stories",
         hands_off: &[],
@@ -67,6 +67,12 @@ pub(crate) const NOTES: [Notes; 5] = [
         keyed: &[],
         crowds: &[],
     },
+    Notes {
+        design: "helpdesk",
+        hands_off: &[],
+        keyed: &[],
+        crowds: &[("Org", "Ticket")],
+    },
 ];
 
 const PEOPLE: [&str; 5] = ["ann", "bob", "cid", "dot", "eve"];
@@ -74,7 +80,7 @@ const PEOPLE: [&str; 5] = ["ann", "bob", "cid", "dot", "eve"];
 /// The notes on a design.
 pub(crate) fn notes(design: &str) -> Notes {
     let found = NOTES.into_iter().find(|notes| notes.design == design);
-    found.expect("every shipped design has its notes")
+    found.expect("every design has its notes")
 }
 
 impl Cast {

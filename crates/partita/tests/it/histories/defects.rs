@@ -3,7 +3,7 @@
 //! The transactions of the real planner are spoilt on their way to the store, one construct of the
 //! language at a time. A history that runs on such a store must be found out.
 
-use partita_core::expression::{Path, SetOperand, SetValue, Update};
+use partita_core::expression::{Condition, Operand, Path, SetOperand, SetValue, Update};
 use partita_core::{Item, Value};
 use partita_design::template::dotted;
 use partita_store::request::TransactAction;
@@ -19,6 +19,8 @@ pub(crate) enum Spoil {
     Twice(&'static str),
     /// Items whose keys contain this are not deleted.
     NotDeleted(&'static str),
+    /// Items that have this attribute are not deleted.
+    NotDeletedWith(&'static str),
     /// Items whose keys contain this are not put.
     NotPut(&'static str),
     /// Conditions on items whose keys contain this are left out.
@@ -52,6 +54,12 @@ impl Spoil {
             (Spoil::NotDeleted(part), TransactAction::Delete(delete)) => {
                 (!has(&delete.key, part)).then_some(TransactAction::Delete(delete))
             }
+            (Spoil::NotDeletedWith(name), TransactAction::Delete(delete)) => {
+                let condition = delete.condition.as_ref();
+                let is_meant =
+                    condition.is_some_and(|condition| compares(condition, &dotted(name)));
+                (!is_meant).then_some(TransactAction::Delete(delete))
+            }
             (Spoil::NotPut(part), TransactAction::Put(put)) => {
                 (!has(&put.item, part)).then_some(TransactAction::Put(put))
             }
@@ -66,6 +74,15 @@ fn has(item: &Item, part: &str) -> bool {
     let keys = ["PK", "SK", "pk", "sk"].into_iter();
     let mut keys = keys.filter_map(|name| item.get(name)?.as_str());
     keys.any(|key| key.contains(part))
+}
+
+/// Whether a condition says what value stands at a path.
+fn compares(condition: &Condition, path: &Path) -> bool {
+    match condition {
+        Condition::All(parts) => parts.iter().any(|part| compares(part, path)),
+        Condition::Compare(Operand::Path(at), _, _) => at == path,
+        _ => false,
+    }
 }
 
 fn is_less(value: &SetValue) -> bool {
@@ -304,6 +321,30 @@ pub(crate) const DEFECTS: &[Defect] = &[
         Spoil::NotDeleted("VOTE#"),
         "stats.upvotes",
         &["create Vote", "delete Vote"],
+    ),
+    plain(
+        "what was deleted softly outlives what it belongs to",
+        "helpdesk",
+        Spoil::NotDeletedWith("deletedAt"),
+        "should have gone with its `org`",
+        &["create Ticket", "delete Ticket", "delete Org"],
+    ),
+    Defect {
+        has_crowds: true,
+        ..plain(
+            "what was deleted softly is left out by a job",
+            "helpdesk",
+            Spoil::NotDeletedWith("deletedAt"),
+            "should have gone with its `org`",
+            &["delete Ticket", "delete Org"],
+        )
+    },
+    plain(
+        "the past of what goes with another stays",
+        "helpdesk",
+        Spoil::NotDeleted("HISTORY#"),
+        "TicketVersion",
+        &["create Ticket", "update Ticket", "delete Org"],
     ),
     Defect {
         has_crowds: true,

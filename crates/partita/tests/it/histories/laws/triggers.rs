@@ -78,7 +78,8 @@ fn fired(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> Vec
         return Vec::new();
     };
     let access = access_of(shape, transition);
-    if trigger.on.of.as_str() != transition.record || !trigger.on.kind.includes(access) {
+    let is_meant = access.is_some_and(|access| trigger.on.kind.includes(access));
+    if trigger.on.of.as_str() != transition.record || !is_meant {
         return Vec::new();
     }
     let caller = Caller::default();
@@ -168,12 +169,16 @@ fn elements(commit: &Commit<'_>, each: &Each, scene: &Scene<'_>) -> Vec<Value> {
 }
 
 /// What kind of write a transition is. A soft delete is a delete, and taking it back a change.
-fn access_of(shape: Shape<'_>, transition: &Transition) -> Access {
-    match (&transition.old, &transition.new) {
-        (None, _) => Access::Create,
-        (Some(_), None) => Access::Delete,
-        (Some(old), Some(new)) if !shape.is_deleted(old) && shape.is_deleted(new) => Access::Delete,
-        (Some(_), Some(_)) => Access::Update,
+/// What was done to an item; nothing to one that was deleted softly before and is removed now.
+fn access_of(shape: Shape<'_>, transition: &Transition) -> Option<Access> {
+    let (Some(old), new) = (&transition.old, &transition.new) else {
+        return Some(Access::Create);
+    };
+    let was_deleted = shape.is_deleted(old);
+    match new {
+        None => (!was_deleted).then_some(Access::Delete),
+        Some(new) if !was_deleted && shape.is_deleted(new) => Some(Access::Delete),
+        Some(_) => Some(Access::Update),
     }
 }
 
