@@ -5,7 +5,7 @@
 
 use partita_core::expression::{
     AttributeNames, AttributeValues, Condition, ExpressionCache, ExpressionKind, KeyCondition,
-    Projection, RequestExpressions, Update,
+    PendingKeyCondition, Projection, RequestExpressions, Update,
 };
 
 use crate::refusal::Refusal;
@@ -16,6 +16,9 @@ pub(crate) struct Placeholders {
     names: Option<AttributeNames>,
     values: Option<AttributeValues>,
 }
+
+/// The filter, the projection and the key condition of a query.
+type OfQuery = (Option<Condition>, Option<Projection>, Option<KeyCondition>);
 
 impl Placeholders {
     /// Refuses names and values that come without an expression. `expressions` are all that the
@@ -96,14 +99,15 @@ impl Placeholders {
         cache: &ExpressionCache,
         filter: &Option<String>,
         projection: &Option<String>,
-        keys: &str,
-    ) -> Result<(Option<Condition>, Option<Projection>, KeyCondition), Refusal> {
+        keys: &Option<String>,
+    ) -> Result<OfQuery, Refusal> {
         let mut bound = self.bind(cache)?;
         let filter = optional(filter, |text| bound.filter(text))?;
         let projection = optional(projection, |text| bound.projection(text))?;
-        let keys = bound.key_condition(keys)?;
+        let keys = optional(keys, |text| bound.key_condition(text))?;
         bound.finish()?;
-        Ok((filter, projection, keys.resolve()?))
+        let keys = keys.map(PendingKeyCondition::resolve).transpose()?;
+        Ok((filter, projection, keys))
     }
 }
 

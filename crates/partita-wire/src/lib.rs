@@ -12,8 +12,9 @@
 //! | `ops` | one file for each operation, and the table that finds them by name |
 //! | `json` | JSON to requests, and DynamoDB's words for JSON of the wrong type |
 //! | `constraints` | required parameters, enumerations, lengths: DynamoDB's first check |
-//! | `parameters` | what operations share: table names, choices, what is not supported yet |
+//! | `parameters` | what operations share: table names, choices, what is not supported |
 //! | `expressions` | the texts of a request and their placeholders |
+//! | `legacy` | the parameters that expressions have replaced, lowered to the same trees |
 //! | `metrics` | what is counted of requests and commits |
 //! | `neighbour` | who may ask without credentials |
 //! | `refusal` | errors: their type, their status, their JSON |
@@ -50,6 +51,7 @@ mod constraints;
 pub mod endpoint;
 mod expressions;
 mod json;
+mod legacy;
 mod messages;
 mod metrics;
 mod neighbour;

@@ -3,10 +3,14 @@
 //! What concerns expressions is in `partita-core`, what concerns items and keys in
 //! `partita-store`.
 
+mod legacy;
+
 use partita_store::error::CancellationReason;
 use partita_store::index::IndexKind;
 use partita_store::settings::Throughput;
 use partita_store::table::TableName;
+
+pub(crate) use legacy::*;
 
 pub(crate) const ITEM_TOO_LARGE: &str = "Item size has exceeded the maximum allowed size";
 pub(crate) const RESOURCE_NOT_FOUND: &str = "Requested resource not found";
@@ -171,26 +175,17 @@ pub(crate) fn unsupported(name: &str) -> String {
     )
 }
 
-pub(crate) fn mixed_parameters(legacy: &[&str], expressions: &[&str]) -> String {
-    format!(
-        "Can not use both expression and non-expression parameters in the same request: Non-expression parameters: {{{}}} Expression parameters: {{{}}}",
-        legacy.join(", "),
-        expressions.join(", ")
-    )
-}
-
 pub(crate) fn invalid_start_key(reason: &str) -> String {
     format!("The provided starting key is invalid: {reason}")
 }
 
 pub(crate) const NO_KEY_CONDITION: &str = "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.";
 pub(crate) const NO_PROJECTION: &str = "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES";
-pub(crate) const PROJECTION_OF_COUNT: &str =
-    "Cannot specify the ProjectionExpression when choosing to get only the Count";
-pub(crate) const PROJECTION_OF_ALL: &str =
-    "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES";
-pub(crate) const PROJECTION_OF_PROJECTED: &str =
-    "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES";
+
+pub(crate) fn projection_beside(parameter: &str, select: &str) -> String {
+    format!("Cannot specify the {parameter} when choosing to get {select}")
+}
+
 pub(crate) const PROJECTED_WITHOUT_INDEX: &str =
     "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName";
 

@@ -12,7 +12,7 @@ use crate::constraints::{Choice, Constraints};
 use crate::messages;
 use crate::refusal::Refusal;
 
-/// A parameter that is looked at only to refuse it, see [`refuse`] and [`refuse_legacy`].
+/// A parameter that is looked at only to refuse it, see [`refuse`].
 pub(crate) type Unread = Option<IgnoredAny>;
 
 /// Refuses what this version cannot honour. To ignore it would be worse: the caller would
@@ -22,25 +22,6 @@ pub(crate) fn refuse(unread: &[(&str, &Unread)]) -> Result<(), Refusal> {
         None => Ok(()),
         Some((name, _)) => Err(Refusal::validation(messages::unsupported(name))),
     }
-}
-
-/// Refuses the parameters that expressions have replaced. Beside expressions they are an error
-/// of the service's own.
-pub(crate) fn refuse_legacy(
-    legacy: &[(&str, &Unread)],
-    expressions: &[(&str, &Option<String>)],
-) -> Result<(), Refusal> {
-    let legacy: Vec<_> = legacy.iter().filter(|(_, value)| value.is_some()).collect();
-    let Some((first, _)) = legacy.first() else {
-        return Ok(());
-    };
-    let legacy: Vec<_> = legacy.iter().map(|(name, _)| *name).collect();
-    let expressions = expressions.iter().filter(|(_, text)| text.is_some());
-    let expressions: Vec<_> = expressions.map(|(name, _)| *name).collect();
-    Err(Refusal::validation(match expressions.is_empty() {
-        true => messages::unsupported(first),
-        false => messages::mixed_parameters(&legacy, &expressions),
-    }))
 }
 
 /// The table that a data operation names, by its name or its ARN.

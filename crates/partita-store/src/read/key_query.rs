@@ -108,7 +108,7 @@ impl Source<'_> {
         let is_range = keys.range.as_ref().is_some_and(|(range, _)| range == name);
         StoreError::validation(match self.partition() {
             [_] if is_range => NOT_SUPPORTED.to_owned(),
-            [_] => format!("Query condition missed key schema element: {name}"),
+            [_] => missed(name),
             _ => format!(
                 "HASH key attributes {name} must have equality conditions specified in the query"
             ),
@@ -175,10 +175,17 @@ fn check_once(keys: &KeyCondition) -> StoreResult<()> {
     }
 }
 
+fn missed(name: &str) -> String {
+    format!("Query condition missed key schema element: {name}")
+}
+
 /// A condition on something else than the first of the keys that have none yet.
 fn not_next(name: &str, rest: &[KeyAttribute]) -> StoreError {
     let Some(position) = rest.iter().position(|key| key.name == name) else {
-        return StoreError::validation(NOT_SUPPORTED);
+        return StoreError::validation(match rest {
+            [next] => missed(&next.name),
+            _ => NOT_SUPPORTED.to_owned(),
+        });
     };
     let skipped: Vec<&str> = rest[..position]
         .iter()

@@ -17,8 +17,9 @@ use super::consumed::ConsumedCapacity;
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
+use crate::legacy;
 use crate::messages;
-use crate::parameters::{self, ReturnConsumedCapacity, Unread};
+use crate::parameters::{self, ReturnConsumedCapacity};
 use crate::refusal::Refusal;
 
 #[derive(Deserialize)]
@@ -35,7 +36,7 @@ struct Keys {
     consistent_read: Option<bool>,
     projection_expression: Option<String>,
     expression_attribute_names: Option<AttributeNames>,
-    attributes_to_get: Unread,
+    attributes_to_get: Option<Vec<String>>,
 }
 
 /// What the answer must know of the request: the table as the client called it, and how it was
@@ -64,6 +65,8 @@ struct Options {
     projection_expression: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expression_attribute_names: Option<AttributeNames>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attributes_to_get: Option<Vec<String>>,
 }
 
 #[derive(Serialize)]
@@ -132,14 +135,15 @@ impl Keys {
         cache: &ExpressionCache,
     ) -> Result<(Table, Option<Projection>), Refusal> {
         let projection = &self.projection_expression;
-        parameters::refuse_legacy(
-            &[("AttributesToGet", &self.attributes_to_get)],
+        legacy::check_unmixed(
+            &[("AttributesToGet", self.attributes_to_get.is_some())],
             &[("ProjectionExpression", projection)],
         )?;
         let expressions = [(ExpressionKind::Projection, projection)];
         let names = self.expression_attribute_names.clone();
         let placeholders = Placeholders::new(names, None, &expressions)?;
         let projection = placeholders.projection(cache, projection)?;
+        let attributes = legacy::projection(&self.attributes_to_get)?;
         let keys = self.keys.into_iter().flatten().map(Received::into_result);
         let table = Table {
             name,
@@ -149,15 +153,18 @@ impl Keys {
                 consistent_read: self.consistent_read,
                 projection_expression: self.projection_expression,
                 expression_attribute_names: self.expression_attribute_names,
+                attributes_to_get: self.attributes_to_get,
             },
         };
-        Ok((table, projection))
+        Ok((table, projection.or(attributes)))
     }
 }
 
 fn check_keys(constraints: &mut Constraints, name: &str, table: &Keys) {
     let at = format!("requestItems.{name}.member.keys");
     constraints.required(&at, &table.keys);
+    let attributes = format!("requestItems.{name}.member.attributesToGet");
+    legacy::check_attributes(constraints, &attributes, &table.attributes_to_get);
     let Some(keys) = &table.keys else { return };
     constraints.length(&at, keys.len(), 1..=usize::MAX, || "[]".to_owned());
     if keys.len() > BATCH_GET_KEYS_MAX {

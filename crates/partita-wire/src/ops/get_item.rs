@@ -14,7 +14,8 @@ use super::consumed::ConsumedCapacity;
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
-use crate::parameters::{self, ReturnConsumedCapacity, Unread};
+use crate::legacy;
+use crate::parameters::{self, ReturnConsumedCapacity};
 use crate::refusal::Refusal;
 
 #[derive(Deserialize)]
@@ -26,7 +27,7 @@ struct Input {
     projection_expression: Option<String>,
     expression_attribute_names: Option<AttributeNames>,
     return_consumed_capacity: Option<String>,
-    attributes_to_get: Unread,
+    attributes_to_get: Option<Vec<String>>,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
@@ -45,10 +46,15 @@ fn decode(
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = parameters::table(&mut constraints, &input.table_name)?;
     constraints.required("key", &input.key);
+    legacy::check_attributes(
+        &mut constraints,
+        "attributesToGet",
+        &input.attributes_to_get,
+    );
     let (table, key) = constraints.finish((table, input.key))?;
     let projection = &input.projection_expression;
-    parameters::refuse_legacy(
-        &[("AttributesToGet", &input.attributes_to_get)],
+    legacy::check_unmixed(
+        &[("AttributesToGet", input.attributes_to_get.is_some())],
         &[("ProjectionExpression", projection)],
     )?;
     let expressions = [(ExpressionKind::Projection, projection)];
@@ -58,7 +64,8 @@ fn decode(
         table,
         key: key.into_result()?,
         consistent: input.consistent_read.unwrap_or(false),
-        projection: placeholders.projection(cache, projection)?,
+        projection: legacy::projection(&input.attributes_to_get)?
+            .or(placeholders.projection(cache, projection)?),
     };
     Ok((request, capacity))
 }

@@ -30,8 +30,8 @@ macro_rules! input {
             exclusive_start_key: Option<partita_core::json::Received<partita_core::Item>>,
             consistent_read: Option<bool>,
             return_consumed_capacity: Option<String>,
-            attributes_to_get: $crate::parameters::Unread,
-            conditional_operator: $crate::parameters::Unread,
+            attributes_to_get: Option<Vec<String>>,
+            conditional_operator: Option<String>,
             $($name: $kind,)*
         }
     };
@@ -61,18 +61,33 @@ impl Select {
     /// Holds the choice against the other parameters.
     pub(super) fn check(
         select: Option<Select>,
-        has_projection: bool,
+        projection: Option<&str>,
         has_index: bool,
     ) -> Result<(), Refusal> {
-        let message = match (select, has_projection) {
-            (Some(Select::Specific), false) => messages::NO_PROJECTION,
-            (Some(Select::Count), true) => messages::PROJECTION_OF_COUNT,
-            (Some(Select::All), true) => messages::PROJECTION_OF_ALL,
-            (Some(Select::Projected), _) if !has_index => messages::PROJECTED_WITHOUT_INDEX,
-            (Some(Select::Projected), true) => messages::PROJECTION_OF_PROJECTED,
-            _ => return Ok(()),
+        let message = match (select, projection) {
+            (Some(Select::Specific), None) => messages::NO_PROJECTION.to_owned(),
+            (Some(Select::Projected), _) if !has_index => {
+                messages::PROJECTED_WITHOUT_INDEX.to_owned()
+            }
+            (None | Some(Select::Specific), _) | (_, None) => return Ok(()),
+            (Some(Select::Count), Some(name)) => {
+                messages::projection_beside(name, "only the Count")
+            }
+            (Some(Select::All), Some(name)) => messages::projection_beside(name, "ALL_ATTRIBUTES"),
+            (Some(Select::Projected), Some(name)) => {
+                messages::projection_beside(name, "ALL_PROJECTED_ATTRIBUTES")
+            }
         };
         Err(Refusal::validation(message))
+    }
+
+    /// The parameter by which a request names attributes.
+    pub(super) fn projecting(
+        attributes: &Option<Vec<String>>,
+        expression: &Option<String>,
+    ) -> Option<&'static str> {
+        let attributes = attributes.as_ref().map(|_| "AttributesToGet");
+        attributes.or(expression.as_ref().map(|_| "ProjectionExpression"))
     }
 
     /// What the store is asked for.

@@ -1,7 +1,8 @@
 //! Query.
 
 use bytes::Bytes;
-use partita_core::expression::{ExpressionCache, ExpressionKind};
+use partita_core::expression::{ExpressionCache, ExpressionKind, KeyCondition};
+use partita_store::StoreError;
 use partita_store::request::Query;
 
 use super::Context;
@@ -9,24 +10,51 @@ use super::page::{self, Asked, Select};
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
+use crate::legacy::{self, Comparisons, ConditionalOperator, Keys};
 use crate::messages;
-use crate::parameters::{self, ReturnConsumedCapacity, Unread};
+use crate::parameters::{self, ReturnConsumedCapacity};
 use crate::refusal::Refusal;
 
 page::input! {
     key_condition_expression: Option<String>,
     scan_index_forward: Option<bool>,
-    key_conditions: Unread,
-    query_filter: Unread,
+    key_conditions: Option<Comparisons>,
+    query_filter: Option<Comparisons>,
+}
+
+/// A query but for its keys, and how its answer and its errors are worded.
+struct Decoded {
+    query: Query,
+    keys: Keys,
+    asked: Asked,
+    has_query_filter: bool,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let (request, asked) = decode(body, context.cache)?;
-    let page = context.store.query(request).await?;
+    let Decoded {
+        mut query,
+        keys,
+        asked,
+        has_query_filter,
+    } = decode(body, context.cache)?;
+    query.keys = match keys {
+        Keys::Asked(keys) => keys,
+        Keys::Unindexable(keys) => {
+            let table = context.store.describe_table(&query.table).await?;
+            return Err(keys.refusal(&table, query.index.as_deref()));
+        }
+    };
+    let page = context.store.query(query).await;
+    let page = page.map_err(|error| match error {
+        StoreError::Validation { message } if has_query_filter => {
+            Refusal::validation(messages::of_query_filter(&message))
+        }
+        error => error.into(),
+    })?;
     Ok(page::encode(asked, page))
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Asked), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let select = constraints.choice("select", &input.select);
@@ -34,8 +62,12 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Asked), Refusa
     parameters::check_index(&mut constraints, &input.index_name);
     let limit = page::limit_of_query(&mut constraints, input.limit);
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
+    let operator = input.check_legacy(&mut constraints);
     let table = constraints.finish(table)?;
-    input.refuse()?;
+    input.check_unmixed()?;
+    let has_query_filter = input.query_filter.is_some();
+    let conditions = input.query_filter.as_ref().map_or(0, Comparisons::len);
+    ConditionalOperator::check(operator, conditions)?;
     let (filter, projection) = (&input.filter_expression, &input.projection_expression);
     let keys = &input.key_condition_expression;
     let placeholders = Placeholders::new(
@@ -47,36 +79,64 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Query, Asked), Refusa
             (ExpressionKind::KeyCondition, keys),
         ],
     )?;
-    Select::check(select, projection.is_some(), input.index_name.is_some())?;
+    let projecting = Select::projecting(&input.attributes_to_get, projection);
+    Select::check(select, projecting, input.index_name.is_some())?;
+    let query_filter = legacy::filter(input.query_filter, operator)?;
+    let attributes = legacy::projection(&input.attributes_to_get)?;
     let start_after = parameters::start_key(input.exclusive_start_key)?;
-    let Some(keys) = keys else {
+    if keys.is_none() && input.key_conditions.is_none() {
         return Err(Refusal::validation(messages::NO_KEY_CONDITION));
-    };
+    }
     let (filter, projection, keys) = placeholders.query(cache, filter, projection, keys)?;
-    let select = Select::resolve(select, projection);
+    let keys = match (keys, input.key_conditions) {
+        (None, Some(conditions)) => legacy::key_conditions(conditions)?,
+        (keys, _) => Keys::Asked(keys.unwrap_or(NO_KEYS)),
+    };
+    let select = Select::resolve(select, projection.or(attributes));
     let asked = Asked::new(&select, capacity);
-    let request = Query {
+    let query = Query {
         table,
         index: input.index_name,
-        keys,
-        filter,
+        keys: NO_KEYS,
+        filter: filter.or(query_filter),
         select,
         descending: input.scan_index_forward == Some(false),
         limit,
         start_after,
         consistent: input.consistent_read.unwrap_or(false),
     };
-    Ok((request, asked))
+    Ok(Decoded {
+        query,
+        keys,
+        asked,
+        has_query_filter,
+    })
 }
 
+/// What a query holds until its keys are known.
+const NO_KEYS: KeyCondition = KeyCondition {
+    equals: Vec::new(),
+    range: None,
+};
+
 impl Input {
-    fn refuse(&self) -> Result<(), Refusal> {
-        parameters::refuse_legacy(
+    fn check_legacy(&self, constraints: &mut Constraints) -> Option<ConditionalOperator> {
+        legacy::check_comparisons(constraints, "queryFilter", &self.query_filter);
+        let operator = ConditionalOperator::of(constraints, &self.conditional_operator);
+        legacy::check_attributes(constraints, "attributesToGet", &self.attributes_to_get);
+        legacy::check_comparisons(constraints, "keyConditions", &self.key_conditions);
+        operator
+    }
+
+    fn check_unmixed(&self) -> Result<(), Refusal> {
+        // KeyConditions may be beside a filter or a projection.
+        let is_mixed = self.key_conditions.is_some() && self.key_condition_expression.is_some();
+        legacy::check_unmixed(
             &[
-                ("AttributesToGet", &self.attributes_to_get),
-                ("QueryFilter", &self.query_filter),
-                ("ConditionalOperator", &self.conditional_operator),
-                ("KeyConditions", &self.key_conditions),
+                ("AttributesToGet", self.attributes_to_get.is_some()),
+                ("QueryFilter", self.query_filter.is_some()),
+                ("ConditionalOperator", self.conditional_operator.is_some()),
+                ("KeyConditions", is_mixed),
             ],
             &[
                 ("ProjectionExpression", &self.projection_expression),

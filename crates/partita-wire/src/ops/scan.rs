@@ -9,8 +9,9 @@ use super::page::{self, Asked, Select};
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
+use crate::legacy::{self, Comparisons, ConditionalOperator};
 use crate::messages;
-use crate::parameters::{self, ReturnConsumedCapacity, Unread};
+use crate::parameters::{self, ReturnConsumedCapacity};
 use crate::refusal::Refusal;
 
 /// Parts of one scan at most.
@@ -19,7 +20,7 @@ const SEGMENTS_MAX: i64 = 1_000_000;
 page::input! {
     segment: Option<i64>,
     total_segments: Option<i64>,
-    scan_filter: Unread,
+    scan_filter: Option<Comparisons>,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
@@ -37,8 +38,11 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal
     parameters::check_index(&mut constraints, &input.index_name);
     let limit = page::limit_of_scan(&mut constraints, input.limit);
     input.check_segments(&mut constraints);
+    let operator = input.check_legacy(&mut constraints);
     let table = constraints.finish(table)?;
-    input.refuse()?;
+    input.check_unmixed()?;
+    let conditions = input.scan_filter.as_ref().map_or(0, Comparisons::len);
+    ConditionalOperator::check(operator, conditions)?;
     let segment = input.segment()?;
     let (filter, projection) = (&input.filter_expression, &input.projection_expression);
     let placeholders = Placeholders::new(
@@ -49,15 +53,18 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal
             (ExpressionKind::Projection, projection),
         ],
     )?;
-    Select::check(select, projection.is_some(), input.index_name.is_some())?;
+    let projecting = Select::projecting(&input.attributes_to_get, projection);
+    Select::check(select, projecting, input.index_name.is_some())?;
+    let attributes = legacy::projection(&input.attributes_to_get)?;
+    let scan_filter = legacy::filter(input.scan_filter, operator)?;
     let start_after = parameters::start_key(input.exclusive_start_key)?;
     let (filter, projection) = placeholders.scan(cache, filter, projection)?;
-    let select = Select::resolve(select, projection);
+    let select = Select::resolve(select, projection.or(attributes));
     let asked = Asked::new(&select, capacity);
     let request = Scan {
         table,
         index: input.index_name,
-        filter,
+        filter: filter.or(scan_filter),
         select,
         limit,
         start_after,
@@ -68,12 +75,19 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal
 }
 
 impl Input {
-    fn refuse(&self) -> Result<(), Refusal> {
-        parameters::refuse_legacy(
+    fn check_legacy(&self, constraints: &mut Constraints) -> Option<ConditionalOperator> {
+        let operator = ConditionalOperator::of(constraints, &self.conditional_operator);
+        legacy::check_comparisons(constraints, "scanFilter", &self.scan_filter);
+        legacy::check_attributes(constraints, "attributesToGet", &self.attributes_to_get);
+        operator
+    }
+
+    fn check_unmixed(&self) -> Result<(), Refusal> {
+        legacy::check_unmixed(
             &[
-                ("AttributesToGet", &self.attributes_to_get),
-                ("ScanFilter", &self.scan_filter),
-                ("ConditionalOperator", &self.conditional_operator),
+                ("AttributesToGet", self.attributes_to_get.is_some()),
+                ("ScanFilter", self.scan_filter.is_some()),
+                ("ConditionalOperator", self.conditional_operator.is_some()),
             ],
             &[
                 ("ProjectionExpression", &self.projection_expression),

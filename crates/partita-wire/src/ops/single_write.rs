@@ -15,8 +15,9 @@ use super::written::Asked;
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
+use crate::legacy::{self, ConditionalOperator, Expected};
 use crate::parameters::{
-    self, ON_FAILURE, ReturnConsumedCapacity, ReturnItemCollectionMetrics, ReturnOnFailure, Unread,
+    self, ON_FAILURE, ReturnConsumedCapacity, ReturnItemCollectionMetrics, ReturnOnFailure,
 };
 use crate::refusal::Refusal;
 
@@ -40,8 +41,8 @@ struct Input {
     return_values_on_condition_check_failure: Option<String>,
     return_consumed_capacity: Option<String>,
     return_item_collection_metrics: Option<String>,
-    expected: Unread,
-    conditional_operator: Unread,
+    expected: Option<Expected>,
+    conditional_operator: Option<String>,
 }
 
 /// A put or a delete, as the store has them.
@@ -91,6 +92,8 @@ pub(super) fn decode(
         Subject::Key => ("key", input.key),
     };
     constraints.required(name, &subject);
+    let operator = ConditionalOperator::of(&mut constraints, &input.conditional_operator);
+    legacy::check_expected(&mut constraints, &input.expected);
     let returns = constraints.choice("returnValues", &input.return_values);
     let metrics = &input.return_item_collection_metrics;
     let metrics = ReturnItemCollectionMetrics::of(&mut constraints, metrics);
@@ -98,13 +101,15 @@ pub(super) fn decode(
     let return_item_on_failure = ReturnOnFailure::of(&mut constraints, ON_FAILURE, on_failure);
     let (table, subject) = constraints.finish((table, subject))?;
     let condition = &input.condition_expression;
-    parameters::refuse_legacy(
+    legacy::check_unmixed(
         &[
-            ("Expected", &input.expected),
-            ("ConditionalOperator", &input.conditional_operator),
+            ("Expected", input.expected.is_some()),
+            ("ConditionalOperator", operator.is_some()),
         ],
         &[("ConditionExpression", condition)],
     )?;
+    let expectations = input.expected.as_ref().map_or(0, Expected::len);
+    ConditionalOperator::check(operator, expectations)?;
     let placeholders = Placeholders::new(
         input.expression_attribute_names,
         input.expression_attribute_values,
@@ -115,11 +120,12 @@ pub(super) fn decode(
     if is_item {
         parameters::check_item_size(&subject)?;
     }
+    let expected = legacy::expectation(input.expected, operator)?;
     let touched = Touched::new(metrics, [(&table, &subject)]);
     let write = Write {
         table,
         subject,
-        condition: placeholders.condition(cache, condition)?,
+        condition: placeholders.condition(cache, condition)?.or(expected),
         return_item_on_failure,
     };
     Ok((write, returns, Asked { capacity, touched }))

@@ -35,27 +35,3 @@ fn what_is_neither_is_refused() {
     // A new table cannot be in another's account.
     assert!(new_table("tableName", "arn:aws:dynamodb:a:b:table/notes").is_err());
 }
-
-#[test]
-fn legacy_parameters_are_refused_alone_and_beside_expressions() {
-    let (absent, present): (Unread, Unread) = (None, Some(IgnoredAny));
-    let expression = Some("x".to_owned());
-    let legacy = [("Expected", &present), ("ConditionalOperator", &absent)];
-    let expressions = [("ConditionExpression", &expression)];
-    assert_eq!(
-        refuse_legacy(&[("Expected", &absent)], &expressions),
-        Ok(())
-    );
-    for (expressions, message) in [
-        (&[][..], messages::unsupported("Expected")),
-        (
-            &expressions[..],
-            messages::mixed_parameters(&["Expected"], &["ConditionExpression"]),
-        ),
-    ] {
-        assert_eq!(
-            refuse_legacy(&legacy, expressions),
-            Err(Refusal::validation(message))
-        );
-    }
-}

@@ -86,8 +86,16 @@ fn equalities_make_a_prefix_and_the_next_key_has_a_range() {
 fn whatever_is_not_a_prefix_and_a_range_is_refused() {
     for (index, condition, message) in [
         (None, "SK = 'a'", "missed key schema element: PK"),
-        (None, "PK = 'a' AND other = 'b'", "not supported"),
-        (None, "PK = 'a' AND other > 'b'", "not supported"),
+        (
+            None,
+            "PK = 'a' AND other = 'b'",
+            "missed key schema element: SK",
+        ),
+        (
+            None,
+            "PK = 'a' AND other > 'b'",
+            "missed key schema element: SK",
+        ),
         (
             None,
             "PK = 'a' AND SK = 'a' AND SK > 'b'",

@@ -1,0 +1,122 @@
+//! The parameters that expressions have replaced, lowered to the trees that expressions give.
+//!
+//! | module | what it lowers |
+//! |---|---|
+//! | `comparison` | a ComparisonOperator and its values: ScanFilter and QueryFilter |
+//! | `expected` | Expected |
+//! | `updates` | AttributeUpdates |
+//! | `keys` | KeyConditions |
+//!
+//! AttributesToGet and ConditionalOperator are here. Each has the service's own checks and words;
+//! what is left is evaluated like any expression.
+
+mod comparison;
+mod expected;
+mod keys;
+mod updates;
+
+use std::collections::BTreeSet;
+
+use partita_core::expression::{Condition, Path, Projection};
+use partita_core::json::ValueError;
+
+use crate::constraints::{Choice, Constraints};
+use crate::messages;
+use crate::refusal::Refusal;
+
+pub(crate) use comparison::{Comparisons, check_comparisons, filter};
+pub(crate) use expected::{Expected, check_expected, expectation};
+pub(crate) use keys::{Keys, key_conditions};
+pub(crate) use updates::{AttributeUpdates, check_updates, reworded, update};
+
+/// Whether a parameter is there, beside its name.
+pub(crate) type Presence<'a> = (&'a str, bool);
+
+/// Refuses parameters of both kinds in one request.
+pub(crate) fn check_unmixed(
+    legacy: &[Presence<'_>],
+    expressions: &[(&str, &Option<String>)],
+) -> Result<(), Refusal> {
+    let legacy = legacy.iter().filter(|(_, is_present)| *is_present);
+    let legacy: Vec<_> = legacy.map(|(name, _)| *name).collect();
+    let expressions = expressions.iter().filter(|(_, text)| text.is_some());
+    let expressions: Vec<_> = expressions.map(|(name, _)| *name).collect();
+    if legacy.is_empty() || expressions.is_empty() {
+        return Ok(());
+    }
+    let message = messages::mixed_parameters(&legacy, &expressions);
+    Err(Refusal::validation(message))
+}
+
+/// ConditionalOperator: whether all of several conditions must hold, or any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConditionalOperator {
+    Or,
+    And,
+}
+
+impl Choice for ConditionalOperator {
+    const NAMES: &'static [(&'static str, Self)] = &[
+        ("OR", ConditionalOperator::Or),
+        ("AND", ConditionalOperator::And),
+    ];
+}
+
+impl ConditionalOperator {
+    pub(crate) fn of(constraints: &mut Constraints, text: &Option<String>) -> Option<Self> {
+        constraints.choice("conditionalOperator", text)
+    }
+
+    /// An operator needs something to join.
+    pub(crate) fn check(operator: Option<Self>, conditions: usize) -> Result<(), Refusal> {
+        match (operator, conditions) {
+            (None, _) | (_, 2..) => Ok(()),
+            (Some(_), 0) => Err(Refusal::validation(messages::OPERATOR_WITHOUT_CONDITIONS)),
+            (Some(_), 1) => Err(Refusal::validation(messages::OPERATOR_OF_ONE_CONDITION)),
+        }
+    }
+}
+
+fn join(
+    operator: Option<ConditionalOperator>,
+    mut conditions: Vec<Condition>,
+) -> Option<Condition> {
+    match (operator, conditions.len()) {
+        (_, 0 | 1) => conditions.pop(),
+        (Some(ConditionalOperator::Or), _) => Some(Condition::Any(conditions)),
+        (Some(ConditionalOperator::And) | None, _) => Some(Condition::All(conditions)),
+    }
+}
+
+/// A whole attribute: these parameters know no paths, so that `a.b` is a name.
+fn attribute(name: &str) -> Result<Path, Refusal> {
+    match name.is_empty() {
+        true => Err(ValueError::EmptyName.into()),
+        false => Ok(Path::attribute(name)),
+    }
+}
+
+/// The length of AttributesToGet.
+pub(crate) fn check_attributes(
+    constraints: &mut Constraints,
+    at: &str,
+    attributes: &Option<Vec<String>>,
+) {
+    if let Some(attributes) = attributes {
+        constraints.length(at, attributes.len(), 1..=usize::MAX, || "[]".to_owned());
+    }
+}
+
+/// AttributesToGet as a projection.
+pub(crate) fn projection(attributes: &Option<Vec<String>>) -> Result<Option<Projection>, Refusal> {
+    let Some(attributes) = attributes else {
+        return Ok(None);
+    };
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = attributes.iter().find(|name| !seen.insert(*name)) {
+        return Err(Refusal::validation(messages::attribute_twice(twice)));
+    }
+    let paths = attributes.iter().map(|name| attribute(name));
+    let paths = paths.collect::<Result<_, _>>()?;
+    Ok(Some(Projection::new(paths)?))
+}
