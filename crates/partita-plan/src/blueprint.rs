@@ -10,8 +10,8 @@ use partita_core::key::KeyType;
 use partita_core::{Item, Map, Type, Value};
 use partita_design::Design;
 use partita_design::design::{
-    Action, Constants, Entity, IndexKey, KeyValue, Pattern, Projection, RecordIndex, RecordName,
-    Table,
+    Action, Attribute, Constants, Entity, IndexKey, KeyValue, Pattern, Projection, RecordIndex,
+    RecordName, Table,
 };
 use partita_design::template::{PartError, Template};
 use partita_store::StoreError;
@@ -161,6 +161,15 @@ impl Blueprint {
             TransactAction::Check(check) => &check.key,
         };
         self.keys.place(table_of_action(action), item)
+    }
+
+    /// The attribute that says when items of a record expire.
+    pub(crate) fn expiry<'d>(&self, shape: Shape<'d>) -> Option<&'d Attribute> {
+        let ttl = self.table_of(shape).0.ttl.as_deref()?;
+        match shape {
+            Shape::Entity(entity) => entity.expiry().filter(|one| one.name == ttl),
+            Shape::View(..) => None,
+        }
     }
 
     /// Whether an action is on the sidecar table.

@@ -77,6 +77,12 @@ pub enum PlanError {
         /// The entity.
         entity: String,
     },
+    /// Another item has a value that no two may have.
+    #[error("{}", sentences(.faults))]
+    Taken {
+        /// What is taken, and nothing else that is wrong.
+        faults: Vec<Fault>,
+    },
     /// The item was changed since the caller saw it.
     #[error("this `{entity}` has another version by now; read it again")]
     StaleVersion {
@@ -207,6 +213,25 @@ pub enum PlanError {
     /// The store does not answer as it should.
     #[error(transparent)]
     Store(StoreError),
+}
+
+impl PlanError {
+    /// The refusal of what is wrong with what was given. Where that is only what others have, it
+    /// may be given again when they no longer do.
+    pub(crate) fn of_faults(faults: Vec<Fault>) -> PlanError {
+        match faults.iter().all(|fault| fault.rule == FaultRule::Unique) {
+            true => PlanError::Taken { faults },
+            false => PlanError::Invalid { faults },
+        }
+    }
+
+    /// What is wrong with what was given.
+    pub(crate) fn faults(&self) -> Option<&[Fault]> {
+        match self {
+            PlanError::Invalid { faults } | PlanError::Taken { faults } => Some(faults),
+            _ => None,
+        }
+    }
 }
 
 impl From<StoreError> for PlanError {

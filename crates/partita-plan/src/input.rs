@@ -317,6 +317,6 @@ pub(crate) fn key_part(name: &str, kind: &AttributeType, text: &str) -> Result<V
 pub(crate) fn refuse(faults: Vec<Fault>) -> Result<(), PlanError> {
     match faults.is_empty() {
         true => Ok(()),
-        false => Err(PlanError::Invalid { faults }),
+        false => Err(PlanError::of_faults(faults)),
     }
 }

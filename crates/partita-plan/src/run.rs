@@ -265,7 +265,9 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
         let is_there = item.is_some() && !matches!(step.action, TransactAction::Put(_));
         match &step.refusal {
             Refusal::Final(refusal) if !is_there => match &**refusal {
-                PlanError::Invalid { faults: more } => faults.extend(more.iter().cloned()),
+                PlanError::Invalid { faults: more } | PlanError::Taken { faults: more } => {
+                    faults.extend(more.iter().cloned());
+                }
                 PlanError::Batch { refusals: more } => refusals.extend(more.iter().cloned()),
                 refusal => return Err(refusal.clone()),
             },
@@ -282,7 +284,7 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
             cause: PlanError::Conflict,
             failed,
         }),
-        false => Err(PlanError::Invalid { faults }),
+        false => Err(PlanError::of_faults(faults)),
     }
 }
 
@@ -291,10 +293,10 @@ fn by_operation(mut refusals: Vec<Refused>) -> Vec<Refused> {
     refusals.sort_by_key(|refused| refused.position);
     refusals.dedup_by(|later, first| {
         let is_same = later.position == first.position;
-        if let (true, PlanError::Invalid { faults }, PlanError::Invalid { faults: more }) =
-            (is_same, &mut first.error, &mut later.error)
+        if let (true, Some(faults), Some(more)) =
+            (is_same, first.error.faults(), later.error.faults())
         {
-            faults.append(more);
+            first.error = PlanError::of_faults([faults, more].concat());
         }
         is_same
     });

@@ -208,6 +208,13 @@ impl<'d> Layout<'d> {
         })
     }
 
+    /// The attribute that says when items of an entity expire.
+    pub(crate) fn expiry(&self, entity: &'d Entity) -> Option<&'d str> {
+        let ttl = self.home(entity)?.1.ttl.as_deref()?;
+        let expiry = entity.expiry()?;
+        (expiry.name == ttl).then_some(expiry.name.as_str())
+    }
+
     /// The address of a stored item.
     pub(crate) fn address_of(&self, table: &TableName, item: &Item) -> Option<ItemAddress> {
         let layout = self.table(table)?;

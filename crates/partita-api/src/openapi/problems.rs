@@ -111,6 +111,15 @@ fn example(kind: Kind) -> Json {
             "detail": "is required",
         }]);
     }
+    if kind == Kind::Taken {
+        value["detail"] = "`email` of `User` is taken".into();
+        value["faults"] = json!([{
+            "attribute": "email",
+            "entity": "User",
+            "rule": "unique",
+            "detail": "is taken",
+        }]);
+    }
     json!({ "summary": kind.title(), "description": kind.advice(), "value": value })
 }
 

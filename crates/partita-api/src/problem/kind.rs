@@ -73,6 +73,7 @@ kinds! {
     // What is there.
     NotFound         "not-found"          NOT_FOUND              "There is no such item"                           "It is not there, or you may not see it."
     Exists           "exists"             CONFLICT               "There is such an item already"                   "Change it with PATCH, or create one with another identity."
+    Taken            "taken"              CONFLICT               "Another item has this value"                     "Give another value for what `faults` lists. With other faults it is one of those of `invalid`."
     StaleVersion     "stale-version"      PRECONDITION_FAILED    "The item was changed since it was read"          "Read it again, and repeat the change with its new `ETag`."
     PreconditionFailed "precondition-failed" PRECONDITION_FAILED "What the request is conditional on is not so"    "`If-None-Match: *` is for what is not there yet, `If-Match: *` for what is."
     Requirement      "requirement"        CONFLICT               "What this requires is not so"                    "`rule` is what the design requires."

@@ -35,6 +35,10 @@ impl From<PlanError> for Problem {
                 problem.with("rule", rule)
             }
             PlanError::NotFound { entity, .. } => problem(Kind::NotFound).with("entity", entity),
+            PlanError::Taken { faults } => {
+                let faults: Vec<Json> = faults.iter().map(fault).collect();
+                problem(Kind::Taken).with("faults", faults)
+            }
             PlanError::Exists { entity } => problem(Kind::Exists).with("entity", entity),
             PlanError::StaleVersion { entity } => {
                 problem(Kind::StaleVersion).with("entity", entity)

@@ -10,7 +10,6 @@ use partita_core::expression::{
 use partita_core::{Item, Map, Name, Number, Value};
 use partita_design::expression::Reading;
 use partita_design::template::dotted;
-use partita_design::time::TimeForm;
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
 use super::{Planner, Step};
@@ -32,14 +31,15 @@ impl Planner<'_> {
         if self.context.earlier.is_none() && !self.context.reads.is_complete() {
             return Ok(Vec::new());
         }
-        let mut guards = Vec::new();
+        let (mut turns, mut guards) = (Vec::new(), Vec::new());
         let places = 0..self.draft.entries.len();
         let places = places.filter(|at| !self.entry(*at).is_witness);
         let places: Vec<usize> = places.collect();
         for &at in &places {
-            guards.extend(self.unique(at)?);
+            turns.extend(self.unique(at)?);
             guards.extend(self.file_steps(at)?);
         }
+        guards.splice(0..0, self.guard_steps(turns));
         self.refuse()?;
         let mut keys: Vec<Vec<KeyChange>> = Vec::new();
         keys.resize_with(self.draft.entries.len(), Vec::new);
@@ -217,7 +217,7 @@ impl Planner<'_> {
 
     fn is_there(&self, entry: &Entry<'_>) -> Condition {
         let exists = Condition::Exists(self.context.blueprint.partition(entry.shape));
-        match self.is_over(entry) {
+        match self.is_over(entry.shape) {
             Some(is_over) => exists.and(Condition::Not(Box::new(is_over))),
             None => exists,
         }
@@ -226,22 +226,20 @@ impl Planner<'_> {
     /// An item whose time is over is missing, and may be replaced before it is swept.
     fn is_missing(&self, entry: &Entry<'_>) -> Condition {
         let missing = Condition::NotExists(self.context.blueprint.partition(entry.shape));
-        match self.is_over(entry) {
+        match self.is_over(entry.shape) {
             Some(is_over) => Condition::Any(vec![missing, is_over]),
             None => missing,
         }
     }
 
-    fn is_over(&self, entry: &Entry<'_>) -> Option<Condition> {
-        let expiry = match entry.shape {
-            Shape::Entity(entity) => entity.expiry()?,
-            Shape::View(..) => return None,
-        };
-        let now = TimeForm::Epoch.write(self.moment.now_millis);
+    /// That an item is expired, or the guard of one: as early as for whoever reads it.
+    pub(super) fn is_over(&self, shape: Shape<'_>) -> Option<Condition> {
+        let expiry = self.context.blueprint.expiry(shape)?;
+        let now = self.moment.now_millis.saturating_add(999).div_euclid(1000);
         Some(Condition::Compare(
             Operand::Path(expiry.path()),
             Comparator::Less,
-            Operand::value(now),
+            Operand::value(Value::N(Number::from(now))),
         ))
     }
 

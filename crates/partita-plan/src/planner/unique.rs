@@ -1,22 +1,41 @@
 //! Values that no two items share: an item of its own guards each of them.
+//!
+//! A guard names its owner, and expires with it. It can be taken while it is missing or expired,
+//! and changed or given back only by its owner. Guards that version 0.1.0 wrote say nothing of
+//! when their owner expires; they are as good until their owner is written or repaired.
 
-use partita_core::expression::Condition;
+use partita_core::expression::{Comparator, Condition, Operand};
 use partita_core::{Item, Map, Value};
 use partita_design::design::entity::UNIQUE_SORT;
 use partita_design::design::{Entity, Unique};
+use partita_design::template::dotted;
 use partita_store::request::{DeleteItem, PutItem, TransactAction};
 
 use super::{Planner, Step};
 use crate::draft::{Before, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::nested;
 use crate::place::{Address, Place};
 use crate::reads::Known;
 use crate::scene::Trace;
 use crate::shape::{Shape, identity_of};
 
+/// What a write does with the guard of a value.
+pub(super) struct Turn<'a> {
+    shape: Shape<'a>,
+    guard: &'a Unique,
+    /// The partition of the guard.
+    key: String,
+    /// The identity of the item that has the value before the write.
+    from: Option<Map>,
+    /// What the guard holds for the item that has the value after it: its identity and, where it
+    /// expires, when.
+    to: Option<Map>,
+}
+
 impl<'a> Planner<'a> {
-    /// The guards that a write to an item takes and gives back.
-    pub(super) fn unique(&mut self, at: usize) -> Result<Vec<Step>, PlanError> {
+    /// The guards that a write to an item takes, changes and gives back.
+    pub(super) fn unique(&mut self, at: usize) -> Result<Vec<Turn<'a>>, PlanError> {
         let entry = self.entry(at);
         let shape = entry.shape;
         let Shape::Entity(entity) = shape else {
@@ -26,26 +45,86 @@ impl<'a> Planner<'a> {
             return Ok(Vec::new());
         }
         let (old, new) = (entry.old().cloned(), entry.after.clone());
-        let is_moved = entry.destination().is_some();
-        let mut steps = Vec::new();
+        let held = |item: Option<&Map>| item.map(|item| self.held(shape, item));
+        let (had, has) = (held(old.as_deref()), held(new.as_deref()));
+        let mut turns = Vec::new();
         for guard in &entity.unique {
             let was = self.guard_key(at, guard, old.as_deref(), true)?;
             let is = self.guard_key(at, guard, new.as_deref(), false)?;
-            if was == is {
-                if let (true, Some(key), Some(item)) = (is_moved, is, &new) {
-                    let owner = identity_of(shape, item).unwrap_or_default();
-                    steps.push(self.hand_over(shape, key, owner));
-                }
+            if was == is && had == has {
                 continue;
             }
-            steps.extend(was.map(|key| self.give_back(shape, key)));
-            if let (Some(key), Some(item)) = (is, &new) {
-                self.check_free(shape, guard, &key);
-                let owner = identity_of(shape, item).unwrap_or_default();
-                steps.push(self.take(shape, guard, key, owner));
+            let from = old.as_deref().and_then(|old| identity_of(shape, old));
+            let turn = |key, from, to| Turn {
+                shape,
+                guard,
+                key,
+                from,
+                to,
+            };
+            match (was, is) {
+                (Some(was), Some(is)) if was == is => {
+                    turns.push(turn(is, from, has.clone()));
+                }
+                (was, is) => {
+                    turns.extend(was.map(|key| turn(key, from, None)));
+                    turns.extend(is.map(|key| turn(key, None, has.clone())));
+                }
             }
         }
-        Ok(steps)
+        Ok(turns)
+    }
+
+    /// The actions on guards. One item may give a value back that another takes in the same write.
+    pub(super) fn guard_steps(&mut self, turns: Vec<Turn<'a>>) -> Vec<Step> {
+        let mut joined: Vec<Turn<'a>> = Vec::new();
+        for turn in turns {
+            let same = joined.iter_mut().find(|known| {
+                let shapes = [known.shape, turn.shape];
+                let [one, other] = shapes.map(|shape| self.context.blueprint.table_of(shape).1);
+                known.key == turn.key && one == other
+            });
+            match same {
+                None => joined.push(turn),
+                Some(known) if known.to.is_some() && turn.to.is_some() => {
+                    self.faults.push(taken(turn.shape, turn.guard));
+                }
+                Some(known) => {
+                    known.from = known.from.take().or(turn.from);
+                    known.to = known.to.take().or(turn.to);
+                }
+            }
+        }
+        let steps = joined.into_iter().filter_map(|turn| {
+            let Turn {
+                shape,
+                guard,
+                key,
+                from,
+                to,
+            } = turn;
+            match (from, to) {
+                (None, None) => None,
+                (None, Some(to)) => {
+                    self.check_free(shape, guard, &key);
+                    Some(self.take(shape, guard, key, to))
+                }
+                (Some(from), Some(to)) => Some(self.hand_over(shape, key, &from, to)),
+                (Some(from), None) => Some(self.give_back(shape, key, &from)),
+            }
+        });
+        steps.collect()
+    }
+
+    /// What the guards of an item hold beside their keys.
+    fn held(&self, shape: Shape<'a>, item: &Map) -> Map {
+        let mut held = identity_of(shape, item).unwrap_or_default();
+        if let Some(expiry) = self.context.blueprint.expiry(shape)
+            && let Some(until) = nested::get(item, &expiry.name)
+        {
+            nested::set(&mut held, &expiry.name, until.clone());
+        }
+        held
     }
 
     /// The partition of the guard; none while a part of the value is missing.
@@ -94,7 +173,7 @@ impl<'a> Planner<'a> {
             if let Some(key) = is.filter(|is| was.as_ref() != Some(is)) {
                 let address = self.guard_address(shape, &key);
                 if let Known::Found(_) = self.context.item(&address) {
-                    self.faults.extend(taken(shape, guard));
+                    self.faults.push(taken(shape, guard));
                 }
             }
         }
@@ -105,34 +184,29 @@ impl<'a> Planner<'a> {
     fn check_free(&mut self, shape: Shape<'_>, guard: &Unique, key: &str) {
         let address = self.guard_address(shape, key);
         if let Known::Found(_) = self.context.peek(&address) {
-            self.faults.extend(taken(shape, guard));
+            self.faults.push(taken(shape, guard));
         }
     }
 
-    fn take(&self, shape: Shape<'_>, guard: &Unique, key: String, owner: Map) -> Step {
-        let blueprint = self.context.blueprint;
-        let mut item = self.guard_item(shape, key);
-        item.extend(owner);
+    fn take(&self, shape: Shape<'_>, guard: &Unique, key: String, held: Map) -> Step {
         let put = PutItem {
-            condition: Some(Condition::NotExists(blueprint.partition(shape))),
-            ..PutItem::new(blueprint.table_of(shape).1.clone(), item)
+            condition: Some(self.is_free(shape)),
+            ..self.put_guard(shape, key, held)
         };
         Step {
             action: TransactAction::Put(put),
-            refusal: Refusal::last(PlanError::Invalid {
-                faults: taken(shape, guard).collect(),
+            refusal: Refusal::last(PlanError::Taken {
+                faults: vec![taken(shape, guard)],
             }),
         }
     }
 
-    /// A guard says whose value it is, also when its owner moves.
-    fn hand_over(&self, shape: Shape<'_>, key: String, owner: Map) -> Step {
-        let blueprint = self.context.blueprint;
-        let mut item = self.guard_item(shape, key);
-        item.extend(owner);
+    /// A guard says whose value it is and until when, also when its owner moves or expires at
+    /// another time, and when another item has the value from now on.
+    fn hand_over(&self, shape: Shape<'_>, key: String, from: &Map, held: Map) -> Step {
         let put = PutItem {
-            condition: Some(Condition::Exists(blueprint.partition(shape))),
-            ..PutItem::new(blueprint.table_of(shape).1.clone(), item)
+            condition: Some(self.is_owned(shape, from)),
+            ..self.put_guard(shape, key, held)
         };
         Step {
             action: TransactAction::Put(put),
@@ -140,16 +214,52 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn give_back(&self, shape: Shape<'_>, key: String) -> Step {
-        let blueprint = self.context.blueprint;
+    fn give_back(&self, shape: Shape<'_>, key: String, from: &Map) -> Step {
         Step {
             action: TransactAction::Delete(DeleteItem {
-                table: blueprint.table_of(shape).1.clone(),
+                table: self.context.blueprint.table_of(shape).1.clone(),
                 key: self.guard_item(shape, key),
-                condition: Some(Condition::Exists(blueprint.partition(shape))),
+                condition: Some(self.is_owned(shape, from)),
                 return_item_on_failure: false,
             }),
             refusal: Refusal::Stale,
+        }
+    }
+
+    fn put_guard(&self, shape: Shape<'_>, key: String, held: Map) -> PutItem {
+        let mut item = self.guard_item(shape, key);
+        item.extend(held);
+        PutItem::new(self.context.blueprint.table_of(shape).1.clone(), item)
+    }
+
+    /// That nobody has the value.
+    fn is_free(&self, shape: Shape<'_>) -> Condition {
+        let missing = Condition::NotExists(self.context.blueprint.partition(shape));
+        match self.is_over(shape) {
+            Some(is_over) => Condition::Any(vec![missing, is_over]),
+            None => missing,
+        }
+    }
+
+    /// That the value is still that of an item. A guard that expires may be swept while its owner
+    /// is not, by a store whose clock is ahead of ours.
+    fn is_owned(&self, shape: Shape<'_>, owner: &Map) -> Condition {
+        let blueprint = self.context.blueprint;
+        let partition = blueprint.partition(shape);
+        let is_owner = shape.identity().iter().map(|part| {
+            let path = dotted(&part.attribute);
+            let same = nested::get(owner, &part.attribute).map(|value| {
+                let value = Operand::value(value.clone());
+                Condition::Compare(Operand::Path(path.clone()), Comparator::Equal, value)
+            });
+            // A guard that names nobody is its owner's, whoever that is.
+            let unnamed = Condition::NotExists(path);
+            Condition::Any(std::iter::once(unnamed).chain(same).collect())
+        });
+        let owned = is_owner.fold(Condition::Exists(partition.clone()), Condition::and);
+        match blueprint.expiry(shape) {
+            Some(_) => Condition::Any(vec![Condition::NotExists(partition), owned]),
+            None => owned,
         }
     }
 
@@ -168,7 +278,12 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn taken(shape: Shape<'_>, guard: &Unique) -> impl Iterator<Item = Fault> {
-    let names = guard.attributes.iter();
-    names.map(move |name| Fault::of(shape.name(), name, FaultRule::Unique, "is taken"))
+/// That another item has a value, or several together.
+fn taken(shape: Shape<'_>, guard: &Unique) -> Fault {
+    let message = match guard.attributes.len() {
+        0 | 1 => "is taken",
+        _ => "is a combination that is taken",
+    };
+    let names = guard.attributes.join("/");
+    Fault::of(shape.name(), names, FaultRule::Unique, message)
 }

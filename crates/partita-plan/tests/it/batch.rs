@@ -405,7 +405,7 @@ async fn operations_of_a_batch_meet_each_other() {
     let taken = refused(vec![member("bob", "B", 1), member("cid", "B", 1)]).await;
     assert_eq!((taken.len(), taken[0].position), (1, 1), "{taken:?}");
     assert!(
-        matches!(taken[0].error, PlanError::Invalid { .. }),
+        matches!(taken[0].error, PlanError::Taken { .. }),
         "{taken:?}"
     );
     let taken = refused(vec![member("bob", "A", 1)]).await;

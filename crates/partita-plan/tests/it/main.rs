@@ -16,6 +16,7 @@ mod newcomers;
 mod patterns;
 mod refusals;
 mod stage;
+mod unique;
 mod uploads;
 mod upsert;
 

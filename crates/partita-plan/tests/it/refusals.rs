@@ -148,7 +148,7 @@ async fn everything(store: &dyn Store) -> Vec<Item> {
 /// Every rule that an error names, as `Entity.attribute rule`.
 fn named(error: &PlanError) -> Vec<String> {
     let mut names = match error {
-        PlanError::Invalid { faults } => faults
+        PlanError::Invalid { faults } | PlanError::Taken { faults } => faults
             .iter()
             .map(|fault| {
                 let entity = fault.entity.as_deref().unwrap_or("-");

@@ -56,10 +56,21 @@ fn judge<'d>(
     };
     let mut drift = told(entity, unique, place);
     drift.expected = Some(ITEM.into());
+    let expiry = layout.expiry(entity);
+    let until = expiry.and_then(|name| Some((name, nested::get(item, name)?)));
     if let Some(stored) = stored {
         match owner_of(subject, entity, unique, place, stored) {
             Owner::Unread => return,
-            Owner::Is(other) if other == owner => return,
+            Owner::Is(other) if other == owner => {
+                let expires = expiry.and_then(|name| stored.get(name));
+                if expires == until.map(|(_, until)| until) {
+                    return;
+                }
+                drift.attribute = expiry.map(str::to_owned);
+                drift.stored = expires.cloned();
+                drift.expected = until.map(|(_, until)| until.clone());
+                drift.note = Some("a guard expires with its owner".to_owned());
+            }
             Owner::Is(_) => {
                 let name = &unique.name;
                 drift.record.clone_from(&entity.name);
@@ -78,6 +89,7 @@ fn judge<'d>(
     }
     let mut guard: Item = place.key.clone();
     guard.extend(owner);
+    guard.extend(until.map(|(name, until)| (name.to_owned(), until.clone())));
     let put = PutItem {
         condition: Some(mend::as_read(layout, place, stored)),
         ..PutItem::new(place.table.clone(), guard)

@@ -268,7 +268,7 @@ async fn refusals_name_what_is_wrong_and_change_nothing(shop: &Shop) {
     let key = json!({"customerId": "ann", "visitId": "x", "day": "2026-01-01", "DPK": "x"});
     for (given, attribute) in [(taken, "code"), (nobody, "customer"), (key, "DPK")] {
         let refused = shop.create("Visit", given).await;
-        let Err(PlanError::Invalid { faults }) = refused else {
+        let Err(PlanError::Invalid { faults } | PlanError::Taken { faults }) = refused else {
             panic!("{attribute}: {refused:?}")
         };
         let names: Vec<_> = faults.iter().map(|fault| &*fault.attribute).collect();

@@ -380,6 +380,7 @@ fn is_expected(error: &PlanError) -> bool {
         | PlanError::Forbidden { .. }
         | PlanError::NotFound { .. }
         | PlanError::Exists { .. }
+        | PlanError::Taken { .. }
         | PlanError::StaleVersion { .. }
         | PlanError::Requires { .. }
         | PlanError::InUse { .. }

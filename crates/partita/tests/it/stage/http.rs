@@ -75,7 +75,8 @@ fn expected_status(problem: &str) -> u16 {
         "unauthenticated" | "token-invalid" | "token-expired" => 401,
         "forbidden" => 403,
         "not-found" | "no-route" => 404,
-        "exists" | "not-deleted" | "not-restorable" | "conflict" | "requirement" | "in-use" => 409,
+        "exists" | "taken" | "not-deleted" | "not-restorable" | "conflict" | "requirement"
+        | "in-use" => 409,
         "stale-version" => 412,
         "limit-reached" => 429,
         "invalid" | "too-large" | "too-much" | "refused-by-store" => 422,
