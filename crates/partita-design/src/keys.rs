@@ -1,7 +1,7 @@
 //! The keys of an item: of its own record, of its views and of its guards.
 
 use partita_core::expression::Scope;
-use partita_core::{Map, Number, Value};
+use partita_core::{Map, Value};
 
 use crate::design::entity::UNIQUE_SORT;
 use crate::design::{
@@ -10,8 +10,8 @@ use crate::design::{
 };
 use crate::expression::With;
 use crate::spelling;
+use crate::stored::Stored;
 use crate::template::{PartError, Template, dotted};
-use crate::types::AttributeType;
 
 /// The keys of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,22 +172,16 @@ fn given(entity: &Entity, attributes: &Map) -> (Map, Vec<KeyFault>) {
     (item, faults)
 }
 
-/// The item with what follows from its attributes. A number that is counted reads as 0.
-fn completed(entity: &Entity, mut item: Map) -> Map {
+/// The item with what follows from its attributes, and with what it reads as having.
+fn completed(entity: &Entity, given: Map) -> Map {
+    let stored = Stored {
+        item: &given,
+        declared: |name: &str| entity.attributes.iter().find(|one| one.name == name),
+    };
+    let mut item = given.clone();
     for attribute in &entity.attributes {
-        if attribute.path().find(&item).is_some() {
-            continue;
-        }
-        let value = match &attribute.source {
-            Source::Given {
-                default: Some(default),
-            } => default.value(&item),
-            Source::Aggregate(_) => Some(Value::N(Number::from(0_i64))),
-            _ if attribute.kind == AttributeType::Counter => Some(Value::N(Number::from(0_i64))),
-            _ => None,
-        };
-        if let Some(value) = value {
-            insert(&mut item, &attribute.name, attribute.kind.adopt(value));
+        if let Some(value) = stored.read(&attribute.name) {
+            insert(&mut item, &attribute.name, value.into_owned());
         }
     }
     // One round for each value that rests on another.

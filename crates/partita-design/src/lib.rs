@@ -15,6 +15,7 @@
 //! | [`codes`] | [`Code`]: every mistake and risk that a design can have, in one table |
 //! | [`diagnostic`] | [`Diagnostic`]: one of them, with its place and what to write instead |
 //! | [`mod@render`] | diagnostics as people read them |
+//! | [`stored`] | a stored item by itself, with the defaults of what it lacks |
 //! | [`mod@keys`] | the keys of an item, for `partita keys` |
 //! | [`describe`](mod@describe) | a compiled design as JSON, for `partita describe` |
 //! | [`page`] | a compiled design as a Markdown page, for `partita docs` |
@@ -79,6 +80,7 @@ pub mod page;
 pub mod render;
 pub mod shipped;
 pub mod spelling;
+pub mod stored;
 mod syntax;
 pub mod template;
 pub mod time;

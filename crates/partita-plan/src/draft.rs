@@ -16,7 +16,7 @@ use crate::nested;
 use crate::pattern;
 use crate::place::Address;
 use crate::reads::{Known, Listed, Listing};
-use crate::scene::{Context, Others, Scene, Trace, number_at};
+use crate::scene::{Context, Others, Scene, Trace};
 use crate::shape::Shape;
 
 /// What a failed condition means.
@@ -297,7 +297,10 @@ impl<'a> Entry<'a> {
             record.insert(name.clone(), value.clone());
         }
         for (name, amount) in &self.adds {
-            let now = number_at(self.shape, stored, name).unwrap_or_else(|| Number::from(0_i64));
+            let now = self
+                .shape
+                .number(stored, name)
+                .unwrap_or_else(|| Number::from(0_i64));
             if let Ok(sum) = now.checked_add(*amount) {
                 nested::set(&mut record, name, Value::N(sum));
             }
@@ -341,10 +344,7 @@ impl<'a> Entry<'a> {
         let zero = Number::from(0_i64);
         if let Some(after) = &mut self.after {
             let after = Rc::make_mut(after);
-            let now = match nested::get(after, name) {
-                Some(Value::N(now)) => *now,
-                _ => zero,
-            };
+            let now = shape.number(after, name).unwrap_or(zero);
             nested::set(after, name, Value::N(sum(now)?));
         }
         // In an item that is written whole the sum stands already.

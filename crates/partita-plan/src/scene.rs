@@ -12,6 +12,8 @@ use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, CallerSource, Ref, Source};
 use partita_design::expression::Formula;
+use partita_design::stored;
+use partita_design::template::dotted;
 
 use crate::batch::earlier::Earlier;
 use crate::blueprint::Blueprint;
@@ -20,7 +22,7 @@ use crate::nested;
 use crate::operation::Caller;
 use crate::place::Address;
 use crate::reads::{Known, Listed, Listing, Reads};
-use crate::shape::{SOURCE, Shape, lapsed, reads_as_zero};
+use crate::shape::{SOURCE, Shape, lapsed};
 
 pub(crate) use lead::{Lead, Target};
 pub(crate) use trace::{Seen, Trace};
@@ -134,7 +136,7 @@ impl<'a> Scene<'_, 'a> {
     fn named<'f>(&'f self, named: &'f Named<'_, 'a>, steps: &[Step]) -> Found<'f> {
         match (named, steps) {
             (Named::Value(None), _) => Found::Missing,
-            (Named::Value(Some(value)), steps) => found(descend(value, steps)),
+            (Named::Value(Some(value)), steps) => found(stored::inside(value, steps)),
             (
                 Named::Item {
                     shape,
@@ -201,10 +203,9 @@ impl<'a> Scene<'_, 'a> {
             // Whoever is not in the table is nobody there.
             Known::Missing => Found::Missing,
             Known::Found(item) => {
-                if let Some(attribute) = shape.attribute(attribute) {
-                    self.note(Place::Other(&address), shape, attribute);
-                }
-                found(nested::get(item, attribute))
+                let path = dotted(attribute);
+                let place = Place::Other(&address);
+                self.inside(shape, item, place, &path.root, &path.steps)
             }
         }
     }
@@ -236,7 +237,10 @@ impl<'a> Scene<'_, 'a> {
             self.note(place, shape, attribute);
         }
         let now = self.context.now_millis;
-        match item.get(root).and_then(|value| descend(value, steps)) {
+        match item
+            .get(root)
+            .and_then(|value| stored::inside(value, steps))
+        {
             Some(_) if attribute.is_some_and(|one| lapsed(shape, one, item, now).is_some()) => {
                 Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
             }
@@ -244,32 +248,44 @@ impl<'a> Scene<'_, 'a> {
             None if matches!(place, Place::Own) && !self.complete && !item.contains_key(root) => {
                 Found::Unknown
             }
-            None if attribute.is_some_and(|one| one.is_virtual) => {
-                let Some(formula) = attribute.and_then(virtual_value) else {
-                    return Found::Missing;
-                };
-                // Computed where it is needed, from the item that has it.
-                let trace = Trace::default();
-                let scene = Scene {
-                    shape,
-                    item,
-                    names: &[],
-                    ..*self
-                };
-                let value = match place {
-                    Place::Own => formula.value(&scene),
-                    _ => formula.value(&Scene {
-                        trace: &trace,
-                        ..scene
-                    }),
-                };
+            None => {
+                let value = attribute.and_then(|one| self.unstored(shape, item, place, one, steps));
                 value.map_or(Found::Missing, |value| Found::Value(Cow::Owned(value)))
             }
-            None if attribute.is_some_and(reads_as_zero) => {
-                Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
-            }
-            None => Found::Missing,
         }
+    }
+
+    /// What is read of an attribute that is not stored: it is computed where it is needed, from
+    /// the item that has it, or reads as its default.
+    fn unstored(
+        &self,
+        shape: Shape<'a>,
+        item: &Map,
+        place: Place<'_>,
+        attribute: &'a Attribute,
+        steps: &[Step],
+    ) -> Option<Value> {
+        // Something else stands there, and nothing at the path inside of it.
+        if nested::get(item, &attribute.name).is_some() {
+            return None;
+        }
+        let unwatched = Trace::default();
+        let scene = Scene {
+            shape,
+            item,
+            names: &[],
+            trace: match place {
+                Place::Own => self.trace,
+                _ => &unwatched,
+            },
+            ..*self
+        };
+        if attribute.is_virtual {
+            return virtual_value(attribute)?.value(&scene);
+        }
+        let value = attribute.when_missing(&scene)?;
+        let inside = steps.get(attribute.name.matches('.').count()..)?;
+        stored::inside(&value, inside).cloned()
     }
 
     fn reference(&self, shape: Shape<'a>, place: Place<'_>, name: &str) -> Option<Reference<'a>> {
@@ -294,7 +310,7 @@ impl<'a> Scene<'_, 'a> {
             Lead::Unknown => return Found::Unknown,
             Lead::Nowhere => return Found::Missing,
             Lead::Constants(row) => {
-                return found(row.get(next).and_then(|value| descend(value, rest)));
+                return found(row.get(next).and_then(|value| stored::inside(value, rest)));
             }
             Lead::To(targets) => match targets.into_iter().next() {
                 Some(target) => target,
@@ -393,26 +409,4 @@ fn owned(found: Found<'_>) -> Found<'static> {
 
 fn found(value: Option<&Value>) -> Found<'_> {
     value.map_or(Found::Missing, |value| Found::Value(Cow::Borrowed(value)))
-}
-
-fn descend<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
-    steps
-        .iter()
-        .try_fold(value, |value, step| match (step, value) {
-            (Step::Field(name), Value::M(map)) => map.get(name),
-            (Step::Index(index), Value::L(list)) => list.get(*index),
-            _ => None,
-        })
-}
-
-/// The value under a name with dots, where a missing number may count as 0.
-pub(crate) fn number_at(shape: Shape<'_>, item: &Map, name: &str) -> Option<Number> {
-    match nested::get(item, name) {
-        Some(Value::N(number)) => Some(*number),
-        Some(_) => None,
-        None => shape
-            .attribute(name)
-            .filter(|attribute| reads_as_zero(attribute))
-            .map(|_| Number::from(0_i64)),
-    }
 }

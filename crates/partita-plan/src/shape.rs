@@ -1,11 +1,14 @@
 //! What a record looks like: an entity's or a view's.
 
+use std::borrow::Cow;
+
 use partita_core::expression::Step;
-use partita_core::{Map, Value};
+use partita_core::{Map, Number, Value};
 use partita_design::design::{
     Attribute, Entity, IdentityPart, KeyTemplates, Period, RecordIndex, RecordName, Ref, Rules,
     Source, View, ViewAttribute,
 };
+use partita_design::stored::Stored;
 use partita_design::time;
 use partita_design::types::AttributeType;
 
@@ -160,6 +163,24 @@ impl<'d> Shape<'d> {
         }
     }
 
+    /// The value of an item's attribute, where one that is missing reads as its default.
+    pub(crate) fn read<'i>(self, item: &'i Map, name: &str) -> Option<Cow<'i, Value>> {
+        let declared = |name: &str| self.attribute(name);
+        Stored { item, declared }.read(name)
+    }
+
+    /// What an item is read as having under a name where it lacks the attribute.
+    pub(crate) fn when_missing(self, item: &Map, name: &str) -> Option<Value> {
+        let declared = |name: &str| self.attribute(name);
+        self.attribute(name)?
+            .when_missing(&Stored { item, declared })
+    }
+
+    /// The number of an item's attribute, where one that is missing reads as its default.
+    pub(crate) fn number(self, item: &Map, name: &str) -> Option<Number> {
+        self.read(item, name)?.as_number().copied()
+    }
+
     /// Whether some attributes stand inside a map of this name.
     pub(crate) fn is_container(self, name: &str) -> bool {
         let attributes = self.source().attributes.iter();
@@ -214,8 +235,8 @@ fn leads_into(name: &str, root: &str, steps: &[Step]) -> bool {
     true
 }
 
-/// Whether an attribute is a number that counts as 0 while it is missing.
-pub(crate) fn reads_as_zero(attribute: &Attribute) -> bool {
+/// Whether an attribute is a number that begins with 0.
+pub(crate) fn begins_with_zero(attribute: &Attribute) -> bool {
     matches!(attribute.kind, AttributeType::Counter)
         || matches!(attribute.source, Source::Aggregate(_))
 }

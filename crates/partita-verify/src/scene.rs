@@ -6,16 +6,17 @@
 use std::borrow::Cow;
 
 use partita_core::expression::{Comparator, Found, KeyCondition, KeyRange, Path, Scope, Step};
-use partita_core::{Map, Number, Type, Value};
+use partita_core::{Map, Type, Value};
 use partita_design::design::pattern::TEXTS;
 use partita_design::design::{
     Attribute, KeyBound, Pattern, Read, Ref, RefTarget, SortRange, Source, TargetName,
 };
+use partita_design::stored;
 use partita_design::template::dotted;
 use partita_store::request::ItemAddress;
 use partita_store::table::TableName;
 
-use crate::layout::{Layout, Record, Stored, reads_as_zero};
+use crate::layout::{Layout, Record, Stored};
 use crate::nested;
 use crate::reads::{Known, Listing, Reads};
 
@@ -67,7 +68,11 @@ impl Scope for Scene<'_, '_> {
     fn find(&self, path: &Path) -> Found<'_> {
         let (root, steps) = (path.root.as_str(), path.steps.as_slice());
         if let Some((_, value)) = self.names.iter().find(|(name, _)| name == root) {
-            return found(value.as_ref().and_then(|value| descend(value, steps)));
+            return found(
+                value
+                    .as_ref()
+                    .and_then(|value| stored::inside(value, steps)),
+            );
         }
         match root {
             "now" | "caller" | "old" => Found::Unknown,
@@ -107,33 +112,41 @@ impl<'d> Scene<'_, 'd> {
         if attribute.is_some_and(|attribute| attribute.per.is_some()) {
             return Found::Unknown;
         }
-        if let Some(value) = item.get(root).and_then(|value| descend(value, steps)) {
+        if let Some(value) = item.get(root).and_then(|one| stored::inside(one, steps)) {
             return Found::Value(Cow::Borrowed(value));
         }
-        match attribute {
-            Some(attribute) if attribute.is_virtual => self.virtual_value(record, item, attribute),
-            Some(attribute) if reads_as_zero(attribute) => {
-                Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
-            }
-            _ => Found::Missing,
-        }
+        let value = attribute.and_then(|one| self.unstored(record, item, one, steps));
+        value.map_or(Found::Missing, |value| Found::Value(Cow::Owned(value)))
     }
 
-    /// A value that is computed where it is needed, from the item that has it.
-    fn virtual_value(&self, record: Record<'d>, item: &Map, attribute: &Attribute) -> Found<'_> {
-        let Source::Computed(computed) = &attribute.source else {
-            return Found::Missing;
-        };
+    /// What is read of an attribute that is not stored: it is computed where it is needed, from
+    /// the item that has it, or reads as its default.
+    fn unstored(
+        &self,
+        record: Record<'d>,
+        item: &Map,
+        attribute: &Attribute,
+        steps: &[Step],
+    ) -> Option<Value> {
+        // Something else stands there, and nothing at the path inside of it.
+        if nested::get(item, &attribute.name).is_some() {
+            return None;
+        }
         let scene = Scene {
             record,
             item,
             names: &[],
             world: self.world,
         };
-        match computed.value.value(&scene) {
-            Some(value) => Found::Value(Cow::Owned(value)),
-            None => Found::Missing,
+        if attribute.is_virtual {
+            let Source::Computed(computed) = &attribute.source else {
+                return None;
+            };
+            return computed.value.value(&scene);
         }
+        let value = attribute.when_missing(&scene)?;
+        let inside = steps.get(attribute.name.matches('.').count()..)?;
+        stored::inside(&value, inside).cloned()
     }
 
     /// What stands behind a ref.
@@ -145,7 +158,7 @@ impl<'d> Scene<'_, 'd> {
             Lead::Unknown => return Found::Unknown,
             Lead::Nowhere | Lead::Lost => return Found::Missing,
             Lead::Constants(row) => {
-                let value = row.get(next).and_then(|value| descend(value, rest));
+                let value = row.get(next).and_then(|value| stored::inside(value, rest));
                 return match value {
                     Some(value) => Found::Value(Cow::Owned(value.clone())),
                     None => Found::Missing,
@@ -424,7 +437,11 @@ impl<'d> Scene<'_, 'd> {
         let path = dotted(path);
         let named = self.names.iter().find(|(name, _)| *name == path.root);
         if let (Some((_, value)), true) = (named, std::ptr::eq(item, self.item)) {
-            return found(value.as_ref().and_then(|value| descend(value, &path.steps)));
+            return found(
+                value
+                    .as_ref()
+                    .and_then(|value| stored::inside(value, &path.steps)),
+            );
         }
         self.inside(record, item, &path.root, &path.steps)
     }
@@ -450,13 +467,4 @@ fn declared<'d>(record: Record<'d>, root: &str, steps: &[Step]) -> Option<&'d At
 
 fn found(value: Option<&Value>) -> Found<'_> {
     value.map_or(Found::Missing, |value| Found::Value(Cow::Borrowed(value)))
-}
-
-fn descend<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
-    let mut steps = steps.iter();
-    steps.try_fold(value, |value, step| match (step, value) {
-        (Step::Field(name), Value::M(map)) => map.get(name),
-        (Step::Index(index), Value::L(list)) => list.get(*index),
-        _ => None,
-    })
 }

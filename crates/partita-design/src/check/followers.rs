@@ -10,6 +10,7 @@ use crate::design::{
     Source, Trigger,
 };
 use crate::diagnostic::Report;
+use crate::expression::Formula;
 use crate::types::AttributeType;
 
 pub(crate) fn check(
@@ -181,11 +182,13 @@ fn aggregate_cycles(world: &World, entities: &[Option<Entity>], report: &mut Rep
                     }
                 }
                 Source::Computed(computed) => {
-                    for name in computed.value.own_attributes() {
-                        edges.push(((entity.name.clone(), name.to_owned()), to.clone()));
-                    }
+                    edges.extend(own_edges(entity, &computed.value, &to));
                 }
-                _ => {}
+                // An item that lacks it is read as having the default.
+                Source::Given {
+                    default: Some(default),
+                } => edges.extend(own_edges(entity, default, &to)),
+                Source::Given { default: None } | Source::Generated => {}
             }
         }
     }
@@ -196,6 +199,13 @@ fn aggregate_cycles(world: &World, entities: &[Option<Entity>], report: &mut Rep
         let message = format!("`{attribute}` of `{entity}` follows from itself");
         report.add(Code::AggregateCycle, span, message);
     }
+}
+
+/// From what a value reads of its own item to the attribute that it is for.
+fn own_edges(entity: &Entity, value: &Formula, to: &Place) -> Vec<(Place, Place)> {
+    let names = value.own_attributes();
+    let edges = names.map(|name| ((entity.name.clone(), name.to_owned()), to.clone()));
+    edges.collect()
 }
 
 fn target_of(world: &World, entity: &str, reading: &crate::expression::Reading) -> Option<String> {

@@ -273,9 +273,10 @@ impl Declared {
             || is_state
     }
 
-    /// Whether it is a number that reads as 0 while it is absent.
-    pub(crate) fn reads_as_zero(&self) -> bool {
+    /// Whether it reads as something while it is absent: as 0, or as its default.
+    pub(crate) fn has_default(&self) -> bool {
         matches!(self.line.head, Some(Head::Aggregate(_)))
+            || matches!(self.line.value, Some((LineValue::Default(_), _)))
             || self.kind == Some(AttributeType::Counter)
     }
 }

@@ -1,10 +1,10 @@
 //! Entities, their attributes and where values come from.
 
-use partita_core::expression::{Condition, Path};
-use partita_core::{Map, Value};
+use partita_core::expression::{Condition, Path, Scope};
+use partita_core::{Map, Number, Value};
 
 use super::{KeyTemplates, PathTemplate, RecordIndex, RecordName, Ref, Rules};
-use crate::expression::{Formula, Predicate, Reading};
+use crate::expression::{Formula, Origin, Predicate, Reading};
 use crate::template::{Template, dotted};
 use crate::types::AttributeType;
 
@@ -208,7 +208,8 @@ impl SoftDelete {
     pub fn live(&self) -> Condition {
         let path = dotted(self.attribute());
         match self {
-            SoftDelete::Flag(_) => Condition::equals(path, false),
+            // An item without the flag is live, too.
+            SoftDelete::Flag(_) => Condition::Not(Box::new(Condition::equals(path, true))),
             // A null stands for a missing time in data that others wrote.
             SoftDelete::Time(_) => Condition::Any(vec![
                 Condition::NotExists(path.clone()),
@@ -290,5 +291,27 @@ impl Attribute {
     /// Where it stands in an item.
     pub fn path(&self) -> Path {
         dotted(&self.name)
+    }
+
+    /// What a stored item that lacks the attribute is read as having: 0 for a counter, a count or a
+    /// sum, the default of any other. None where it has no default, and is missing.
+    ///
+    /// Planner, rules, filters, `verify`, `repair` and `keys` all ask here, so that they agree on
+    /// items that are older than an attribute. A default that reads the time, the caller or another
+    /// item was decided when its item came into being, and cannot be known afterwards.
+    pub fn when_missing(&self, scope: &impl Scope) -> Option<Value> {
+        if self.kind == AttributeType::Counter || matches!(self.source, Source::Aggregate(_)) {
+            return Some(Value::N(Number::from(0_i64)));
+        }
+        let Source::Given {
+            default: Some(default),
+        } = &self.source
+        else {
+            return None;
+        };
+        let mut reads = default.reads.iter();
+        let is_own = reads.all(|one| one.origin == Origin::Item && one.hops.is_empty());
+        let value = is_own.then(|| default.value(scope)).flatten()?;
+        Some(self.kind.adopt(value))
     }
 }

@@ -1,5 +1,6 @@
 //! Full pages, and results that are sorted after they were read.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use partita_core::{Item, Value};
@@ -115,7 +116,17 @@ impl Asked<'_> {
         let (table, _) = self.blueprint().table_read(self.pattern);
         let sort = self.pattern.sort.iter().map(|order| &order.attribute);
         let names = sort.chain([&table.sort]);
-        names.map(|name| nested::get(row, name).cloned()).collect()
+        let value = |name: &String| {
+            let stored = nested::get(row, name).cloned();
+            stored.or_else(|| self.default_of(row, name))
+        };
+        names.map(value).collect()
+    }
+
+    /// What a row that lacks an attribute is read as having.
+    fn default_of(&self, row: &Item, name: &str) -> Option<Value> {
+        let (shape, item) = self.blueprint().recognise(&self.pattern.returns, row)?;
+        shape.read(&item, name).map(Cow::into_owned)
     }
 
     /// The key attributes of a row, those of the index that was read included.

@@ -75,7 +75,7 @@ impl<'a> Planner<'a> {
         // What is made of something that is not there is wrong only because of that.
         self.refuse()?;
         let said = self.changes(shape, &action.changes, values, false);
-        self.check_steps(shape.name(), action, &said, &old);
+        self.check_steps(shape, action, &said, &old);
         changes.set.extend(said.set);
         changes.add.extend(said.add);
         changes.remove.extend(said.remove);
@@ -101,19 +101,19 @@ impl<'a> Planner<'a> {
 
     /// An action that sets a state is a step. One that was taken already is not taken again, or
     /// whatever comes with it would happen twice.
-    fn check_steps(&mut self, record: &str, action: &'a Action, said: &Changes<'a>, old: &Map) {
+    fn check_steps(&mut self, shape: Shape<'a>, action: &'a Action, said: &Changes<'a>, old: &Map) {
         for (slot, value) in &said.set {
             let Slot::Declared(attribute) = slot else {
                 continue;
             };
             if matches!(attribute.kind, AttributeType::State(_))
-                && nested::get(old, &attribute.name) == Some(value)
+                && shape.read(old, &attribute.name).as_deref() == Some(value)
                 && let Some(now) = value.as_str()
             {
                 let message = format!("is `{now}` already, and `{}` makes it so", action.name);
                 let rule = FaultRule::State;
                 self.faults
-                    .push(Fault::of(record, &attribute.name, rule, message));
+                    .push(Fault::of(shape.name(), &attribute.name, rule, message));
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::draft::{Before, Presence, Refusal, out_of_range};
 use crate::error::{Fault, PlanError};
 use crate::kernel::Count;
 use crate::nested::{self, Difference};
-use crate::scene::{Lead, Target, Trace, number_at};
+use crate::scene::{Lead, Target, Trace};
 use crate::shape::Shape;
 
 /// Where an item counts, and how much.
@@ -244,7 +244,9 @@ impl Count<'_> {
     fn amount(&self, shape: Shape<'_>, item: &Map) -> Number {
         match &self.aggregate.sum {
             None => Number::from(1_i64),
-            Some(sum) => number_at(shape, item, sum).unwrap_or_else(|| Number::from(0_i64)),
+            Some(sum) => shape
+                .number(item, sum)
+                .unwrap_or_else(|| Number::from(0_i64)),
         }
     }
 }

@@ -103,7 +103,8 @@ impl<'a> Planner<'a> {
             for (number, argument) in within.target.arguments.iter().enumerate() {
                 let name = argument_source(within.source, within.target, number);
                 let wanted = name.and_then(|name| nested::get(&task.identity, name));
-                refers &= wanted.is_some() && wanted == nested::get(&now, &argument.path);
+                let named = Shape::Entity(within.entity).read(&now, &argument.path);
+                refers &= wanted.is_some() && wanted == named.as_deref();
                 self.entry_mut(item).guard(&argument.path);
             }
             if refers {
@@ -164,8 +165,10 @@ impl<'a> Planner<'a> {
             };
             let after = Rc::make_mut(after);
             for follower in &followers {
-                match nested::get(&now, follower.followed).cloned() {
-                    Some(value) => nested::set(after, &follower.attribute.name, value),
+                match within.source.read(&now, follower.followed) {
+                    Some(value) => {
+                        nested::set(after, &follower.attribute.name, value.into_owned());
+                    }
                     None => nested::remove(after, &follower.attribute.name),
                 }
             }

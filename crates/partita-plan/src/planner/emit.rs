@@ -154,7 +154,9 @@ impl Planner<'_> {
                     let path = dotted(name);
                     let is_written = update.paths().any(|written| written.overlaps(&path));
                     if *amount != Number::from(0_i64) && !is_written {
-                        update.set.push(addition(path, *amount));
+                        update
+                            .set
+                            .push(addition(path, entry.start_of(name), *amount));
                     }
                 }
                 for (name, key) in keys {
@@ -334,6 +336,16 @@ impl Planner<'_> {
 }
 
 impl Entry<'_> {
+    /// What a number is added to while it is missing: its default, or 0.
+    fn start_of(&self, name: &str) -> Number {
+        let nothing = Map::new();
+        let item = self.old().map_or(&nothing, |old| &**old);
+        match self.shape.when_missing(item, name) {
+            Some(Value::N(start)) => start,
+            _ => Number::from(0_i64),
+        }
+    }
+
     fn has_guards(&self) -> bool {
         !self.guards.is_empty() || !self.conditions.is_empty()
     }
@@ -369,10 +381,10 @@ fn stands_there(path: Path, value: Option<&Value>) -> Condition {
     }
 }
 
-/// `SET x = if_not_exists(x, 0) + d`: right whatever the number is by then.
-fn addition(path: Path, amount: Number) -> (Path, SetValue) {
-    let zero = SetOperand::Value(Value::N(Number::from(0_i64)));
-    let now = SetOperand::IfNotExists(path.clone(), Box::new(zero));
+/// `SET x = if_not_exists(x, start) + d`: right whatever the number is by then.
+fn addition(path: Path, start: Number, amount: Number) -> (Path, SetValue) {
+    let start = SetOperand::Value(Value::N(start));
+    let now = SetOperand::IfNotExists(path.clone(), Box::new(start));
     let amount = SetOperand::Value(Value::N(amount));
     (path, SetValue::Plus(now, amount))
 }

@@ -15,7 +15,7 @@ use crate::kernel::Count;
 use crate::nested;
 use crate::place::Address;
 use crate::reads::{Listing, keys};
-use crate::scene::{Lead, Trace, number_at};
+use crate::scene::{Lead, Trace};
 use crate::shape::{Shape, identity_of};
 
 impl<'a> Planner<'a> {
@@ -32,8 +32,8 @@ impl<'a> Planner<'a> {
         }
         let source = entry.shape;
         for follower in blueprint.kernel.followers(&blueprint.design, source.name()) {
-            let value = nested::get(&new, follower.followed);
-            if nested::get(&old, follower.followed) == value {
+            let value = source.read(&new, follower.followed);
+            if source.read(&old, follower.followed) == value {
                 continue;
             }
             let who = Referrers {
@@ -50,8 +50,8 @@ impl<'a> Planner<'a> {
                 let entry = self.entry_mut(item);
                 if let Some(after) = &mut entry.after {
                     let after = Rc::make_mut(after);
-                    match value.cloned() {
-                        Some(value) => nested::set(after, &follower.attribute.name, value),
+                    match value.as_deref() {
+                        Some(value) => nested::set(after, &follower.attribute.name, value.clone()),
                         None => nested::remove(after, &follower.attribute.name),
                     }
                 }
@@ -141,7 +141,7 @@ impl<'a> Planner<'a> {
         entry.guard(&count.attribute.name);
         let counted = entry
             .old()
-            .and_then(|old| number_at(shape, old, &count.attribute.name));
+            .and_then(|old| shape.number(old, &count.attribute.name));
         let added = entry.adds.get(count.attribute.name.as_str()).copied();
         let added = added.unwrap_or_else(|| Number::from(0_i64));
         let expected = counted.and_then(|counted| counted.checked_add(added).ok());
@@ -183,7 +183,7 @@ impl<'a> Planner<'a> {
                 let entry = self.entry_mut(at);
                 entry.guard(count);
                 let added = entry.adds.get(count.as_str()).copied().unwrap_or(zero);
-                let left = number_at(shape, &old, count).unwrap_or(zero);
+                let left = shape.number(&old, count).unwrap_or(zero);
                 let left = left.checked_add(added).unwrap_or(left);
                 if left > zero && self.context.reads.is_complete() {
                     return Err(PlanError::InUse {

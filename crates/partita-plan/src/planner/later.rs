@@ -22,7 +22,6 @@ use crate::job::{HistoryWork, Job, Lease, Progress, Referrers, Referring, Task, 
 use crate::nested;
 use crate::place::Address;
 use crate::reads::Known;
-use crate::scene::number_at;
 use crate::shape::{Shape, identity_of};
 use crate::sidecar;
 
@@ -190,7 +189,7 @@ impl<'a> Planner<'a> {
             return;
         };
         let number = entry.old().and_then(|old| {
-            let number = number_at(entry.shape, old, &count.attribute.name)?;
+            let number = entry.shape.number(old, &count.attribute.name)?;
             u64::try_from(number.to_i64()?).ok()
         });
         self.later.expected += number.unwrap_or_default();

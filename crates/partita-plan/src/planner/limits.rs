@@ -22,7 +22,6 @@ use crate::error::PlanError;
 use crate::nested;
 use crate::place::Address;
 use crate::reads::Known;
-use crate::scene::number_at;
 use crate::shape::Shape;
 use crate::sidecar;
 
@@ -86,7 +85,7 @@ impl<'a> Planner<'a> {
         let entry = self.entry_mut(at);
         let (one, zero) = (Number::from(1_i64), Number::from(0_i64));
         let used = entry.after.as_deref();
-        let used = used.and_then(|window| number_at(shape, window, &record.count));
+        let used = used.and_then(|window| shape.number(window, &record.count));
         let used = used.unwrap_or(zero);
         let allowed = Number::from(limit.count);
         if used >= allowed {

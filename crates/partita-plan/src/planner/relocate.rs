@@ -10,7 +10,6 @@ use partita_design::design::{Entity, RecordName, Source};
 use super::Planner;
 use crate::error::{FaultRule, PlanError};
 use crate::nested;
-use crate::scene::number_at;
 use crate::shape::Shape;
 
 impl<'a> Planner<'a> {
@@ -62,7 +61,7 @@ impl<'a> Planner<'a> {
             let RecordName::Entity(by) = &aggregate.of else {
                 continue;
             };
-            let count = number_at(Shape::Entity(entity), old, &attribute.name);
+            let count = Shape::Entity(entity).number(old, &attribute.name);
             if let Some(count) = count.filter(|count| *count != zero) {
                 let name = &attribute.name;
                 let message =

@@ -13,7 +13,7 @@ use crate::error::{FaultRule, PlanError};
 use crate::input::{Changes, Input};
 use crate::operation::Answer;
 use crate::reads::Known;
-use crate::scene::{Lead, Others, Scene, Trace, number_at};
+use crate::scene::{Lead, Others, Scene, Trace};
 use crate::shape::Shape;
 
 /// A write that a caller asks for.
@@ -372,7 +372,7 @@ impl<'a> Planner<'a> {
         let found = entity.version().and_then(|version| {
             entry.guard(&version.name);
             let old = entry.old()?;
-            number_at(Shape::Entity(entity), old, &version.name)
+            Shape::Entity(entity).number(old, &version.name)
         });
         if found == Some(Number::from(expected)) {
             return;

@@ -13,8 +13,8 @@ use super::{By, Planner};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::kernel::reference_inputs;
 use crate::nested;
-use crate::scene::{Scene, Seen, Trace, number_at};
-use crate::shape::{Shape, reads_as_zero};
+use crate::scene::{Scene, Seen, Trace};
+use crate::shape::{Shape, begins_with_zero};
 
 /// Which states an item may be given in.
 #[derive(Clone, Copy, PartialEq)]
@@ -42,7 +42,7 @@ impl<'a> Planner<'a> {
                     let id = self.new_id(&attribute.kind);
                     nested::set(item, name, Value::S(id));
                 }
-                _ if reads_as_zero(attribute) => match attribute.optional {
+                _ if begins_with_zero(attribute) => match attribute.optional {
                     true => nested::make_room(item, name),
                     false => nested::set(item, name, Value::N(Number::from(0_i64))),
                 },
@@ -69,7 +69,7 @@ impl<'a> Planner<'a> {
         let trace = Trace::default();
         self.compute(entity, Some(&before), &mut item, by, &trace);
         if let (Some(version), By::Caller) = (entity.version(), by) {
-            let now = number_at(Shape::Entity(entity), &before, &version.name);
+            let now = Shape::Entity(entity).number(&before, &version.name);
             let next = now.and_then(|now| now.checked_add(Number::from(1_i64)).ok());
             if let Some(next) = next {
                 nested::set(&mut item, &version.name, Value::N(next));
@@ -179,7 +179,8 @@ impl<'a> Planner<'a> {
             }
             if let Some(new) = new {
                 self.check_value(entity, attribute, new);
-                self.check_step(at, entity, attribute, old, new);
+                let was = Shape::Entity(entity).read(&before, name);
+                self.check_step(at, entity, attribute, was.as_deref(), new);
                 self.check_range(at, attribute);
             } else if !attribute.optional && !self.is_explained(entity, attribute) {
                 let message = "is required and cannot be removed";
@@ -291,8 +292,16 @@ impl<'a> Planner<'a> {
         if let Some((limit, comparator)) = limit
             && let Ok(limit) = limit.checked_sub(amount)
         {
-            let path = Operand::Path(attribute.path());
-            let condition = Condition::Compare(path, comparator, Operand::value(limit));
+            let path = attribute.path();
+            let lacks_it = |old: &Rc<Map>| nested::get(old, &attribute.name).is_none();
+            let is_missing = self.entry(at).old().is_some_and(lacks_it);
+            let operand = Operand::Path(path.clone());
+            let within = Condition::Compare(operand, comparator, Operand::value(limit));
+            // The sum that was checked is what a missing one becomes.
+            let condition = match is_missing {
+                true => Condition::Any(vec![Condition::NotExists(path), within]),
+                false => within,
+            };
             self.entry_mut(at).conditions.push(condition);
         }
     }
@@ -330,7 +339,7 @@ impl<'a> Planner<'a> {
 fn has_beginning(attribute: &Attribute) -> bool {
     let is_made = matches!(attribute.source, Source::Generated)
         || attribute.kind == AttributeType::Version
-        || reads_as_zero(attribute);
+        || begins_with_zero(attribute);
     is_made && !attribute.is_virtual
 }
 

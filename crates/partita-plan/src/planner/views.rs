@@ -17,7 +17,7 @@ use crate::error::PlanError;
 use crate::nested;
 use crate::place::Address;
 use crate::scene::{Named, Scene, Trace};
-use crate::shape::{Shape, reads_as_zero};
+use crate::shape::{Shape, begins_with_zero};
 
 /// A record of a view.
 struct Placed {
@@ -371,7 +371,7 @@ pub(super) fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
                 default: Some(default),
             } => default.value(scene),
             Source::Computed(computed) => computed.value.value(scene),
-            _ if reads_as_zero(own) && !own.optional => Some(Value::N(Number::from(0_i64))),
+            _ if begins_with_zero(own) && !own.optional => Some(Value::N(Number::from(0_i64))),
             _ => None,
         };
         if let Some(value) = value {

@@ -322,7 +322,7 @@ impl Place<'_, '_> {
                     path.steps.insert(0, Step::Field(path.root));
                     path.root = "old".into();
                 }
-                let is_missing = declared.optional && !declared.reads_as_zero();
+                let is_missing = declared.optional && !declared.has_default();
                 return Some(Reading {
                     path,
                     hops,
