@@ -6,6 +6,8 @@
 //! | `item` | DynamoDB JSON of an item | what is accepted is written and read back as the same |
 //! | `number` | the text of a number | the same, and its key bytes read back too |
 //! | `request` | lines of an operation and its body | every answer is a result or a refusal, never an internal error |
+//! | `partiql` | a PartiQL statement | it is refused or evaluates, and the endpoint answers it as any request |
+//! | `legacy` | an operation and its body, with the parameters that expressions have replaced | as `request`, beside an item with every type |
 //! | `sigv4` | a request's head and body | what is accepted is refused once its body is another |
 //! | `design` | a design file | it compiles, or has diagnostics inside the text |
 //!
@@ -80,6 +82,41 @@ pub fn endpoint(credentials: Option<Credentials>) -> Endpoint {
     let clock = Arc::new(ManualClock::at(NOW_MILLIS));
     let store = Arc::new(ModelStore::new(clock.clone()));
     Endpoint::new(store, credentials, clock, Arc::new(SeededEntropy::new(1)))
+}
+
+/// An endpoint in front of a model with one table and [`ITEM`] in it.
+pub fn endpoint_with_table(name: &str) -> Endpoint {
+    let endpoint = endpoint(None);
+    let table = serde_json::json!({
+        "TableName": name, "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}, {"AttributeName": "sk", "AttributeType": "N"}],
+    });
+    let put = serde_json::json!({ "TableName": name, "Item": &*ITEM });
+    for (operation, body) in [(&b"CreateTable"[..], table), (b"PutItem", put)] {
+        let response = ask(&endpoint, operation, body.to_string().into());
+        assert!(response.is_some_and(|response| response.status() == 200));
+    }
+    endpoint
+}
+
+const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=any/20150830/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=any";
+
+/// Sends a request of an operation, unless its name never gets past the server's HTTP.
+pub fn ask(endpoint: &Endpoint, operation: &[u8], body: Bytes) -> Option<Response<Bytes>> {
+    let target = match operation {
+        b"ListStreams" | b"DescribeStream" | b"GetShardIterator" | b"GetRecords" => {
+            [b"DynamoDBStreams_20120810.", operation].concat()
+        }
+        _ => [b"DynamoDB_20120810.", operation].concat(),
+    };
+    let request = http::Request::post("/")
+        .header("host", "localhost")
+        .header("x-amz-target", target)
+        .header("x-amz-date", "20150830T123600Z")
+        .header("authorization", AUTHORIZATION);
+    let request = request.body(()).ok()?;
+    Some(send(endpoint, &request.into_parts().0, body))
 }
 
 /// Sends a request, and holds the answer to what every answer must be.

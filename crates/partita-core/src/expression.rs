@@ -1,8 +1,8 @@
 //! DynamoDB's expressions: conditions, key conditions, updates and projections.
 //!
-//! One grammar serves two dialects, told apart by [`Bindings`]: in requests values and awkward
+//! One grammar serves three dialects. Two of them are told apart by [`Bindings`]: in requests values and awkward
 //! names come in as placeholders (`#n = :v`); in designs they are written out
-//! (`status <> 'DRAFT'`). Both give the same trees, in which only names and values are left.
+//! (`status <> 'DRAFT'`). PartiQL is the third, with statements around ([`Statement`]). All give the same trees, in which only names and values are left.
 //! Programs may also build a tree by hand; [`Renderer`] turns it back into a request's text.
 //!
 //! A text is read in two steps. Its syntax depends on nothing but the text, so it is parsed once
@@ -22,6 +22,7 @@
 //! | `check` | what is wrong with a condition, whatever item it meets |
 //! | `key_condition` | [`KeyCondition`]: what a query asks of the keys |
 //! | `update` | [`Update`] and its application to an item |
+//! | `partiql` | [`Statement`]: PartiQL |
 //! | `projection` | [`Projection`]: parts of an item |
 //! | `render` | trees back to text with placeholders |
 
@@ -34,6 +35,7 @@ mod java_order;
 mod key_condition;
 mod messages;
 mod parser;
+mod partiql;
 mod path;
 mod path_tree;
 mod projection;
@@ -49,6 +51,7 @@ pub use cache::ExpressionCache;
 pub use condition::{Comparator, Condition, Found, Operand, Scope, Truth};
 pub use java_order::listed;
 pub use key_condition::{KeyCondition, KeyRange};
+pub use partiql::{Returning, Select, Source, Statement};
 pub use path::{Path, Span, Step};
 pub use projection::Projection;
 pub use render::Renderer;

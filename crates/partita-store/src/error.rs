@@ -194,6 +194,9 @@ pub enum CancellationReason {
         /// The item as it is, if the action asked for it.
         item: Option<Item>,
     },
+    /// It inserts an item that is there already. Only statements insert; to a store this is a
+    /// condition like any other.
+    DuplicateItem,
     /// Another write was under way on its item.
     TransactionConflict,
     /// There was no capacity for it.
@@ -211,6 +214,7 @@ impl CancellationReason {
         match self {
             CancellationReason::None => "None",
             CancellationReason::ConditionalCheckFailed { .. } => "ConditionalCheckFailed",
+            CancellationReason::DuplicateItem => "DuplicateItem",
             CancellationReason::TransactionConflict => "TransactionConflict",
             CancellationReason::Throttled => "ThrottlingError",
             CancellationReason::Validation { .. } => "ValidationError",

@@ -14,6 +14,7 @@ use tracing::{debug, error};
 use crate::body;
 use crate::metrics::RequestMeters;
 use crate::ops::{self, Context};
+use crate::partiql::NextTokens;
 use crate::refusal::{Fault, Refusal};
 use crate::request_ids::RequestIds;
 use crate::sigv4::{self, Credentials};
@@ -33,6 +34,7 @@ pub struct Endpoint {
     clock: Arc<dyn Clock>,
     ids: RequestIds,
     cache: ExpressionCache,
+    next_tokens: NextTokens,
     meters: RequestMeters,
 }
 
@@ -51,6 +53,7 @@ impl Endpoint {
             clock,
             ids: RequestIds::new(&*entropy),
             cache: ExpressionCache::default(),
+            next_tokens: NextTokens::new(&*entropy),
             meters: RequestMeters::default(),
         }
     }
@@ -99,6 +102,7 @@ impl Endpoint {
         let context = Context {
             store: &*self.store,
             cache: &self.cache,
+            next_tokens: &self.next_tokens,
             host: head.headers.get(HOST).and_then(|it| it.to_str().ok()),
         };
         ops::run(verified, target, context, &body).await

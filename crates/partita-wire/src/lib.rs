@@ -13,6 +13,7 @@
 //! | `json` | JSON to requests, and DynamoDB's words for JSON of the wrong type |
 //! | `constraints` | required parameters, enumerations, lengths: DynamoDB's first check |
 //! | `parameters` | what operations share: table names, choices, what is not supported |
+//! | `partiql` | statements, lowered to the requests of the other operations |
 //! | `expressions` | the texts of a request and their placeholders |
 //! | `legacy` | the parameters that expressions have replaced, lowered to the same trees |
 //! | `metrics` | what is counted of requests and commits |
@@ -57,6 +58,7 @@ mod metrics;
 mod neighbour;
 mod ops;
 mod parameters;
+mod partiql;
 mod refusal;
 mod request_ids;
 pub mod sigv4;

@@ -4,6 +4,7 @@
 //! `partita-store`.
 
 mod legacy;
+mod partiql;
 
 use partita_store::error::CancellationReason;
 use partita_store::index::IndexKind;
@@ -11,6 +12,7 @@ use partita_store::settings::Throughput;
 use partita_store::table::TableName;
 
 pub(crate) use legacy::*;
+pub(crate) use partiql::*;
 
 pub(crate) const ITEM_TOO_LARGE: &str = "Item size has exceeded the maximum allowed size";
 pub(crate) const RESOURCE_NOT_FOUND: &str = "Requested resource not found";

@@ -2,9 +2,10 @@
 //! which are pure, and `run`, which puts a store between them.
 //!
 //! To add one, add its file, its line in [`run`] and its name in [`NAMES`]. What has no line is an
-//! UnknownOperationException: PartiQL, backups, import and export, and what exists only in
+//! UnknownOperationException: backups, import and export, and what exists only in
 //! Amazon's cloud.
 
+mod batch_execute_statement;
 mod batch_get_item;
 mod batch_write_item;
 mod collections;
@@ -17,6 +18,8 @@ mod describe_limits;
 mod describe_stream;
 mod describe_table;
 mod describe_time_to_live;
+mod execute_statement;
+mod execute_transaction;
 mod get_item;
 mod get_records;
 mod get_resource_policy;
@@ -46,6 +49,7 @@ use bytes::Bytes;
 use partita_core::expression::ExpressionCache;
 use partita_store::Store;
 
+use crate::partiql::NextTokens;
 use crate::refusal::{Fault, Refusal};
 use crate::sigv4::Verified;
 
@@ -55,6 +59,8 @@ pub(crate) struct Context<'a> {
     pub(crate) store: &'a dyn Store,
     /// The expressions that were read before.
     pub(crate) cache: &'a ExpressionCache,
+    /// What makes and reads the tokens of statements.
+    pub(crate) next_tokens: &'a NextTokens,
     /// What the client calls this server.
     pub(crate) host: Option<&'a str>,
 }
@@ -65,7 +71,8 @@ const DYNAMODB: &str = "DynamoDB_20120810";
 const STREAMS: &str = "DynamoDBStreams_20120810";
 
 /// The operations, for whoever counts them.
-pub(crate) const NAMES: [&str; 27] = [
+pub(crate) const NAMES: [&str; 30] = [
+    "BatchExecuteStatement",
     "BatchGetItem",
     "BatchWriteItem",
     "CreateTable",
@@ -75,6 +82,8 @@ pub(crate) const NAMES: [&str; 27] = [
     "DescribeLimits",
     "DescribeTable",
     "DescribeTimeToLive",
+    "ExecuteStatement",
+    "ExecuteTransaction",
     "GetItem",
     "GetResourcePolicy",
     "ListTables",
@@ -103,6 +112,7 @@ pub(crate) async fn run(
     body: &[u8],
 ) -> Result<Bytes, Refusal> {
     match target.split_once('.').unwrap_or_default() {
+        (DYNAMODB, "BatchExecuteStatement") => batch_execute_statement::run(context, body).await,
         (DYNAMODB, "BatchGetItem") => batch_get_item::run(context, body).await,
         (DYNAMODB, "BatchWriteItem") => batch_write_item::run(context, body).await,
         (DYNAMODB, "CreateTable") => create_table::run(context, body).await,
@@ -112,6 +122,8 @@ pub(crate) async fn run(
         (DYNAMODB, "DescribeLimits") => describe_limits::run(body),
         (DYNAMODB, "DescribeTable") => describe_table::run(context, body).await,
         (DYNAMODB, "DescribeTimeToLive") => describe_time_to_live::run(context, body).await,
+        (DYNAMODB, "ExecuteStatement") => execute_statement::run(context, body).await,
+        (DYNAMODB, "ExecuteTransaction") => execute_transaction::run(context, body).await,
         (DYNAMODB, "GetItem") => get_item::run(context, body).await,
         (DYNAMODB, "GetResourcePolicy") => get_resource_policy::run(context, body).await,
         (DYNAMODB, "ListTables") => list_tables::run(context, body).await,

@@ -49,6 +49,7 @@ pub(crate) enum Fault {
     ExpiredIterator,
     TrimmedDataAccess,
     ConditionalCheckFailed,
+    DuplicateItem,
     TransactionCanceled,
     TransactionConflict,
     IdempotentParameterMismatch,
@@ -63,7 +64,7 @@ const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
 
 impl Fault {
     /// All of them, in their order.
-    pub(crate) const ALL: [Fault; 21] = [
+    pub(crate) const ALL: [Fault; 22] = [
         Fault::Validation,
         Fault::Serialization,
         Fault::UnknownOperation,
@@ -79,6 +80,7 @@ impl Fault {
         Fault::ExpiredIterator,
         Fault::TrimmedDataAccess,
         Fault::ConditionalCheckFailed,
+        Fault::DuplicateItem,
         Fault::TransactionCanceled,
         Fault::TransactionConflict,
         Fault::IdempotentParameterMismatch,
@@ -106,6 +108,7 @@ impl Fault {
             Fault::ExpiredIterator => (DYNAMODB, "ExpiredIteratorException"),
             Fault::TrimmedDataAccess => (DYNAMODB, "TrimmedDataAccessException"),
             Fault::ConditionalCheckFailed => (DYNAMODB, "ConditionalCheckFailedException"),
+            Fault::DuplicateItem => (DYNAMODB, "DuplicateItemException"),
             Fault::TransactionCanceled => (DYNAMODB, "TransactionCanceledException"),
             Fault::TransactionConflict => (DYNAMODB, "TransactionConflictException"),
             Fault::IdempotentParameterMismatch => {
@@ -164,6 +167,14 @@ impl Refusal {
     pub(crate) fn cause(&self) -> Option<&StoreError> {
         match &self.detail {
             Detail::Cause(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The item that did not meet a condition, where it was asked for.
+    pub(crate) fn item(&self) -> Option<&Item> {
+        match &self.detail {
+            Detail::Item(item) => Some(item),
             _ => None,
         }
     }
@@ -232,6 +243,7 @@ impl<'a> From<&'a CancellationReason> for Reason<'a> {
             CancellationReason::ConditionalCheckFailed { item } => {
                 (item.as_ref(), Some(messages::CONDITION_FAILED))
             }
+            CancellationReason::DuplicateItem => (None, Some(messages::DUPLICATE_ITEM)),
             CancellationReason::TransactionConflict => {
                 (None, Some(messages::TRANSACTION_CONFLICT_REASON))
             }

@@ -89,7 +89,7 @@ impl<'a> Binder<'a> {
         Ok(Projection::of_distinct(paths))
     }
 
-    fn path(&mut self, raw: &RawPath) -> Parsed<Path> {
+    pub(super) fn path(&mut self, raw: &RawPath) -> Parsed<Path> {
         let root = self.name(&raw.root, raw.span)?;
         let mut steps = Vec::with_capacity(raw.steps.len());
         for step in &raw.steps {

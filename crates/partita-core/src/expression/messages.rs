@@ -19,6 +19,8 @@ pub(super) enum Fault {
     TooLong { size: Option<usize> },
     #[error("Syntax error; token: \"{token}\", near: \"{near}\"")]
     Syntax { token: String, near: String },
+    #[error("Statement wasn't well formed, can't be processed: {statement}")]
+    Malformed { statement: String },
     #[error("The expression has redundant parentheses;")]
     RedundantParentheses,
     #[error("Invalid function name; function: {name}")]

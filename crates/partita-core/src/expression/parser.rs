@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `condition` | conditions, filters and key conditions |
 //! | `update` | SET, REMOVE, ADD and DELETE |
+//! | `partiql` | statements and their literals |
 //!
 //! DynamoDB reports the first of these that applies: a token that fits nowhere or redundant
 //! parentheses, whichever is met first; the leftmost mistake that the text alone shows
@@ -11,6 +12,7 @@
 //! are found here.
 
 mod condition;
+mod partiql;
 mod update;
 
 use super::messages::Fault;
@@ -22,6 +24,7 @@ use crate::Value;
 use crate::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX};
 
 pub(super) use condition::condition;
+pub(super) use partiql::{RawSelect, RawStatement, statement};
 pub(super) use update::update;
 
 /// Calls inside one another. DynamoDB takes some 240 `if_not_exists` in a row; nobody writes them,
@@ -53,6 +56,8 @@ pub(super) struct Parser<'a> {
     repeated: Option<(Fault, Span)>,
     /// A sentence about the functions that the grammar knows.
     functions: &'static str,
+    /// What the `?` of a PartiQL statement stand for, from the last to the next.
+    parameters: Vec<Value>,
 }
 
 /// The paths of a projection.
@@ -86,6 +91,7 @@ impl<'a> Parser<'a> {
             blamed: None,
             repeated: None,
             functions: "conditions know attribute_exists, attribute_not_exists, attribute_type, begins_with, contains, size and changed",
+            parameters: Vec::new(),
         }
     }
 
@@ -111,6 +117,10 @@ impl<'a> Parser<'a> {
                 in_a_design(&fault, self.functions),
                 span,
             )),
+            Some((Fault::UnknownFunction { name }, span)) if self.dialect == Dialect::PartiQl => {
+                let message = format!("Unrecognized function: {name}");
+                Err(ExpressionError::new(message, span))
+            }
             Some((fault, span)) => Err(ExpressionError::fault(fault, span)),
         }
     }
@@ -151,6 +161,10 @@ impl<'a> Parser<'a> {
             (Dialect::Request, _) => Fault::Syntax {
                 token: token.text.to_owned(),
                 near: self.near().to_owned(),
+            }
+            .to_string(),
+            (Dialect::PartiQl, _) => Fault::Malformed {
+                statement: self.text.to_owned(),
             }
             .to_string(),
             (_, Kind::End) => format!("expected {expected}, the expression ends here"),
@@ -274,8 +288,12 @@ impl<'a> Parser<'a> {
             ));
         }
         self.operator();
-        let known = Function::named(name.text)
-            .filter(|known| *known != Function::Changed || self.dialect == Dialect::Literals);
+        let known = match self.dialect {
+            Dialect::PartiQl => Function::named(&name.text.to_ascii_lowercase()),
+            Dialect::Literals | Dialect::Request => Function::named(name.text),
+        };
+        let known =
+            known.filter(|known| *known != Function::Changed || self.dialect == Dialect::Literals);
         let function = known.unwrap_or_else(|| {
             let name_text = name.text.to_owned();
             self.blame(name.span, Fault::UnknownFunction { name: name_text });
@@ -300,8 +318,10 @@ impl<'a> Parser<'a> {
 
     /// Takes a literal of a design.
     fn take_literal(&mut self) -> Parsed<Option<(Value, Span)>> {
-        if self.dialect != Dialect::Literals {
-            return Ok(None);
+        match self.dialect {
+            Dialect::Request => return Ok(None),
+            Dialect::PartiQl => return partiql::take_value(self),
+            Dialect::Literals => {}
         }
         let token = self.peek();
         let (value, length) = match token.kind {
@@ -342,7 +362,10 @@ impl<'a> Parser<'a> {
             if self.take(".") {
                 steps.push(RawStep::Field(self.field()?));
             } else if self.take("[") {
-                steps.push(RawStep::Index(self.index()?));
+                steps.push(match partiql::take_field(self) {
+                    Some(name) => RawStep::Field(RawName::Word(name)),
+                    None => RawStep::Index(self.index()?),
+                });
                 self.expect("]")?;
             } else {
                 break;
@@ -368,6 +391,7 @@ impl<'a> Parser<'a> {
                 RawName::Word(token.text.to_owned())
             }
             Kind::Name if is_request => RawName::Placeholder(token.text.to_owned()),
+            Kind::Quoted => RawName::Word(partiql::unquoted(token.text)),
             _ => return Err(self.unexpected("the name of an attribute")),
         };
         self.at += 1;
@@ -400,9 +424,12 @@ impl<'a> Parser<'a> {
 
     /// In a design an attribute may be called `set`; only requests keep such words to themselves.
     fn is_keyword(&self, word: Token<'_>) -> bool {
-        self.dialect == Dialect::Request
-            && KEYWORDS
-                .iter()
-                .any(|keyword| word.text.eq_ignore_ascii_case(keyword))
+        let keywords = match self.dialect {
+            Dialect::Literals => return false,
+            Dialect::Request => &KEYWORDS[..],
+            Dialect::PartiQl => &partiql::KEYWORDS[..],
+        };
+        let mut keywords = keywords.iter();
+        keywords.any(|keyword| word.text.eq_ignore_ascii_case(keyword))
     }
 }

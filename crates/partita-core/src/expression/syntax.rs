@@ -19,7 +19,7 @@ pub(super) enum Node {
 }
 
 /// One operand.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Term {
     Path(RawPath),
     Placeholder(String, Span),
@@ -38,7 +38,7 @@ impl Term {
 }
 
 /// A function and its operands.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) function: Function,
     pub(super) arguments: Vec<Term>,
@@ -98,20 +98,20 @@ impl Function {
 }
 
 /// A document path whose names may be placeholders.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RawPath {
     pub(super) root: RawName,
     pub(super) steps: Vec<RawStep>,
     pub(super) span: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RawName {
     Word(String),
     Placeholder(String),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RawStep {
     Field(RawName),
     Index(usize),

@@ -12,6 +12,9 @@ pub(super) enum Dialect {
     Literals,
     /// A request: `#name` and `:value` stand for names and values.
     Request,
+    /// A PartiQL statement: literals stand in the text, `?` stands for a parameter, and names may
+    /// be in double quotes.
+    PartiQl,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,10 @@ pub(super) enum Kind {
     Name,
     /// `:value`.
     Value,
+    /// `"name"`, with `""` for a quote; in PartiQL only.
+    Quoted,
+    /// `?`, in PartiQL only.
+    Parameter,
     /// `'text'`, with `''` for a quote.
     Text,
     /// A text without its closing quote.
@@ -48,12 +55,21 @@ const SYMBOLS: [&str; 14] = [
     "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", ".", "+", "-",
 ];
 
+/// What PartiQL has besides.
+const PARTIQL_SYMBOLS: [&str; 8] = ["<<", ">>", "!=", "{", "}", ":", "*", ";"];
+
 pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
         if matches!(first, ' ' | '\t' | '\n' | '\r') {
             at += 1;
+            continue;
+        }
+        if dialect == Dialect::PartiQl
+            && let Some(length) = comment(&text[at..])
+        {
+            at += length;
             continue;
         }
         let (kind, length) = next(&text[at..], first, dialect);
@@ -74,10 +90,13 @@ fn next(rest: &str, first: char, dialect: Dialect) -> (Kind, usize) {
             .unwrap_or(rest.len() - from)
     };
     let is_literal = dialect == Dialect::Literals;
+    if dialect == Dialect::PartiQl {
+        return next_of_partiql(rest, first, word_length);
+    }
     match first {
         'a'..='z' | 'A'..='Z' => return (Kind::Word, word_length(0)),
         '_' if is_literal => return (Kind::Word, word_length(0)),
-        '\'' if is_literal => return quoted(rest),
+        '\'' if is_literal => return quoted(rest, Kind::Text),
         // In a request a number starts with 0 only if it is 0: `01` are two tokens.
         '0' if !is_literal => return (Kind::Digits, 1),
         '0'..='9' => {
@@ -95,11 +114,62 @@ fn next(rest: &str, first: char, dialect: Dialect) -> (Kind, usize) {
     }
 }
 
-fn quoted(rest: &str) -> (Kind, usize) {
-    let mut characters = rest.char_indices().skip(1).peekable();
+fn next_of_partiql(rest: &str, first: char, word_length: impl Fn(usize) -> usize) -> (Kind, usize) {
+    match first {
+        'a'..='z' | 'A'..='Z' | '_' | '$' => return (Kind::Word, word_length(1)),
+        '\'' => return quoted(rest, Kind::Text),
+        '"' => return quoted(rest, Kind::Quoted),
+        '?' => return (Kind::Parameter, 1),
+        '0'..='9' => return (Kind::Digits, number_length(rest)),
+        _ => {}
+    }
+    let mut symbols = PARTIQL_SYMBOLS.iter().chain(&SYMBOLS);
+    match symbols.find(|symbol| rest.starts_with(**symbol)) {
+        Some(symbol) => (Kind::Symbol, symbol.len()),
+        None => (Kind::Unknown, first.len_utf8()),
+    }
+}
+
+/// Digits, perhaps with a fraction and an exponent.
+fn number_length(rest: &str) -> usize {
+    let digits = |from: usize| {
+        let end = rest[from..].find(|c: char| !c.is_ascii_digit());
+        end.map_or(rest.len(), |length| from + length)
+    };
+    let mut length = digits(0);
+    if rest[length..].starts_with('.') {
+        length = digits(length + 1);
+    }
+    let exponent = rest[length..].strip_prefix(['e', 'E']);
+    let signed = exponent.map(|rest| rest.strip_prefix(['+', '-']).unwrap_or(rest));
+    match signed {
+        Some(signed) if signed.starts_with(|c: char| c.is_ascii_digit()) => {
+            digits(rest.len() - signed.len())
+        }
+        _ => length,
+    }
+}
+
+/// The length of a comment, if the text begins with one. One that is not closed ends with the
+/// text.
+fn comment(rest: &str) -> Option<usize> {
+    let (opening, closing) = match rest.get(..2)? {
+        "--" => ("--", "\n"),
+        "/*" => ("/*", "*/"),
+        _ => return None,
+    };
+    let end = rest[opening.len()..].find(closing);
+    Some(end.map_or(rest.len(), |end| opening.len() + end + closing.len()))
+}
+
+/// What stands in quotes of the first character's kind, which is doubled inside.
+fn quoted(rest: &str, kind: Kind) -> (Kind, usize) {
+    let mut characters = rest.char_indices().peekable();
+    let quote = characters.next().map(|(_, quote)| quote);
     while let Some((index, character)) = characters.next() {
-        if character == '\'' && characters.next_if(|(_, next)| *next == '\'').is_none() {
-            return (Kind::Text, index + 1);
+        let is_quote = |(_, next): &(usize, char)| Some(*next) == quote;
+        if Some(character) == quote && characters.next_if(is_quote).is_none() {
+            return (kind, index + 1);
         }
     }
     (Kind::UnclosedText, rest.len())

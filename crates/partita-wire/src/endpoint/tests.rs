@@ -38,7 +38,7 @@ fn only_operations_of_the_api_are_known() {
         post("DynamoDB_20111205.GetItem"),
         post("DynamoDBStreams_20120810.GetItem"),
         post("DynamoDB_20120810.GetItem."),
-        post("DynamoDB_20120810.ExecuteStatement"),
+        post("DynamoDB_20120810.CreateBackup"),
         Request::put("/").header("x-amz-target", "DynamoDB_20120810.DescribeLimits"),
     ] {
         assert_eq!(ask(request, "{}"), (400, UNKNOWN.to_owned()));

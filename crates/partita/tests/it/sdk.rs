@@ -3,6 +3,7 @@
 mod indexes;
 mod operations;
 mod settings;
+mod statements;
 mod streams;
 
 use aws_sdk_dynamodb::Client;

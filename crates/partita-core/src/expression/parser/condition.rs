@@ -13,7 +13,7 @@
 use super::super::messages::Fault;
 use super::super::syntax::{Call, Function, Node, Term};
 use super::super::{Comparator, ExpressionError};
-use super::{DESIGN_DEPTH_MAX, Dialect, Parsed, Parser};
+use super::{DESIGN_DEPTH_MAX, Dialect, Parsed, Parser, partiql};
 
 /// What is read between two parentheses, or at the top.
 #[derive(Default)]
@@ -57,7 +57,7 @@ fn open(parser: &mut Parser<'_>, groups: &mut Vec<Group>) -> Parsed<()> {
         } else {
             return Ok(());
         }
-        if parser.dialect == Dialect::Literals && depth(groups) > DESIGN_DEPTH_MAX {
+        if parser.dialect != Dialect::Request && depth(groups) > DESIGN_DEPTH_MAX {
             return Err(ExpressionError::new(
                 format!("an expression nests at most {DESIGN_DEPTH_MAX} levels"),
                 parser.peek().span,
@@ -122,6 +122,11 @@ fn comparison(parser: &mut Parser<'_>, groups: &mut Vec<Group>) -> Parsed<Node> 
         closed += 1;
     }
     parser.has_redundant_parentheses |= closed > 1;
+    if parser.dialect == Dialect::PartiQl
+        && let Some(node) = partiql::predicate(parser, &left)?
+    {
+        return Ok(node);
+    }
     if parser.take_keyword("BETWEEN") {
         parser.operator();
         parser.settle()?;
@@ -144,6 +149,7 @@ fn comparison(parser: &mut Parser<'_>, groups: &mut Vec<Group>) -> Parsed<Node> 
         parser.operator();
         parser.settle()?;
         let right = parser.settled_operand()?;
+        partiql::refuse_arithmetic(parser)?;
         operands(parser, [&left, &right]);
         return Ok(Node::Compare(left, comparator, right));
     }
@@ -157,11 +163,16 @@ fn comparison(parser: &mut Parser<'_>, groups: &mut Vec<Group>) -> Parsed<Node> 
             operands(parser, &call.arguments);
             Ok(Node::Call(call))
         }
+        _ if parser.dialect == Dialect::PartiQl => Err(partiql::no_truth(parser)),
         _ => Err(parser.unexpected("a comparison such as `=` or `<`")),
     }
 }
 
 fn take_comparator(parser: &mut Parser<'_>) -> Option<Comparator> {
+    // Only PartiQL has this token.
+    if parser.take("!=") {
+        return Some(Comparator::NotEqual);
+    }
     let found = Comparator::SYMBOLS
         .iter()
         .find(|(symbol, _)| parser.take(symbol))?;

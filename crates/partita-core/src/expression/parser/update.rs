@@ -3,7 +3,7 @@
 use super::super::ExpressionError;
 use super::super::messages::Fault;
 use super::super::syntax::{Call, Clause, Function, RawPath, RawSum, Term};
-use super::{Dialect, Kind, Parsed, Parser};
+use super::{Dialect, Kind, Parsed, Parser, partiql};
 
 const SECTIONS: [&str; 4] = ["SET", "REMOVE", "ADD", "DELETE"];
 
@@ -34,9 +34,13 @@ pub(in super::super) fn update(parser: &mut Parser<'_>) -> Parsed<Vec<Clause>> {
     Ok(clauses)
 }
 
-fn assignment(parser: &mut Parser<'_>) -> Parsed<Clause> {
+pub(super) fn assignment(parser: &mut Parser<'_>) -> Parsed<Clause> {
     let path = parser.path()?;
     parser.expect("=")?;
+    let path = match partiql::change_of_set(parser, path)? {
+        Ok(change) => return Ok(change),
+        Err(path) => path,
+    };
     Ok(Clause::Set(path, sum(parser)?))
 }
 

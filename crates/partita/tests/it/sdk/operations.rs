@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::{
     Select, TableStatus, TransactWriteItem,
 };
 
-use super::{number, text};
+use super::{number, statements, text};
 
 pub(crate) async fn run(client: &Client) {
     tables(client).await;
@@ -21,6 +21,8 @@ pub(crate) async fn run(client: &Client) {
     pages(client).await;
     batches(client).await;
     transactions(client).await;
+    statements::legacy(client, "notes").await;
+    statements::partiql(client, "notes").await;
     account(client).await;
     gone(client).await;
 }

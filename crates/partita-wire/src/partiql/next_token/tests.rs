@@ -1,0 +1,50 @@
+use partita_store::surroundings::SeededEntropy;
+
+use super::*;
+
+const STATEMENT: &str = "SELECT * FROM notes WHERE pk = ?";
+
+fn place() -> Place {
+    Place {
+        partition: 3,
+        after: Some(Item::from([("pk".to_owned(), Value::from("a"))])),
+    }
+}
+
+#[test]
+fn a_token_comes_back_for_its_statement() {
+    let tokens = NextTokens::new(&SeededEntropy::new(1));
+    let parameters = [Value::from("a")];
+    let token = tokens.seal(STATEMENT, &parameters, place());
+    assert_eq!(tokens.open(STATEMENT, &parameters, &token), Ok(place()));
+}
+
+#[test]
+fn a_token_of_another_statement_or_process_is_none() {
+    let tokens = NextTokens::new(&SeededEntropy::new(1));
+    let parameters = [Value::from("a")];
+    let token = tokens.seal(STATEMENT, &parameters, place());
+    let others = NextTokens::new(&SeededEntropy::new(2));
+    assert!(others.open(STATEMENT, &parameters, &token).is_err());
+    assert!(
+        tokens
+            .open("SELECT * FROM notes", &parameters, &token)
+            .is_err()
+    );
+    assert!(tokens.open(STATEMENT, &[Value::from("b")], &token).is_err());
+}
+
+#[test]
+fn a_token_that_was_changed_is_none() {
+    let tokens = NextTokens::new(&SeededEntropy::new(1));
+    let token = tokens.seal(STATEMENT, &[], place());
+    for at in 0..token.len() {
+        let mut forged = token.clone().into_bytes();
+        forged[at] = if forged[at] == b'0' { b'1' } else { b'0' };
+        let forged = String::from_utf8(forged).unwrap();
+        assert!(tokens.open(STATEMENT, &[], &forged).is_err(), "at {at}");
+    }
+    for text in ["", "abc", "é", "zz", &token[2..], &token[..token.len() - 2]] {
+        assert!(tokens.open(STATEMENT, &[], text).is_err(), "{text}");
+    }
+}
