@@ -181,6 +181,7 @@ codes! {
     ParameterType        "parameter-type"        Error   File "A parameter stands for values of different types."
     SortType             "sort-type"             Error   File "Values of this type have no order."
     SortWithoutWhole     "sort-without-whole"    Error   File "The result can be ordered only when all of it is read."
+    OneWithoutWhole      "one-without-whole"     Error   File "One item is looked for among others, and nothing says how many are read at most."
 
     NotUnique            "not-unique"            Warning File "A pattern of one can find several items."
     UnseenRows           "unseen-rows"           Warning File "A pattern finds mostly rows that its readers may not see."

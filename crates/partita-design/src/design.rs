@@ -34,8 +34,8 @@ pub use entity::{
 };
 pub use path::{PathTemplate, Segment};
 pub use pattern::{
-    KeyBound, LIMIT_DEFAULT, LIMIT_MAX, Parameter, ParameterKind, Pattern, QueryRead, Read,
-    SortOrder, SortRange, WHOLE_MAX,
+    KeyBound, LIMIT_DEFAULT, LIMIT_MAX, ONE_ROWS_MAX, Parameter, ParameterKind, Pattern, QueryRead,
+    Read, SortOrder, SortRange, WHOLE_MAX,
 };
 pub use reference::{Argument, Finder, OnDelete, Ref, RefTarget, TargetName};
 pub use rules::{

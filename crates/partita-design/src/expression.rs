@@ -63,6 +63,8 @@ pub enum Function {
     Lower,
     /// The text without spaces around it.
     Trim,
+    /// The time that a ULID carries: when it was made.
+    Time,
     /// So many days.
     Days,
     /// So many hours.
@@ -73,12 +75,13 @@ pub enum Function {
 
 impl Function {
     /// The functions and their names.
-    pub const WORDS: [(Function, &'static str); 8] = [
+    pub const WORDS: [(Function, &'static str); 9] = [
         (Function::Min, "min"),
         (Function::Max, "max"),
         (Function::Size, "size"),
         (Function::Lower, "lower"),
         (Function::Trim, "trim"),
+        (Function::Time, "time"),
         (Function::Days, "days"),
         (Function::Hours, "hours"),
         (Function::Minutes, "minutes"),
@@ -343,12 +346,28 @@ fn call(function: Function, values: Vec<Value>) -> Option<Value> {
         }
         Function::Lower => Some(Value::S(text()?.to_lowercase())),
         Function::Trim => Some(Value::S(text()?.trim().to_owned())),
+        Function::Time => {
+            let millis = ulid_millis(text()?)?;
+            Some(TimeForm::Timestamp.write(millis))
+        }
         Function::Days | Function::Hours | Function::Minutes => {
             let count = numbers()?.first()?.to_i64()?;
             let span = count.checked_mul(function.unit_millis()?)?;
             Some(Value::N(Number::from(span)))
         }
     }
+}
+
+/// The digits of ULIDs, each five bits: Crockford's, without I, L, O and U.
+const ULID_DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// The milliseconds since 1970 at the beginning of a ULID.
+fn ulid_millis(text: &str) -> Option<i64> {
+    let time = text.as_bytes().get(..10).filter(|_| text.len() == 26)?;
+    time.iter().try_fold(0, |millis, byte| {
+        let digit = ULID_DIGITS.iter().position(|digit| digit == byte)?;
+        Some(millis << 5 | digit as i64)
+    })
 }
 
 /// Values under names that are no attributes, in front of those of an item: an element of an

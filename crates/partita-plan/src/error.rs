@@ -7,6 +7,7 @@ use partita_design::types::AttributeType;
 use partita_store::{ErrorKind, StoreError};
 
 use crate::files::ObjectsError;
+use crate::pattern::ReadBound;
 
 /// How many operations a batch has at most. Each takes at least one action of a transaction.
 pub const BATCH_OPERATIONS_MAX: usize = TRANSACTION_ACTIONS_MAX;
@@ -190,13 +191,13 @@ pub enum PlanError {
         /// The entity.
         entity: String,
     },
-    /// The result is larger than what may be ordered at once.
-    #[error("`{pattern}` orders at most {whole} items, and there are more")]
+    /// A pattern would have to read more than it may, to order its rows or to find one of them.
+    #[error("`{pattern}` reads at most {bound}, and there is more to read")]
     TooLarge {
         /// The pattern.
         pattern: String,
-        /// Its bound.
-        whole: usize,
+        /// The bound that it meets.
+        bound: ReadBound,
     },
     /// The cursor is not one of ours for this caller, pattern and parameters, or it is too old.
     #[error("the cursor does not belong to this query; start without one")]

@@ -83,6 +83,7 @@ pub use files::{Objects, ObjectsError, Readable, Swept, Upload, UploadLimits};
 pub use job::{JobState, JobStatus};
 pub use operation::{Answer, Caller, Operation, Record};
 pub use partita::{Partita, Surroundings};
+pub use pattern::ReadBound;
 pub use preview::{Left, Preview};
 pub use ruling::{Decision, Ruling};
 pub use run::Patience;

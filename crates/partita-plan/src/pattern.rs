@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `pattern::early` | what the parameters alone decide |
 //! | `pattern::page` | full pages, sorted results |
+//! | `pattern::budget` | how much may be read to order a result, or to find one row |
 //! | `pattern::row` | rows as callers see them |
 //! | `pattern::listing` | the query that a pattern is |
 
+mod budget;
 mod early;
 mod listing;
 mod page;
@@ -16,7 +18,6 @@ use std::collections::BTreeMap;
 
 use partita_core::{Item, Map};
 use partita_design::design::{Access, KeyTemplates, LIMIT_MAX, ParameterKind, Pattern, Read};
-use partita_design::template::Template;
 use partita_design::types::AttributeType;
 use partita_store::request::{Page, Query, Scan};
 
@@ -30,6 +31,9 @@ use crate::partita::Partita;
 use crate::place::Place;
 use crate::reads::Listing;
 use crate::ruling::Decision;
+use budget::Budget;
+pub use budget::ReadBound;
+pub(crate) use budget::{READ_BYTES_MAX, rows_max, too_large};
 pub(crate) use row::{passes, scene};
 
 /// One pattern, asked by one caller.
@@ -65,9 +69,9 @@ impl Partita {
                     };
                 }
                 let position = asked.open(cursor)?;
-                match pattern.whole {
-                    Some(whole) if !pattern.sort.is_empty() => asked.sorted(whole, position).await,
-                    _ => asked.page(position).await,
+                match pattern.sort.is_empty() {
+                    false => asked.sorted(position).await,
+                    true => asked.page(position).await,
                 }
             }
         }
@@ -171,36 +175,54 @@ fn typed(
 impl Asked<'_> {
     async fn get(&self, templates: &KeyTemplates) -> Result<Answer, PlanError> {
         let rows = self.stored(templates).await?;
-        self.only(&rows).await
+        let record = self.first_visible(&rows).await?;
+        record.map(Answer::Record).ok_or_else(|| self.not_found())
     }
 
     /// The item under a key, if there is one.
     async fn stored(&self, templates: &KeyTemplates) -> Result<Vec<Item>, PlanError> {
-        let partition = self.render(&templates.partition)?;
-        let sort = self.render(&templates.sort)?;
+        let partition = templates.partition.key(&self.values)?;
+        let sort = templates.sort.key(&self.values)?;
+        // A function has no value where its parameter has not the form that it needs.
+        let (Some(partition), Some(sort)) = (partition, sort) else {
+            return Ok(Vec::new());
+        };
         let (_, table) = self.blueprint().table_read(self.pattern);
         let address = Place::address(table, partition, sort);
         let items = self.partita.runner.read_items(&[address]).await?;
         Ok(items.into_iter().flatten().collect())
     }
 
-    /// The only row of a pattern of one.
+    /// The only row of a pattern of one, wherever it is among those that the keys find.
     async fn one(&self) -> Result<Answer, PlanError> {
-        let rows = self.read(None, LIMIT_MAX).await?.items;
-        self.only(&rows).await
+        let mut budget = Budget::new(self.pattern);
+        let mut start_after = None;
+        loop {
+            let page = self.read(start_after, budget.rows_wanted()).await?;
+            let (within, spent) = budget.spend(&page.items);
+            if let Some(record) = self.first_visible(&page.items[..within]).await? {
+                return Ok(Answer::Record(record));
+            }
+            spent?;
+            match page.last_key {
+                None => return Err(self.not_found()),
+                last_key => start_after = last_key,
+            }
+        }
     }
 
-    async fn only(&self, rows: &[Item]) -> Result<Answer, PlanError> {
-        let record = self.visible(rows).await?.into_iter().flatten().next();
-        record
-            .map(Answer::Record)
-            .ok_or_else(|| PlanError::NotFound {
-                entity: match self.pattern.returns.first() {
-                    Some(name) => name.as_str().to_owned(),
-                    None => self.pattern.name.clone(),
-                },
-                deleted: false,
-            })
+    async fn first_visible(&self, rows: &[Item]) -> Result<Option<Record>, PlanError> {
+        Ok(self.visible(rows).await?.into_iter().flatten().next())
+    }
+
+    fn not_found(&self) -> PlanError {
+        PlanError::NotFound {
+            entity: match self.pattern.returns.first() {
+                Some(name) => name.as_str().to_owned(),
+                None => self.pattern.name.clone(),
+            },
+            deleted: false,
+        }
     }
 
     async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page<Item>, PlanError> {
@@ -231,11 +253,6 @@ impl Asked<'_> {
             ..Query::new(table, keys)
         };
         self.partita.runner.query(&request).await
-    }
-
-    fn render(&self, template: &Template) -> Result<String, PlanError> {
-        let text = template.key(&self.values)?;
-        Ok(text.expect("every placeholder of a pattern is a parameter, and all were given"))
     }
 
     fn open(&self, cursor: Option<&str>) -> Result<Option<Position>, PlanError> {

@@ -6,11 +6,12 @@
 //! nothing was missing.
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_core::size::item_bytes;
 use partita_core::{Item, Value};
 use partita_design::time::TimeForm;
 use partita_store::request::Query;
@@ -18,6 +19,7 @@ use partita_store::table::TableName;
 use rustc_hash::FxHashMap;
 
 use crate::error::PlanError;
+use crate::pattern::READ_BYTES_MAX;
 use crate::place::Address;
 use crate::run::Runner;
 use crate::scene::Context;
@@ -39,6 +41,9 @@ pub(crate) struct Listing {
     pub(crate) keys: KeyCondition,
     /// Whether only the row with the largest sort key is asked for.
     pub(crate) last_only: bool,
+    /// How many rows are read at most, where one is looked for among them; otherwise it is as many
+    /// as a plan goes through.
+    pub(crate) rows_max: Option<usize>,
 }
 
 /// The rows of a list.
@@ -61,8 +66,8 @@ pub(crate) struct Reads {
     led: RefCell<Vec<Led>>,
     /// Rows of a list that are gone through at most.
     listed_max: usize,
-    /// Whether something that matters is in a list behind what is read of it.
-    has_given_up: Cell<bool>,
+    /// The refusal, if something that matters is in a list behind what is read of it.
+    given_up: RefCell<Option<PlanError>>,
 }
 
 /// An item that a ref led to: the record, the values of its identity, and where it is.
@@ -97,7 +102,7 @@ impl Reads {
             needs: RefCell::default(),
             led: RefCell::default(),
             listed_max: LISTED_MAX,
-            has_given_up: Cell::new(false),
+            given_up: RefCell::default(),
         }
     }
 
@@ -163,8 +168,8 @@ impl Reads {
     }
 
     /// Says that a list is too long for what is looked for in it.
-    pub(crate) fn give_up(&self) {
-        self.has_given_up.set(true);
+    pub(crate) fn give_up(&self, refusal: PlanError) {
+        self.given_up.replace(Some(refusal));
     }
 
     /// Asks for an item.
@@ -232,8 +237,7 @@ impl Runner {
         for _ in 0..ROUNDS_MAX {
             let outcome = evaluate(reads);
             match reads.take_needs() {
-                None if reads.has_given_up.get() => return Err(PlanError::TooDeep),
-                None => return outcome,
+                None => return reads.given_up.take().map_or(outcome, Err),
                 Some(needs) => {
                     drop(outcome);
                     self.read(reads, needs).await?;
@@ -253,7 +257,8 @@ impl Runner {
             }
         }
         for listing in needs.lists {
-            let mut listed = self.read_list(&listing, reads.listed_max).await?;
+            let most = listing.rows_max.unwrap_or(reads.listed_max);
+            let mut listed = self.read_list(&listing, most).await?;
             let table = &listing.table;
             listed.rows.retain(|row| !reads.is_expired(table, row));
             reads.lists.insert(listing, listed);
@@ -263,6 +268,7 @@ impl Runner {
 
     async fn read_list(&self, listing: &Listing, most: usize) -> Result<Listed, PlanError> {
         let mut listed = Listed::default();
+        let mut bytes = 0;
         let mut request = Query {
             index: listing.index.clone(),
             // A global index is never read consistently.
@@ -277,6 +283,7 @@ impl Runner {
                 false => Some(most + 1 - listed.rows.len()),
             };
             let page = self.query(&request).await?;
+            bytes += page.items.iter().map(item_bytes).sum::<usize>();
             listed.rows.extend(page.items);
             if listing.last_only && !listed.rows.is_empty() {
                 return Ok(listed);
@@ -288,6 +295,10 @@ impl Runner {
             }
             match page.last_key {
                 None => return Ok(listed),
+                Some(_) if bytes > READ_BYTES_MAX => {
+                    listed.has_more = true;
+                    return Ok(listed);
+                }
                 last_key => request.start_after = last_key,
             }
         }

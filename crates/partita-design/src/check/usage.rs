@@ -1,5 +1,6 @@
 //! Indexes and patterns against each other: what is never read, and what is found by accident.
 
+use super::key::Key;
 use super::world::{Record, World};
 use crate::codes::Code;
 use crate::design::{Entity, Pattern, Read, Ref, SortRange};
@@ -127,63 +128,81 @@ fn unused_key(record: &Record, index: &str, report: &mut Report) {
         .acceptable(vec![vec![place]]);
 }
 
-/// Whether a pattern of one can find more than one item.
-fn unique(world: &World, entities: &[Option<Entity>], pattern: &Pattern, report: &mut Report) {
-    let Read::Query(query) = &pattern.read else {
-        return;
+/// The attributes whose values the keys of a pattern give, and whether they are those of one item.
+struct Given {
+    names: Vec<String>,
+    is_one: bool,
+}
+
+/// What a query knows of its only record; nothing where it may find several, or reads no keys of it.
+fn given(world: &World, entities: &[Option<Entity>], pattern: &Pattern) -> Option<Given> {
+    let (Read::Query(query), [record]) = (&pattern.read, pattern.returns.as_slice()) else {
+        return None;
     };
-    let Some(index) = &query.index else { return };
-    let [record] = pattern.returns.as_slice() else {
-        return;
-    };
-    let Some((_, record)) = world.find(record.as_str()) else {
-        return;
-    };
-    let Some(keys) = record.indexes.iter().find(|keys| keys.index == *index) else {
-        return;
+    let (_, record) = world.find(record.as_str())?;
+    let only = |key: &Key| key.only().map(|one| one.template.clone());
+    let (partition, sort) = match &query.index {
+        None => {
+            let keys = &record.keys;
+            (keys.partition.as_ref()?, keys.sort.as_ref())
+        }
+        Some(index) => {
+            let keys = record.indexes.iter().find(|keys| keys.index == *index)?;
+            (&keys.partition, keys.sort.as_ref())
+        }
     };
     let bound = match &query.sort {
-        SortRange::Equals(bound) => Some(&bound.value),
-        SortRange::BeginsWith(bound) => Some(&bound.value),
+        SortRange::Equals(bound) | SortRange::BeginsWith(bound) => Some(&bound.value),
         _ => None,
     };
-    let mut asked: Vec<String> = placed(
-        keys.partition.only().map(|one| &one.template),
-        Some(&query.partition.value),
-    );
-    asked.extend(placed(
-        keys.sort
-            .as_ref()
-            .and_then(|one| one.only())
-            .map(|one| &one.template),
-        bound,
-    ));
+    let mut names = placed(only(partition).as_ref(), Some(&query.partition.value));
+    names.extend(placed(sort.and_then(only).as_ref(), bound));
     let identity = record.identity().unwrap_or_default();
     let is_id = |name: &String| {
         let declared = record.find(name);
         declared.is_some_and(|one| one.line.generated.is_some()) && record.is_identity(name)
     };
-    let entity = entities
-        .iter()
-        .flatten()
-        .find(|entity| entity.name == record.title());
+    let mut entities = entities.iter().flatten();
+    let entity = entities.find(|entity| entity.name == record.title());
     let guards = entity.map_or(&[][..], |entity| &entity.unique);
     let is_guarded = guards.iter().any(|guard| {
-        !guard.attributes.is_empty() && guard.attributes.iter().all(|name| asked.contains(name))
+        !guard.attributes.is_empty() && guard.attributes.iter().all(|name| names.contains(name))
     });
-    let is_whole = identity.iter().all(|part| asked.contains(&part.attribute));
-    if is_guarded || is_whole || asked.iter().any(is_id) {
-        return;
-    }
-    let span = world
-        .patterns
-        .iter()
-        .find(|(name, _)| *name == pattern.name);
+    let is_whole = identity.iter().all(|part| names.contains(&part.attribute));
+    let is_one = is_guarded || is_whole || names.iter().any(is_id);
+    Some(Given { names, is_one })
+}
+
+/// Whether a pattern of one can find more than one item, or has to look for it among others.
+fn unique(world: &World, entities: &[Option<Entity>], pattern: &Pattern, report: &mut Report) {
+    let mut patterns = world.patterns.iter();
+    let span = patterns.find(|(name, _)| *name == pattern.name);
     let span = span.map_or(Default::default(), |(_, span)| *span);
-    let title = record.title();
+    let given = given(world, entities, pattern);
+    let is_one = given.as_ref().is_some_and(|given| given.is_one);
+    match (is_one, pattern.filter.is_some(), pattern.whole) {
+        (false, true, None) => {
+            let message = "no key leads to this one item: everything that the keys find is read until the filter holds";
+            report.add(Code::OneWithoutWhole, span, message).help(
+                "give the whole key, or that of an index; or write `whole = 1000`: how many items are read at most",
+            );
+        }
+        (true, _, Some(_)) | (_, false, Some(_)) => {
+            let message = "`whole` has no effect, because nothing is looked for with a filter";
+            report
+                .add(Code::NeedlessKey, span, message)
+                .help("leave `whole` out");
+        }
+        _ => {}
+    }
+    let is_index = matches!(&pattern.read, Read::Query(query) if query.index.is_some());
+    let Some(given) = given.filter(|given| is_index && !given.is_one) else {
+        return;
+    };
+    let title = pattern.returns.first().map_or("", |name| name.as_str());
     let message =
         format!("nothing keeps two `{title}` from having these keys: an index has no unique keys");
-    let name = asked.last().cloned().unwrap_or_else(|| "email".to_owned());
+    let name = given.names.last().map_or("email", String::as_str);
     report
         .add(Code::NotUnique, span, message)
         .help(format!(

@@ -180,6 +180,9 @@ impl<'v, 'w> Values<'v, 'w> {
                     Sort::Span => false,
                     Sort::Unknown => true,
                 },
+                Function::Time => {
+                    matches!(one.sort, Sort::Kind(AttributeType::Ulid) | Sort::Unknown)
+                }
                 Function::Size => !one.sort.is_numeric() || matches!(one.sort, Sort::Unknown),
                 _ => one.sort.is_numeric(),
             };
@@ -191,6 +194,7 @@ impl<'v, 'w> Values<'v, 'w> {
         }
         let sort = match function {
             Function::Lower | Function::Trim => Sort::Kind(AttributeType::string()),
+            Function::Time => Sort::Kind(AttributeType::timestamp()),
             Function::Days | Function::Hours | Function::Minutes => Sort::Span,
             _ => Sort::Kind(AttributeType::Number(Default::default())),
         };

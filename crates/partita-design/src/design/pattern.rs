@@ -9,8 +9,11 @@ use crate::types::AttributeType;
 pub const LIMIT_DEFAULT: usize = 50;
 /// Items on a page at most.
 pub const LIMIT_MAX: usize = 100;
-/// Items that are read at most to order a result after it was read.
+/// What `whole` is at most: items that are read to order a result after it was read, or to find one
+/// of them.
 pub const WHOLE_MAX: usize = 10_000;
+/// Items that a pattern of one looks at where it has no `whole`.
+pub const ONE_ROWS_MAX: usize = 1000;
 
 /// The root of paths in filters that lead to [`Pattern::texts`]. No attribute has this name.
 pub const TEXTS: &str = "{}";
@@ -42,7 +45,8 @@ pub struct Pattern {
     pub one: bool,
     /// The attributes that order the result after it was read.
     pub sort: Vec<SortOrder>,
-    /// How many items are read to have the whole result, where it is ordered afterwards.
+    /// How many items are read at most, where all of them have to be: to order them, or to find the
+    /// one that the filter means.
     pub whole: Option<usize>,
     /// From the largest sort key to the smallest.
     pub descending: bool,

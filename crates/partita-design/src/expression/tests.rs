@@ -44,6 +44,21 @@ fn texts() {
 }
 
 #[test]
+fn the_time_of_a_ulid() {
+    let time = |text: &str| {
+        let ulid = Expr::Literal(Value::from(text));
+        Expr::Call(Function::Time, vec![ulid]).value(&item())
+    };
+    let expected = Value::from("2026-01-01T03:04:05.678Z");
+    assert_eq!(time("01KDVR6CSE0000000000000000"), Some(expected));
+    let expected = Value::from("1970-01-01T00:00:00.000Z");
+    assert_eq!(time("0000000000ZZZZZZZZZZZZZZZZ"), Some(expected));
+    for odd in ["", "01KDVR6CSE", "01KDVR6CSI0000000000000000"] {
+        assert_eq!(time(odd), None, "{odd}");
+    }
+}
+
+#[test]
 fn times() {
     let month = Expr::Call(Function::Days, vec![Expr::Literal(number(30))]);
     let later = Expr::Plus(Box::new(path("now")), Box::new(month.clone()));

@@ -12,6 +12,7 @@ use partita_core::{Item, Value};
 use partita_store::request::TransactAction;
 
 use crate::blueprint::Blueprint;
+use crate::error::PlanError;
 use crate::place::Address;
 use crate::planner::Step;
 use crate::reads::{Known, LISTED_MAX, Listed, Listing, Reads};
@@ -89,8 +90,11 @@ impl Earlier {
         if listing.last_only {
             let last = listed.rows.pop();
             listed.rows = last.into_iter().collect();
-        } else if listed.rows.len() > LISTED_MAX {
-            listed.rows.truncate(LISTED_MAX);
+            return Some(Cow::Owned(listed));
+        }
+        let most = listing.rows_max.unwrap_or(LISTED_MAX);
+        if listed.rows.len() > most {
+            listed.rows.truncate(most);
             listed.has_more = true;
         }
         Some(Cow::Owned(listed))
@@ -110,7 +114,7 @@ impl Earlier {
         };
         let mut all = self.amended(blueprint, reads, &all)?.into_owned();
         if all.has_more {
-            reads.give_up();
+            reads.give_up(PlanError::TooDeep);
         }
         let last = all.rows.pop();
         all.rows = last.into_iter().collect();

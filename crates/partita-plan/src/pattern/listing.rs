@@ -7,6 +7,7 @@ use partita_design::template::Template;
 
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
+use crate::pattern::rows_max;
 use crate::reads::Listing;
 
 impl Blueprint {
@@ -53,6 +54,7 @@ impl Blueprint {
             index,
             keys,
             last_only: false,
+            rows_max: pattern.one.then(|| rows_max(pattern)),
         }))
     }
 }

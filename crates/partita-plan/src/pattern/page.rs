@@ -7,6 +7,7 @@ use partita_core::{Item, Value};
 use partita_design::design::{QueryRead, Read, SortOrder};
 
 use super::Asked;
+use super::budget::Budget;
 use crate::cursor::Position;
 use crate::error::PlanError;
 use crate::nested;
@@ -18,6 +19,9 @@ const ROWS_EXAMINED_MAX: usize = 1000;
 
 /// Rows that are read at once when the first read did not fill the page.
 const ROWS_READ_AGAIN: usize = 100;
+
+/// What a row is ordered by, value by value.
+type Rank = Vec<Option<Value>>;
 
 impl Asked<'_> {
     /// One page in the order of the keys, filled past what the caller may not see.
@@ -55,34 +59,36 @@ impl Asked<'_> {
         }
     }
 
-    /// One page of a result that is ordered after it was read as a whole.
-    pub(super) async fn sorted(
-        &self,
-        whole: usize,
-        position: Option<Position>,
-    ) -> Result<Answer, PlanError> {
+    /// One page of a result that is ordered after it was read as a whole. Of what was read only as
+    /// many rows are kept as are shown.
+    pub(super) async fn sorted(&self, position: Option<Position>) -> Result<Answer, PlanError> {
         let after = match position {
             None => None,
             Some(Position::Sorted(values)) => Some(values),
             Some(Position::Key(_)) => return Err(PlanError::BadCursor),
         };
-        let rows = self.read_whole(whole).await?;
-        let visible = self.visible(&rows).await?;
-        let mut ordered: Vec<(Vec<Option<Value>>, Record)> = rows
-            .iter()
-            .zip(visible)
-            .filter_map(|(row, record)| record.map(|record| (self.rank(row), record)))
-            .collect();
-        let order = |one: &[Option<Value>], two: &[Option<Value>]| {
-            let order = compare_ranks(one, two, &self.pattern.sort);
-            match self.pattern.descending {
-                true => order.reverse(),
-                false => order,
+        let mut budget = Budget::new(self.pattern);
+        let mut ordered: Vec<(Rank, Record)> = Vec::new();
+        let mut start_after = None;
+        loop {
+            let page = self.read(start_after, budget.rows_wanted()).await?;
+            budget.spend(&page.items).1?;
+            let visible = self.visible(&page.items).await?;
+            for (row, record) in page.items.iter().zip(visible) {
+                let Some(record) = record else { continue };
+                let rank = self.rank(row);
+                let is_behind = |after: &Rank| self.order(&rank, after).is_gt();
+                if after.as_ref().is_none_or(is_behind) {
+                    ordered.push((rank, record));
+                }
             }
-        };
-        ordered.sort_by(|(one, _), (two, _)| order(one, two));
-        if let Some(after) = after {
-            ordered.retain(|(rank, _)| order(rank, &after).is_gt());
+            ordered.sort_by(|(one, _), (two, _)| self.order(one, two));
+            // One more than is shown says whether there is another page.
+            ordered.truncate(self.limit + 1);
+            match page.last_key {
+                None => break,
+                last_key => start_after = last_key,
+            }
         }
         let has_more = ordered.len() > self.limit;
         ordered.truncate(self.limit);
@@ -92,27 +98,16 @@ impl Asked<'_> {
         Ok(self.answer(records, position))
     }
 
-    async fn read_whole(&self, whole: usize) -> Result<Vec<Item>, PlanError> {
-        let mut rows = Vec::new();
-        let mut start_after = None;
-        loop {
-            let page = self.read(start_after, whole - rows.len() + 1).await?;
-            rows.extend(page.items);
-            if rows.len() > whole {
-                return Err(PlanError::TooLarge {
-                    pattern: self.pattern.name.clone(),
-                    whole,
-                });
-            }
-            match page.last_key {
-                None => return Ok(rows),
-                last_key => start_after = last_key,
-            }
+    fn order(&self, one: &[Option<Value>], two: &[Option<Value>]) -> Ordering {
+        let order = compare_ranks(one, two, &self.pattern.sort);
+        match self.pattern.descending {
+            true => order.reverse(),
+            false => order,
         }
     }
 
     /// What a row is ordered by: the pattern's attributes, and the sort key where they are equal.
-    fn rank(&self, row: &Item) -> Vec<Option<Value>> {
+    fn rank(&self, row: &Item) -> Rank {
         let (table, _) = self.blueprint().table_read(self.pattern);
         let sort = self.pattern.sort.iter().map(|order| &order.attribute);
         let names = sort.chain([&table.sort]);

@@ -17,7 +17,7 @@ use crate::access::Asked;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::input::{Changes, Input, Slot, refuse};
 use crate::nested;
-use crate::pattern::passes;
+use crate::pattern::{ReadBound, passes, rows_max, too_large};
 use crate::scene::{Lead, Named, Scene, Trace};
 use crate::shape::{Shape, identity_of, is_inside};
 
@@ -167,12 +167,9 @@ impl<'a> Planner<'a> {
             ActionOn::Found { pattern, record } => {
                 self.demand_caller(action, record)?;
                 let (asked, rest) = self.asked(pattern, given)?;
-                let found = self.rows(pattern, &asked)?;
+                let (found, has_more) = self.listed_rows(pattern, &asked)?;
                 let Some((shape, item)) = found.into_iter().next() else {
-                    return Err(PlanError::NotFound {
-                        entity: record.as_str().to_owned(),
-                        deleted: false,
-                    });
+                    return Err(self.none_found(pattern, record, has_more)?);
                 };
                 let on = on_row(shape, &item);
                 let change = Change::Act {
@@ -186,6 +183,23 @@ impl<'a> Planner<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// The refusal where a pattern of one finds nothing, or nothing among what it may read.
+    pub(super) fn none_found(
+        &self,
+        pattern: &str,
+        record: &RecordName,
+        has_more: bool,
+    ) -> Result<PlanError, PlanError> {
+        if has_more {
+            let pattern = self.context.blueprint.pattern(pattern)?;
+            return Ok(too_large(pattern, ReadBound::Items(rows_max(pattern))));
+        }
+        Ok(PlanError::NotFound {
+            entity: record.as_str().to_owned(),
+            deleted: false,
+        })
     }
 
     /// Refuses somebody without a token at once where no item could change that; otherwise nothing

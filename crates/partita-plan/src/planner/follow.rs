@@ -348,6 +348,7 @@ pub(crate) fn listings(
                 index: finder.index.clone(),
                 keys: keys(vec![(partition.clone(), value)], sort.cloned().zip(prefix)),
                 last_only: false,
+                rows_max: None,
             });
         }
     }

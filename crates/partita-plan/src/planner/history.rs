@@ -299,6 +299,7 @@ impl Blueprint {
                 prefix.map(|prefix| (table.sort.clone(), prefix)),
             ),
             last_only,
+            rows_max: None,
         }))
     }
 

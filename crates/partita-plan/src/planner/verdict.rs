@@ -150,15 +150,12 @@ impl<'a> Planner<'a> {
         };
         let (asked, _) = self.asked(pattern, given)?;
         // However many there are: whoever only asks has lists read to their end.
-        let (mut found, _) = self.listed_rows(pattern, &asked)?;
+        let (mut found, has_more) = self.listed_rows(pattern, &asked)?;
         if application.is_none() {
             found.truncate(1);
         }
         if let (ActionOn::Found { record, .. }, true) = (&action.on, found.is_empty()) {
-            return Err(PlanError::NotFound {
-                entity: record.as_str().to_owned(),
-                deleted: false,
-            });
+            return Err(self.none_found(pattern, record, has_more)?);
         }
         let mut rows = Vec::new();
         for (shape, item) in &found {

@@ -10,7 +10,7 @@ use partita_design::template::dotted;
 
 use super::{Place, Scene, Trace, found};
 use crate::nested;
-use crate::pattern::{self, passes};
+use crate::pattern::{self, READ_BYTES_MAX, ReadBound, passes, rows_max, too_large};
 use crate::place::Address;
 use crate::shape::{Shape, is_path};
 
@@ -217,7 +217,11 @@ impl<'a> Scene<'_, 'a> {
             Some(target) => Lead::To(vec![target]),
             // It may be among those that were not read.
             None if listed.has_more => {
-                self.context.reads.give_up();
+                let bound = match listed.rows.len() < rows_max(asked) {
+                    true => ReadBound::Bytes(READ_BYTES_MAX),
+                    false => ReadBound::Items(rows_max(asked)),
+                };
+                self.context.reads.give_up(too_large(asked, bound));
                 Lead::Unknown
             }
             None => Lead::Nowhere,

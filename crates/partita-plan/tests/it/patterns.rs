@@ -53,6 +53,7 @@ query = "PK = 'ITEM#{itemId}' AND begins_with(SK, 'COMMENT#')"
 query  = "PK = 'ITEM#{itemId}' AND begins_with(SK, 'COMMENT#')"
 filter = "commentId = '{commentId}'"
 one    = true
+whole  = 1000
 
 [pattern.likes]
 query = "PK = 'ITEM#{itemId}' AND begins_with(SK, 'LIKE#{commentId}#')"

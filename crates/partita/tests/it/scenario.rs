@@ -235,8 +235,11 @@ impl Run<'_> {
         let rest = rest.trim();
         if word == "with" {
             let (name, text) = rest.split_once(" = ").ok_or("write `with NAME = TEXT`")?;
-            self.names
-                .insert(name.trim().to_owned(), text.trim().to_owned());
+            let text = match text.trim() {
+                pointer if pointer.starts_with('/') => self.seen(pointer)?,
+                text => text.to_owned(),
+            };
+            self.names.insert(name.trim().to_owned(), text);
             return Ok(());
         }
         let rest = self.replaced(rest);
@@ -272,6 +275,16 @@ impl Run<'_> {
             }
             other => Err(format!("`{other}` begins no line of a scenario")),
         }
+    }
+
+    /// A text in the record that was shown last.
+    fn seen(&self, pointer: &str) -> Result<String, String> {
+        let found = match &self.last {
+            Some(Seen::Record(record)) => record.pointer(pointer).and_then(Json::as_str),
+            _ => None,
+        };
+        let found = found.ok_or_else(|| format!("there is no text at `{pointer}`"))?;
+        Ok(found.to_owned())
     }
 
     /// Puts an item into the table, past the design: data that was there before.

@@ -1,5 +1,6 @@
 //! What a pattern asks of which keys.
 
+mod hole;
 mod sort_keys;
 
 use partita_core::expression::{Comparator, Span};
@@ -12,12 +13,11 @@ use crate::codes::Code;
 use crate::design::{KeyBound, KeyTemplates, Parameter, Read};
 use crate::diagnostic::Report;
 use crate::document::{Field, Section, Text};
-use crate::expression::Expr;
 use crate::syntax::query::{self, Bound, Clause, Test};
 use crate::syntax::template::Piece;
-use crate::syntax::value::Raw;
-use crate::template::{Format, Hole, Part, Template, dotted};
+use crate::template::{Format, Hole, Part, Template};
 use crate::types::AttributeType;
+pub(super) use hole::{check as check_holes, value as hole_value};
 use sort_keys::Query;
 
 /// A read, and the shapes of the keys that it asks for.
@@ -36,6 +36,13 @@ pub(super) struct Asked<'d> {
     pub(super) scan: Option<&'d Text>,
 }
 
+/// A placeholder that is a function of a parameter.
+pub(super) struct Call {
+    pub(super) parameter: String,
+    /// Whether it is the time of a ULID; otherwise it is a text.
+    pub(super) is_time: bool,
+}
+
 /// Which sort keys are asked for.
 pub(super) enum SortShape {
     All,
@@ -50,18 +57,46 @@ pub(super) enum SortShape {
 }
 
 impl Asked<'_> {
-    /// The parameters in the order of their first use.
-    pub(super) fn parameters(&self) -> Vec<String> {
-        let templates: Vec<&Template> = match &self.read {
+    fn templates(&self) -> Vec<&Template> {
+        match &self.read {
             Read::Get(keys) => vec![&keys.partition, &keys.sort],
             Read::Query(query) => {
                 let partition = std::iter::once(&query.partition.value);
                 partition.chain(query.sort.templates()).collect()
             }
             Read::Scan { .. } => Vec::new(),
-        };
+        }
+    }
+
+    /// The function of a parameter that is written so.
+    pub(super) fn call(&self, written: &str) -> Option<Call> {
+        let mut holes = self.templates().into_iter().flat_map(Template::holes);
+        let hole = holes.find(|hole| hole.name().is_none() && hole.to_string() == written)?;
+        hole::call(&hole.value)
+    }
+
+    /// The parameter that stands where a record has a value of a type, and its own type; `None` if
+    /// what is made of it can never be such a value.
+    pub(super) fn typed<'k>(
+        &self,
+        written: &str,
+        kind: &'k AttributeType,
+    ) -> Option<(String, &'k AttributeType)> {
+        match self.call(written) {
+            None => Some((written.to_owned(), kind)),
+            Some(call) if call.is_time => (*kind == AttributeType::timestamp())
+                .then_some((call.parameter, &AttributeType::Ulid)),
+            Some(call) => {
+                let is_text = kind.stored_as() == Some(partita_core::Type::S);
+                is_text.then_some((call.parameter, kind))
+            }
+        }
+    }
+
+    /// The parameters in the order of their first use.
+    pub(super) fn parameters(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for name in templates.into_iter().flat_map(Template::names) {
+        for name in self.templates().into_iter().flat_map(Template::names) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -99,6 +134,7 @@ pub(super) fn read<'d>(
     let names = key_names(draft, index)?;
     let [partition, sort] = by_key(&clauses, &names, text, report)?;
     numbers(&clauses, table, world, report)?;
+    functions(&clauses, report)?;
     let equals = |clause: &Clause| matches!(clause.test, Test::Compare(Comparator::Equal, _));
     let Some(partition) = partition.filter(|clause| equals(clause)) else {
         let message = format!(
@@ -316,6 +352,16 @@ fn numbers(clauses: &[Clause], table: usize, world: &World, report: &mut Report)
     Some(())
 }
 
+/// A placeholder is a parameter, or a function of one.
+fn functions(clauses: &[Clause], report: &mut Report) -> Option<()> {
+    let bounds = clauses.iter().flat_map(|clause| match &clause.test {
+        Test::Compare(_, bound) | Test::BeginsWith(bound) => vec![bound],
+        Test::Between(low, high) => vec![low, high],
+    });
+    let pieces = bounds.filter_map(|bound| bound.pieces.as_ref()).flatten();
+    hole::check(pieces, report)
+}
+
 fn get_query_or_scan<'d>(
     section: &mut Section<'d>,
     report: &mut Report,
@@ -438,13 +484,9 @@ fn bound(clause: &Clause) -> Option<KeyBound> {
 /// The template over parameters; `None` if it was reported.
 fn template(bound: &Bound) -> Option<Template> {
     let parts = bound.pieces.as_ref()?.iter().map(|piece| match piece {
-        Piece::Text(text) => Part::Text(text.clone()),
-        Piece::Hole(hole) => Part::Value(Hole {
-            value: match &hole.value {
-                Raw::Path(path) => Expr::Path(dotted(&path.names.join("."))),
-                // A parameter stands for itself; what else is written is its name.
-                _ => Expr::Path(dotted(&hole.written)),
-            },
+        Piece::Text(text) => Some(Part::Text(text.clone())),
+        Piece::Hole(hole) => Some(Part::Value(Hole {
+            value: hole::value(&hole.value)?,
             format: match &hole.format {
                 Some((crate::syntax::template::RawFormat::Digits { width, decimals: 0 }, _)) => {
                     Format::Padded { width: *width }
@@ -457,10 +499,10 @@ fn template(bound: &Bound) -> Option<Template> {
                 }
                 _ => Format::Plain,
             },
-        }),
+        })),
     });
     Some(Template {
-        parts: parts.collect(),
+        parts: parts.collect::<Option<_>>()?,
     })
 }
 

@@ -12,7 +12,7 @@ use super::super::names::{Meaning, Names};
 use super::super::outcome;
 use super::super::table::Discriminator;
 use super::super::world::{Record, World};
-use super::asked::{Asked, declared};
+use super::asked::{Asked, check_holes, declared, hole_value};
 use super::found::Found as FoundRecords;
 use crate::codes::Code;
 use crate::design::pattern::TEXTS;
@@ -21,8 +21,7 @@ use crate::diagnostic::Report;
 use crate::document::Text;
 use crate::expression::{Expr, Origin, Predicate};
 use crate::syntax::template::{self, Piece};
-use crate::syntax::value::Raw;
-use crate::template::{Format, Hole, Part, Template, dotted};
+use crate::template::{Format, Hole, Part, Template};
 use crate::types::AttributeType;
 
 /// A filter as it is written.
@@ -86,12 +85,13 @@ fn with_texts(
         }
         let inside = text.unquote(span.start..span.end);
         let pieces = template::parse(&inside, report)?;
+        check_holes(pieces.iter(), report)?;
         let path = Path {
             root: TEXTS.into(),
             steps: vec![Step::Index(texts.len())],
             span: *span,
         };
-        texts.push(parameters_text(&pieces));
+        texts.push(parameters_text(&pieces)?);
         Some(Operand::Path(path))
     };
     Some(match tree {
@@ -129,24 +129,20 @@ fn each(
     parts.collect()
 }
 
-fn parameters_text(pieces: &[Piece]) -> Expr {
-    let value = |raw: &Raw, written: &str| match raw {
-        Raw::Path(path) => Expr::Path(dotted(&path.names.join("."))),
-        _ => Expr::Path(dotted(written)),
-    };
+fn parameters_text(pieces: &[Piece]) -> Option<Expr> {
     if let [Piece::Hole(hole)] = pieces {
-        return value(&hole.value, &hole.written);
+        return hole_value(&hole.value);
     }
     let parts = pieces.iter().map(|piece| match piece {
-        Piece::Text(text) => Part::Text(text.clone()),
-        Piece::Hole(hole) => Part::Value(Hole {
-            value: value(&hole.value, &hole.written),
+        Piece::Text(text) => Some(Part::Text(text.clone())),
+        Piece::Hole(hole) => Some(Part::Value(Hole {
+            value: hole_value(&hole.value)?,
             format: Format::Plain,
-        }),
+        })),
     });
-    Expr::Text(Template {
-        parts: parts.collect(),
-    })
+    Some(Expr::Text(Template {
+        parts: parts.collect::<Option<_>>()?,
+    }))
 }
 
 impl Parsed<'_> {

@@ -50,6 +50,11 @@ pub(super) fn find<'w>(
         .collect();
     let kinds = kinds(asked, &candidates, params, world, report)?;
     let kind_of = |name: &str| {
+        let call = asked.call(name);
+        if call.as_ref().is_some_and(|call| call.is_time) {
+            return Some(AttributeType::timestamp());
+        }
+        let name = call.as_ref().map_or(name, |call| &call.parameter);
         let found = kinds.iter().find(|kind| kind.parameter == name);
         let known = found.map(|kind| kind.kind.clone());
         known.or_else(|| declared(params, name).cloned())
@@ -114,13 +119,13 @@ impl<'w> Candidate<'w> {
 
     /// The parameters with the types of the values in whose places they stand; `None` when the
     /// record does not serve the pattern.
-    fn serve<'s>(&'s self, asked: &'s Asked<'_>) -> Option<Vec<(&'s str, &'s AttributeType)>> {
+    fn serve<'s>(&'s self, asked: &'s Asked<'_>) -> Option<Vec<(String, &'s AttributeType)>> {
         self.shapes().find_map(|(partition, sort)| {
             let mut parameters = Vec::new();
             for fit in fits(asked, partition, sort)? {
                 match fit {
                     Fit::Text => {}
-                    Fit::Parameter(name, kind) => parameters.push((name, kind)),
+                    Fit::Parameter(name, kind) => parameters.push(asked.typed(name, kind)?),
                     Fit::Misplaced(..) | Fit::No => return None,
                 }
             }
@@ -268,9 +273,9 @@ fn kinds<'w>(
         };
         is_served = true;
         for (name, kind) in parameters {
-            if declared(params, name).is_none() {
+            if declared(params, &name).is_none() {
                 let place = &candidate.record.place;
-                is_good &= note(&mut kinds, name, kind, place, asked.span, report);
+                is_good &= note(&mut kinds, &name, kind, place, asked.span, report);
             }
         }
     }

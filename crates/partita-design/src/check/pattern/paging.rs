@@ -22,22 +22,22 @@ pub(super) fn read(section: &mut Section<'_>, report: &mut Report) -> Option<Pag
     let limit = section.integer("limit", 1..=LIMIT_MAX, report);
     let order = section.text("order", report);
     let order = order.and_then(|order| descending(order, report));
-    let is_one = section.key_span("one").is_some();
-    let is_get = section.key_span("get").is_some() || is_one;
-    for (key, span, why) in needless(section, is_get) {
+    let is_get = section.key_span("get").is_some();
+    let is_one = is_get || section.key_span("one").is_some();
+    for (key, span, why) in needless(section, is_get, is_one) {
         let message = format!("`{key}` has no effect, because {why}");
         report
             .add(Code::NeedlessKey, span, message)
             .help(format!("leave `{key}` out"));
     }
-    let sort = section.key_span("sort").filter(|_| !is_get);
+    let sort = section.key_span("sort").filter(|_| !is_one);
     if let Some(span) = sort.filter(|_| whole.is_absent()) {
         let message = "a result can be ordered only when all of it is read";
         report
             .add(Code::SortWithoutWhole, span, message)
             .help("write `whole = 1000`: how many items are read at most");
     }
-    let limit_default = if is_get { 1 } else { LIMIT_DEFAULT };
+    let limit_default = if is_one { 1 } else { LIMIT_DEFAULT };
     Some(Paging {
         whole: optional(whole)?,
         descending: optional(order)?.unwrap_or(false),
@@ -63,15 +63,20 @@ fn descending(order: &Text, report: &mut Report) -> Option<bool> {
 }
 
 /// The keys that have no effect beside the others, and why.
-fn needless(section: &Section<'_>, is_get: bool) -> Vec<(&'static str, Span, &'static str)> {
+fn needless(
+    section: &Section<'_>,
+    is_get: bool,
+    is_one: bool,
+) -> Vec<(&'static str, Span, &'static str)> {
     let has_sort = section.key_span("sort").is_some();
-    let keys: &[(&str, &str)] = match (is_get, has_sort) {
+    let keys: &[(&str, &str)] = match (is_one, has_sort) {
         (true, _) => &[
             ("sort", "there is one item"),
-            ("whole", "there is one item"),
             ("order", "there is one item"),
             ("limit", "there is one item"),
-        ],
+            // One row may have to be looked for among many.
+            ("whole", "a `get` reads one item"),
+        ][..if is_get { 4 } else { 3 }],
         (false, true) => &[("order", "`sort` gives the order")],
         (false, false) => &[("whole", "there is no `sort`")],
     };

@@ -7,7 +7,7 @@ use super::super::names::Names;
 use super::super::value::Values;
 use super::super::world::Record;
 use crate::codes::Code;
-use crate::design::{Argument, IdentityPart, Pattern, RecordName, Ref, TargetName};
+use crate::design::{Argument, IdentityPart, Pattern, Read, RecordName, Ref, TargetName};
 use crate::diagnostic::Report;
 use crate::expression::Reading;
 use crate::syntax::reference::Line;
@@ -202,11 +202,12 @@ pub(crate) fn bind_patterns(
                 [one] => one.clone(),
                 _ => RecordName::Entity(String::new()),
             });
-            if !pattern.one || finds != target.to {
+            let is_one = pattern.one || matches!(pattern.read, Read::Get(_));
+            if !is_one || finds != target.to {
                 let message = format!("`{via}` does not find one `{}`", line.target.0);
                 report
                     .add(Code::UnknownPattern, *span, message)
-                    .help("a ref is found by a pattern with `one = true` that returns its target");
+                    .help("a ref is found by a `get`, or by a pattern with `one = true`, that returns its target");
                 continue;
             }
             for parameter in &pattern.parameters {
