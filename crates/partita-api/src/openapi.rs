@@ -160,7 +160,7 @@ fn headers() -> Json {
         ),
         "Idempotency-Key": header(
             "Idempotency-Key",
-            "Under the same key the same write is carried out once, and repeating it within a day gives the same answer.",
+            "Under the same key the same write is carried out once, and repeating it within a day gives the same answer. An item of more than 4 KB is shown as it is by then, or by its identity alone if it is gone.",
             json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
         ),
         "Prefer": header(

@@ -121,6 +121,14 @@ pub enum PlanError {
         "this idempotency key was used for another request; every request needs one of its own"
     )]
     KeyReused,
+    /// As much as may be was kept of this caller's writes under idempotency keys.
+    #[error(
+        "you have made too many writes under idempotency keys within an hour; try again in {wait_seconds} seconds, or without a key"
+    )]
+    TooManyKeys {
+        /// When there is room again.
+        wait_seconds: u64,
+    },
     /// The write touches more items than one transaction can.
     #[error(
         "this write is too large for one transaction, which has room for {TRANSACTION_ACTIONS_MAX} items: {what}"

@@ -4,6 +4,13 @@
 //! the write was carried out. Whoever repeats the same request under the same key gets the answer
 //! of the first time; another request under that key is refused. DynamoDB's own client request
 //! token does not do: a write that is planned again differs, and would be refused.
+//!
+//! Of an outcome is kept what is needed to tell it again. Status and identity are always told as the
+//! first time. Attributes are if they are few; larger items are read again, and are told as they are
+//! by then, and by their identity alone when they are gone. So a small change of a large item does not
+//! store the item a second time. How much there is of one caller is bounded ([`room`]).
+
+mod room;
 
 use partita_core::expression::{Comparator, Condition, Operand, Path};
 use partita_core::size::item_bytes;
@@ -21,6 +28,7 @@ use crate::planner::Step;
 use crate::planner::request::On;
 use crate::shape::identity_of;
 use crate::sidecar;
+use room::{Room, Used};
 
 /// How long an outcome is kept.
 const KEPT_SECONDS: i64 = 24 * 3_600;
@@ -28,9 +36,12 @@ const KEPT_SECONDS: i64 = 24 * 3_600;
 /// The longest key.
 const KEY_CHARS_MAX: usize = 255;
 
-/// The largest answers that are kept whole; an item has room for 400 KB. Of larger ones only the
-/// identities are kept, and the items are read again.
-const ANSWER_BYTES_MAX: usize = 300_000;
+/// Bytes of attributes that are kept of a request. Of items beyond them only the identities are kept,
+/// and the items are read again.
+const ATTRIBUTES_BYTES_MAX: usize = 4_096;
+
+/// Actions that a key adds to the transaction of its write.
+pub(crate) const KEPT_ACTIONS: usize = 2;
 
 /// Where the outcomes of several operations are; that of a single one is the record itself.
 const ANSWERS: &str = "answers";
@@ -46,6 +57,16 @@ pub(crate) struct Once {
     key: String,
     /// A digest of the request.
     request: String,
+    /// Where the outcome is counted.
+    room: Room,
+}
+
+/// What is known of a key.
+pub(crate) enum Kept {
+    /// The answers of the first time.
+    Answers(Vec<Answer>),
+    /// Nothing was carried out under it. Beside it, what the caller has in the same room.
+    Nothing(Option<Used>),
 }
 
 impl Once {
@@ -78,8 +99,10 @@ impl Once {
         }
         let text = json!([caller.role, caller.groups, request]).to_string();
         let digest = Sha256::digest(text.as_bytes());
+        let id = caller.id.as_deref().unwrap_or_default();
         Ok(Once {
-            partition: format!("KEY#{}", caller.id.as_deref().unwrap_or_default()),
+            partition: format!("KEY#{id}"),
+            room: Room::new(id, &Sha256::digest(key.as_bytes())),
             key: key.to_owned(),
             request: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         })
@@ -89,6 +112,11 @@ impl Once {
 impl Partita {
     /// Carries an operation out for a caller, once: the same request under the same key gives the
     /// same answer for a day, and changes nothing more. Reads need no key and ignore it.
+    ///
+    /// A record of more than 4 KB is answered as it is when the request is repeated, and by its
+    /// identity alone if it is gone, or hidden from the caller, by then.
+    ///
+    /// A caller for whom much was kept within an hour is refused with [`PlanError::TooManyKeys`].
     ///
     /// What was refused changed nothing and is not kept; it may pass the next time. After
     /// [`PlanError::OutcomeUnknown`], repeating with the same key settles what became of it.
@@ -103,33 +131,33 @@ impl Partita {
     }
 
     /// The answers of the first time, if there was one.
-    pub(crate) async fn kept(
-        &self,
-        caller: &Caller,
-        once: &Once,
-    ) -> Result<Option<Vec<Answer>>, PlanError> {
-        let address = sidecar::address(&self.blueprint.sidecar, &once.partition, &once.key);
-        let read = self.runner.read_items(&[address]).await?;
-        let Some(item) = read.into_iter().flatten().next() else {
-            return Ok(None);
+    pub(crate) async fn kept(&self, caller: &Caller, once: &Once) -> Result<Kept, PlanError> {
+        let sidecar = &self.blueprint.sidecar;
+        let address = sidecar::address(sidecar, &once.partition, &once.key);
+        let addresses = [address, once.room.address(sidecar)];
+        let mut read = self.runner.read_items(&addresses).await?.into_iter();
+        let outcome = read.next().flatten().filter(|item| {
+            let expires = item.get(sidecar::EXPIRES).and_then(Value::as_number);
+            let expires = expires.and_then(|time| time.to_i64()).unwrap_or_default();
+            expires >= self.clock.now_millis() / 1000
+        });
+        let Some(item) = outcome else {
+            let used = read.next().flatten();
+            return Ok(Kept::Nothing(used.as_ref().and_then(Used::read)));
         };
-        let expires = item.get(sidecar::EXPIRES).and_then(Value::as_number);
-        let expires = expires.and_then(|time| time.to_i64()).unwrap_or_default();
-        if expires < self.clock.now_millis() / 1000 {
-            return Ok(None);
-        }
         if item.get("request").and_then(Value::as_str) != Some(&once.request) {
             return Err(PlanError::KeyReused);
         }
         let Some(Value::L(several)) = item.get(ANSWERS) else {
-            return Ok(Some(vec![self.answer_of(caller, &item).await?]));
+            let answer = self.answer_of(caller, &item).await?;
+            return Ok(Kept::Answers(vec![answer]));
         };
         let mut answers = Vec::new();
         for one in several {
             let outcome = one.as_map().ok_or_else(no_outcome)?;
             answers.push(self.answer_of(caller, outcome).await?);
         }
-        Ok(Some(answers))
+        Ok(Kept::Answers(answers))
     }
 
     /// The answer that an outcome stands for.
@@ -145,11 +173,22 @@ impl Partita {
             (Some(name), None, Some(identity)) => {
                 let on = On {
                     shape: self.shape_named(name)?,
-                    identity,
+                    identity: identity.clone(),
                     with_deleted: true,
                     version: None,
                 };
-                self.read_one(caller, &on).await?
+                match self.read_one(caller, &on).await {
+                    // What became of the item since does not change that the write was carried out.
+                    Err(
+                        PlanError::NotFound { .. }
+                        | PlanError::Forbidden { .. }
+                        | PlanError::Unauthenticated { .. },
+                    ) => Answer::Record(Record {
+                        name: name.to_owned(),
+                        attributes: identity,
+                    }),
+                    answer => answer?,
+                }
             }
             (Some(_), None, None) => return Err(no_outcome()),
         };
@@ -159,17 +198,20 @@ impl Partita {
         })
     }
 
-    /// Keeps the outcome, if nobody has kept one under this key.
-    pub(crate) fn keep(&self, once: &Once, answers: &[Answer]) -> Result<Step, PlanError> {
+    /// Keeps the outcome, if nobody has kept one under this key and there is room for it.
+    pub(crate) fn keep(
+        &self,
+        once: &Once,
+        answers: &[Answer],
+        used: Option<Used>,
+    ) -> Result<[Step; KEPT_ACTIONS], PlanError> {
         let now = self.clock.now_millis() / 1000;
         let seconds = |time: i64| Value::N(Number::from(time));
         let mut item = sidecar::key(&once.partition, &once.key);
         item.insert("request", Value::from(once.request.as_str()));
         item.insert(sidecar::EXPIRES.to_owned(), seconds(now + KEPT_SECONDS));
-        let bytes = answers.iter().filter_map(record_of);
-        let bytes: usize = bytes.map(|record| item_bytes(&record.attributes)).sum();
-        let outcomes = answers.iter();
-        let outcomes = outcomes.map(|answer| self.outcome(answer, bytes <= ANSWER_BYTES_MAX));
+        let mut left = ATTRIBUTES_BYTES_MAX;
+        let outcomes = answers.iter().map(|answer| self.outcome(answer, &mut left));
         let mut outcomes: Vec<Map> = outcomes.collect::<Result<_, _>>()?;
         match outcomes.len() {
             1 => item.extend(outcomes.pop().unwrap_or_default()),
@@ -183,16 +225,21 @@ impl Partita {
             Comparator::Less,
             Operand::value(seconds(now)),
         );
-        Ok(Step {
-            action: TransactAction::Put(PutItem {
-                condition: Some(Condition::Any(vec![sidecar::is_missing(), is_over])),
-                ..PutItem::new(self.blueprint.sidecar.clone(), item)
-            }),
+        let sidecar = &self.blueprint.sidecar;
+        let bytes = item_bytes(&item) as u64;
+        let counted = once.room.take(sidecar, used, bytes, now)?;
+        let kept = TransactAction::Put(PutItem {
+            condition: Some(Condition::Any(vec![sidecar::is_missing(), is_over])),
+            ..PutItem::new(sidecar.clone(), item)
+        });
+        Ok([kept, counted].map(|action| Step {
+            action,
             refusal: Refusal::Stale,
-        })
+        }))
     }
 
-    fn outcome(&self, answer: &Answer, is_whole: bool) -> Result<Map, PlanError> {
+    /// What is kept of an answer, with so many bytes left for attributes.
+    fn outcome(&self, answer: &Answer, left: &mut usize) -> Result<Map, PlanError> {
         let mut outcome = Map::new();
         let Some(record) = record_of(answer) else {
             return Ok(outcome);
@@ -201,9 +248,12 @@ impl Partita {
         if matches!(answer, Answer::Created(_)) {
             outcome.insert(CREATED.to_owned(), Value::Bool(true));
         }
-        let (name, value) = match is_whole {
-            true => ("attributes", record.attributes.clone()),
-            false => {
+        let (name, value) = match left.checked_sub(item_bytes(&record.attributes)) {
+            Some(rest) => {
+                *left = rest;
+                ("attributes", record.attributes.clone())
+            }
+            None => {
                 let shape = self.shape_named(&record.name)?;
                 let identity = identity_of(shape, &record.attributes);
                 ("identity", identity.unwrap_or_default())

@@ -15,7 +15,7 @@ use crate::blueprint::Blueprint;
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::files::Objects;
-use crate::idempotency::Once;
+use crate::idempotency::{KEPT_ACTIONS, Kept, Once};
 use crate::input::{self, Input};
 use crate::operation::{Answer, Caller, Operation};
 use crate::place::Address;
@@ -323,12 +323,14 @@ impl Partita {
         let mut last = PlanError::Conflict;
         let mut doubted: Vec<Address> = Vec::new();
         for attempt in 0..self.runner.patience.attempts {
-            if let Some(once) = once
-                && let Some(answers) = self.kept(caller, once).await?
-            {
-                return Ok(answers);
+            let mut used = None;
+            if let Some(once) = once {
+                match self.kept(caller, once).await? {
+                    Kept::Answers(answers) => return Ok(answers),
+                    Kept::Nothing(room) => used = room,
+                }
             }
-            let reserved = usize::from(once.is_some());
+            let reserved = once.map_or(0, |_| KEPT_ACTIONS);
             let asked = std::mem::take(&mut doubted);
             let plan = match write {
                 Write::One(request) => self.plan(caller, request, asked, reserved).await,
@@ -343,7 +345,7 @@ impl Partita {
                 plan => plan?,
             };
             if let Some(once) = once {
-                plan.steps.push(self.keep(once, &plan.answers)?);
+                plan.steps.extend(self.keep(once, &plan.answers, used)?);
                 // What is kept is exact, so what is counted must be.
                 plan.is_tally = false;
             }

@@ -7,6 +7,7 @@
 //! | `DONE#`, a job's id and the number of a task | a digest | an element that the task was done for; it expires |
 //! | `HELD#`, a table and a partition key | a sort key | the item was removed, and a job is clearing up behind it |
 //! | `KEY#` and a caller | an idempotency key | the outcome of a write; it expires |
+//! | `ROOM#` and a caller | a number | how much was kept of the caller's outcomes in this hour; it expires |
 //! | `LIMIT#` and a caller | the name of a limit | how often the caller did it in this window; it expires |
 //! | `FILE#`, a bucket and a name | `FILE` | an object of a bucket |
 //! | `FILE#DUE` | a time, a bucket and a name | an object that is to be looked at then |

@@ -61,6 +61,8 @@ kinds! {
     Forbidden        "forbidden"          FORBIDDEN              "This is not allowed"                             "`rule` is the rule of the design that decided; somebody else may do it."
     LimitReached     "limit-reached"      TOO_MANY_REQUESTS      "This was done as often as it may be"             "Wait as many seconds as `wait` and the header `Retry-After` say."
 
+    TooManyKeys      "too-many-keys"      TOO_MANY_REQUESTS      "Too much was written under idempotency keys"     "Wait as many seconds as `wait` and the header `Retry-After` say, or write without a key. Repeating a request under its key is always answered."
+
     BadSignature     "bad-signature"      FORBIDDEN              "The signed URL is refused"                       "Ask for another; a signed URL is good for one method, file and caller."
     UrlExpired       "url-expired"        FORBIDDEN              "The signed URL has expired"                      "Ask for another."
 

@@ -71,6 +71,9 @@ impl From<PlanError> for Problem {
                 let problem = problem(Kind::LimitReached).with("limit", limit);
                 problem.with("wait", wait_seconds)
             }
+            PlanError::TooManyKeys { wait_seconds } => {
+                problem(Kind::TooManyKeys).with("wait", wait_seconds)
+            }
             PlanError::TooManyUploads { wait_seconds, .. } => {
                 problem(Kind::TooManyUploads).with("wait", wait_seconds)
             }

@@ -1,0 +1,124 @@
+//! How much is kept of a caller's outcomes.
+//!
+//! A key that was forgotten too early would let a write be carried out twice, so that a caller who
+//! has filled what there is for an hour is refused new keys until it is over. What is kept is counted
+//! in the transaction that keeps it, in one of some rows, each for a part of the keys: writes of one
+//! caller would otherwise all wait for one row.
+
+use partita_core::expression::{
+    Comparator, Condition, Operand, Path, SetOperand, SetValue, Update,
+};
+use partita_core::{Item, Number, Value};
+use partita_store::request::{PutItem, TransactAction, UpdateItem};
+use partita_store::table::TableName;
+
+use crate::error::PlanError;
+use crate::sidecar;
+
+/// Bytes of outcomes that are kept of one caller and hour.
+pub(super) const BYTES_PER_HOUR: u64 = 32 * 1024 * 1024;
+
+/// Rows among which they are counted.
+const ROWS: u64 = 16;
+
+/// Seconds after which a row counts from the beginning.
+const WINDOW_SECONDS: i64 = 3_600;
+
+const START: &str = "start";
+const BYTES: &str = "bytes";
+
+/// Where the outcome under a key is counted.
+#[derive(Clone, Debug)]
+pub(super) struct Room {
+    partition: String,
+    sort: String,
+}
+
+/// What a row has counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used {
+    start: i64,
+    bytes: u64,
+}
+
+impl Room {
+    /// Where the outcome of a request with this digest is counted.
+    pub(super) fn new(caller: &str, digest: &[u8]) -> Room {
+        let number = u64::from(digest.first().copied().unwrap_or_default()) % ROWS;
+        Room {
+            partition: format!("ROOM#{caller}"),
+            sort: format!("{number:02}"),
+        }
+    }
+
+    pub(super) fn address(&self, sidecar: &TableName) -> crate::place::Address {
+        sidecar::address(sidecar, &self.partition, &self.sort)
+    }
+
+    /// The action that counts an outcome of so many bytes, on the condition that the row is as it was
+    /// read or has room left; or the refusal.
+    pub(super) fn take(
+        &self,
+        sidecar: &TableName,
+        used: Option<Used>,
+        bytes: u64,
+        now: i64,
+    ) -> Result<TransactAction, PlanError> {
+        let key = sidecar::key(&self.partition, &self.sort);
+        let most = BYTES_PER_HOUR / ROWS;
+        let began =
+            |used: Used| Condition::equals(Path::attribute(START), Number::from(used.start));
+        let Some(open) = used.filter(|used| now < used.start + WINDOW_SECONDS) else {
+            let mut item = key;
+            item.extend([
+                (START.to_owned(), Value::N(Number::from(now))),
+                (BYTES.to_owned(), Value::N(Number::from(bytes))),
+                (
+                    sidecar::EXPIRES.to_owned(),
+                    Value::N(Number::from(now + WINDOW_SECONDS)),
+                ),
+            ]);
+            return Ok(TransactAction::Put(PutItem {
+                condition: Some(used.map_or_else(sidecar::is_missing, began)),
+                ..PutItem::new(sidecar.clone(), item)
+            }));
+        };
+        if open.bytes.saturating_add(bytes) > most {
+            let wait = open.start + WINDOW_SECONDS - now;
+            return Err(PlanError::TooManyKeys {
+                wait_seconds: u64::try_from(wait).unwrap_or(1),
+            });
+        }
+        let path = Path::attribute(BYTES);
+        let sum = SetValue::Plus(
+            SetOperand::Path(path.clone()),
+            SetOperand::Value(Value::N(Number::from(bytes))),
+        );
+        let has_room = Condition::Compare(
+            Operand::Path(path.clone()),
+            Comparator::LessOrEqual,
+            Operand::value(Number::from(most - bytes)),
+        );
+        Ok(TransactAction::Update(UpdateItem {
+            table: sidecar.clone(),
+            key,
+            update: Update {
+                set: vec![(path, sum)],
+                ..Update::default()
+            },
+            condition: Some(began(open).and(has_room)),
+            return_item_on_failure: false,
+        }))
+    }
+}
+
+impl Used {
+    /// What a row of the sidecar has counted.
+    pub(super) fn read(row: &Item) -> Option<Used> {
+        let number = |name: &str| row.get(name)?.as_number()?.to_i64();
+        Some(Used {
+            start: number(START)?,
+            bytes: u64::try_from(number(BYTES)?).ok()?,
+        })
+    }
+}
