@@ -15,7 +15,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use futures::FutureExt as _;
 use partita_plan::{Caller, Operation, Partita, PlanError};
-use partita_store::{Clock, Entropy, ErrorKind};
+use partita_store::{Clock, Entropy, ErrorKind, StoreError};
 use serde_json::json;
 use tokio::time::timeout;
 use tracing::{error, info};
@@ -313,6 +313,8 @@ async fn batch(
 fn log_trouble(refusal: &PlanError) {
     if let PlanError::Store(cause) = refusal
         && cause.kind() != ErrorKind::FixRequest
+        // The store says it once; a line for each request would take what is left of the disk.
+        && !matches!(cause, StoreError::DiskFull { .. })
     {
         error!(%cause, "the store does not answer as it should");
     }

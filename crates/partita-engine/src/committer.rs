@@ -107,7 +107,7 @@ impl Committer {
             return Ok(());
         }
         if let Some(cause) = self.lack_of_room() {
-            return Err(Failure::Before(cause));
+            return Err(Failure::Full(cause));
         }
         let (bytes, begun) = (meters::bytes(&outcome.edits), self.clock.now_micros());
         if let Err(error) = self.commits.commit(outcome.edits) {
@@ -148,17 +148,18 @@ impl Committer {
         let free_bytes = self.commits.free_bytes()?;
         let is_full = free_bytes < ROOM_BYTES_MIN;
         let cause = format!(
-            "the disk has only {} MB left; writes are taken again when it has {}",
+            "there are only {} MB left; writes are taken again when there are {}",
             free_bytes / 1_048_576,
             ROOM_BYTES_MIN / 1_048_576
         );
         match (self.is_full, is_full) {
-            (false, true) => tracing::error!("{cause}"),
+            (false, true) => tracing::error!("the disk is full: {cause}"),
             (true, false) => tracing::warn!("the disk has room again, and writes are taken"),
             _ => {}
         }
         if self.is_full != is_full {
-            self.meters.set_stopped(is_full.then(|| cause.clone()));
+            self.meters
+                .set_stopped(is_full.then(|| format!("the disk is full: {cause}")));
         }
         self.is_full = is_full;
         is_full.then_some(cause)
@@ -217,6 +218,8 @@ pub(crate) type Committed = Result<(), Failure>;
 pub(crate) enum Failure {
     /// An earlier one has failed.
     Before(String),
+    /// There is no room on the disk for this one.
+    Full(String),
     /// This one has failed.
     Now(String),
     /// It could not be put together.
@@ -229,6 +232,9 @@ pub(crate) fn settle<T>(answer: StoreResult<T>, committed: &Committed) -> StoreR
         (Ok(()), answer) => answer,
         (Err(Failure::Refused(error)), _) => Err(error.clone()),
         (Err(Failure::Now(message)), Ok(_)) => Err(StoreError::OutcomeUnknown {
+            message: message.clone(),
+        }),
+        (Err(Failure::Full(message)), _) => Err(StoreError::DiskFull {
             message: message.clone(),
         }),
         // A refused write has changed nothing, but the reason may lie in one that is lost.

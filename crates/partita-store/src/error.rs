@@ -106,6 +106,12 @@ pub enum StoreError {
         /// What happened.
         message: String,
     },
+    /// The store has no disk space left for writes; nothing was written, and reads go on.
+    #[error("the disk is full: {message}")]
+    DiskFull {
+        /// How much is left, and how much it takes.
+        message: String,
+    },
     /// The request was sent and no answer came: it was carried out, or it was not.
     #[error("the outcome is unknown: {message}")]
     OutcomeUnknown {
@@ -166,7 +172,7 @@ impl StoreError {
             StoreError::TransactionConflict => ErrorKind::Conflict,
             StoreError::Throttled | StoreError::ResourceInUse { .. } => ErrorKind::Retry,
             StoreError::OutcomeUnknown { .. } => ErrorKind::OutcomeUnknown,
-            StoreError::Unavailable { .. } => ErrorKind::Unavailable,
+            StoreError::Unavailable { .. } | StoreError::DiskFull { .. } => ErrorKind::Unavailable,
             StoreError::Corrupt { .. } => ErrorKind::Corrupt,
         }
     }

@@ -26,6 +26,8 @@ pub(crate) const THROTTLED: &str = "The level of configured provisioned throughp
 pub(crate) const INTERNAL: &str =
     "The request processing has failed because of an unknown error, exception or failure.";
 
+pub(crate) const DISK_FULL: &str = "The server's disk is full, so that nothing was written. Reads go on, and writes are taken again once the operator has freed space.";
+
 pub(crate) const MISSING_AUTHENTICATION_TOKEN: &str = "Request is missing Authentication Token";
 pub(crate) const UNRECOGNIZED_CLIENT: &str =
     "The security token included in the request is invalid.";

@@ -55,6 +55,7 @@ pub(crate) enum Fault {
     IdempotentParameterMismatch,
     ProvisionedThroughputExceeded,
     RequestTooLarge,
+    ServiceUnavailable,
     InternalServerError,
 }
 
@@ -86,6 +87,7 @@ impl Fault {
         Fault::IdempotentParameterMismatch,
         Fault::ProvisionedThroughputExceeded,
         Fault::RequestTooLarge,
+        Fault::ServiceUnavailable,
         Fault::InternalServerError,
     ];
 
@@ -101,6 +103,7 @@ impl Fault {
             Fault::UnrecognizedClient => (CORAL, "UnrecognizedClientException"),
             Fault::AccessDenied => (CORAL, "AccessDeniedException"),
             Fault::RequestTooLarge => (CORAL, "RequestEntityTooLargeException"),
+            Fault::ServiceUnavailable => (CORAL, "ServiceUnavailableException"),
             Fault::ResourceNotFound => (DYNAMODB, "ResourceNotFoundException"),
             Fault::ResourceInUse => (DYNAMODB, "ResourceInUseException"),
             Fault::LimitExceeded => (DYNAMODB, "LimitExceededException"),
@@ -125,6 +128,7 @@ impl Fault {
         match self {
             Fault::InternalServerError => StatusCode::INTERNAL_SERVER_ERROR,
             Fault::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Fault::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::BAD_REQUEST,
         }
     }
@@ -320,6 +324,10 @@ impl From<StoreError> for Refusal {
             }
             StoreError::Throttled => {
                 Refusal::new(Fault::ProvisionedThroughputExceeded, messages::THROTTLED)
+            }
+            // The service has no such error. Clients try again what is answered with status 503.
+            StoreError::DiskFull { .. } => {
+                Refusal::new(Fault::ServiceUnavailable, messages::DISK_FULL)
             }
             // The service's contract for this error is that a write was carried out or not, which
             // is just what `OutcomeUnknown` says.

@@ -92,6 +92,7 @@ kinds! {
     Timeout          "timeout"            SERVICE_UNAVAILABLE    "The store does not answer in time"               "Try again."
     Throttled        "throttled"          SERVICE_UNAVAILABLE    "There is no capacity right now"                  "Try again in a moment."
     Unavailable      "unavailable"        SERVICE_UNAVAILABLE    "The store is unavailable"                        "The server's log says why; nothing was changed."
+    DiskFull         "disk-full"          SERVICE_UNAVAILABLE    "The server's disk is full"                       "Nothing was changed, and reads go on. Who runs the server frees space on its disk; writes are taken again by themselves. Try again after as many seconds as `wait` and the header `Retry-After` say."
     Corrupt          "corrupt"            INTERNAL_SERVER_ERROR  "Stored data is damaged"                          "The server's log says where."
     Internal         "internal"           INTERNAL_SERVER_ERROR  "Something went wrong"                            "The server's log says what, under the id in `instance`."
 }

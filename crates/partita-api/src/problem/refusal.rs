@@ -103,8 +103,16 @@ fn fault(fault: &Fault) -> Json {
     members
 }
 
+/// When to try again while the disk is full: somebody has to free space first.
+const DISK_FULL_WAIT_SECONDS: u64 = 30;
+
 /// What the store says is for the log, except where the request itself is at fault.
 fn store_problem(error: &StoreError) -> Problem {
+    if let StoreError::DiskFull { .. } = error {
+        let detail = "nothing was changed; writes are taken again when the server's disk has space";
+        let problem = Problem::new(Kind::DiskFull, detail);
+        return problem.with("wait", DISK_FULL_WAIT_SECONDS);
+    }
     let (kind, detail) = match error.kind() {
         ErrorKind::FixRequest => (Kind::RefusedByStore, error.to_string()),
         ErrorKind::Retry => (Kind::Throttled, "try again in a moment".to_owned()),

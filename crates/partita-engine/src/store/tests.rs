@@ -283,15 +283,15 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     for _ in 0..2 {
         free_bytes.store(100 * 1_048_576, Ordering::SeqCst);
         match put(&store, "during").await {
-            Err(StoreError::Unavailable { message }) => {
-                assert!(message.contains("has only 100 MB left"), "{message}");
+            Err(StoreError::DiskFull { message }) => {
+                assert!(message.contains("only 100 MB left"), "{message}");
             }
             other => panic!("{other:?}"),
         }
         assert_eq!(get(&store, "before").await, Ok(Some(key("before"))));
         assert_eq!(get(&store, "during").await, Ok(None), "nothing was written");
         let stopped = store.meters().unwrap().stopped.unwrap();
-        assert!(stopped.contains("has only 100 MB left"), "{stopped}");
+        assert!(stopped.contains("only 100 MB left"), "{stopped}");
         free_bytes.store(u64::MAX, Ordering::SeqCst);
         // Asking is enough, so that whoever waits for the server to be well need not write.
         while store.meters().unwrap().stopped.is_some() {

@@ -36,6 +36,16 @@ fn store_errors_become_dynamodbs() {
 }
 
 #[test]
+fn a_full_disk_has_words_of_its_own() {
+    let message = "there are only 100 MB left".to_owned();
+    check(
+        StoreError::DiskFull { message },
+        503,
+        r#"{"__type":"com.amazon.coral.service#ServiceUnavailableException","message":"The server's disk is full, so that nothing was written. Reads go on, and writes are taken again once the operator has freed space."}"#,
+    );
+}
+
+#[test]
 fn a_cancelled_transaction_lists_its_reasons() {
     let reasons = vec![
         CancellationReason::None,
