@@ -145,7 +145,7 @@ pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
     Row {
         route,
         rules: texts(ways.iter().flatten().copied()),
-        outcomes: Persona::ALL.map(|persona| outcome(&ways, persona)),
+        outcomes: Persona::ALL.map(|persona| outcome(design, &ways, persona)),
     }
 }
 
@@ -164,17 +164,19 @@ fn upsert<'r>(design: &Design, route: &'r Route, entity: &str) -> Row<'r> {
         true => ways(design, &Verb::Create { entity }),
         false => update.clone(),
     };
-    let outcomes =
-        Persona::ALL.map(
-            |persona| match (outcome(&create, persona), outcome(&update, persona)) {
-                (new, there) if new == there => new,
-                (new, there) => Outcome::If(format!(
-                    "{} to create it, {} to change it",
-                    new.words(),
-                    there.words()
-                )),
-            },
-        );
+    let outcomes = Persona::ALL.map(|persona| {
+        match (
+            outcome(design, &create, persona),
+            outcome(design, &update, persona),
+        ) {
+            (new, there) if new == there => new,
+            (new, there) => Outcome::If(format!(
+                "{} to create it, {} to change it",
+                new.words(),
+                there.words()
+            )),
+        }
+    });
     Row {
         route,
         rules: texts(create.iter().chain(&update).flatten().copied()),
@@ -199,7 +201,7 @@ fn upload<'r>(design: &Design, route: &'r Route, prefix: &str) -> Row<'r> {
     Row {
         route,
         rules: texts(std::iter::once(&rule)),
-        outcomes: Persona::ALL.map(|persona| outcome(&vec![vec![&rule]], persona)),
+        outcomes: Persona::ALL.map(|persona| outcome(design, &vec![vec![&rule]], persona)),
     }
 }
 
@@ -242,14 +244,16 @@ fn texts<'d>(rules: impl Iterator<Item = &'d Rule>) -> Vec<String> {
 /// The rules of which one set must allow a request, each of the set.
 type Ways<'d> = Vec<Vec<&'d Rule>>;
 
-fn outcome(ways: &Ways<'_>, persona: Persona) -> Outcome {
+fn outcome(design: &Design, ways: &Ways<'_>, persona: Persona) -> Outcome {
     if matches!(persona, Persona::Expired | Persona::Forged) {
         return Outcome::No;
     }
-    narrow::outcome(
-        ways.iter()
-            .map(|rules| rules.iter().map(|rule| narrow(rule, persona)).collect()),
-    )
+    narrow::outcome(ways.iter().map(|rules| {
+        rules
+            .iter()
+            .map(|rule| narrow(design, rule, persona))
+            .collect()
+    }))
 }
 
 fn ways<'d>(design: &'d Design, verb: &Verb) -> Ways<'d> {

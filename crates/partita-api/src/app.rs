@@ -268,6 +268,8 @@ async fn operate(
     found: &Found<'_>,
 ) -> Result<Response, Problem> {
     let design = partita.design();
+    // Before anything of the request is read, so that the refusal tells nothing else.
+    partita.demand_token(caller, verb.purpose())?;
     let mut brought = Brought::of(request)?;
     let wish = Wish::of(request, verb, caller, &mut brought)?;
     let operation = decode::operation(design, verb, found, &brought)?;
@@ -294,6 +296,7 @@ async fn batch(
 ) -> Result<Response, Problem> {
     let partita = &served.partita;
     let design = partita.design();
+    partita.demand_token_to_write(caller)?;
     let batch = Batch::of(request, design, &served.routes)?;
     let wish = Wish::of_write(request);
     let answers = match request.idempotency_key()? {

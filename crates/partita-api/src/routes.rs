@@ -43,6 +43,7 @@ mod tree;
 use axum::http::Method;
 use partita_design::Design;
 use partita_design::design::{Action, ActionOn, Entity, IdentityPart, PathTemplate, RecordName};
+use partita_plan::Purpose;
 
 use tree::Tree;
 
@@ -143,6 +144,23 @@ impl Verb {
     /// Whether nothing can change.
     pub fn is_read(&self) -> bool {
         matches!(self, Verb::Get { .. } | Verb::Query { .. })
+    }
+
+    /// What it is for, as the planner asks.
+    pub fn purpose(&self) -> Purpose<'_> {
+        match self {
+            Verb::Create { entity } => Purpose::Create(entity),
+            Verb::Get { entity } => Purpose::Get(entity),
+            Verb::Update { entity } => Purpose::Update(entity),
+            Verb::Upsert { entity } => Purpose::Upsert(entity),
+            Verb::Delete { entity } => Purpose::Delete(entity),
+            Verb::Restore { entity } => Purpose::Restore(entity),
+            Verb::Act { action, on } => Purpose::Act {
+                action,
+                on: on.as_ref().map(RecordName::as_str),
+            },
+            Verb::Query { pattern } => Purpose::Query(pattern),
+        }
     }
 }
 

@@ -15,6 +15,8 @@
 //! | [`pattern`] | named reads |
 //! | [`path`] | paths of URLs |
 
+use crate::expression::Hop;
+
 pub mod effect;
 pub mod entity;
 pub mod path;
@@ -117,6 +119,15 @@ impl Design {
     /// The action of that name.
     pub fn action(&self, name: &str) -> Option<&Action> {
         self.actions.iter().find(|action| action.name == name)
+    }
+
+    /// The ref that a path follows. A view's record has those of its source.
+    pub fn reference(&self, hop: &Hop) -> Option<&Ref> {
+        let entity = match &hop.record {
+            RecordName::Entity(name) => name,
+            RecordName::View(name) => &self.view(name)?.of,
+        };
+        self.entity(entity)?.reference(&hop.reference)
     }
 
     /// The views of an entity.

@@ -1,12 +1,15 @@
 //! Rules, decided where the rows are.
 
 use partita_core::Map;
-use partita_core::expression::{Condition, Found, Scope as _};
+use partita_core::expression::{Found, Scope as _};
 use partita_design::design::{Access, AttributeRule, Rule, Rules};
+use partita_design::expression::Predicate;
 use serde::Serialize;
 
+use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::nested;
+use crate::operation::Caller;
 use crate::scene::{Others, Scene};
 use crate::shape::Shape;
 
@@ -61,7 +64,7 @@ impl Scene<'_, '_> {
             Rule::When(rule) => match rule.tree.decide(&self.as_rules_see()) {
                 Some(true) => Verdict::Allowed,
                 Some(false) => Verdict::Denied,
-                None if self.complete || (!signed_in && self.needs_caller(rule)) => Verdict::Denied,
+                None if self.complete || (!signed_in && self.lacks_caller(rule)) => Verdict::Denied,
                 None => Verdict::Open,
             },
         }
@@ -78,10 +81,11 @@ impl Scene<'_, '_> {
 
     /// Whether nothing but the missing caller keeps the rule open: every attribute that it reads
     /// is known.
-    fn needs_caller(&self, rule: &partita_design::expression::Predicate) -> bool {
+    fn lacks_caller(&self, rule: &Predicate) -> bool {
+        let design = &self.context.blueprint.design;
         let mut all_known = true;
         rule.tree.visit_paths(&mut |path| {
-            all_known &= path.root == "caller" || self.item.contains_key(&path.root);
+            all_known &= rule.is_of_caller(design, path) || self.item.contains_key(&path.root);
         });
         all_known
     }
@@ -97,16 +101,23 @@ impl Scene<'_, '_> {
     /// Refuses what is certain before the item is read. A refusal that rests on other items waits,
     /// because it would tell that they are there.
     pub(crate) fn demand_early(&self, asked: Asked<'_>) -> Result<(), PlanError> {
-        // This is decided by the rule alone, so it tells nothing of any item.
-        let rule = asked.rule(self.shape.rules());
-        if self.context.caller.id.is_none() && is_for_callers(rule) {
-            return Err(self.refusal(asked));
-        }
+        self.demand_token(asked)?;
         let refused = self.demand(asked);
-        match self.trace.has_looked_around() {
-            true => Ok(()),
-            false => refused,
+        if self.trace.has_looked_around() {
+            return Ok(());
         }
+        refused
+    }
+
+    /// Refuses somebody without a token what nobody without one may do. This is decided by the rule
+    /// alone, so it tells nothing of any item.
+    pub(crate) fn demand_token(&self, asked: Asked<'_>) -> Result<(), PlanError> {
+        demand_token(
+            self.context.blueprint,
+            self.context.caller,
+            self.shape,
+            asked,
+        )
     }
 
     fn refusal(&self, asked: Asked<'_>) -> PlanError {
@@ -115,20 +126,7 @@ impl Scene<'_, '_> {
     }
 
     fn refused(&self, rule: &Rule, access: String) -> PlanError {
-        let entity = self.shape.name().to_owned();
-        if self.context.caller.id.is_none() && *rule != Rule::Never {
-            return PlanError::Unauthenticated { access, entity };
-        }
-        let rule = match rule {
-            Rule::When(rule) => rule.text.clone(),
-            Rule::SignedIn => "signed-in".to_owned(),
-            Rule::Public | Rule::Never => "never".to_owned(),
-        };
-        PlanError::Forbidden {
-            access,
-            entity,
-            rule,
-        }
+        refused(self.context.caller, self.shape, rule, access)
     }
 
     /// Refuses what the rules for single attributes do not let the caller write.
@@ -178,26 +176,35 @@ impl Scene<'_, '_> {
     }
 }
 
-/// Whether a rule allows nothing to somebody without a token, whatever the item is.
-fn is_for_callers(rule: &Rule) -> bool {
-    match rule {
-        Rule::Public => false,
-        Rule::SignedIn | Rule::Never => true,
-        Rule::When(rule) => asks_caller(&rule.tree),
+/// Refuses somebody without a token what no rule allows to anybody without one.
+pub(crate) fn demand_token(
+    blueprint: &Blueprint,
+    caller: &Caller,
+    shape: Shape<'_>,
+    asked: Asked<'_>,
+) -> Result<(), PlanError> {
+    let rule = asked.rule(shape.rules());
+    if caller.id.is_some() || !rule.needs_caller(&blueprint.design) {
+        return Ok(());
     }
+    Err(refused(caller, shape, rule, asked.word().to_owned()))
 }
 
-/// Whether a condition cannot hold while nobody calls.
-fn asks_caller(condition: &Condition) -> bool {
-    match condition {
-        Condition::All(parts) => parts.iter().any(asks_caller),
-        Condition::Any(parts) => parts.iter().all(asks_caller),
-        // What is said of a caller is not known of nobody, and neither is its opposite.
-        other => {
-            let mut is_asked = false;
-            other.visit_paths(&mut |path| is_asked |= path.root == "caller");
-            is_asked
-        }
+/// What a caller is told whom a rule does not allow something.
+fn refused(caller: &Caller, shape: Shape<'_>, rule: &Rule, access: String) -> PlanError {
+    let entity = shape.name().to_owned();
+    if caller.id.is_none() && *rule != Rule::Never {
+        return PlanError::Unauthenticated { access, entity };
+    }
+    let rule = match rule {
+        Rule::When(rule) => rule.text.clone(),
+        Rule::SignedIn => "signed-in".to_owned(),
+        Rule::Public | Rule::Never => "never".to_owned(),
+    };
+    PlanError::Forbidden {
+        access,
+        entity,
+        rule,
     }
 }
 

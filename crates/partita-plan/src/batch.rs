@@ -84,16 +84,21 @@ impl Partita {
         operations: Vec<Operation>,
         once: Option<Once>,
     ) -> Result<Vec<Answer>, PlanError> {
-        let write = Write::All(self.requests(operations)?);
+        let write = Write::All(self.requests(caller, operations)?);
         self.write(caller, &write, once.as_ref()).await
     }
 
     /// The writes that the operations of a batch ask for.
-    fn requests(&self, operations: Vec<Operation>) -> Result<Vec<Request<'_>>, PlanError> {
+    fn requests(
+        &self,
+        caller: &Caller,
+        operations: Vec<Operation>,
+    ) -> Result<Vec<Request<'_>>, PlanError> {
         let count = operations.len();
         if !(1..=BATCH_OPERATIONS_MAX).contains(&count) {
             return Err(PlanError::BatchSize { count });
         }
+        self.demand_tokens(caller, &operations)?;
         let mut requests = Vec::new();
         let mut refusals = Vec::new();
         for (position, operation) in operations.into_iter().enumerate() {
@@ -107,6 +112,20 @@ impl Partita {
             true => Ok(requests),
             false => Err(PlanError::Batch { refusals }),
         }
+    }
+
+    /// Refuses what nobody may do without a token, before anything else is said of any operation.
+    fn demand_tokens(&self, caller: &Caller, operations: &[Operation]) -> Result<(), PlanError> {
+        let operations = operations.iter().enumerate();
+        let refusals = operations.filter_map(|(position, operation)| {
+            let refusal = self.demand_token(caller, operation.purpose()).err()?;
+            Some(Refused::new(position, refusal))
+        });
+        let refusals: Vec<Refused> = refusals.collect();
+        if refusals.is_empty() {
+            return Ok(());
+        }
+        Err(PlanError::Batch { refusals })
     }
 
     /// Plans several writes as one, with room for so many other actions.

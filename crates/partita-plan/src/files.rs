@@ -166,8 +166,7 @@ impl Partita {
             names::prefix(design, prefix).ok_or_else(|| PlanError::UnknownPrefix {
                 name: prefix.to_owned(),
             })?;
-        let rule = names::write_rule(design, prefix);
-        permit(caller, &rule, "upload to", &prefix.name)?;
+        self.permit_upload(caller, &prefix.name)?;
         let largest = prefix.largest_bytes.unwrap_or(limits.bytes);
         let bytes_max = largest.min(limits.bytes);
         let media_type = acceptable(prefix, media_type, bytes, bytes_max)?;
@@ -198,6 +197,17 @@ impl Partita {
             bytes_max,
             due_millis,
         })
+    }
+
+    /// Refuses whoever may not upload to a prefix. Nothing of the upload has to be known for that.
+    pub fn permit_upload(&self, caller: &Caller, prefix: &str) -> Result<(), PlanError> {
+        let design = &self.blueprint.design;
+        let Some((_, prefix)) = names::prefix(design, prefix) else {
+            let name = prefix.to_owned();
+            return Err(PlanError::UnknownPrefix { name });
+        };
+        let rule = names::write_rule(design, prefix);
+        permit(caller, &rule, "upload to", &prefix.name)
     }
 
     /// Records an upload, in a slot of its caller. Whoever meets another in a slot takes another one.

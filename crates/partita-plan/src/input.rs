@@ -1,12 +1,13 @@
 //! A caller's attributes: named, checked, all faults at once.
 
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Attribute, Entity, SoftDelete, Source};
+use partita_design::design::{Access, Attribute, Entity, SoftDelete, Source};
 use partita_design::template::check_part;
 use partita_design::types::AttributeType;
 
 use crate::blueprint::Blueprint;
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::nested;
 use crate::shape::Shape;
 
 /// Where a value goes.
@@ -32,6 +33,25 @@ pub(crate) struct Changes<'d> {
     pub(crate) set: Vec<(Slot<'d>, Value)>,
     pub(crate) remove: Vec<Slot<'d>>,
     pub(crate) add: Vec<(&'d Attribute, Number)>,
+}
+
+impl Changes<'_> {
+    /// Whether they make a deleted item of a live one, or the other way round.
+    pub(crate) fn crossing(&self, shape: Shape<'_>, old: &Map) -> Option<Access> {
+        let name = shape.soft_delete()?.attribute();
+        let mut set = self.set.iter().rev();
+        let value = set.find(|(slot, _)| slot.name() == name);
+        let value = value.map(|(_, value)| value.clone());
+        let removed = self.remove.iter().any(|slot| slot.name() == name);
+        if value.is_none() && !removed {
+            return None;
+        }
+        let mut new = Map::new();
+        if let (Some(value), false) = (value, removed) {
+            nested::set(&mut new, name, value);
+        }
+        shape.crossing(Some(old), &new)
+    }
 }
 
 /// Reads what callers give for one entity.

@@ -157,6 +157,7 @@ impl Partita {
         operation: Operation,
         once: Option<Once>,
     ) -> Result<Answer, PlanError> {
+        self.demand_token(caller, operation.purpose())?;
         match operation {
             Operation::Get {
                 entity,

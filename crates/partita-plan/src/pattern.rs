@@ -28,12 +28,13 @@ use crate::error::{Fault, PlanError};
 use crate::input::key_part;
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::Partita;
-use crate::place::Place;
+use crate::place::{Address, Place};
 use crate::reads::Listing;
 use crate::ruling::Decision;
 use budget::Budget;
 pub use budget::ReadBound;
 pub(crate) use budget::{READ_BYTES_MAX, rows_max, too_large};
+pub(crate) use early::known_attributes;
 pub(crate) use row::{passes, scene};
 
 /// One pattern, asked by one caller.
@@ -44,7 +45,14 @@ struct Asked<'a> {
     values: Map,
     limit: usize,
     question: Question<'a>,
+    /// The caller's own records that decide on every row, as they were read.
+    own: OwnRecords,
+    /// The records that are allowed in every row.
+    allowed: Vec<String>,
 }
+
+/// Items that were read, with where they are.
+type OwnRecords = Vec<(Address, Option<Item>)>;
 
 impl Partita {
     pub(crate) async fn query(
@@ -55,9 +63,9 @@ impl Partita {
         limit: Option<usize>,
         cursor: Option<&str>,
     ) -> Result<Answer, PlanError> {
-        let asked = self.ask(caller, name, parameters, limit)?;
+        let mut asked = self.ask(caller, name, parameters, limit)?;
         let pattern = asked.pattern;
-        asked.demand()?;
+        asked.demand().await?;
         match &pattern.read {
             Read::Get(_) if cursor.is_some() => Err(PlanError::BadCursor),
             Read::Get(templates) => asked.get(templates).await,
@@ -85,9 +93,9 @@ impl Partita {
         parameters: &BTreeMap<String, String>,
         limit: Option<usize>,
     ) -> Result<Decision, PlanError> {
-        let asked = self.ask(caller, name, parameters, limit)?;
-        let mut rulings = Vec::new();
-        asked.early(&mut |scene| rulings.push(scene.ruling(AskedFor::Access(Access::Read))));
+        let mut asked = self.ask(caller, name, parameters, limit)?;
+        let read = AskedFor::Access(Access::Read);
+        let rulings = asked.early(|scene| scene.ruling(read)).await?;
         let mut verdicts = rulings.iter().map(|ruling| ruling.verdict);
         let is_allowed = rulings.is_empty() || verdicts.any(|one| one != Verdict::Denied);
         let rows = match &asked.pattern.read {
@@ -121,6 +129,8 @@ impl Partita {
                 pattern: &pattern.name,
                 parameters,
             },
+            own: Vec::new(),
+            allowed: Vec::new(),
         })
     }
 }

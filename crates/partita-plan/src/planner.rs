@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `planner::item` | an item created, changed or deleted |
 //! | `planner::request` | what a caller asks for, if the rules allow it |
+//! | `planner::creation` | a new item that a caller asks for, if the rules allow it |
 //! | `planner::upsert` | an item created, or changed if it is there |
 //! | `planner::action` | what actions do |
 //! | `planner::values` | what is computed from the item and its refs |
@@ -29,6 +30,7 @@
 pub(crate) mod action;
 mod aggregate;
 pub(crate) mod chunk;
+mod creation;
 mod effects;
 mod emit;
 mod every;
@@ -64,7 +66,7 @@ use crate::nested;
 use crate::operation::Answer;
 use crate::place::Address;
 use crate::reads::Known;
-use crate::scene::{Context, Named, Others, Scene, Seen, Trace};
+use crate::scene::{Context, Glimpse, Named, Others, Scene, Seen, Trace};
 use crate::shape::Shape;
 use files::FileChanges;
 use later::Later;
@@ -146,6 +148,7 @@ pub(crate) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(crate) fn new(context: Context<'a>, moment: &'a Moment) -> Self {
+        context.reads.show_all();
         Planner {
             context,
             moment,
@@ -320,13 +323,13 @@ impl<'a> Planner<'a> {
             }
             seen.old.into_iter().for_each(|name| entry.guard(name));
         }
-        for (address, shape, name) in seen.foreign {
+        for (address, shape, glimpse) in seen.foreign {
             let stored = self.context.peek(&address);
             let at = self.touch(shape, address)?;
             let entry = self.entry_mut(at);
-            match name {
-                Some(name) if entry.is_written(name) => {}
-                Some(name) => match (shape, stored) {
+            match glimpse {
+                Glimpse::Attribute(name) if entry.is_written(name) => {}
+                Glimpse::Attribute(name) => match (shape, stored) {
                     // The draft does not know what is the record's own.
                     (Shape::View(..), Known::Found(stored)) => {
                         let value = nested::get(stored, name).cloned();
@@ -334,12 +337,15 @@ impl<'a> Planner<'a> {
                     }
                     _ => entry.guard(name),
                 },
-                None if entry.old().is_none() && entry.after.is_none() => {
+                Glimpse::Presence if entry.old().is_some() => {
+                    entry.must_be_present(Refusal::Stale);
+                }
+                Glimpse::Absence if entry.old().is_none() && entry.after.is_none() => {
                     if matches!(entry.presence, Presence::Any) {
                         entry.presence = Presence::Absent(Refusal::Stale);
                     }
                 }
-                None => {}
+                Glimpse::Presence | Glimpse::Absence => {}
             }
         }
         Ok(())

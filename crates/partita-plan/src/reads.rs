@@ -68,6 +68,10 @@ pub(crate) struct Reads {
     listed_max: usize,
     /// The refusal, if something that matters is in a list behind what is read of it.
     given_up: RefCell<Option<PlanError>>,
+    /// Items that are taken for missing, because the caller may not know of them.
+    hidden: RefCell<Vec<Address>>,
+    /// Whether of other items only the caller's own are read.
+    only_own: bool,
 }
 
 /// An item that a ref led to: the record, the values of its identity, and where it is.
@@ -103,7 +107,46 @@ impl Reads {
             led: RefCell::default(),
             listed_max: LISTED_MAX,
             given_up: RefCell::default(),
+            hidden: RefCell::default(),
+            only_own: false,
         }
+    }
+
+    /// Of other items only the caller's own are read; what rests on others stays open.
+    pub(crate) fn with_only_own(mut self) -> Reads {
+        self.only_own = true;
+        self
+    }
+
+    /// These items are read already.
+    pub(crate) fn with_items(mut self, items: &[(Address, Option<Item>)]) -> Reads {
+        self.items.extend(items.iter().cloned());
+        self
+    }
+
+    /// The items that were read.
+    pub(crate) fn into_items(self) -> Vec<(Address, Option<Item>)> {
+        self.items.into_iter().collect()
+    }
+
+    /// Whether of other items only the caller's own are read.
+    pub(crate) fn reads_only_own(&self) -> bool {
+        self.only_own
+    }
+
+    /// Takes items for missing from now on.
+    pub(crate) fn hide(&self, addresses: impl IntoIterator<Item = Address>) {
+        self.hidden.borrow_mut().extend(addresses);
+    }
+
+    /// Takes every item for what it is again.
+    pub(crate) fn show_all(&self) {
+        self.hidden.borrow_mut().clear();
+    }
+
+    /// Whether an item is taken for missing.
+    pub(crate) fn is_hidden(&self, address: &Address) -> bool {
+        self.hidden.borrow().contains(address)
     }
 
     /// Lists are read to their end: for whoever only looks.
@@ -206,12 +249,18 @@ impl Reads {
 impl<'a> Context<'a> {
     /// The item, without asking for it.
     pub(crate) fn peek(&self, address: &Address) -> Known<'a> {
+        if self.reads.is_hidden(address) {
+            return Known::Missing;
+        }
         let earlier = self.earlier.and_then(|earlier| earlier.item(address));
         earlier.unwrap_or_else(|| self.reads.peek(address))
     }
 
     /// The item; one that was not read yet will be.
     pub(crate) fn item(&self, address: &Address) -> Known<'a> {
+        if self.reads.is_hidden(address) {
+            return Known::Missing;
+        }
         let earlier = self.earlier.and_then(|earlier| earlier.item(address));
         earlier.unwrap_or_else(|| self.reads.item(address))
     }

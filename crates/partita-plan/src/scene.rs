@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Attribute, CallerSource, Ref, Source};
+use partita_design::design::{Attribute, CallerSource, Ref, Source, ViewAttribute};
 use partita_design::expression::Formula;
 use partita_design::stored;
 use partita_design::template::dotted;
@@ -22,10 +22,10 @@ use crate::nested;
 use crate::operation::Caller;
 use crate::place::Address;
 use crate::reads::{Known, Listed, Listing, Reads};
-use crate::shape::{SOURCE, Shape, lapsed};
+use crate::shape::{SOURCE, Shape, is_path, lapsed};
 
 pub(crate) use lead::{Lead, Target};
-pub(crate) use trace::{Seen, Trace};
+pub(crate) use trace::{Glimpse, Seen, Trace};
 
 /// What all scenes of one plan share.
 #[derive(Clone, Copy)]
@@ -245,6 +245,9 @@ impl<'a> Scene<'_, 'a> {
                 Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
             }
             Some(value) => Found::Value(Cow::Borrowed(value)),
+            None if repeated(shape, item, root, steps).is_some() => {
+                found(repeated(shape, item, root, steps))
+            }
             None if matches!(place, Place::Own) && !self.complete && !item.contains_key(root) => {
                 Found::Unknown
             }
@@ -317,19 +320,25 @@ impl<'a> Scene<'_, 'a> {
                 None => return Found::Missing,
             },
         };
+        if target.is_callers {
+            return self.through_own(&target, next, rest);
+        }
         // A part of the identity is known without reading the item.
         if let Some(value) = target.identity.get(next, rest) {
             return Found::Value(Cow::Owned(value.clone()));
         }
-        self.trace.has_looked_around.set(true);
+        let around = (target.address.clone(), target.shape);
+        self.trace.around.borrow_mut().push(around);
+        if self.context.reads.reads_only_own() {
+            return Found::Unknown;
+        }
         if let Some(entry) = self.changed(&target.address) {
             return self.inside_changed(entry, &target, next, rest);
         }
         match self.context.item(&target.address) {
             Known::Unread => Found::Unknown,
             Known::Missing => {
-                let seen = (target.address, target.shape, None);
-                self.trace.seen.borrow_mut().foreign.push(seen);
+                self.glimpse(&target, Glimpse::Absence);
                 Found::Missing
             }
             Known::Found(item) => {
@@ -371,6 +380,47 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
+    /// What stands in a record of the caller's own. Whether there is one is what is asked, so none
+    /// of it is known before it is read, a deleted one is none, and that it is there is guarded.
+    fn through_own(&self, target: &Target<'a>, next: &str, rest: &[Step]) -> Found<'_> {
+        let identity = || target.identity.get(next, rest).cloned();
+        if let Some(entry) = self.changed(&target.address) {
+            let left = entry.after.as_deref();
+            if left.is_none_or(|left| target.shape.is_deleted(left)) {
+                return Found::Missing;
+            }
+            return match identity() {
+                Some(value) => Found::Value(Cow::Owned(value)),
+                None => self.inside_changed(entry, target, next, rest),
+            };
+        }
+        let item = match self.context.item(&target.address) {
+            Known::Unread => return Found::Unknown,
+            Known::Missing => {
+                self.glimpse(target, Glimpse::Absence);
+                return Found::Missing;
+            }
+            Known::Found(item) => item,
+        };
+        self.glimpse(target, Glimpse::Presence);
+        if let Some(soft_delete) = target.shape.soft_delete() {
+            self.glimpse(target, Glimpse::Attribute(soft_delete.attribute()));
+            if soft_delete.is_deleted(item) {
+                return Found::Missing;
+            }
+        }
+        if let Some(value) = identity() {
+            return Found::Value(Cow::Owned(value));
+        }
+        let place = Place::Other(&target.address);
+        self.inside(target.shape, item, place, next, rest)
+    }
+
+    fn glimpse(&self, target: &Target<'a>, glimpse: Glimpse<'a>) {
+        let seen = (target.address.clone(), target.shape, glimpse);
+        self.trace.seen.borrow_mut().foreign.push(seen);
+    }
+
     fn note(&self, place: Place<'_>, shape: Shape<'a>, attribute: &'a Attribute) {
         if shape.keeps(attribute) {
             return;
@@ -380,9 +430,23 @@ impl<'a> Scene<'_, 'a> {
         match place {
             Place::Own => seen.own.push(attribute),
             Place::Old => seen.old.push(attribute),
-            Place::Other(address) => seen.foreign.push((address.clone(), shape, Some(attribute))),
+            Place::Other(address) => {
+                let glimpse = Glimpse::Attribute(attribute);
+                seen.foreign.push((address.clone(), shape, glimpse));
+            }
         }
     }
+}
+
+/// What a view's record has of its source under another name.
+fn repeated<'v>(shape: Shape<'_>, item: &'v Map, root: &str, steps: &[Step]) -> Option<&'v Value> {
+    let Shape::View(view, _) = shape else {
+        return None;
+    };
+    let mut attributes = view.attributes.iter();
+    let is_copy =
+        |one: &&ViewAttribute| one.copied().is_some_and(|name| is_path(name, root, steps));
+    nested::get(item, attributes.find(is_copy)?.name())
 }
 
 enum Reference<'a> {

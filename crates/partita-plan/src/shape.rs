@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use partita_core::expression::Step;
 use partita_core::{Map, Number, Value};
 use partita_design::design::{
-    Attribute, Entity, IdentityPart, KeyTemplates, Period, RecordIndex, RecordName, Ref, Rules,
-    Source, View, ViewAttribute,
+    Access, Attribute, Entity, IdentityPart, KeyTemplates, Period, RecordIndex, RecordName, Ref,
+    Rules, SoftDelete, Source, View, ViewAttribute,
 };
 use partita_design::stored::Stored;
 use partita_design::time;
@@ -98,11 +98,9 @@ impl<'d> Shape<'d> {
         }
     }
 
+    /// Its refs. A view's record leads where its source does, by the attributes that it keeps.
     pub(crate) fn refs(self) -> &'d [Ref] {
-        match self {
-            Shape::Entity(entity) => &entity.refs,
-            Shape::View(..) => &[],
-        }
+        &self.source().refs
     }
 
     /// The attribute of that stored name. What a view keeps is its source's.
@@ -189,15 +187,29 @@ impl<'d> Shape<'d> {
             .any(|known| known.len() > name.len() && is_inside(known, name))
     }
 
+    /// How its soft-deleted items are told from others.
+    pub(crate) fn soft_delete(self) -> Option<&'d SoftDelete> {
+        match self {
+            Shape::Entity(entity) => entity.soft_delete.as_ref(),
+            // A view's record exists or does not.
+            Shape::View(..) => None,
+        }
+    }
+
     /// Whether the item is soft-deleted.
     pub(crate) fn is_deleted(self, item: &Map) -> bool {
-        match self {
-            Shape::Entity(entity) => {
-                let soft_delete = entity.soft_delete.as_ref();
-                soft_delete.is_some_and(|soft_delete| soft_delete.is_deleted(item))
-            }
-            // A view's record exists or does not.
-            Shape::View(..) => false,
+        let soft_delete = self.soft_delete();
+        soft_delete.is_some_and(|soft_delete| soft_delete.is_deleted(item))
+    }
+
+    /// What a write is besides a creation or a change: a delete where the item becomes a
+    /// soft-deleted one, a restore where it is one no longer.
+    pub(crate) fn crossing(self, old: Option<&Map>, new: &Map) -> Option<Access> {
+        let was_deleted = old.is_some_and(|old| self.is_deleted(old));
+        match (was_deleted, self.is_deleted(new)) {
+            (false, true) => Some(Access::Delete),
+            (true, false) => Some(Access::Restore),
+            _ => None,
         }
     }
 }

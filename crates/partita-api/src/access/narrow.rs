@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use partita_core::Value;
 use partita_core::expression::{Comparator, Condition, Found, Path, Scope, Step};
+use partita_design::Design;
 use partita_design::design::Rule;
+use partita_design::expression::Predicate;
 
 use super::{Outcome, Persona, print};
 
@@ -26,12 +28,19 @@ impl Narrowed {
 }
 
 /// What is left of a rule.
-pub(super) fn narrow(rule: &Rule, persona: Persona) -> Narrowed {
+pub(super) fn narrow(design: &Design, rule: &Rule, persona: Persona) -> Narrowed {
     match rule {
         Rule::Public => Narrowed::Decided(true),
         Rule::SignedIn => Narrowed::Decided(persona != Persona::Nobody),
         Rule::Never => Narrowed::Decided(false),
-        Rule::When(rule) => condition(&rule.tree, persona),
+        Rule::When(rule) => {
+            let narrowing = Narrowing {
+                design,
+                rule,
+                persona,
+            };
+            narrowing.condition(&rule.tree)
+        }
     }
 }
 
@@ -44,16 +53,57 @@ pub(super) fn outcome(ways: impl Iterator<Item = Vec<Narrowed>>) -> Outcome {
     }
 }
 
-fn condition(tree: &Condition, persona: Persona) -> Narrowed {
-    match tree {
-        Condition::All(parts) => all(parts.iter().map(|part| condition(part, persona))),
-        Condition::Any(parts) => any(parts.iter().map(|part| condition(part, persona))),
-        Condition::Not(inner) => match condition(inner, persona) {
-            Narrowed::Decided(truth) => Narrowed::Decided(!truth),
-            Narrowed::Unknown => Narrowed::Unknown,
-            Narrowed::Open(open) => Narrowed::open(Condition::Not(open)),
-        },
-        alone => single(alone, persona),
+/// A rule, and who calls.
+struct Narrowing<'a> {
+    design: &'a Design,
+    rule: &'a Predicate,
+    persona: Persona,
+}
+
+impl Narrowing<'_> {
+    fn condition(&self, tree: &Condition) -> Narrowed {
+        match tree {
+            Condition::All(parts) => all(parts.iter().map(|part| self.condition(part))),
+            Condition::Any(parts) => any(parts.iter().map(|part| self.condition(part))),
+            Condition::Not(inner) => match self.condition(inner) {
+                Narrowed::Decided(truth) => Narrowed::Decided(!truth),
+                Narrowed::Unknown => Narrowed::Unknown,
+                Narrowed::Open(open) => Narrowed::open(Condition::Not(open)),
+            },
+            alone => self.single(alone),
+        }
+    }
+
+    /// A condition without others inside.
+    fn single(&self, tree: &Condition) -> Narrowed {
+        let (mut asks_caller, mut asks_record) = (false, false);
+        tree.visit_paths(&mut |path| {
+            let is_of_caller = self.rule.is_of_caller(self.design, path);
+            asks_caller |= is_of_caller;
+            asks_record |= is_of_caller && !is_caller(path);
+        });
+        if !asks_caller {
+            return Narrowed::open(tree.clone());
+        }
+        if self.persona == Persona::Nobody {
+            return Narrowed::Unknown;
+        }
+        // The owner has records there, and what they say decides; the others have none.
+        let is_owner = self.persona == Persona::Owner;
+        if asks_record && is_owner {
+            return Narrowed::open(tree.clone());
+        }
+        if let Some(truth) = tree.decide(self) {
+            return Narrowed::Decided(truth);
+        }
+        // The caller is held against something of the item. Only the owner is what stands there.
+        match tree {
+            Condition::Compare(_, Comparator::Equal, _)
+            | Condition::In(..)
+            | Condition::Contains(..) => Narrowed::Decided(is_owner),
+            Condition::Compare(_, Comparator::NotEqual, _) => Narrowed::Decided(!is_owner),
+            _ => Narrowed::open(tree.clone()),
+        }
     }
 }
 
@@ -103,44 +153,21 @@ fn add(open: &mut Vec<Condition>, part: Condition) {
     }
 }
 
-/// A condition without others inside.
-fn single(tree: &Condition, persona: Persona) -> Narrowed {
-    let mut asks_caller = false;
-    tree.visit_paths(&mut |path| asks_caller |= is_caller(path));
-    if !asks_caller {
-        return Narrowed::open(tree.clone());
-    }
-    if persona == Persona::Nobody {
-        return Narrowed::Unknown;
-    }
-    if let Some(truth) = tree.decide(&Known(persona)) {
-        return Narrowed::Decided(truth);
-    }
-    // The caller is held against something of the item. Only the owner is what stands there.
-    let is_owner = persona == Persona::Owner;
-    match tree {
-        Condition::Compare(_, Comparator::Equal, _)
-        | Condition::In(..)
-        | Condition::Contains(..) => Narrowed::Decided(is_owner),
-        Condition::Compare(_, Comparator::NotEqual, _) => Narrowed::Decided(!is_owner),
-        _ => Narrowed::open(tree.clone()),
-    }
-}
-
 fn is_caller(path: &Path) -> bool {
     path.root == "caller"
 }
 
 /// What is known of a caller, and nothing else.
-struct Known(Persona);
-
-impl Scope for Known {
+impl Scope for Narrowing<'_> {
     fn find(&self, path: &Path) -> Found<'_> {
-        if !is_caller(path) {
+        if !self.rule.is_of_caller(self.design, path) {
             return Found::Unknown;
         }
+        if !is_caller(path) {
+            return Found::Missing;
+        }
         let admin = || Value::from("admin");
-        match (path.steps.as_slice(), self.0) {
+        match (path.steps.as_slice(), self.persona) {
             ([], _) => Found::Value(Cow::Owned(Value::from("caller"))),
             ([Step::Field(name)], Persona::Admin) if name == "role" => {
                 Found::Value(Cow::Owned(admin()))

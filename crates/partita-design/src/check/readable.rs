@@ -8,7 +8,7 @@ use super::world::{Record, World};
 use crate::codes::Code;
 use crate::design::{Access, Entity, Pattern, Rule, View, ViewAttribute};
 use crate::diagnostic::Report;
-use crate::expression::{Expr, Origin, Predicate, Reading};
+use crate::expression::{Origin, Predicate, Reading};
 
 pub(crate) fn check(
     world: &World,
@@ -41,7 +41,11 @@ fn decidable(view: &View, rule: &Predicate, world: &World, report: &mut Report) 
     let Some(identity) = source.identity() else {
         return;
     };
-    let derived: Vec<&str> = view.attributes.iter().filter_map(copied).collect();
+    let derived: Vec<&str> = view
+        .attributes
+        .iter()
+        .filter_map(ViewAttribute::copied)
+        .collect();
     let mut missing: Vec<String> = Vec::new();
     for name in needed(rule, source, world) {
         let is_there = record.find(&name).is_some()
@@ -63,17 +67,6 @@ fn decidable(view: &View, rule: &Predicate, world: &World, report: &mut Report) 
                 "add \"{name}\" to `keep`, or write `[{}.allow]`",
                 record.place
             ));
-    }
-}
-
-/// The attribute of the source that an attribute of the view repeats.
-pub(crate) fn copied(attribute: &ViewAttribute) -> Option<&str> {
-    let ViewAttribute::Derived { value, .. } = attribute else {
-        return None;
-    };
-    match (value.cases.as_slice(), value.reads.as_slice()) {
-        ([case], [reading]) if matches!(case.is, Expr::Path(_)) => Some(&reading.attribute),
-        _ => None,
     }
 }
 

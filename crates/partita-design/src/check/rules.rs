@@ -1,13 +1,16 @@
 //! `[entity.X.allow]`: who may do what.
 
-use super::condition;
+use partita_core::expression::Span;
+
 use super::names::Names;
 use super::world::{Record, World};
+use super::{condition, readable};
 use crate::codes::Code;
 use crate::design::rules::EVERY;
 use crate::design::{Access, AttributeRule, Rule, RuleLine, Rules};
 use crate::diagnostic::Report;
 use crate::document::{Content, Name, Node, Section, section};
+use crate::expression::Predicate;
 
 /// Whom a rule is for.
 enum Subject {
@@ -179,11 +182,18 @@ fn rule(
     if let Some(rule) = word(text.as_str()) {
         return Some(rule);
     }
+    // A view's record leads where its source does.
+    let source = record.view.as_ref().and_then(|view| view.source);
+    let source = source.map(|source| &world.records[source]);
     let names = Names {
         with_old: false,
+        refs: source.map_or(&[], |source| &source.refs),
         ..Names::of(world, record)
     };
     let predicate = condition::check(text, &names, report)?;
+    if let Some(source) = source {
+        demand_arguments(&predicate, record, source, text.span(), world, report)?;
+    }
     let far = predicate.reads.iter().find(|reading| {
         let last = usize::from(reading.by_key);
         reading.hops.len() > 1 + last
@@ -199,6 +209,34 @@ fn rule(
         return None;
     }
     Some(Rule::When(Box::new(predicate)))
+}
+
+/// A view has what the refs of its source are made of that its rules follow; `None` after a report.
+fn demand_arguments(
+    rule: &Predicate,
+    view: &Record,
+    source: &Record,
+    span: Span,
+    world: &World,
+    report: &mut Report,
+) -> Option<()> {
+    let mut is_good = true;
+    for reading in rule.reads.iter().filter(|reading| !reading.hops.is_empty()) {
+        for name in readable::own_names(reading, source, world) {
+            if view.find(&name).is_some() {
+                continue;
+            }
+            let message = format!(
+                "`{}` is found by `{name}`, which `{}` does not have",
+                reading.path, view.place
+            );
+            report
+                .add(Code::UnreadableView, span, message)
+                .help(format!("add \"{name}\" to `keep`"));
+            is_good = false;
+        }
+    }
+    is_good.then_some(())
 }
 
 /// The rules that are one word.

@@ -164,7 +164,7 @@ impl<'w> Scope<'w> {
     /// What a view repeats of its source, and the list whose element it is for.
     fn bound_in_source(&self, view: &View, bound: &mut Vec<String>) {
         for attribute in &view.attributes {
-            if let Some(copied) = readable::copied(attribute)
+            if let Some(copied) = attribute.copied()
                 && bound.iter().any(|name| name == attribute.name())
             {
                 bound.push(copied.to_owned());

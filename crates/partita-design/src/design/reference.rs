@@ -93,6 +93,17 @@ pub struct Finder {
     pub enumerate: Vec<String>,
 }
 
+/// What a ref's argument is called that is the id of whoever calls.
+pub const CALLER: &str = "caller";
+
+impl RefTarget {
+    /// Whether the target is found by who calls, so that it is a record of the caller's own.
+    pub fn is_callers(&self) -> bool {
+        let mut arguments = self.arguments.iter();
+        arguments.any(|argument| argument.path == CALLER)
+    }
+}
+
 impl Ref {
     /// The only target, if there is one and it is found by its identity.
     pub fn single(&self) -> Option<(&RecordName, &RefTarget)> {

@@ -1,7 +1,10 @@
 //! Who may do what, and how often.
 
-use super::RecordName;
-use crate::expression::Predicate;
+use partita_core::expression::{Condition, Path};
+
+use super::reference::CALLER;
+use super::{Design, RecordName, RefTarget};
+use crate::expression::{Hop, Predicate};
 
 /// What a caller does to an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,6 +59,42 @@ impl Rule {
             Rule::Never => "never",
             Rule::When(rule) => &rule.text,
         }
+    }
+
+    /// Whether it allows nothing to somebody without a token, whatever the items are.
+    pub fn needs_caller(&self, design: &Design) -> bool {
+        match self {
+            Rule::Public => false,
+            Rule::SignedIn | Rule::Never => true,
+            Rule::When(rule) => asks_caller(design, rule, &rule.tree),
+        }
+    }
+}
+
+/// Whether a condition cannot hold while nobody calls.
+fn asks_caller(design: &Design, rule: &Predicate, condition: &Condition) -> bool {
+    match condition {
+        Condition::All(parts) => parts.iter().any(|part| asks_caller(design, rule, part)),
+        Condition::Any(parts) => parts.iter().all(|part| asks_caller(design, rule, part)),
+        // What is said of a caller is not known of nobody, and neither is its opposite.
+        other => {
+            let mut is_asked = false;
+            other.visit_paths(&mut |path| is_asked |= rule.is_of_caller(design, path));
+            is_asked
+        }
+    }
+}
+
+impl Predicate {
+    /// Whether a path of the condition begins with the caller, or goes through a record that is
+    /// found by who calls.
+    pub fn is_of_caller(&self, design: &Design, path: &Path) -> bool {
+        let mut reads = self.reads.iter().filter(|one| one.path == *path);
+        let is_own = |hop: &Hop| {
+            let reference = design.reference(hop);
+            reference.is_some_and(|one| one.targets.iter().all(RefTarget::is_callers))
+        };
+        path.root == CALLER || reads.any(|one| one.hops.iter().any(is_own))
     }
 }
 

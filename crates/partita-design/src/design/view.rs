@@ -1,7 +1,7 @@
 //! Records derived from items.
 
 use super::{Attribute, Each, IdentityPart, KeyTemplates, RecordIndex, Rules, SoftDelete};
-use crate::expression::{Formula, Predicate};
+use crate::expression::{Expr, Formula, Origin, Predicate};
 use crate::types::AttributeType;
 
 /// A record that is kept for every item of an entity, or for every element of a list of it.
@@ -65,6 +65,23 @@ impl ViewAttribute {
         match self {
             ViewAttribute::Derived { name, .. } => name,
             ViewAttribute::Own(attribute) => &attribute.name,
+        }
+    }
+
+    /// The attribute of the source that it repeats under another name.
+    pub fn copied(&self) -> Option<&str> {
+        let ViewAttribute::Derived { value, .. } = self else {
+            return None;
+        };
+        match (value.cases.as_slice(), value.reads.as_slice()) {
+            ([case], [reading])
+                if matches!(case.is, Expr::Path(_))
+                    && reading.origin == Origin::Item
+                    && reading.hops.is_empty() =>
+            {
+                Some(&reading.attribute)
+            }
+            _ => None,
         }
     }
 

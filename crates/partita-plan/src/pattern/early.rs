@@ -1,109 +1,144 @@
 //! What a pattern's parameters alone decide, before anything is read.
 
 use partita_core::{Map, Value};
-use partita_design::design::{Access, KeyValue, ParameterKind, QueryRead, Read, SortRange};
+use partita_design::design::{
+    Access, KeyValue, ParameterKind, Pattern, QueryRead, Read, SortRange,
+};
 use partita_design::template::{Part, Template};
 
 use super::Asked;
 use super::row::scene;
-use crate::access::Asked as AskedFor;
+use crate::access::{Asked as AskedFor, Verdict};
 use crate::error::PlanError;
 use crate::scene::{Scene, Trace};
 use crate::shape::Shape;
 
+/// What is decided for every row of one record.
+enum Early {
+    /// The rule allows all of them, or it rests on each.
+    Open {
+        /// The record, where the rule allows all of them.
+        allowed: Option<String>,
+    },
+    /// It refuses all of them.
+    Refused(PlanError),
+}
+
 impl Asked<'_> {
-    /// Refuses at once what the parameters alone show to be refused for every row.
-    pub(super) fn demand(&self) -> Result<(), PlanError> {
+    /// Refuses at once what the parameters and the caller's own records show to be refused for
+    /// every row, and remembers what they allow for every row.
+    pub(super) async fn demand(&mut self) -> Result<(), PlanError> {
+        let asked = AskedFor::Access(Access::Read);
+        let decided = self.early(|scene| match scene.demand_early(asked) {
+            Err(refusal) => Early::Refused(refusal),
+            Ok(()) => Early::Open {
+                allowed: (scene.verdict(asked) == Verdict::Allowed)
+                    .then(|| scene.shape.name().to_owned()),
+            },
+        });
         let mut refused = None;
         let mut is_open = false;
-        self.early(
-            &mut |scene| match scene.demand_early(AskedFor::Access(Access::Read)) {
-                Ok(()) => is_open = true,
-                Err(error) => {
+        for early in decided.await? {
+            match early {
+                Early::Open { allowed } => {
+                    is_open = true;
+                    self.allowed.extend(allowed);
+                }
+                Early::Refused(error) => {
                     refused.get_or_insert(error);
                 }
-            },
-        );
+            }
+        }
         match refused {
             Some(error) if !is_open => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Looks at each record that may come back, as far as the parameters tell it.
-    pub(super) fn early(&self, look: &mut dyn FnMut(&Scene<'_, '_>)) {
+    /// Looks at each record that may come back, as far as the parameters tell it. Of what is stored
+    /// only the caller's own records are read.
+    pub(super) async fn early<T>(
+        &mut self,
+        look: impl Fn(&Scene<'_, '_>) -> T,
+    ) -> Result<Vec<T>, PlanError> {
         let moment = self.partita.moment();
-        let nothing = self.partita.reads(&moment);
-        let context = self.partita.context(self.caller, &nothing, &moment);
-        for name in &self.pattern.returns {
-            let Some(shape) = self.blueprint().shape(name) else {
-                continue;
-            };
-            let attributes = self.known_attributes(shape);
-            let trace = Trace::default();
-            look(&Scene {
-                complete: false,
-                ..scene(context, shape, &attributes, &trace)
+        let mut reads = self.partita.reads(&moment).with_only_own();
+        let looked = self.partita.runner.settle(&mut reads, |reads| {
+            let context = self.partita.context(self.caller, reads, &moment);
+            let names = self.pattern.returns.iter();
+            let shapes = names.filter_map(|name| self.blueprint().shape(name));
+            let looked = shapes.map(|shape| {
+                let attributes = known_attributes(self.pattern, &self.values, shape);
+                let trace = Trace::default();
+                look(&Scene {
+                    complete: false,
+                    ..scene(context, shape, &attributes, &trace)
+                })
             });
-        }
+            Ok(looked.collect())
+        });
+        let looked = looked.await?;
+        self.own = reads.into_items();
+        Ok(looked)
     }
+}
 
-    /// The attributes of a record that the parameters fix.
-    fn known_attributes(&self, shape: Shape<'_>) -> Map {
-        let mut known = Map::new();
-        let mut learn = |asked: &Template, record: Option<&Template>| {
-            let parts = record.map_or(&[][..], |record| &record.parts);
-            for parts in asked.parts.iter().zip(parts) {
-                match parts {
-                    (Part::Value(parameter), Part::Value(attribute)) => {
-                        let value = parameter.name().and_then(|name| self.whole_value(&name));
-                        if let (Some(name), Some(value)) = (attribute.name(), value) {
-                            known.insert(name, value.clone());
-                        }
+/// The attributes of a record that the parameters of a pattern fix.
+pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, shape: Shape<'_>) -> Map {
+    let whole_value = |name: &str| whole_value(pattern, values, name);
+    let mut known = Map::new();
+    let mut learn = |asked: &Template, record: Option<&Template>| {
+        let parts = record.map_or(&[][..], |record| &record.parts);
+        for parts in asked.parts.iter().zip(parts) {
+            match parts {
+                (Part::Value(parameter), Part::Value(attribute)) => {
+                    let value = parameter.name().and_then(|name| whole_value(&name));
+                    if let (Some(name), Some(value)) = (attribute.name(), value) {
+                        known.insert(name, value.clone());
                     }
-                    (Part::Text(asked), Part::Text(record)) if asked == record => {}
-                    // From here on the two are not alike.
-                    _ => break,
                 }
+                (Part::Text(asked), Part::Text(record)) if asked == record => {}
+                // From here on the two are not alike.
+                _ => break,
             }
-        };
-        match &self.pattern.read {
-            Read::Get(asked) => {
-                learn(&asked.partition, Some(&shape.key().partition));
-                learn(&asked.sort, Some(&shape.key().sort));
-            }
-            Read::Query(QueryRead {
-                index,
-                partition,
-                sort,
-            }) => {
-                let (own_partition, own_sort) = match index {
-                    None => (Some(&shape.key().partition), Some(&shape.key().sort)),
-                    Some(index) => {
-                        let keys = shape.indexes().iter().find(|keys| keys.index == *index);
-                        let partition = keys.map(|keys| &keys.partition);
-                        let sort = keys.and_then(|keys| keys.sort.as_ref());
-                        (only_template(partition), only_template(sort))
-                    }
-                };
-                learn(&partition.value, own_partition);
-                if let SortRange::BeginsWith(prefix) | SortRange::Equals(prefix) = sort {
-                    learn(&prefix.value, own_sort);
-                }
-            }
-            Read::Scan { .. } => {}
         }
-        known
+    };
+    match &pattern.read {
+        Read::Get(asked) => {
+            learn(&asked.partition, Some(&shape.key().partition));
+            learn(&asked.sort, Some(&shape.key().sort));
+        }
+        Read::Query(QueryRead {
+            index,
+            partition,
+            sort,
+        }) => {
+            let (own_partition, own_sort) = match index {
+                None => (Some(&shape.key().partition), Some(&shape.key().sort)),
+                Some(index) => {
+                    let keys = shape.indexes().iter().find(|keys| keys.index == *index);
+                    let partition = keys.map(|keys| &keys.partition);
+                    let sort = keys.and_then(|keys| keys.sort.as_ref());
+                    (only_template(partition), only_template(sort))
+                }
+            };
+            learn(&partition.value, own_partition);
+            if let SortRange::BeginsWith(prefix) | SortRange::Equals(prefix) = sort {
+                learn(&prefix.value, own_sort);
+            }
+        }
+        Read::Scan { .. } => {}
     }
+    known
+}
 
-    /// The value of a parameter that is not only the beginning of one.
-    fn whole_value(&self, name: &str) -> Option<&Value> {
-        let mut parameters = self.pattern.parameters.iter();
-        let parameter = parameters.find(|parameter| parameter.name == name)?;
-        match parameter.kind {
-            ParameterKind::Value(_) => self.values.get(name),
-            ParameterKind::PrefixOf(_) => None,
-        }
+/// The value of a parameter that is not only the beginning of one.
+fn whole_value<'v>(pattern: &Pattern, values: &'v Map, name: &str) -> Option<&'v Value> {
+    let mut parameters = pattern.parameters.iter();
+    let parameter = parameters.find(|parameter| parameter.name == name)?;
+    match parameter.kind {
+        ParameterKind::Value(_) => values.get(name),
+        ParameterKind::PrefixOf(_) => None,
     }
 }
 

@@ -51,7 +51,7 @@ impl Asked<'_> {
             .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
             .collect();
         let moment = self.partita.moment();
-        let mut reads = self.partita.reads(&moment);
+        let mut reads = self.partita.reads(&moment).with_items(&self.own);
         let (_, table) = self.blueprint().table_read(self.pattern);
         let looked = self.partita.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);
@@ -128,7 +128,11 @@ impl Asked<'_> {
     }
 
     fn shown(&self, row: &Scene<'_, '_>) -> Option<Record> {
-        let is_allowed = row.verdict(AskedFor::Access(Access::Read)) == Verdict::Allowed;
+        // Where rows are followed, what they lead to decides by itself.
+        let is_decided = self.pattern.follow.is_none()
+            && self.allowed.iter().any(|name| name == row.shape.name());
+        let read = AskedFor::Access(Access::Read);
+        let is_allowed = is_decided || row.verdict(read) == Verdict::Allowed;
         (is_allowed && self.is_there(row)).then(|| Record {
             name: row.shape.name().to_owned(),
             attributes: row.shown(),

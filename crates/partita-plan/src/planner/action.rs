@@ -4,7 +4,7 @@
 use partita_core::{Map, Value};
 use partita_design::design::rules::LimitOf;
 use partita_design::design::{
-    Action, ActionOn, Application, EachOver, Parameter, ParameterKind, RecordName, Source,
+    Access, Action, ActionOn, Application, EachOver, Parameter, ParameterKind, RecordName, Source,
 };
 use partita_design::types::AttributeType;
 
@@ -13,11 +13,11 @@ use super::later::Extent;
 use super::refs::Given;
 use super::request::{Change, On};
 use super::{By, Names, Planner};
-use crate::access::Asked;
+use crate::access::{Asked, Verdict};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::input::{Changes, Input, Slot, refuse};
 use crate::nested;
-use crate::pattern::{ReadBound, passes, rows_max, too_large};
+use crate::pattern::{ReadBound, known_attributes, passes, rows_max, too_large};
 use crate::scene::{Lead, Named, Scene, Trace};
 use crate::shape::{Shape, identity_of, is_inside};
 
@@ -82,6 +82,7 @@ impl<'a> Planner<'a> {
         if action.delete {
             self.delete(at, By::Caller)?;
         } else {
+            self.demand_crossing(at, &changes)?;
             let by = match self.is_tally(action, shape) {
                 true => By::Effect,
                 false => By::Caller,
@@ -165,8 +166,9 @@ impl<'a> Planner<'a> {
                 name: action.name.clone(),
             }),
             ActionOn::Found { pattern, record } => {
-                self.demand_caller(action, record)?;
+                self.demand_early(action, record, None)?;
                 let (asked, rest) = self.asked(pattern, given)?;
+                self.demand_early(action, record, Some((pattern, &asked)))?;
                 let (found, has_more) = self.listed_rows(pattern, &asked)?;
                 let Some((shape, item)) = found.into_iter().next() else {
                     return Err(self.none_found(pattern, record, has_more)?);
@@ -202,16 +204,26 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Refuses somebody without a token at once where no item could change that; otherwise nothing
-    /// found would be nothing refused.
-    fn demand_caller(&mut self, action: &'a Action, record: &RecordName) -> Result<(), PlanError> {
-        let Some(shape) = self.context.blueprint.shape(record) else {
+    /// Refuses what no item could change that the pattern finds; otherwise nothing found would be
+    /// nothing refused.
+    fn demand_early(
+        &mut self,
+        action: &'a Action,
+        record: &RecordName,
+        asked: Option<(&str, &Map)>,
+    ) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let Some(shape) = blueprint.shape(record) else {
             return Ok(());
         };
-        let (nothing, trace) = (Map::new(), Trace::default());
+        let known = match asked {
+            Some((pattern, values)) => known_attributes(blueprint.pattern(pattern)?, values, shape),
+            None => Map::new(),
+        };
+        let trace = Trace::default();
         let scene = Scene {
             complete: false,
-            ..self.scene(shape, &nothing, None, &trace)
+            ..self.scene(shape, &known, None, &trace)
         };
         scene.demand_early(Asked::Action(&action.name))
     }
@@ -229,8 +241,9 @@ impl<'a> Planner<'a> {
             });
         };
         let applied = blueprint.action(&application.apply)?;
-        self.demand_caller(action, &application.record)?;
+        self.demand_early(action, &application.record, None)?;
         let (asked, rest) = self.asked(pattern, given)?;
+        self.demand_early(action, &application.record, Some((pattern, &asked)))?;
         self.count_towards(&LimitOf::Action(action.name.clone()))?;
         // What counts towards a limit must be counted now.
         if self.later.extent == Extent::WithJob && !self.has_limit(&applied.name) {
@@ -255,9 +268,12 @@ impl<'a> Planner<'a> {
                 names: &names,
                 ..self.scene(shape, &item, None, &trace)
             };
-            scene.demand(Asked::Action(&action.name))?;
+            let is_allowed = self.is_allowed_or_refused(&scene, action)?;
             let when = application.when.as_ref();
-            if when.is_none_or(|when| when.holds(&scene)) {
+            let is_meant = is_allowed && when.is_none_or(|when| when.holds(&scene));
+            let at = self.look_up(shape, blueprint.address(shape, &item)?)?;
+            self.remember(Some(at), trace.into_seen())?;
+            if is_meant {
                 let on = on_row(shape, &item);
                 let change = Change::Act {
                     action: applied,
@@ -267,6 +283,22 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether an action may be done to one of the items that it finds. One that the caller may not
+    /// read is passed over, as if it were not there.
+    pub(super) fn is_allowed_or_refused(
+        &self,
+        row: &Scene<'_, 'a>,
+        action: &'a Action,
+    ) -> Result<bool, PlanError> {
+        let Err(refusal) = row.demand(Asked::Action(&action.name)) else {
+            return Ok(true);
+        };
+        if row.verdict(Asked::Access(Access::Read)) == Verdict::Allowed {
+            return Err(refusal);
+        }
+        Ok(false)
     }
 
     /// The parameters of a pattern among what was given, and the rest.

@@ -148,7 +148,7 @@ impl<'a> Planner<'a> {
         for (shape, item) in rows {
             let trace = Trace::default();
             let scene = self.scene(*shape, item, None, &trace);
-            scene.demand(Asked::Action(&action.name))?;
+            self.is_allowed_or_refused(&scene, action)?;
         }
         self.leave_task(Task {
             source: action.name.clone(),

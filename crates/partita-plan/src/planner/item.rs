@@ -11,7 +11,14 @@ use crate::draft::{Presence, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::input::{Changes, Slot};
 use crate::nested;
+use crate::scene::Seen;
 use crate::shape::{Shape, lapsed};
+
+/// A new item before it is put anywhere, and what its values were computed from.
+pub(super) struct Made<'a> {
+    pub(super) item: Map,
+    seen: Seen<'a>,
+}
 
 impl<'a> Planner<'a> {
     /// A new item. Where one is there already, the entity says whether that is refused, ignored,
@@ -22,12 +29,33 @@ impl<'a> Planner<'a> {
         given: &Changes<'a>,
         by: By,
     ) -> Result<usize, PlanError> {
-        let shape = Shape::Entity(entity);
-        let mut item = Map::with_capacity(shape.room());
+        let made = self.compose(entity, given)?;
+        self.put_new(entity, given, made, by)
+    }
+
+    /// What a new item holds: what is given, and what is computed from it.
+    pub(super) fn compose(
+        &mut self,
+        entity: &'a Entity,
+        given: &Changes<'a>,
+    ) -> Result<Made<'a>, PlanError> {
+        let mut item = Map::with_capacity(Shape::Entity(entity).room());
         for (slot, value) in &given.set {
             put(&mut item, slot, value.clone());
         }
         let seen = self.complete(entity, &mut item)?;
+        Ok(Made { item, seen })
+    }
+
+    /// Puts a new item into its place.
+    pub(super) fn put_new(
+        &mut self,
+        entity: &'a Entity,
+        given: &Changes<'a>,
+        Made { mut item, seen }: Made<'a>,
+        by: By,
+    ) -> Result<usize, PlanError> {
+        let shape = Shape::Entity(entity);
         // Of a new item there is nothing to guard.
         self.take_uploads(entity, &mut item);
         let address = match self.context.blueprint.address(shape, &item) {
@@ -165,8 +193,13 @@ impl<'a> Planner<'a> {
                 _ => entry.add(&attribute.name, *amount)?,
             }
         }
-        if entry.operation.is_none() {
-            entry.operation = Some(Access::Update);
+        if matches!(entry.operation, None | Some(Access::Update)) {
+            let crossing = before.as_ref().zip(entry.after.as_ref());
+            let crossing = crossing.and_then(|(old, new)| shape.crossing(Some(old), new));
+            entry.operation = Some(crossing.unwrap_or(Access::Update));
+            if let (Some(_), Some(soft_delete)) = (crossing, shape.soft_delete()) {
+                entry.guard(soft_delete.attribute());
+            }
         }
         if let Shape::Entity(entity) = shape {
             self.recompute(at, entity, by)?;
@@ -188,11 +221,7 @@ impl<'a> Planner<'a> {
     /// A deletion, soft where the entity has it so.
     pub(crate) fn delete(&mut self, at: usize, by: By) -> Result<(), PlanError> {
         let shape = self.entry(at).shape;
-        let soft_delete = match shape {
-            Shape::Entity(entity) => entity.soft_delete.as_ref(),
-            Shape::View(..) => None,
-        };
-        if let (Some(soft_delete), Shape::Entity(entity)) = (soft_delete, shape) {
+        if let (Some(soft_delete), Shape::Entity(entity)) = (shape.soft_delete(), shape) {
             let value = match soft_delete {
                 SoftDelete::Flag(_) => Value::Bool(true),
                 SoftDelete::Time(name) => self.now_as(entity, name),

@@ -137,62 +137,6 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn create_for(&mut self, entity: &'a Entity, given: &Map) -> Result<Option<usize>, PlanError> {
-        let input = Input {
-            blueprint: self.context.blueprint,
-            entity,
-        };
-        let changes = input.create(given, &mut self.faults);
-        self.create_given(entity, &changes)
-    }
-
-    /// A creation of what is given, if the rules allow it.
-    pub(super) fn create_given(
-        &mut self,
-        entity: &'a Entity,
-        changes: &Changes<'a>,
-    ) -> Result<Option<usize>, PlanError> {
-        self.demand_creation(entity, changes)?;
-        let at = self.create(entity, changes, By::Caller)?;
-        let entry = self.entry(at);
-        let (old, new) = (entry.old().cloned(), entry.after.clone());
-        let trace = Trace::default();
-        if let Some(new) = &new {
-            let scene = self.scene(entry.shape, new, old.as_deref(), &trace);
-            scene.demand(Asked::Access(Access::Create))?;
-            scene.demand_attributes(changes.set.iter().map(|(slot, _)| slot.name()))?;
-        }
-        if let Some(old) = &old {
-            let scene = self.scene(entry.shape, old, None, &trace);
-            scene.demand(Asked::Access(Access::Update))?;
-        }
-        self.remember(Some(at), trace.into_seen())?;
-        self.count_towards(&LimitOf::Access(Access::Create, entity.name.clone()))?;
-        Ok(new.map(|_| at))
-    }
-
-    /// Refuses whoever has no token where one is needed, before telling what is wrong with the item.
-    /// To somebody who is known, everything that is wrong is more use than one refusal.
-    pub(super) fn demand_creation(
-        &self,
-        entity: &'a Entity,
-        changes: &Changes<'a>,
-    ) -> Result<(), PlanError> {
-        if self.context.caller.id.is_some() {
-            return Ok(());
-        }
-        let mut given = Map::new();
-        for (slot, value) in &changes.set {
-            super::item::put(&mut given, slot, value.clone());
-        }
-        let early = Trace::default();
-        let known = Scene {
-            complete: false,
-            ..self.scene(Shape::Entity(entity), &given, None, &early)
-        };
-        known.demand_early(Asked::Access(Access::Create))
-    }
-
     pub(super) fn change_for(
         &mut self,
         on: &On<'a>,
@@ -266,17 +210,36 @@ impl<'a> Planner<'a> {
         self.change_given(at, &changes)
     }
 
-    /// A change to what is given, if the rules allow it. Where what was given is wrong by itself,
-    /// everything else that is wrong with it is told too, and no rule is asked.
+    /// A change to what is given, if the rules allow it.
     pub(super) fn change_given(
         &mut self,
         at: usize,
         changes: &Changes<'a>,
     ) -> Result<(), PlanError> {
-        if self.faults.is_empty() {
-            self.demand_written(at, changes)?;
-        }
+        self.demand_written(at, changes)?;
+        self.demand_crossing(at, changes)?;
         self.change(at, changes, By::Caller)
+    }
+
+    /// A change that enters or leaves the deleted state is a delete or a restore, whichever way it
+    /// is written: whoever may do neither does not get it done by a change.
+    pub(super) fn demand_crossing(
+        &mut self,
+        at: usize,
+        changes: &Changes<'a>,
+    ) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let (shape, Some(old)) = (entry.shape, entry.old().cloned()) else {
+            return Ok(());
+        };
+        let Some(access) = changes.crossing(shape, &old) else {
+            return Ok(());
+        };
+        let trace = Trace::default();
+        let scene = self.scene(shape, &old, None, &trace);
+        scene.demand(Asked::Access(access))?;
+        self.remember(Some(at), trace.into_seen())?;
+        self.count_towards(&LimitOf::Access(access, shape.name().to_owned()))
     }
 
     /// Rules for single attributes look at the item as it is.

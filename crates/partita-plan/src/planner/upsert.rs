@@ -12,11 +12,12 @@ use partita_design::design::{Access, Entity};
 
 use super::Planner;
 use super::request::On;
-use super::values::Start;
 use crate::access::{Asked, Verdict};
-use crate::draft::{Before, Presence, Refusal};
+use crate::draft::{Presence, Refusal};
 use crate::error::PlanError;
 use crate::input::{Changes, Input};
+use crate::place::Address;
+use crate::reads::Known;
 use crate::scene::{Scene, Trace};
 
 impl<'a> Planner<'a> {
@@ -33,14 +34,14 @@ impl<'a> Planner<'a> {
         self.demand_either(on)?;
         let blueprint = self.context.blueprint;
         let input = Input { blueprint, entity };
-        let at = self.look_up(on.shape, blueprint.address(on.shape, &on.identity)?)?;
-        let Before::Found(old) = self.entry(at).before.clone() else {
+        let address = blueprint.address(on.shape, &on.identity)?;
+        if self.is_hidden_from_caller(on, &address)? {
+            return Err(self.in_the_way(entity, on, given, address));
+        }
+        let at = self.look_up(on.shape, address)?;
+        if self.entry(at).old().is_none() {
             let changes = input.create_at(&on.identity, given, &mut self.faults);
             return self.create_missing(at, entity, on, &changes);
-        };
-        if self.is_hidden_from_caller(on, &old) {
-            let changes = input.create_at(&on.identity, given, &mut self.faults);
-            return Err(self.in_the_way(entity, on, &changes));
         }
         self.replace(entity, on, given)
     }
@@ -89,40 +90,35 @@ impl<'a> Planner<'a> {
         Ok(at)
     }
 
-    /// Whether a caller can neither change an item nor know of it.
-    fn is_hidden_from_caller(&self, on: &On<'a>, item: &Map) -> bool {
+    /// Whether there is an item that a caller can neither change nor know of.
+    fn is_hidden_from_caller(&self, on: &On<'a>, address: &Address) -> Result<bool, PlanError> {
+        let Known::Found(stored) = self.context.item(address) else {
+            return Ok(false);
+        };
+        let item = self.context.blueprint.attributes(on.shape, stored)?;
         let unwatched = Trace::default();
-        let scene = self.scene(on.shape, item, None, &unwatched);
+        let scene = self.scene(on.shape, &item, None, &unwatched);
         let is = |access, verdict| scene.verdict(Asked::Access(access)) == verdict;
-        is(Access::Update, Verdict::Denied) && !is(Access::Read, Verdict::Allowed)
+        Ok(is(Access::Update, Verdict::Denied) && !is(Access::Read, Verdict::Allowed))
     }
 
     /// What a caller is told who may not know of the item: the same as if it were not there, and
     /// that an item exists only where it would have been created.
-    fn in_the_way(&mut self, entity: &'a Entity, on: &On<'a>, changes: &Changes<'a>) -> PlanError {
-        let refusal = self.refusal_to_create(entity, on, changes);
-        refusal.err().unwrap_or_else(|| PlanError::Exists {
-            entity: entity.name.clone(),
-        })
-    }
-
-    fn refusal_to_create(
+    fn in_the_way(
         &mut self,
         entity: &'a Entity,
         on: &On<'a>,
-        changes: &Changes<'a>,
-    ) -> Result<(), PlanError> {
-        self.demand_creation(entity, changes)?;
-        let mut item = Map::new();
-        for (slot, value) in &changes.set {
-            super::item::put(&mut item, slot, value.clone());
-        }
-        self.complete(entity, &mut item)?;
-        self.check_new(entity, &item, Start::First);
-        self.refuse()?;
-        let unwatched = Trace::default();
-        let scene = self.scene(on.shape, &item, None, &unwatched);
-        scene.demand(Asked::Access(Access::Create))?;
-        scene.demand_attributes(changes.set.iter().map(|(slot, _)| slot.name()))
+        given: &Map,
+        address: Address,
+    ) -> PlanError {
+        self.context.reads.hide([address.clone()]);
+        let blueprint = self.context.blueprint;
+        let input = Input { blueprint, entity };
+        let changes = input.create_at(&on.identity, given, &mut self.faults);
+        let at = self.look_up(on.shape, address);
+        let created = at.and_then(|at| self.create_missing(at, entity, on, &changes));
+        created.err().unwrap_or_else(|| PlanError::Exists {
+            entity: entity.name.clone(),
+        })
     }
 }

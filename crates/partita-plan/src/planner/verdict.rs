@@ -3,12 +3,12 @@
 use partita_core::Map;
 use partita_design::design::{Access, Action, ActionOn, EachOver, Entity, Repeat};
 
-use super::Planner;
 use super::item::put;
 use super::request::{Change, On, Request, not_found};
+use super::{Names, Planner};
 use crate::access::{Asked, Verdict};
 use crate::error::PlanError;
-use crate::input::{Changes, Input, refuse};
+use crate::input::{Changes, Input, Slot, refuse};
 use crate::ruling::{Decision, Row, Ruling};
 use crate::scene::{Named, Scene, Trace};
 use crate::shape::Shape;
@@ -81,6 +81,8 @@ impl<'a> Planner<'a> {
         let trace = Trace::default();
         let scene = self.scene(shape, &item, None, &trace);
         let mut rulings = vec![scene.ruling(Asked::Access(Access::Create))];
+        let crossing = shape.crossing(None, &item);
+        rulings.extend(crossing.map(|access| scene.ruling(Asked::Access(access))));
         rulings.extend(scene.write_rulings(changes.set.iter().map(|(slot, _)| slot.name())));
         // Whoever creates what is there already changes it.
         if entity.repeat != Repeat::Refuse
@@ -90,6 +92,9 @@ impl<'a> Planner<'a> {
             if let Some(old) = self.entry(at).old() {
                 let scene = self.scene(shape, old, None, &trace);
                 rulings.push(scene.ruling(Asked::Access(Access::Update)));
+                let crossing = changes.crossing(shape, old);
+                let crossing = crossing.filter(|_| entity.repeat == Repeat::Update);
+                rulings.extend(crossing.map(|access| scene.ruling(Asked::Access(access))));
             }
         }
         Ok(Decision::of_all(rulings, Vec::new()))
@@ -97,18 +102,32 @@ impl<'a> Planner<'a> {
 
     fn rule_on_change(&mut self, on: &On<'a>, change: &Change<'a>) -> Result<Decision, PlanError> {
         let mut names: Vec<String> = Vec::new();
-        if let (Change::Update(given), Shape::Entity(entity)) = (change, on.shape) {
-            let input = self.input(entity);
-            let changes = input.update(given, &on.identity, &mut self.faults);
-            refuse(std::mem::take(&mut self.faults))?;
-            let set = changes.set.iter().map(|(slot, _)| slot.name());
-            let slots = set.chain(changes.remove.iter().map(|slot| slot.name()));
-            names.extend(slots.map(str::to_owned));
+        let mut parameters: Names<'_, 'a> = Vec::new();
+        let mut changes = Changes::default();
+        match (change, on.shape) {
+            (Change::Update(given), Shape::Entity(entity)) => {
+                let input = self.input(entity);
+                changes = input.update(given, &on.identity, &mut self.faults);
+                let set = changes.set.iter().map(|(slot, _)| slot.name());
+                let slots = set.chain(changes.remove.iter().map(|slot| slot.name()));
+                names.extend(slots.map(str::to_owned));
+            }
+            (Change::Act { action, given }, Shape::Entity(entity)) => {
+                let (attributes, others) = self.split(action, given);
+                let input = self.input(entity);
+                changes = input.update(&attributes, &Map::new(), &mut self.faults);
+                parameters = others;
+            }
+            _ => {}
         }
+        refuse(std::mem::take(&mut self.faults))?;
         let rulings = self.rulings(on, |scene| {
             let operation = scene.ruling(change.asked());
+            let crossing = crossing(change, &changes, &parameters, scene);
+            let crossing = crossing.map(|access| scene.ruling(Asked::Access(access)));
             let attributes = scene.write_rulings(names.iter().map(String::as_str));
-            std::iter::once(operation).chain(attributes).collect()
+            let operation = std::iter::once(operation).chain(crossing);
+            operation.chain(attributes).collect()
         })?;
         Ok(Decision::of_all(rulings, Vec::new()))
     }
@@ -184,4 +203,31 @@ impl<'a> Planner<'a> {
         }
         Ok(Decision::of_all(Vec::new(), rows))
     }
+}
+
+/// Whether a change is a delete or a restore as well.
+fn crossing<'a>(
+    change: &Change<'a>,
+    given: &Changes<'a>,
+    parameters: &[(String, Named<'_, 'a>)],
+    scene: &Scene<'_, 'a>,
+) -> Option<Access> {
+    let soft_delete = scene.shape.soft_delete().filter(|_| scene.complete)?;
+    let mut changes = given.clone();
+    if let Change::Act { action, .. } = change
+        && !action.delete
+        && let Some(attribute) = scene.shape.attribute(soft_delete.attribute())
+    {
+        let named = Scene {
+            names: parameters,
+            refs: &action.refs,
+            ..*scene
+        };
+        let set = action.changes.set.iter();
+        let set = set.filter(|(name, _)| *name == attribute.name);
+        let values = set.filter_map(|(_, value)| value.value(&named));
+        let values = values.map(|value| (Slot::Declared(attribute), attribute.kind.adopt(value)));
+        changes.set.extend(values);
+    }
+    changes.crossing(scene.shape, scene.item)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Value};
+use partita_design::design::reference::CALLER;
 use partita_design::design::{Argument, IdentityPart, Ref, RefTarget, TargetName};
 use partita_design::template::dotted;
 
@@ -32,6 +33,8 @@ pub(crate) struct Target<'a> {
     pub(crate) shape: Shape<'a>,
     pub(crate) address: Address,
     pub(super) identity: Identity<'a>,
+    /// Whether it is found by who calls, so that it is the caller's own.
+    pub(super) is_callers: bool,
 }
 
 /// The parts of an identity, and the value of each.
@@ -142,7 +145,10 @@ impl<'a> Scene<'_, 'a> {
         });
         match list {
             None => match self.target(shape, &values) {
-                Some(target) => Lead::To(vec![target]),
+                Some(found) => Lead::To(vec![Target {
+                    is_callers: target.is_callers(),
+                    ..found
+                }]),
                 None => Lead::Nowhere,
             },
             Some(count) => {
@@ -176,6 +182,7 @@ impl<'a> Scene<'_, 'a> {
             shape,
             address,
             identity,
+            is_callers: false,
         })
     }
 
@@ -196,6 +203,9 @@ impl<'a> Scene<'_, 'a> {
         let Ok(Some(listing)) = blueprint.listing(asked, &values) else {
             return Lead::Nowhere;
         };
+        if self.context.reads.reads_only_own() {
+            return Lead::Unknown;
+        }
         let Some(listed) = self.list(&listing) else {
             return Lead::Unknown;
         };
@@ -211,6 +221,7 @@ impl<'a> Scene<'_, 'a> {
                 shape,
                 address: blueprint.keys.place(&listing.table, row),
                 identity,
+                is_callers: false,
             })
         });
         match found {
@@ -238,6 +249,7 @@ impl<'a> Scene<'_, 'a> {
                 shape,
                 address,
                 identity,
+                is_callers: false,
             }]),
             Err(_) => Lead::Nowhere,
         }
@@ -251,6 +263,10 @@ impl<'a> Scene<'_, 'a> {
         place: Place<'_>,
         path: &str,
     ) -> Found<'f> {
+        // Whose item it is does not matter to who calls.
+        if path == CALLER {
+            return self.caller(&[]);
+        }
         // Hardly any has dots.
         if !path.bytes().any(|byte| byte == b'.') {
             return match place {

@@ -1,6 +1,6 @@
 //! What expressions looked at, so that it can be guarded.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use crate::place::Address;
 use crate::shape::Shape;
@@ -9,8 +9,9 @@ use crate::shape::Shape;
 #[derive(Default)]
 pub(crate) struct Trace<'a> {
     pub(super) seen: RefCell<Seen<'a>>,
-    /// Whether another item was looked at, fixed attributes included.
-    pub(super) has_looked_around: Cell<bool>,
+    /// The items of others that were looked at, whatever of them. The caller's own are not among
+    /// them.
+    pub(super) around: RefCell<Vec<(Address, Shape<'a>)>>,
 }
 
 #[derive(Default)]
@@ -19,14 +20,30 @@ pub(crate) struct Seen<'a> {
     pub(crate) own: Vec<&'a str>,
     /// Attributes of the item as it was.
     pub(crate) old: Vec<&'a str>,
-    /// Attributes of other items; none of a name where the item was found missing.
-    pub(crate) foreign: Vec<(Address, Shape<'a>, Option<&'a str>)>,
+    /// What was seen of other items.
+    pub(crate) foreign: Vec<(Address, Shape<'a>, Glimpse<'a>)>,
+}
+
+/// What was seen of another item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Glimpse<'a> {
+    /// An attribute of it.
+    Attribute(&'a str),
+    /// That it is there.
+    Presence,
+    /// That it is not there.
+    Absence,
 }
 
 impl<'a> Trace<'a> {
-    /// Whether something depends on other items.
+    /// Whether something depends on items of others.
     pub(crate) fn has_looked_around(&self) -> bool {
-        self.has_looked_around.get()
+        !self.around.borrow().is_empty()
+    }
+
+    /// The items of others that something depends on.
+    pub(crate) fn into_around(self) -> Vec<(Address, Shape<'a>)> {
+        self.around.into_inner()
     }
 
     pub(crate) fn into_seen(self) -> Seen<'a> {

@@ -16,6 +16,7 @@ mod moves;
 mod newcomers;
 mod patterns;
 mod refusals;
+mod restores;
 mod stage;
 mod unique;
 mod uploads;

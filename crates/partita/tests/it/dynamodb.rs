@@ -26,7 +26,9 @@ async fn every_design_on_dynamodb_local() {
     for design in partita_design::shipped::all() {
         in_library(design.name, "remote", store.clone()).await;
     }
-    in_library("helpdesk", "remote", store).await;
+    for design in ["helpdesk", "tenants"] {
+        in_library(design, "remote", store.clone()).await;
+    }
 }
 
 /// Several tables, jobs, limits, batches and races: what the scenarios leave out.
