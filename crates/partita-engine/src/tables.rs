@@ -9,7 +9,7 @@ use std::iter;
 use std::sync::Arc;
 
 use partita_store::index::IndexSchema;
-use partita_store::request::{CreateTable, TableDescription, Tags};
+use partita_store::request::{CreateTable, TableDescription, TableStatus, Tags};
 use partita_store::settings::TableSettings;
 use partita_store::stream::{KeptStream, SequenceNumber, StreamName, StreamView};
 use partita_store::table::{TableName, TableSchema};
@@ -127,6 +127,7 @@ impl Table {
         let of_index = |(id, index): (u32, &IndexSchema)| (index.name.clone(), totals.of(id));
         TableDescription {
             table: self.name.clone(),
+            status: TableStatus::Active,
             schema: (*self.schema).clone(),
             settings: self.settings.clone(),
             created_millis: self.created_millis,

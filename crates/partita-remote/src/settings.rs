@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::types::{
     self, BillingMode, IndexStatus, ProvisionedThroughput, StreamSpecification, StreamViewType,
 };
-use partita_store::request::{TableDescription, Totals};
+use partita_store::request::{TableDescription, TableStatus, Totals};
 use partita_store::settings::{Billing, TableSettings, Throughput};
 use partita_store::stream::{StreamName, StreamView};
 use partita_store::table::{TableName, TableSchema};
@@ -81,6 +81,8 @@ pub(crate) fn description(
     let billing = described.billing_mode_summary();
     let on_demand = billing.and_then(|mode| mode.last_update_to_pay_per_request_date_time());
     TableDescription {
+        // It is waited for before it is described.
+        status: TableStatus::Active,
         on_demand_millis: on_demand.and_then(|time| time.to_millis().ok()),
         settings: settings_of(described),
         created_millis: created_millis.unwrap_or_default(),

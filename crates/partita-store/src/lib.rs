@@ -21,6 +21,7 @@
 //! | [`model`] | [`ModelStore`]: the reference, a map in memory |
 //! | [`faulty`] | [`FaultyStore`]: wraps a store and injects conflicts, throttling and unknown outcomes |
 //! | [`guarded`] | [`GuardedStore`]: wraps a store and asks before anything is changed |
+//! | [`settling`] | [`SettlingStore`]: wraps a store whose tables then take a while to be there and to go |
 //! | [`surroundings`] | [`Clock`] and [`Entropy`]: time and randomness come in from outside |
 //! | [`conformance`] | the suite that every store passes |
 //! | `dynamodb_local` | AWS's DynamoDB Local for a test; with the feature `testing` |
@@ -59,6 +60,7 @@ pub mod model;
 pub mod read;
 pub mod request;
 pub mod settings;
+pub mod settling;
 pub mod store;
 pub mod stream;
 pub mod surroundings;
@@ -72,5 +74,6 @@ pub use faulty::{Faults, FaultyStore};
 pub use found::FoundItem;
 pub use guarded::GuardedStore;
 pub use model::ModelStore;
+pub use settling::SettlingStore;
 pub use store::Store;
 pub use surroundings::{Clock, Entropy};

@@ -40,11 +40,27 @@ impl CreateTable {
 /// The tags of a table, by their keys.
 pub type Tags = BTreeMap<String, String>;
 
+/// How far a table has come. A store that is done when it answers has only active ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TableStatus {
+    /// It can be used.
+    #[default]
+    Active,
+    /// It is not there yet.
+    Creating,
+    /// It can be used, and not be changed.
+    Updating,
+    /// It is about to go.
+    Deleting,
+}
+
 /// What a store knows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDescription {
     /// Its name.
     pub table: TableName,
+    /// Whether it can be used.
+    pub status: TableStatus,
     /// Its keys and indexes, also those that are being built.
     pub schema: TableSchema,
     /// Everything else about it.
@@ -68,6 +84,7 @@ impl TableDescription {
     pub fn new(table: TableName, schema: TableSchema, created_millis: i64) -> Self {
         TableDescription {
             table,
+            status: TableStatus::Active,
             schema,
             settings: TableSettings::default(),
             created_millis,

@@ -12,6 +12,7 @@ use partita_store::{Clock, Entropy, Store};
 use tracing::{debug, error};
 
 use crate::body;
+use crate::compression;
 use crate::metrics::RequestMeters;
 use crate::ops::{self, Context};
 use crate::partiql::NextTokens;
@@ -26,6 +27,13 @@ const TARGET: &str = "x-amz-target";
 
 /// What a load balancer reads from the service when it asks for its health.
 const HEALTHY: &[u8] = b"healthy: dynamodb.us-east-1.amazonaws.com ";
+
+/// What the service says of a request that is none of its API, as dynalite's test/connection.js
+/// records.
+const FOREIGN: &[u8] = b"<UnknownOperationException/>\n";
+
+/// Names and values of a request's headers together.
+const HEADER_BYTES_MAX: usize = 16 * 1024;
 
 /// DynamoDB's endpoint in front of a store.
 pub struct Endpoint {
@@ -61,7 +69,10 @@ impl Endpoint {
     /// Answers a request, whatever it holds.
     pub async fn answer(&self, head: &Parts, body: Bytes) -> Response<Bytes> {
         if head.method == Method::GET {
-            return self.response(StatusCode::OK, Bytes::from_static(HEALTHY));
+            return self.response(head, StatusCode::OK, Bytes::from_static(HEALTHY));
+        }
+        if let Some(status) = foreign(head) {
+            return self.response(head, status, Bytes::from_static(FOREIGN));
         }
         let begun = self.clock.now_micros();
         let result = self.run(head, body).await;
@@ -70,13 +81,13 @@ impl Endpoint {
         self.meters
             .count(target.unwrap_or_default(), &result, micros);
         match result {
-            Ok(answer) => self.response(StatusCode::OK, answer),
+            Ok(answer) => self.response(head, StatusCode::OK, answer),
             Err(refusal) => {
                 if let Some(cause) = refusal.cause() {
                     error!(%cause, "the store does not answer as it should");
                 }
                 debug!(fault = ?refusal.fault, message = refusal.message, "refused");
-                self.response(refusal.fault.status(), refusal.to_json())
+                self.response(head, refusal.fault.status(), refusal.to_json())
             }
         }
     }
@@ -84,7 +95,7 @@ impl Endpoint {
     /// The answer to a body that is larger than [`BODY_BYTES_MAX`](crate::BODY_BYTES_MAX).
     pub fn too_large(&self) -> Response<Bytes> {
         let refusal = Refusal::silent(Fault::RequestTooLarge);
-        self.response(refusal.fault.status(), refusal.to_json())
+        self.plain(refusal.fault.status(), refusal.to_json())
     }
 
     /// Tells what was counted of requests so far.
@@ -108,7 +119,14 @@ impl Endpoint {
         ops::run(verified, target, context, &body).await
     }
 
-    fn response(&self, status: StatusCode, body: Bytes) -> Response<Bytes> {
+    fn response(&self, head: &Parts, status: StatusCode, body: Bytes) -> Response<Bytes> {
+        let (body, encoding) = compression::compressed(&head.headers, body);
+        let mut response = self.plain(status, body);
+        compression::describe(&mut response, encoding);
+        response
+    }
+
+    fn plain(&self, status: StatusCode, body: Bytes) -> Response<Bytes> {
         let checksum = crc32fast::hash(&body);
         let mut response = Response::new(body);
         *response.status_mut() = status;
@@ -120,11 +138,22 @@ impl Endpoint {
     }
 }
 
+/// The status of a request that is none of this API: the service knows one path and one method,
+/// and bounds the headers.
+fn foreign(head: &Parts) -> Option<StatusCode> {
+    let headers = head.headers.iter();
+    let bytes = headers.map(|(name, value)| name.as_str().len() + value.len());
+    if bytes.sum::<usize>() > HEADER_BYTES_MAX {
+        return Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    }
+    let is_known = head.method == Method::POST && head.uri.path() == "/";
+    (!is_known).then_some(StatusCode::NOT_FOUND)
+}
+
 /// What the request asks for, as `DynamoDB_20120810.GetItem`.
 fn target(head: &Parts) -> Result<&str, Refusal> {
     head.headers
         .get(TARGET)
-        .filter(|_| head.method == Method::POST)
         .and_then(|target| target.to_str().ok())
         .ok_or_else(|| Refusal::silent(Fault::UnknownOperation))
 }

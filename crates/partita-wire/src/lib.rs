@@ -9,6 +9,7 @@
 //! | [`endpoint`] | [`Endpoint`]: one function shows the whole trip of a request |
 //! | [`sigv4`] | AWS's signatures, as pure functions; [`Credentials`] |
 //! | `body` | what clients send compressed, within bounds |
+//! | `compression` | answers that are compressed for clients that take it |
 //! | `ops` | one file for each operation, and the table that finds them by name |
 //! | `json` | JSON to requests, and DynamoDB's words for JSON of the wrong type |
 //! | `constraints` | required parameters, enumerations, lengths: DynamoDB's first check |
@@ -48,6 +49,7 @@
 //! loop brings the head and the whole body of a request, at most [`BODY_BYTES_MAX`].
 
 mod body;
+mod compression;
 mod constraints;
 pub mod endpoint;
 mod expressions;

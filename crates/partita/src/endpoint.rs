@@ -19,7 +19,7 @@ use hyper::service::{Service, service_fn};
 use partita_api::server;
 use partita_design::Design;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
-use partita_store::{GuardedStore, Store};
+use partita_store::{GuardedStore, SettlingStore, Store};
 use partita_wire::{BODY_BYTES_MAX, Credentials, Endpoint};
 use tokio::time::timeout;
 
@@ -49,6 +49,13 @@ pub(crate) fn open(
         false => {
             let designs = designs.iter().map(|(_, design)| design.clone());
             Arc::new(GuardedStore::new(store, Governed::by(designs)))
+        }
+    };
+    let store: Arc<dyn Store> = match flags.table_state_delay {
+        0 => store,
+        seconds => {
+            let millis = i64::from(seconds) * 1_000;
+            Arc::new(SettlingStore::new(store, Arc::new(SystemClock), millis))
         }
     };
     let credentials = credentials(flags)?;

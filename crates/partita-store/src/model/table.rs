@@ -10,7 +10,7 @@ use crate::capacity::Metered;
 use crate::error::StoreResult;
 use crate::index::IndexSchema;
 use crate::read::{PageBuilder, Place, Reading};
-use crate::request::{Page, TableDescription, Tags, Totals};
+use crate::request::{Page, TableDescription, TableStatus, Tags, Totals};
 use crate::settings::TableSettings;
 use crate::stream::StreamName;
 use crate::table::{Key, TableName, TableSchema};
@@ -41,6 +41,7 @@ impl Table {
         };
         TableDescription {
             table: table.clone(),
+            status: TableStatus::Active,
             schema: (*self.schema).clone(),
             settings: self.settings.clone(),
             created_millis: self.created_millis,

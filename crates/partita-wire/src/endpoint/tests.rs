@@ -15,13 +15,17 @@ fn endpoint() -> Endpoint {
 }
 
 fn ask(request: http::request::Builder, body: impl Into<Bytes>) -> (u16, String) {
+    let response = respond(request, body);
+    let body = String::from_utf8(response.body().to_vec()).unwrap();
+    (response.status().as_u16(), body)
+}
+
+fn respond(request: http::request::Builder, body: impl Into<Bytes>) -> Response<Bytes> {
     let request = request
         .header("authorization", AUTHORIZATION)
         .header("x-amz-date", "20260101T000000Z");
     let (head, ()) = request.body(()).unwrap().into_parts();
-    let response = block_on(endpoint().answer(&head, body.into()));
-    let body = String::from_utf8(response.body().to_vec()).unwrap();
-    (response.status().as_u16(), body)
+    block_on(endpoint().answer(&head, body.into()))
 }
 
 fn post(target: &str) -> http::request::Builder {
@@ -39,11 +43,48 @@ fn only_operations_of_the_api_are_known() {
         post("DynamoDBStreams_20120810.GetItem"),
         post("DynamoDB_20120810.GetItem."),
         post("DynamoDB_20120810.CreateBackup"),
-        Request::put("/").header("x-amz-target", "DynamoDB_20120810.DescribeLimits"),
     ] {
         assert_eq!(ask(request, "{}"), (400, UNKNOWN.to_owned()));
     }
     assert_eq!(ask(post("DynamoDB_20120810.DescribeLimits"), "{}").0, 200);
+}
+
+#[test]
+fn other_methods_paths_and_large_headers_are_foreign() {
+    let limits = "DynamoDB_20120810.DescribeLimits";
+    for (request, expected) in [
+        (Request::put("/"), 404),
+        (Request::delete("/"), 404),
+        (Request::options("/"), 404),
+        (Request::post("/tables"), 404),
+        (
+            Request::post("/").header("x-large", "a".repeat(16_384)),
+            431,
+        ),
+        (
+            Request::post("/?x=1").header("x-large", "a".repeat(15_000)),
+            200,
+        ),
+    ] {
+        let (status, body) = ask(request.header("x-amz-target", limits), "{}");
+        assert_eq!(status, expected);
+        assert_eq!(body == "<UnknownOperationException/>\n", status != 200);
+    }
+}
+
+#[test]
+fn a_large_answer_is_compressed_for_a_client_that_takes_it() {
+    let statement = "x".repeat(8_000);
+    let body = format!(r#"{{"Statement":"{statement}"}}"#);
+    let request = post("DynamoDB_20120810.ExecuteStatement").header("accept-encoding", "gzip");
+    let response = respond(request, body);
+    assert_eq!(response.headers()["content-encoding"], "gzip");
+    let checksum = crc32fast::hash(response.body()).to_string();
+    assert_eq!(response.headers()["x-amz-crc32"], checksum);
+    let mut unfolded = String::new();
+    let mut decoder = flate2::read::GzDecoder::new(&**response.body());
+    std::io::Read::read_to_string(&mut decoder, &mut unfolded).unwrap();
+    assert!(unfolded.contains(&statement));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::slice;
 use partita_core::key::KeyType;
 use partita_store::StoreError;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
-use partita_store::request::TableDescription;
+use partita_store::request::{TableDescription, TableStatus};
 use partita_store::settings::{self, Throughput};
 use partita_store::stream::StreamView;
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
@@ -153,16 +153,21 @@ impl From<TableDescription> for Described {
             (of_kind(IndexKind::Local), of_kind(IndexKind::Global));
         let TableDescription {
             table,
+            status,
             schema,
             settings,
             latest_stream,
             ..
         } = description;
-        Described {
+        let described = Described {
             attribute_definitions: definitions(&schema),
             key_schema: table_key(&schema.key),
-            // A store answers once a table can be used.
-            table_status: "ACTIVE",
+            table_status: match status {
+                TableStatus::Active => "ACTIVE",
+                TableStatus::Creating => "CREATING",
+                TableStatus::Updating => "UPDATING",
+                TableStatus::Deleting => "DELETING",
+            },
             creation_date_time: Some(seconds(description.created_millis)),
             provisioned_throughput: Provisioned::of_table(&settings.billing),
             table_size_bytes: description.totals.bytes,
@@ -177,6 +182,10 @@ impl From<TableDescription> for Described {
             latest_stream_label: latest_stream.map(|stream| stream.label),
             deletion_protection_enabled: settings.is_protected,
             table_name: table.into(),
+        };
+        match status {
+            TableStatus::Deleting => described.deleting(),
+            _ => described,
         }
     }
 }
@@ -269,6 +278,7 @@ impl Index {
     fn new(index: &IndexSchema, table: &TableDescription) -> Self {
         let is_global = index.kind == IndexKind::Global;
         let is_building = table.building.contains(&index.name);
+        let is_new = table.status == TableStatus::Creating;
         let totals = table.index_totals.get(&index.name).copied();
         let totals = totals.unwrap_or_default();
         let throughput = || Provisioned::of_index(&table.settings.billing, &index.name);
@@ -276,7 +286,7 @@ impl Index {
             index_name: index.name.clone(),
             key_schema: key_schema(&index.partition, &index.sort),
             projection: Projection::new(&index.projection),
-            index_status: is_global.then_some(match is_building {
+            index_status: is_global.then_some(match is_building || is_new {
                 true => "CREATING",
                 false => "ACTIVE",
             }),

@@ -19,6 +19,7 @@ mod attribute;
 mod expressions;
 mod generator;
 mod known;
+mod legacy;
 mod mutation;
 mod normal;
 mod removals;

@@ -42,6 +42,16 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "PARTITA_RAW_WRITES", conflicts_with = "endpoint_only")]
     pub(crate) raw_writes: bool,
 
+    /// Say for so many seconds that a new, changed or deleted table is CREATING, UPDATING or
+    /// DELETING, to try programs that wait for it; DynamoDB's API only
+    #[arg(
+        long,
+        env = "PARTITA_TABLE_STATE_DELAY",
+        value_name = "SECONDS",
+        default_value_t = 0
+    )]
+    pub(crate) table_state_delay: u32,
+
     /// A file with two lines, an access key id and a secret access key, that DynamoDB's clients
     /// must sign with; without it any signature is taken, from this machine alone
     #[arg(long, env = "PARTITA_CREDENTIALS_FILE", value_name = "FILE")]

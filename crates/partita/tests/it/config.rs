@@ -45,7 +45,7 @@ fn some_value(key: &str) -> &'static str {
         "files" => "s3",
         "log" => "debug",
         "log-format" => "json",
-        "cache-mb" | "upload-mb" | "uploads-per-caller" => "7",
+        "cache-mb" | "upload-mb" | "uploads-per-caller" | "table-state-delay" => "7",
         "set" => "Stage=test",
         "memory" | "endpoint-only" | "no-endpoint" | "raw-writes" | "bind-urls" => "true",
         _ => "something",
