@@ -7,3 +7,4 @@ mod corpus;
 mod differential;
 mod hostile;
 mod local;
+mod sizes;
