@@ -11,6 +11,7 @@
 //! | [`plain`] | the JSON that people write (`"text"`) |
 //! | [`expression`] | conditions, key conditions, updates and projections: parse, check, evaluate, render |
 //! | [`limits`] | the numbers that DynamoDB sets |
+//! | [`excerpt`] | the beginning of a text, for errors |
 //!
 //! ```
 //! use partita_core::{Item, Value, expression::{Bindings, Condition}};
@@ -23,6 +24,7 @@
 //!
 //! This crate never does I/O, never waits and never asks for the time.
 
+pub mod excerpt;
 pub mod expression;
 pub mod json;
 pub mod key;

@@ -1,7 +1,7 @@
 //! Refusals: what is wrong, where, and what to do.
 
-use partita_core::Value;
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
+use partita_core::{Value, excerpt};
 use partita_design::template::PartError;
 use partita_design::types::AttributeType;
 use partita_store::{ErrorKind, StoreError};
@@ -11,6 +11,15 @@ use crate::pattern::ReadBound;
 
 /// How many operations a batch has at most. Each takes at least one action of a transaction.
 pub const BATCH_OPERATIONS_MAX: usize = TRANSACTION_ACTIONS_MAX;
+
+/// How many faults a refusal names. Where there are more, it says so.
+pub const FAULTS_MAX: usize = 100;
+
+/// Characters of what is said of one fault: it may list the words that an attribute takes.
+const MESSAGE_CHARS_MAX: usize = 500;
+
+/// Characters of a sentence about everything that is wrong.
+const SENTENCES_CHARS_MAX: usize = 4_000;
 
 /// Why an operation was not carried out. Except where the outcome is unknown, nothing changed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -43,7 +52,8 @@ pub enum PlanError {
     /// What was given does not fit the design.
     #[error("{}", sentences(.faults))]
     Invalid {
-        /// Everything that is wrong, not only the first.
+        /// Everything that is wrong, not only the first; [`FAULTS_MAX`] at most, and one more that
+        /// stands for the rest.
         faults: Vec<Fault>,
     },
     /// Only somebody with a token may do this.
@@ -345,13 +355,13 @@ impl FaultRule {
 }
 
 impl Fault {
-    /// A fault of the request itself.
+    /// A fault of the request itself. Long names are shortened.
     pub fn new(attribute: impl Into<String>, message: impl Into<String>) -> Self {
         Fault {
             entity: None,
-            attribute: attribute.into(),
+            attribute: excerpt::of_owned(attribute.into(), excerpt::NAME_CHARS_MAX),
             rule: FaultRule::Request,
-            message: message.into(),
+            message: excerpt::of_owned(message.into(), MESSAGE_CHARS_MAX),
         }
     }
 
@@ -417,15 +427,29 @@ impl From<PartError> for PlanError {
     }
 }
 
+/// Notes a fault down. Of those that no refusal names one is kept, because there are more.
+pub(crate) fn note(faults: &mut Vec<Fault>, fault: impl FnOnce() -> Fault) {
+    if faults.len() <= FAULTS_MAX {
+        faults.push(fault());
+    }
+}
+
 fn sentences(faults: &[Fault]) -> String {
-    let sentences: Vec<_> = faults
-        .iter()
-        .map(|fault| match &fault.entity {
+    let mut sentences = String::new();
+    for (at, fault) in faults.iter().enumerate() {
+        let sentence = match &fault.entity {
             Some(entity) => format!("`{}` of `{entity}` {}", fault.attribute, fault.message),
             None => format!("`{}` {}", fault.attribute, fault.message),
-        })
-        .collect();
-    sentences.join("; ")
+        };
+        let between = if at == 0 { "" } else { "; " };
+        if at == FAULTS_MAX || sentences.len() + sentence.len() > SENTENCES_CHARS_MAX {
+            let more = "and there is more that is wrong";
+            return format!("{sentences}{between}{more}");
+        }
+        sentences.push_str(between);
+        sentences.push_str(&sentence);
+    }
+    sentences
 }
 
 fn listed(refusals: &[Refused]) -> String {

@@ -1,12 +1,14 @@
 //! A caller's attributes: named, checked, all faults at once.
 
+use std::collections::HashSet;
+
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Access, Attribute, Entity, SoftDelete, Source};
 use partita_design::template::check_part;
 use partita_design::types::AttributeType;
 
 use crate::blueprint::Blueprint;
-use crate::error::{Fault, FaultRule, PlanError};
+use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::nested;
 use crate::shape::Shape;
 
@@ -51,6 +53,34 @@ impl Changes<'_> {
             nested::set(&mut new, name, value);
         }
         shape.crossing(Some(old), &new)
+    }
+}
+
+/// What was given so far.
+#[derive(Default)]
+struct Named<'d> {
+    values: Vec<(Slot<'d>, Value)>,
+    /// As many as the design lists at most.
+    declared: Vec<&'d str>,
+    /// As many as a caller likes, so that they are not compared one by one.
+    inner: HashSet<String>,
+}
+
+impl<'d> Named<'d> {
+    /// Whether nothing was given for this attribute so far. Names of a map are all different, so
+    /// that only aliases and what stands in maps can meet.
+    fn is_first(&mut self, slot: &Slot<'d>) -> bool {
+        match slot {
+            Slot::Declared(attribute) => {
+                let name = attribute.name.as_str();
+                let is_first = !self.declared.contains(&name);
+                if is_first {
+                    self.declared.push(name);
+                }
+                is_first
+            }
+            Slot::Open(name) => !name.contains('.') || self.inner.insert(name.clone()),
+        }
     }
 }
 
@@ -117,7 +147,9 @@ impl<'a> Input<'a> {
                 Some(same) if same == value => false,
                 Some(_) if !is_movable => {
                     let message = "is part of the identity and never changes";
-                    faults.push(self.fault(slot.name(), FaultRule::Identity, message));
+                    note(faults, || {
+                        self.fault(slot.name(), FaultRule::Identity, message)
+                    });
                     false
                 }
                 _ => true,
@@ -153,7 +185,9 @@ impl<'a> Input<'a> {
                         changes.remove.push(slot);
                     } else {
                         let message = "is required and cannot be removed";
-                        faults.push(self.fault(&attribute.name, FaultRule::Required, message));
+                        note(faults, || {
+                            self.fault(&attribute.name, FaultRule::Required, message)
+                        });
                     }
                 }
             }
@@ -173,7 +207,9 @@ impl<'a> Input<'a> {
             let part = identity.get(slot.name());
             if part.is_some_and(|part| part != value) {
                 let message = "is part of the identity, and another one there";
-                faults.push(self.fault(slot.name(), FaultRule::Identity, message));
+                note(faults, || {
+                    self.fault(slot.name(), FaultRule::Identity, message)
+                });
             }
             part.is_none()
         });
@@ -183,23 +219,20 @@ impl<'a> Input<'a> {
     /// Replaces aliases by names, takes attributes out of the maps that they stand in, and refuses
     /// what the entity does not know.
     fn named(self, given: &Map, faults: &mut Vec<Fault>) -> Vec<(Slot<'a>, Value)> {
-        let mut named = Vec::with_capacity(given.len());
+        let mut named = Named {
+            values: Vec::with_capacity(given.len()),
+            ..Named::default()
+        };
         for (name, value) in given {
             self.name(name, value, &mut named, faults);
         }
-        named
+        named.values
     }
 
-    fn name(
-        self,
-        name: &str,
-        value: &Value,
-        named: &mut Vec<(Slot<'a>, Value)>,
-        faults: &mut Vec<Fault>,
-    ) {
+    fn name(self, name: &str, value: &Value, named: &mut Named<'a>, faults: &mut Vec<Fault>) {
         if name.is_empty() {
             let message = "is empty, and an attribute needs a name";
-            faults.push(self.fault(name, FaultRule::Unknown, message));
+            note(faults, || self.fault(name, FaultRule::Unknown, message));
             return;
         }
         let attribute = self.entity.attribute(name);
@@ -212,33 +245,35 @@ impl<'a> Input<'a> {
                             self.name(&format!("{name}.{inner}"), value, named, faults);
                         }
                     }
-                    _ => faults.push(self.fault(name, FaultRule::Type, "must be a map")),
+                    _ => note(faults, || {
+                        self.fault(name, FaultRule::Type, "must be a map")
+                    }),
                 }
                 return;
             }
             None if self.blueprint.is_reserved(Shape::Entity(self.entity), name) => {
                 let message = "is kept by Partita and cannot be given";
-                faults.push(self.fault(name, FaultRule::NotGiven, message));
+                note(faults, || self.fault(name, FaultRule::NotGiven, message));
                 return;
             }
             None if self.entity.open => Slot::Open(name.to_owned()),
             None => {
                 let message = "is not an attribute";
-                faults.push(self.fault(name, FaultRule::Unknown, message));
+                note(faults, || self.fault(name, FaultRule::Unknown, message));
                 return;
             }
         };
-        if named.iter().any(|(other, _)| *other == slot) {
+        if !named.is_first(&slot) {
             let stored = slot.name();
             let message = format!("is given twice, also as `{stored}`");
-            faults.push(self.fault(name, FaultRule::Request, message));
+            note(faults, || self.fault(name, FaultRule::Request, message));
             return;
         }
         let value = match &slot {
             Slot::Declared(attribute) => attribute.kind.from_plain(value.clone()),
             Slot::Open(_) => value.clone(),
         };
-        named.push((slot, value));
+        named.values.push((slot, value));
     }
 
     fn check(self, attribute: &Attribute, value: &Value, faults: &mut Vec<Fault>) {

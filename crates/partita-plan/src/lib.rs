@@ -79,7 +79,7 @@ pub mod typed;
 mod verification;
 
 pub use access::Verdict;
-pub use error::{BATCH_OPERATIONS_MAX, Fault, FaultRule, PlanError, Refused};
+pub use error::{BATCH_OPERATIONS_MAX, FAULTS_MAX, Fault, FaultRule, PlanError, Refused};
 pub use files::{Objects, ObjectsError, Readable, Swept, Upload, UploadLimits};
 pub use job::{JobState, JobStatus};
 pub use operation::{Answer, Caller, Operation, Record};

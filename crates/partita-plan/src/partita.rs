@@ -152,6 +152,20 @@ impl Partita {
         self.carry_out(caller, operation, None).await
     }
 
+    /// Refuses a write that the rules do not allow the caller, whatever is given with it. What they
+    /// decide on the item, or on what is given, is decided when the operation is carried out.
+    pub fn admit(&self, caller: &Caller, operation: Operation) -> Result<(), PlanError> {
+        // What is wrong with the identity is told with everything else that is wrong.
+        let Ok(Some(request)) = self.request(operation) else {
+            return Ok(());
+        };
+        // Nothing is made, so nothing is drawn.
+        let moment = self.moment_of(0);
+        let reads = self.reads(&moment);
+        let context = self.context(caller, &reads, &moment);
+        Planner::new(context, &moment).admit(&request)
+    }
+
     pub(crate) async fn carry_out(
         &self,
         caller: &Caller,
@@ -495,11 +509,15 @@ impl Partita {
     pub(crate) fn moment(&self) -> Moment {
         let mut random = [0; 16];
         self.runner.entropy.fill(&mut random);
+        self.moment_of(u128::from_le_bytes(random))
+    }
+
+    fn moment_of(&self, random: u128) -> Moment {
         let now_millis = self.clock.now_millis();
         Moment {
             now: Value::S(time::format_millis(now_millis)),
             now_millis,
-            random: u128::from_le_bytes(random),
+            random,
         }
     }
 }

@@ -24,11 +24,13 @@
 //! | `planner::effects` | what triggers and actions cause |
 //! | `planner::emit` | the transaction |
 //! | `planner::verdict` | nothing: what the rules say of a write |
+//! | `planner::admission` | nothing: what they refuse whatever is given |
 //!
 //! Planning is pure: it runs over what was read, and may run several times before everything is
 //! known.
 
 pub(crate) mod action;
+mod admission;
 mod aggregate;
 pub(crate) mod chunk;
 mod creation;

@@ -16,7 +16,7 @@ use partita_core::{Item, Value};
 use partita_design::time::TimeForm;
 use partita_store::request::Query;
 use partita_store::table::TableName;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::PlanError;
 use crate::pattern::READ_BYTES_MAX;
@@ -29,6 +29,9 @@ const ROUNDS_MAX: usize = 32;
 
 /// Rows of a list that a plan goes through at most: more than one transaction can write.
 pub(crate) const LISTED_MAX: usize = 100;
+
+/// Items that are asked for in a round by most plans.
+const FEW: usize = 32;
 
 /// Targets of refs that are remembered.
 const LED_MAX: usize = 16;
@@ -84,7 +87,27 @@ struct Led {
 #[derive(Default)]
 struct Needs {
     items: Vec<Address>,
+    /// The same items, once they are more than a few.
+    many: FxHashSet<Address>,
     lists: Vec<Listing>,
+}
+
+impl Needs {
+    /// Asks for an item, once.
+    fn item(&mut self, address: Address) {
+        let is_new = match self.items.len() {
+            // To compare a few is quicker than to find them.
+            0..FEW => !self.items.contains(&address),
+            FEW => {
+                self.many = self.items.iter().cloned().collect();
+                self.many.insert(address.clone())
+            }
+            _ => self.many.insert(address.clone()),
+        };
+        if is_new {
+            self.items.push(address);
+        }
+    }
 }
 
 /// An item as a plan knows it.
@@ -217,9 +240,8 @@ impl Reads {
 
     /// Asks for an item.
     pub(crate) fn need(&self, address: Address) {
-        let needs = &mut self.needs.borrow_mut().items;
-        if !self.items.contains_key(&address) && !needs.contains(&address) {
-            needs.push(address);
+        if !self.items.contains_key(&address) {
+            self.needs.borrow_mut().item(address);
         }
     }
 

@@ -14,7 +14,7 @@ use super::refs::Given;
 use super::request::{Change, On};
 use super::{By, Names, Planner};
 use crate::access::{Asked, Verdict};
-use crate::error::{Fault, FaultRule, PlanError};
+use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::input::{Changes, Input, Slot, refuse};
 use crate::nested;
 use crate::pattern::{ReadBound, known_attributes, passes, rows_max, too_large};
@@ -149,7 +149,7 @@ impl<'a> Planner<'a> {
                 || action.parameters.iter().any(|one| one.name == *name);
             if !is_known {
                 let message = format!("is nothing that `{}` takes", action.name);
-                self.faults.push(Fault::new(name.as_str(), message));
+                note(&mut self.faults, || Fault::new(name.as_str(), message));
             }
         }
         (attributes, parameters)

@@ -1,5 +1,6 @@
 //! An item created, changed or deleted.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use partita_core::{Map, Number, Value};
@@ -167,14 +168,7 @@ impl<'a> Planner<'a> {
         for (slot, value) in &changes.set {
             put(after, slot, value.clone());
         }
-        for slot in &changes.remove {
-            match slot {
-                Slot::Declared(attribute) => nested::remove(after, &attribute.name),
-                Slot::Open(name) => {
-                    after.remove(name);
-                }
-            }
-        }
+        remove(after, &changes.remove);
         let before = entry.old().cloned();
         for (attribute, amount) in &changes.add {
             if *amount == Number::from(0_i64) {
@@ -274,6 +268,22 @@ impl<'a> Planner<'a> {
             }
         }
         self.change(at, &Changes::default(), by)
+    }
+}
+
+/// Takes attributes away. Those that the design does not list may be many, and go at once.
+fn remove(item: &mut Map, slots: &[Slot<'_>]) {
+    let mut open = HashSet::new();
+    for slot in slots {
+        match slot {
+            Slot::Declared(attribute) => nested::remove(item, &attribute.name),
+            Slot::Open(name) => {
+                open.insert(name.as_str());
+            }
+        }
+    }
+    if !open.is_empty() {
+        item.retain(|name, _| !open.contains(name.as_str()));
     }
 }
 

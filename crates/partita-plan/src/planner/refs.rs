@@ -7,7 +7,7 @@ use partita_design::template::{check_part, dotted};
 
 use super::Planner;
 use crate::draft::{Before, Presence, Refusal};
-use crate::error::{Fault, FaultRule, PlanError};
+use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::kernel::reference_inputs;
 use crate::nested;
 use crate::scene::{Lead, Target, Trace};
@@ -167,8 +167,8 @@ impl<'a> Planner<'a> {
         if is_gone {
             match given {
                 Given::Now => {
-                    let fault = Fault::of_target(from.name(), &reference.name, target.shape.name());
-                    self.faults.push(fault);
+                    let (name, to) = (&reference.name, target.shape.name());
+                    note(&mut self.faults, || Fault::of_target(from.name(), name, to));
                 }
                 // Whoever asked for the item was told that it is hidden.
                 Given::Before => entry.presence = Presence::Absent(Refusal::Stale),

@@ -62,7 +62,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Refuses whoever may neither create nor change the item, before it is looked at.
-    fn demand_either(&self, on: &On<'a>) -> Result<(), PlanError> {
+    pub(super) fn demand_either(&self, on: &On<'a>) -> Result<(), PlanError> {
         let early = Trace::default();
         let known = Scene {
             complete: false,

@@ -1,0 +1,43 @@
+//! What the rules refuse whatever is given: asked before anybody reads what that is.
+
+use partita_core::Map;
+use partita_design::design::Access;
+
+use super::Planner;
+use super::request::Request;
+use crate::access::Asked;
+use crate::error::PlanError;
+use crate::scene::{Scene, Trace};
+use crate::shape::Shape;
+
+impl<'a> Planner<'a> {
+    /// Refuses a write that the rules do not allow the caller, as far as the identity tells. What
+    /// is given with the request is not looked at.
+    pub(crate) fn admit(&self, request: &Request<'a>) -> Result<(), PlanError> {
+        match request {
+            Request::Create { entity, .. } => self.demand_of(
+                Shape::Entity(entity),
+                &Map::new(),
+                Asked::Access(Access::Create),
+            ),
+            Request::Upsert { entity, on, .. } if entity.takes_identity() => self.demand_either(on),
+            Request::Upsert { on, .. } => {
+                self.demand_of(on.shape, &on.identity, Asked::Access(Access::Update))
+            }
+            Request::Change { on, change } => {
+                self.demand_of(on.shape, &on.identity, change.asked())
+            }
+            // The items decide, and nobody knows yet which they are.
+            Request::Found { .. } => Ok(()),
+        }
+    }
+
+    fn demand_of(&self, shape: Shape<'a>, known: &Map, asked: Asked<'a>) -> Result<(), PlanError> {
+        let early = Trace::default();
+        let scene = Scene {
+            complete: false,
+            ..self.scene(shape, known, None, &early)
+        };
+        scene.demand_early(asked)
+    }
+}
