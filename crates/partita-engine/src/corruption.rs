@@ -18,6 +18,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 use partita_store::{FoundItem, Store as _, StoreError, StoreResult};
 
+use crate::options::Room;
 use crate::storage::journal;
 use crate::{Durability, EngineError, EngineStore, Options, Upkeep, directory};
 
@@ -122,7 +123,7 @@ async fn filled(directory: &Path) -> Answers {
     store.create_table(request).await.unwrap();
     put(&store, 0..150).await;
     drop(store);
-    let (views, commits) = directory::open(directory, Durability::Sync, 0).unwrap();
+    let (views, commits) = directory::open(directory, Durability::Sync, Room::SMALL).unwrap();
     commits.flush();
     drop((views, commits));
     let store = open(directory).unwrap();

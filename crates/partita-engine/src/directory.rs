@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::error::EngineError;
 use crate::keys;
-use crate::options::Durability;
+use crate::options::{Durability, Room};
 use crate::storage::fjall::{self, FjallCommits, FjallViews};
 use crate::storage::{Commits, Edit, Views, journal};
 
@@ -29,7 +29,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) fn open(
     directory: &Path,
     durability: Durability,
-    cache_bytes: u64,
+    room: Room,
 ) -> Result<(FjallViews, FjallCommits), EngineError> {
     let lock = prepare(directory).map_err(|error| EngineError::io(directory, error))?;
     if !acquire(&lock).map_err(|error| EngineError::io(directory, error))? {
@@ -47,8 +47,7 @@ pub(crate) fn open(
         sync_directory(directory).map_err(|error| EngineError::io(directory, error))?;
     }
     journal::mend(&data).map_err(storage)?;
-    let (views, commits) =
-        fjall::open(&data, Some(lock), durability, cache_bytes).map_err(storage)?;
+    let (views, commits) = fjall::open(&data, Some(lock), durability, room).map_err(storage)?;
     check_format(directory, &views)?;
     Ok((views, commits))
 }
@@ -87,7 +86,7 @@ fn create(directory: &Path, data: &Path) -> Result<(), EngineError> {
         fs::remove_dir_all(&new).map_err(io)?;
     }
     let write_format = || {
-        let (views, mut commits) = fjall::open(&new, None, Durability::Sync, 0)?;
+        let (views, mut commits) = fjall::open(&new, None, Durability::Sync, Room::SMALL)?;
         let format = FORMAT.to_be_bytes().to_vec();
         commits.commit(vec![Edit::Put(keys::FORMAT.to_vec(), format)])?;
         drop((views, commits));

@@ -8,6 +8,10 @@ use partita_store::Clock;
 /// What is kept in memory, if nobody has chosen otherwise.
 const CACHE_BYTES: u64 = 256 * 1_048_576;
 
+/// Files that are kept open, if nobody has chosen otherwise: with a thousand that a process may open
+/// on most systems there are some left for others.
+const FILES: usize = 900;
+
 /// How a store is opened.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -18,6 +22,8 @@ pub struct Options {
     pub durability: Durability,
     /// About how much of what was read lately is kept in memory. It is taken as it fills.
     pub cache_bytes: u64,
+    /// How many files of its tables the store keeps open, 10 at least.
+    pub files: usize,
     /// When the store does what it does by itself.
     pub upkeep: Upkeep,
 }
@@ -29,6 +35,7 @@ impl Options {
             clock,
             durability: Durability::default(),
             cache_bytes: CACHE_BYTES,
+            files: FILES,
             upkeep: Upkeep::default(),
         }
     }
@@ -46,6 +53,18 @@ impl Options {
         }
     }
 
+    /// The same, but for how many files are kept open.
+    pub fn files(self, files: usize) -> Self {
+        Options { files, ..self }
+    }
+
+    pub(crate) fn room(&self) -> Room {
+        Room {
+            cache_bytes: self.cache_bytes,
+            files: self.files,
+        }
+    }
+
     /// The same, but for when the store does what it does by itself.
     pub fn upkeep(self, upkeep: Upkeep) -> Self {
         Options { upkeep, ..self }
@@ -57,9 +76,25 @@ impl fmt::Debug for Options {
         let mut options = f.debug_struct("Options");
         options.field("durability", &self.durability);
         options.field("cache_bytes", &self.cache_bytes);
+        options.field("files", &self.files);
         options.field("upkeep", &self.upkeep);
         options.finish_non_exhaustive()
     }
+}
+
+/// What the storage may take of the machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) cache_bytes: u64,
+    pub(crate) files: usize,
+}
+
+impl Room {
+    /// What is enough to look or to write once.
+    pub(crate) const SMALL: Room = Room {
+        cache_bytes: 0,
+        files: 100,
+    };
 }
 
 /// When a write is answered.

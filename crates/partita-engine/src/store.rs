@@ -62,7 +62,7 @@ pub struct EngineStore {
 impl EngineStore {
     /// Opens the store in a directory, or creates it there.
     pub fn open(directory: &Path, options: Options) -> Result<EngineStore, EngineError> {
-        let (views, commits) = directory::open(directory, options.durability, options.cache_bytes)?;
+        let (views, commits) = directory::open(directory, options.durability, options.room())?;
         EngineStore::on(directory, Arc::new(views), Box::new(commits), options)
     }
 

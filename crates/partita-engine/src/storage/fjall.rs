@@ -27,7 +27,7 @@ use super::{
     contents,
 };
 use crate::keys;
-use crate::options::Durability;
+use crate::options::{Durability, Room};
 
 /// All keys live in one keyspace. A keyspace that is seldom written keeps its part of every
 /// journal unflushed, and so keeps the journals, and a long replay when the store is reopened.
@@ -53,20 +53,24 @@ const BLOCKS_SHARE: u64 = 4;
 /// replaced nobody would ask for again, nor forget them.
 const BLOCKS_BYTES_MAX: u64 = 64 * 1_048_576;
 
+/// Files that fjall keeps open at least.
+const FILES_MIN: usize = 10;
+
 /// Opens the storage in the directory, or creates it there. What was read lately is kept in
 /// memory up to about so many bytes, and only what is read takes memory.
 pub(crate) fn open(
     directory: &Path,
     lock: Option<File>,
     durability: Durability,
-    cache_bytes: u64,
+    room: Room,
 ) -> Result<(FjallViews, FjallCommits), StorageError> {
-    let blocks_bytes = (cache_bytes / BLOCKS_SHARE).min(BLOCKS_BYTES_MAX);
-    let known_bytes = cache_bytes - blocks_bytes;
+    let blocks_bytes = (room.cache_bytes / BLOCKS_SHARE).min(BLOCKS_BYTES_MAX);
+    let known_bytes = room.cache_bytes - blocks_bytes;
     contents::check(directory)?;
     let (database, keyspace) = read_files(|| {
         let database = Database::builder(directory)
             .cache_size(blocks_bytes)
+            .max_cached_files(Some(room.files.max(FILES_MIN)))
             .max_journaling_size(JOURNALS_BYTES_MAX)
             // Replay compresses again to verify a checksum, so another release of the compressor
             // could make a good journal look damaged.

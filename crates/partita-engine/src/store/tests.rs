@@ -7,6 +7,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::KeySchema;
 
 use super::*;
+use crate::options::Room;
 use crate::storage::{Edit, StorageError};
 
 /// Commits until it is told to fail.
@@ -63,7 +64,7 @@ async fn get(store: &EngineStore, sort: &str) -> StoreResult<Option<Item>> {
 }
 
 fn breakable(directory: &Path) -> (EngineStore, Arc<AtomicBool>) {
-    let (views, commits) = directory::open(directory, Durability::Sync, 0).unwrap();
+    let (views, commits) = directory::open(directory, Durability::Sync, Room::SMALL).unwrap();
     let is_broken = Arc::new(AtomicBool::new(false));
     let commits = Failing {
         inner: Box::new(commits),
@@ -160,7 +161,8 @@ async fn damaged_bytes_are_an_error_wherever_they_are_met() {
     let table = store.catalog.tables().find(&name()).unwrap().clone();
     drop(store);
 
-    let (views, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
+    let (views, mut commits) =
+        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
     let bad = crate::keys::item(table.id, &table.schema.key.key_of(&key("bad")).unwrap());
     let edit = Edit::Put(bad, b"\x00garbage".to_vec());
     commits.commit(vec![edit]).unwrap();
@@ -208,7 +210,8 @@ async fn a_damaged_table_or_token_refuses_to_open() {
         (crate::keys::token("t"), "token"),
     ] {
         let directory = tempfile::tempdir().unwrap();
-        let (_, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
+        let (_, mut commits) =
+            directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
         let edit = Edit::Put(key, b"garbage".to_vec());
         commits.commit(vec![edit]).unwrap();
         drop(commits);
@@ -268,7 +271,8 @@ impl Commits for Roomy {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_writes_until_there_is_room() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
+    let (views, commits) =
+        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
     assert!(commits.free_bytes().is_none_or(|bytes| bytes > 0));
     let free_bytes = Arc::new(AtomicU64::new(u64::MAX));
     let commits = Roomy {
@@ -324,7 +328,8 @@ impl Commits for Watched {
 #[tokio::test(flavor = "multi_thread")]
 async fn buffered_writes_reach_the_disk_by_themselves() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, commits) = directory::open(directory.path(), Durability::Buffered, 0).unwrap();
+    let (views, commits) =
+        directory::open(directory.path(), Durability::Buffered, Room::SMALL).unwrap();
     let unsynced = Arc::new(AtomicU64::new(0));
     let commits = Watched {
         inner: Box::new(commits),
@@ -355,7 +360,8 @@ async fn buffered_writes_reach_the_disk_by_themselves() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_sync_stops_buffered_writes() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, commits) = directory::open(directory.path(), Durability::Buffered, 0).unwrap();
+    let (views, commits) =
+        directory::open(directory.path(), Durability::Buffered, Room::SMALL).unwrap();
     let is_broken = Arc::new(AtomicBool::new(false));
     let commits = FailingSync {
         inner: Box::new(commits),

@@ -9,6 +9,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::TableName;
 
 use super::*;
+use crate::options::Room;
 use crate::storage::{Commits as _, Views as _};
 use crate::{Durability, EngineStore, Options, directory};
 
@@ -63,7 +64,8 @@ async fn read(store: &EngineStore, start: ShardStart) -> StoreResult<Records> {
 async fn check(change: impl FnOnce(&[(Vec<u8>, Vec<u8>)]) -> Vec<Edit>, words: &str) {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path()).await;
-    let (views, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
+    let (views, mut commits) =
+        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
     // The table has the first id.
     let rows = views.view().range(keys::rows(2), Direction::Ascending);
     let rows = rows.map(|row| row.unwrap());
@@ -128,7 +130,8 @@ async fn a_record_that_is_not_its_own_is_noticed() {
 async fn a_gap_is_told_to_whom_it_concerns() {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path()).await;
-    let (_views, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
+    let (_views, mut commits) =
+        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
     commits
         .commit(vec![Edit::Remove(keys::record(2, 3))])
         .unwrap();

@@ -10,6 +10,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::{Key, KeyAttribute, KeySchema, TableName, TableSchema};
 use partita_store::{Store as _, StoreError};
 
+use crate::options::Room;
 use crate::storage::{Commits as _, Direction, Edit, Views as _};
 use crate::{Durability, EngineStore, Options, directory, keys};
 
@@ -60,7 +61,7 @@ async fn filled(directory: &Path) {
 
 /// The rows of the table, or of its index.
 fn rows(directory: &Path, id: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let (views, _commits) = directory::open(directory, Durability::Sync, 0).unwrap();
+    let (views, _commits) = directory::open(directory, Durability::Sync, Room::SMALL).unwrap();
     let rows = views.view().range(keys::rows(id), Direction::Ascending);
     rows.map(|row| {
         row.map(|(key, value)| (key.to_vec(), value.to_vec()))
@@ -74,7 +75,8 @@ async fn check(change: impl Fn(&Path) -> Edit, words: &[&str], is_read: bool) {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path()).await;
     let edit = change(directory.path());
-    let (views, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
+    let (views, mut commits) =
+        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
     commits.commit(vec![edit]).unwrap();
     drop((views, commits));
     let store = open(directory.path());
@@ -171,7 +173,8 @@ async fn expiries_and_numbers_are_checked() {
             "has counted Totals { items: 0, bytes: 0 }",
         ),
     ] {
-        let (views, mut commits) = directory::open(directory.path(), Durability::Sync, 0).unwrap();
+        let (views, mut commits) =
+            directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
         commits.commit(edits).unwrap();
         drop((views, commits));
         let findings = open(directory.path()).verify().await.unwrap();

@@ -1,12 +1,13 @@
 use super::*;
-use crate::options::Durability;
+use crate::options::{Durability, Room};
 use crate::storage::fjall;
 use crate::storage::{Commits as _, Edit};
 
 /// A storage with a table file, closed.
 fn stored() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = fjall::open(directory.path(), None, Durability::Sync, 0).unwrap();
+    let (views, mut commits) =
+        fjall::open(directory.path(), None, Durability::Sync, Room::SMALL).unwrap();
     let edit = Edit::Put(b"key".to_vec(), b"value".to_vec());
     commits.commit(vec![edit]).unwrap();
     commits.flush();

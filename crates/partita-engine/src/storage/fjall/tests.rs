@@ -27,7 +27,7 @@ fn all(view: &dyn View) -> Vec<Bytes> {
 #[test]
 fn a_view_stays_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, Durability::Sync, 0).unwrap();
+    let (views, mut commits) = open(directory.path(), None, Durability::Sync, Room::SMALL).unwrap();
     let empty = views.view();
     commits.commit(generation(1)).unwrap();
     let first = views.view();
@@ -49,8 +49,11 @@ fn a_view_stays_as_it_is() {
 #[test]
 fn what_is_known_by_its_key_is_never_behind_a_view() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) =
-        open(directory.path(), None, Durability::Buffered, 1_000_000).unwrap();
+    let room = Room {
+        cache_bytes: 1_000_000,
+        ..Room::SMALL
+    };
+    let (views, mut commits) = open(directory.path(), None, Durability::Buffered, room).unwrap();
     let number = |value: Option<Bytes>| {
         value.map_or(0, |value| {
             u32::from_be_bytes(value[..4].try_into().unwrap())
@@ -87,7 +90,7 @@ fn what_is_known_by_its_key_is_never_behind_a_view() {
 #[test]
 fn a_view_never_sees_half_a_commit() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, Durability::Sync, 0).unwrap();
+    let (views, mut commits) = open(directory.path(), None, Durability::Sync, Room::SMALL).unwrap();
     let keyspace = commits.shared.keyspace.clone();
     let done = AtomicBool::new(false);
     let is_running = || !done.load(Ordering::Relaxed);
@@ -134,7 +137,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_flipped_bit_is_never_data() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, Durability::Sync, 0).unwrap();
+    let (views, mut commits) = open(directory.path(), None, Durability::Sync, Room::SMALL).unwrap();
     commits.commit(generation(1)).unwrap();
     commits.flush();
     drop((views, commits));
@@ -163,7 +166,7 @@ fn a_flipped_bit_is_never_data() {
 
 /// Whether everything is there; an error is not, and a wrong value fails the test.
 fn reads_right(directory: &Path, what: &str) -> bool {
-    let Ok((views, _commits)) = open(directory, None, Durability::Sync, 0) else {
+    let Ok((views, _commits)) = open(directory, None, Durability::Sync, Room::SMALL) else {
         return false;
     };
     let view = views.view();
