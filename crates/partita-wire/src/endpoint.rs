@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER};
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use partita_core::expression::ExpressionCache;
@@ -13,12 +13,13 @@ use tracing::{debug, error};
 
 use crate::body;
 use crate::compression;
+use crate::messages;
 use crate::metrics::RequestMeters;
-use crate::ops::{self, Context};
+use crate::ops::{self, Context, unknown_operation};
 use crate::partiql::NextTokens;
 use crate::refusal::{Fault, Refusal};
 use crate::request_ids::RequestIds;
-use crate::sigv4::{self, Credentials};
+use crate::sigv4::{self, Admission, Credentials};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/x-amz-json-1.0");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
@@ -66,6 +67,19 @@ impl Endpoint {
         }
     }
 
+    /// What is known of a request by its head; an answer, where it is refused whatever its body is.
+    pub fn admit(&self, head: &Parts) -> Result<Admission, Box<Response<Bytes>>> {
+        if head.method == Method::GET || foreign(head).is_some() {
+            return Ok(Admission::Unknown);
+        }
+        let now_millis = self.clock.now_millis();
+        let admission = sigv4::admit(self.credentials.as_ref(), head, now_millis);
+        if admission.is_err() {
+            self.count(head, &admission, 0);
+        }
+        admission.map_err(|refusal| Box::new(self.refused(&refusal)))
+    }
+
     /// Answers a request, whatever it holds.
     pub async fn answer(&self, head: &Parts, body: Bytes) -> Response<Bytes> {
         if head.method == Method::GET {
@@ -76,17 +90,12 @@ impl Endpoint {
         }
         let begun = self.clock.now_micros();
         let result = self.run(head, body).await;
-        let target = head.headers.get(TARGET).and_then(|it| it.to_str().ok());
         let micros = self.clock.now_micros().saturating_sub(begun);
-        self.meters
-            .count(target.unwrap_or_default(), &result, micros);
+        self.count(head, &result, micros);
         match result {
             Ok(answer) => self.response(head, StatusCode::OK, answer),
             Err(refusal) => {
-                if let Some(cause) = refusal.cause() {
-                    error!(%cause, "the store does not answer as it should");
-                }
-                debug!(fault = ?refusal.fault, message = refusal.message, "refused");
+                self.tell(&refusal);
                 self.response(head, refusal.fault.status(), refusal.to_json())
             }
         }
@@ -94,13 +103,45 @@ impl Endpoint {
 
     /// The answer to a body that is larger than [`BODY_BYTES_MAX`](crate::BODY_BYTES_MAX).
     pub fn too_large(&self) -> Response<Bytes> {
-        let refusal = Refusal::silent(Fault::RequestTooLarge);
+        self.refused(&Refusal::silent(Fault::RequestTooLarge))
+    }
+
+    /// The answer to a body that breaks off, or whose parts are not those of HTTP.
+    pub fn malformed(&self) -> Response<Bytes> {
+        self.refused(&Refusal::silent(Fault::Serialization))
+    }
+
+    /// The answer when there is no room for a body right now.
+    pub fn busy(&self) -> Response<Bytes> {
+        let refusal = Refusal::new(Fault::ServiceUnavailable, messages::BUSY);
+        let mut response = self.refused(&refusal);
+        let soon = HeaderValue::from_static("1");
+        response.headers_mut().insert(RETRY_AFTER, soon);
+        response
+    }
+
+    /// An answer that is too short to be compressed.
+    fn refused(&self, refusal: &Refusal) -> Response<Bytes> {
+        self.tell(refusal);
         self.plain(refusal.fault.status(), refusal.to_json())
+    }
+
+    fn tell(&self, refusal: &Refusal) {
+        if let Some(cause) = refusal.cause() {
+            error!(%cause, "the store does not answer as it should");
+        }
+        debug!(fault = ?refusal.fault, message = refusal.message, "refused");
     }
 
     /// Tells what was counted of requests so far.
     pub fn expose(&self, text: &mut Exposition) {
         self.meters.expose(text);
+    }
+
+    fn count<T>(&self, head: &Parts, result: &Result<T, Refusal>, micros: i64) {
+        let target = head.headers.get(TARGET).and_then(|it| it.to_str().ok());
+        self.meters
+            .count(target.unwrap_or_default(), result, micros);
     }
 
     /// The whole trip: authenticate, find the operation, decode, ask the store, encode.
@@ -155,7 +196,7 @@ fn target(head: &Parts) -> Result<&str, Refusal> {
     head.headers
         .get(TARGET)
         .and_then(|target| target.to_str().ok())
-        .ok_or_else(|| Refusal::silent(Fault::UnknownOperation))
+        .ok_or_else(unknown_operation)
 }
 
 #[cfg(test)]

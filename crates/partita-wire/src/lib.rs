@@ -67,4 +67,4 @@ pub mod sigv4;
 
 pub use body::BODY_BYTES_MAX;
 pub use endpoint::Endpoint;
-pub use sigv4::Credentials;
+pub use sigv4::{Admission, Credentials};

@@ -23,6 +23,9 @@ pub(crate) const TRANSACTION_CONFLICT: &str = "Transaction is ongoing for the it
 pub(crate) const TRANSACTION_CONFLICT_REASON: &str = "Transaction is ongoing for the item";
 pub(crate) const IDEMPOTENT_PARAMETER_MISMATCH: &str = "DynamoDB can't process the request because the client token was used with different parameters";
 pub(crate) const THROTTLED: &str = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API";
+pub(crate) const BUSY: &str = "The server has no room for this request right now; try again";
+// The service says nothing here, and DynamoDB Local says this. Clients show it to people.
+pub(crate) const UNKNOWN_OPERATION: &str = "An unknown operation was requested.";
 pub(crate) const INTERNAL: &str =
     "The request processing has failed because of an unknown error, exception or failure.";
 

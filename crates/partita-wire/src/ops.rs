@@ -49,6 +49,7 @@ use bytes::Bytes;
 use partita_core::expression::ExpressionCache;
 use partita_store::Store;
 
+use crate::messages;
 use crate::partiql::NextTokens;
 use crate::refusal::{Fault, Refusal};
 use crate::sigv4::Verified;
@@ -142,8 +143,12 @@ pub(crate) async fn run(
         (STREAMS, "GetRecords") => get_records::run(context, body).await,
         (STREAMS, "GetShardIterator") => get_shard_iterator::run(context, body).await,
         (STREAMS, "ListStreams") => list_streams::run(context, body).await,
-        _ => Err(Refusal::silent(Fault::UnknownOperation)),
+        _ => Err(unknown_operation()),
     }
+}
+
+pub(crate) fn unknown_operation() -> Refusal {
+    Refusal::new(Fault::UnknownOperation, messages::UNKNOWN_OPERATION)
 }
 
 #[cfg(test)]

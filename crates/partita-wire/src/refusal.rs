@@ -2,14 +2,17 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use partita_core::Item;
 use partita_core::expression::ExpressionError;
 use partita_core::json::ValueError;
+use partita_core::{Item, excerpt};
 use partita_store::StoreError;
 use partita_store::error::CancellationReason;
 use serde::Serialize;
 
 use crate::messages;
+
+/// Characters of a message at most, whatever it repeats of a request.
+const MESSAGE_CHARS_MAX: usize = 10_000;
 
 /// What DynamoDB answers instead of a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +68,7 @@ const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
 
 impl Fault {
     /// All of them, in their order.
-    pub(crate) const ALL: [Fault; 23] = [
+    pub(crate) const ALL: [Fault; 24] = [
         Fault::Validation,
         Fault::Serialization,
         Fault::UnknownOperation,
@@ -138,6 +141,7 @@ impl Fault {
         matches!(
             self,
             Fault::Serialization
+                | Fault::UnknownOperation
                 | Fault::AccessDenied
                 | Fault::TransactionCanceled
                 | Fault::IdempotentParameterMismatch
@@ -149,7 +153,7 @@ impl Refusal {
     pub(crate) fn new(fault: Fault, message: impl Into<String>) -> Self {
         Refusal {
             fault,
-            message: Some(message.into()),
+            message: Some(excerpt::of_owned(message.into(), MESSAGE_CHARS_MAX)),
             detail: Detail::None,
         }
     }

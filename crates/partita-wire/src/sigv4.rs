@@ -20,7 +20,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use self::authorization::Authorization;
+use self::authorization::{Authorization, Scope};
 use self::canonical::{canonical_request, hex};
 use crate::messages;
 use crate::neighbour;
@@ -30,6 +30,9 @@ use crate::refusal::{Fault, Refusal};
 pub const SKEW_SECONDS_MAX: i64 = 15 * 60;
 
 const SERVICE: &str = "dynamodb";
+
+/// Where some clients say which hash of the body they have signed.
+const BODY_HASH: &str = "x-amz-content-sha256";
 
 /// The access key that requests must be signed with.
 #[derive(Clone)]
@@ -78,7 +81,40 @@ pub(crate) fn authenticate(
     Ok(Verified(()))
 }
 
-/// The checks in the order in which the service makes them.
+/// What is known of a request before its body is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// The signature is right, or there is nothing to verify it with. Whether the body is the one
+    /// that was signed is found out when it is there.
+    Known,
+    /// The signature may be right: it covers a hash that the head does not tell.
+    Unknown,
+}
+
+/// Refuses what cannot be right whatever the body is.
+pub(crate) fn admit(
+    credentials: Option<&Credentials>,
+    head: &Parts,
+    now_millis: i64,
+) -> Result<Admission, Refusal> {
+    let authorization = Authorization::of(head)?;
+    let Some(credentials) = credentials else {
+        neighbour::check(&head.headers)?;
+        return Ok(Admission::Known);
+    };
+    let scope = check_claims(credentials, &authorization, head, now_millis)?;
+    let claimed = head.headers.get(BODY_HASH).and_then(|it| it.to_str().ok());
+    let Some(claimed) = claimed else {
+        return Ok(Admission::Unknown);
+    };
+    let verified = check_signature(credentials, &authorization, &scope, head, claimed);
+    // A hash that nobody has signed is no reason to refuse what may be signed with the real one.
+    Ok(match verified {
+        Ok(()) => Admission::Known,
+        Err(_) => Admission::Unknown,
+    })
+}
+
 fn verify(
     credentials: &Credentials,
     authorization: &Authorization<'_>,
@@ -86,6 +122,19 @@ fn verify(
     body: &[u8],
     now_millis: i64,
 ) -> Result<(), Refusal> {
+    let scope = check_claims(credentials, authorization, head, now_millis)?;
+    // The body is hashed here and not taken from `x-amz-content-sha256`, which is only a claim.
+    let body_hash = sha256_hex(body);
+    check_signature(credentials, authorization, &scope, head, &body_hash)
+}
+
+/// The checks in the order in which the service makes them.
+fn check_claims<'h>(
+    credentials: &Credentials,
+    authorization: &Authorization<'h>,
+    head: &Parts,
+    now_millis: i64,
+) -> Result<Scope<'h>, Refusal> {
     date::check_skew(authorization.date, now_millis.div_euclid(1000))?;
     authorization.check_signed_headers(head)?;
     authorization.check_algorithm()?;
@@ -97,8 +146,17 @@ fn verify(
             messages::UNRECOGNIZED_CLIENT,
         ));
     }
-    // The body is hashed here and not taken from `x-amz-content-sha256`, which is only a claim.
-    let canonical = canonical_request(head, &authorization.signed_headers, &sha256_hex(body))?;
+    Ok(scope)
+}
+
+fn check_signature(
+    credentials: &Credentials,
+    authorization: &Authorization<'_>,
+    scope: &Scope<'_>,
+    head: &Parts,
+    body_hash: &str,
+) -> Result<(), Refusal> {
+    let canonical = canonical_request(head, &authorization.signed_headers, body_hash)?;
     let text = string_to_sign(authorization.date, &scope.text(), &canonical);
     let key = signing_key(credentials, scope.day, scope.region, scope.service);
     let signature = sign(&key, &text);

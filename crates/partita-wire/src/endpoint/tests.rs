@@ -32,7 +32,7 @@ fn post(target: &str) -> http::request::Builder {
     Request::post("/").header("x-amz-target", target)
 }
 
-const UNKNOWN: &str = r#"{"__type":"com.amazon.coral.service#UnknownOperationException"}"#;
+const UNKNOWN: &str = r#"{"__type":"com.amazon.coral.service#UnknownOperationException","Message":"An unknown operation was requested."}"#;
 
 #[test]
 fn only_operations_of_the_api_are_known() {

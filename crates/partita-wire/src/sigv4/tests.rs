@@ -38,6 +38,49 @@ fn another_key_and_another_secret_are_refused() {
     );
 }
 
+/// What a head tells before there is a body.
+#[test]
+fn a_head_is_known_by_the_hash_that_it_names() {
+    let credentials = Credentials::new("AKID", "secret".into());
+    let admitted = |mut head: Parts, hash: Option<&str>| {
+        if let Some(hash) = hash {
+            let hash = HeaderValue::from_str(hash).unwrap();
+            head.headers.insert(BODY_HASH, hash);
+        }
+        let admission = admit(Some(&credentials), &head, MOMENT * 1000);
+        admission.map_err(|refusal| refusal.fault)
+    };
+    let right = || signed(("AKID", "secret"), "/", "{}");
+    let hash = sha256_hex(b"{}");
+    assert_eq!(admitted(right(), Some(&hash)), Ok(Admission::Known));
+    for other in [None, Some("UNSIGNED-PAYLOAD"), Some(&sha256_hex(b""))] {
+        assert_eq!(admitted(right(), other), Ok(Admission::Unknown));
+    }
+    let guess = signed(("AKID", "guess"), "/", "{}");
+    assert_eq!(admitted(guess, Some(&hash)), Ok(Admission::Unknown));
+    let stranger = signed(("DIKA", "secret"), "/", "{}");
+    assert_eq!(
+        admitted(stranger, Some(&hash)),
+        Err(Fault::UnrecognizedClient)
+    );
+    // A body that was not signed is found out when it is there.
+    assert_eq!(
+        fault(check(&right(), "{ }", MOMENT)),
+        Some(Fault::InvalidSignature)
+    );
+    // Without credentials there is nothing to wait for.
+    let anybody = admit(None, &right(), 0).map_err(|refusal| refusal.fault);
+    assert_eq!(
+        anybody,
+        Err(Fault::AccessDenied),
+        "it is not from this machine"
+    );
+    let mut here = right();
+    here.headers
+        .insert("host", HeaderValue::from_static("localhost"));
+    assert_eq!(admit(None, &here, 0), Ok(Admission::Known));
+}
+
 #[test]
 fn fifteen_minutes_are_granted_either_way() {
     let head = signed(("AKID", "secret"), "/", "{}");
