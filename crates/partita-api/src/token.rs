@@ -131,6 +131,11 @@ impl Tokens {
             return Err(TokenError::Invalid);
         }
         let header = decode_header(token).map_err(|_| TokenError::Invalid)?;
+        // What a header calls critical must be understood (RFC 7515, 4.1.11). There is no such
+        // extension here.
+        if header.crit.is_some() {
+            return Err(TokenError::Invalid);
+        }
         // The header only says whom to ask. Each then takes one algorithm and no other: a token
         // that is signed with a public key as if it were a secret fits nobody.
         match &self.issuer {

@@ -63,6 +63,16 @@ async fn what_is_not_ours_is_refused() {
         "no algorithm"
     );
 
+    for critical in [vec![], vec!["b64".to_owned()], vec!["exp".to_owned()]] {
+        let mut header = Header::new(Algorithm::HS256);
+        header.crit = Some(critical.clone());
+        let claims: serde_json::Value =
+            serde_json::from_slice(&BASE64.decode(claims).unwrap()).unwrap();
+        let token = encode(&header, &claims, &ours.signing).unwrap();
+        let verified = ours.verify("stories", Some(&token)).await;
+        assert_eq!(verified, invalid, "{critical:?}");
+    }
+
     clock.advance(60_000);
     assert_eq!(
         ours.verify("stories", Some(&token)).await,

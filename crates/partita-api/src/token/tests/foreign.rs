@@ -188,6 +188,17 @@ async fn claims_that_are_missing_or_wrong_are_refused() {
     assert_eq!(scene.verify(&old).await, Err(TokenError::Expired));
 }
 
+/// A token that is right in everything but that it calls something critical.
+fn critical() -> String {
+    let header = Header {
+        kid: Some("r1".to_owned()),
+        crit: Some(vec!["b64".to_owned()]),
+        ..Header::new(Algorithm::RS256)
+    };
+    let key = EncodingKey::from_rsa_der(&STANDARD.decode(RSA).unwrap());
+    encode(&header, &claims(), &key).unwrap()
+}
+
 #[tokio::test]
 async fn forged_tokens_are_refused() {
     let scene = Scene::new().await;
@@ -226,6 +237,7 @@ async fn forged_tokens_are_refused() {
             signed(Algorithm::PS256, Some("r1"), &claims()),
         ),
         ("too long", format!("{good}{}", "A".repeat(20_000))),
+        ("an extension that is critical", critical()),
     ];
     for (what, token) in forged {
         assert_eq!(
