@@ -8,12 +8,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::FutureExt as _;
+use partita_core::excerpt;
 use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::{Clock, Entropy, ErrorKind, StoreError};
 use serde_json::json;
@@ -24,17 +25,19 @@ use crate::batch::Batch;
 use crate::compress::compress;
 use crate::cors::Origins;
 use crate::decode::wish::Wish;
-use crate::decode::{self, Brought};
+use crate::decode::{self, Brought, Content};
 use crate::docs;
 use crate::encode::{self, Outcome};
 use crate::files::{Files, whole_name};
+use crate::intake::{self, BodyLimits, Intake, Received, Sender, Unread};
 use crate::meters::{ApiMeters, Asked};
 use crate::openapi::Published;
 use crate::problem::Problem;
 use crate::request::{self, Request};
 use crate::request_id::{self, REQUEST_ID};
 use crate::routes::{Found, Routes, Target, Verb};
-use crate::token::Tokens;
+use crate::server;
+use crate::token::{Tokens, Verified};
 use files::OnFiles;
 
 /// The largest body: an item of 400 KB, written in JSON at its most verbose.
@@ -42,6 +45,9 @@ pub const BODY_BYTES_MAX: usize = 2 * 1_048_576;
 
 /// For the whole body, however it trickles in.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Of a body that nobody reads, because its request is refused.
+const DRAINED_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 
 /// Far longer than the planner is patient; what takes longer is stuck.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
@@ -58,6 +64,7 @@ pub struct App {
     entropy: Arc<dyn Entropy>,
     meters: Arc<ApiMeters>,
     files: Option<Arc<Files>>,
+    intake: Arc<Intake>,
 }
 
 /// A design that is served, and the requests that it answers.
@@ -104,7 +111,15 @@ impl App {
             clock,
             entropy,
             files: None,
+            intake: Arc::default(),
         }
+    }
+
+    /// Has bodies counted together with those of others.
+    #[must_use]
+    pub fn with_intake(mut self, intake: Arc<Intake>) -> Self {
+        self.intake = intake;
+        self
     }
 
     /// Lets pages of these origins call the API from browsers.
@@ -136,34 +151,47 @@ impl App {
         }
     }
 
-    /// Reads the body and answers, each within bounds.
+    /// Answers, and lets whoever is still sending come to an end.
     async fn within_bounds(
         &self,
         head: &Parts,
         body: Body,
         asked: &Asked,
     ) -> Result<Response, Problem> {
+        let mut body = Some(body);
+        let answer = self.answer(head, &mut body, asked).await;
+        match body {
+            // Whoever waits to be asked for the body need not send it.
+            Some(body) if !head.headers.contains_key(header::EXPECT) => {
+                intake::drain(body, DRAINED_BYTES_MAX).await;
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    /// The whole trip of a request: who calls, what for, and whether they may, before its body is
+    /// read; then whoever answers it.
+    async fn answer(
+        &self,
+        head: &Parts,
+        body: &mut Option<Body>,
+        asked: &Asked,
+    ) -> Result<Response, Problem> {
         request::check_head(head)?;
+        let is_reserved = server::is_reserved(&head.extensions);
         if files::is_upload(head) {
+            if is_reserved {
+                return Err(Problem::busy());
+            }
             return self.upload(head, body).await;
         }
-        let body = match timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await {
-            Ok(Ok(body)) => body,
-            Ok(Err(_)) => return Err(Problem::too_large(BODY_BYTES_MAX)),
-            Err(_) => return Err(Problem::too_slow(BODY_TIME_MAX.as_secs())),
-        };
         let request = Request {
             method: &head.method,
             uri: &head.uri,
             headers: &head.headers,
-            body: &body,
+            body: &[],
         };
-        let answer = timeout(REQUEST_TIME_MAX, self.answer(&request, asked)).await;
-        answer.unwrap_or_else(|_| Err(Problem::stuck(request.is_write())))
-    }
-
-    /// The whole trip of a request: who calls, what for, and then whoever answers that.
-    async fn answer(&self, request: &Request<'_>, asked: &Asked) -> Result<Response, Problem> {
         let segments = request.segments()?;
         if segments == [""] && !request.is_write() {
             let designs = self.designs.values().map(|served| served.partita.design());
@@ -173,13 +201,70 @@ impl App {
         let served = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
         let verified = self.tokens.verify(name, request.bearer()?).await?;
         let caller = verified.caller();
+        if is_reserved && !is_admin(caller) {
+            return Err(Problem::busy());
+        }
         let file = whole_name(rest);
         let path = path_of(rest, file.as_deref());
         let found = served.routes.find(request.method, &path)?;
         asked.set(name, &found.route.operation_id);
+        admit(served, caller, &request, &found)?;
+        let received = match found.route.target.takes_body() {
+            true => self.receive(caller, body).await?,
+            false => Received::none(),
+        };
+        let call = Call {
+            served,
+            verified: &verified,
+            request: Request {
+                body: &received.bytes,
+                ..request
+            },
+            found: &found,
+        };
+        let answer = timeout(REQUEST_TIME_MAX, self.carry_out(&call));
+        let answer = self.intake.carry_out(received.bytes.len(), answer);
+        // Once for the work, and once for the wait until it can begin.
+        match timeout(REQUEST_TIME_MAX, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) | Err(_) => Err(Problem::stuck(request.is_write())),
+        }
+    }
+
+    /// Reads the body, as far as there is room for those of such callers.
+    async fn receive(&self, caller: &Caller, body: &mut Option<Body>) -> Result<Received, Problem> {
+        let sender = match caller.id {
+            Some(_) => Sender::Known,
+            None => Sender::Unknown,
+        };
+        let limits = BodyLimits {
+            bytes: BODY_BYTES_MAX,
+            time: BODY_TIME_MAX,
+        };
+        let Some(body) = body.as_mut() else {
+            return Ok(Received::none());
+        };
+        let read = self.intake.read(sender, limits, body).await;
+        read.map_err(|unread| match unread {
+            Unread::TooLarge => Problem::too_large(BODY_BYTES_MAX),
+            Unread::TooSlow => Problem::too_slow(BODY_TIME_MAX.as_secs()),
+            Unread::Malformed => Problem::bad_request("the body breaks off, or is not of HTTP"),
+            Unread::NoRoom => Problem::busy(),
+        })
+    }
+
+    /// Has a request answered by whoever answers such.
+    async fn carry_out(&self, call: &Call<'_>) -> Result<Response, Problem> {
+        let Call {
+            served,
+            verified,
+            request,
+            found,
+        } = call;
+        let caller = verified.caller();
         match &found.route.target {
             Target::Operation(verb) => {
-                let answer = operate(&served.partita, caller, request, verb, &found);
+                let answer = operate(&served.partita, caller, request, verb, found);
                 let design = served.partita.design();
                 answer.await.map_err(|problem| problem.about(design, verb))
             }
@@ -190,17 +275,17 @@ impl App {
             target @ (Target::AskUpload { .. } | Target::SendFile | Target::ReadFile) => {
                 let on = OnFiles {
                     partita: &served.partita,
-                    verified: &verified,
+                    verified,
                     request,
                 };
-                self.on_files(&on, target, &found).await
+                self.on_files(&on, target, found).await
             }
         }
     }
 
     /// The jobs of a design, for administrators: they tell of items that rules may hide.
     async fn jobs(&self, partita: &Partita, caller: &Caller) -> Result<Response, Problem> {
-        if caller.role.as_deref() != Some(ADMIN) {
+        if !is_admin(caller) {
             return Err(Problem::for_admins_only(caller));
         }
         let jobs = partita.jobs().await?;
@@ -214,10 +299,46 @@ impl App {
     fn no_design(&self, name: &str) -> Problem {
         let names: Vec<_> = self.designs.keys().map(String::as_str).collect();
         Problem::no_route(format!(
-            "there is no design `{name}` here; there is {}",
+            "there is no design `{}` here; there is {}",
+            excerpt::name(name),
             names.join(", ")
         ))
     }
+}
+
+/// A request whose caller is known and whose body is read.
+struct Call<'a> {
+    served: &'a Served,
+    verified: &'a Verified,
+    request: Request<'a>,
+    found: &'a Found<'a>,
+}
+
+fn is_admin(caller: &Caller) -> bool {
+    caller.role.as_deref() == Some(ADMIN)
+}
+
+/// Refuses what the rules do not allow the caller, whatever the body says.
+fn admit(
+    served: &Served,
+    caller: &Caller,
+    request: &Request<'_>,
+    found: &Found<'_>,
+) -> Result<(), Problem> {
+    let verb = match &found.route.target {
+        Target::Operation(verb) if !verb.is_read() => verb,
+        _ => return Ok(()),
+    };
+    let design = served.partita.design();
+    let brought = Brought {
+        content: Content::Awaited,
+        ..Brought::of(request)?
+    };
+    let operation = decode::operation(design, verb, found, &brought);
+    let operation = operation.map_err(|problem| problem.about(design, verb))?;
+    let admitted = served.partita.admit(caller, operation);
+    let conditions = &brought.conditions;
+    admitted.map_err(|refusal| Problem::of_refusal(refusal, design, verb, conditions))
 }
 
 /// The path that routes know: a file's name is one part of it, whatever slashes it has.
@@ -249,7 +370,7 @@ async fn handle(State(app): State<Arc<App>>, request: axum::extract::Request) ->
         request = id,
         design,
         operation,
-        method = %head.method,
+        method = %excerpt::name(head.method.as_str()),
         status = response.status().as_u16(),
         millis = micros / 1000,
     );
@@ -279,7 +400,9 @@ async fn operate(
         None => partita.run(caller, operation).await,
     };
     match answer {
-        Ok(answer) => Ok(Outcome::of(design, is_creation, &answer, &wish)?.into_response()),
+        Ok(answer) => intake::work_on(encode::bytes_of(&answer), || {
+            Ok(Outcome::of(design, is_creation, &answer, &wish)?.into_response())
+        }),
         Err(refusal) => {
             log_trouble(&refusal);
             let conditions = &brought.conditions;

@@ -9,9 +9,10 @@
 //! The answer lists what each came to: `{ "results": [{ "status": 200, "etag": "\"4\"", "body": { … } }, …] }`.
 
 use axum::http::{Method, StatusCode};
+use partita_core::{Map, Value, excerpt};
 use partita_design::Design;
-use partita_plan::{Answer, Operation, PlanError};
-use serde_json::{Map, Value as Json, json};
+use partita_plan::{Answer, BATCH_OPERATIONS_MAX, Operation, PlanError};
+use serde_json::json;
 
 use crate::decode::conditions::Conditions;
 use crate::decode::wish::Wish;
@@ -44,12 +45,17 @@ impl Batch {
         routes: &Routes,
     ) -> Result<Self, Problem> {
         let mut members = body::object(request)?;
-        let Some(Json::Array(operations)) = members.remove("operations") else {
+        let Some(Value::L(operations)) = members.remove("operations") else {
             let detail = "a batch has `operations`: a list of objects with `method` and `path`";
             return Err(Problem::bad_request(detail));
         };
         if let Some(name) = members.keys().next() {
+            let name = excerpt::name(name);
             return Err(Problem::bad_request(format!("a batch has no `{name}`")));
+        }
+        let count = operations.len();
+        if count > BATCH_OPERATIONS_MAX {
+            return Err(PlanError::BatchSize { count }.into());
         }
         let mut entries = Vec::new();
         let mut problems = Vec::new();
@@ -111,8 +117,8 @@ impl Batch {
     }
 }
 
-fn entry(operation: Json, design: &Design, routes: &Routes) -> Result<Entry, Problem> {
-    let Json::Object(mut members) = operation else {
+fn entry(operation: Value, design: &Design, routes: &Routes) -> Result<Entry, Problem> {
+    let Value::M(mut members) = operation else {
         let detail = "an operation is an object with `method` and `path`";
         return Err(Problem::bad_request(detail));
     };
@@ -120,7 +126,7 @@ fn entry(operation: Json, design: &Design, routes: &Routes) -> Result<Entry, Pro
         .keys()
         .find(|name| !MEMBERS.contains(&name.as_str()))
     {
-        let detail = format!("an operation has no `{name}`");
+        let detail = format!("an operation has no `{}`", excerpt::name(name));
         return Err(Problem::bad_request(detail));
     }
     let method = text(&mut members, "method")?.unwrap_or_default();
@@ -128,6 +134,11 @@ fn entry(operation: Json, design: &Design, routes: &Routes) -> Result<Entry, Pro
         .map_err(|_| Problem::bad_request("an operation has a `method`, such as `POST`"))?;
     let path = text(&mut members, "path")?
         .ok_or_else(|| Problem::bad_request("an operation has a `path`, such as `stories/1`"))?;
+    if path.len() > request::HEAD_BYTES_MAX {
+        let bytes_max = request::HEAD_BYTES_MAX;
+        let detail = format!("the `path` of an operation has at most {bytes_max} bytes");
+        return Err(Problem::bad_request(detail));
+    }
     let (path, query) = path.split_once('?').unwrap_or((&path, ""));
     let parts = request::segments(path)?;
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -146,8 +157,8 @@ fn entry(operation: Json, design: &Design, routes: &Routes) -> Result<Entry, Pro
         parameters: request::parameters(query)?,
         conditions: Conditions::new(only_if.as_deref(), unless.as_deref())?,
         content: Content::Given(match members.remove("body") {
-            None | Some(Json::Null) => None,
-            Some(Json::Object(body)) => Some(body),
+            None | Some(Value::Null) => None,
+            Some(Value::M(body)) => Some(body),
             Some(_) => return Err(Problem::bad_request("a `body` is an object")),
         }),
     };
@@ -160,10 +171,10 @@ fn entry(operation: Json, design: &Design, routes: &Routes) -> Result<Entry, Pro
     })
 }
 
-fn text(members: &mut Map<String, Json>, name: &str) -> Result<Option<String>, Problem> {
+fn text(members: &mut Map, name: &str) -> Result<Option<String>, Problem> {
     match members.remove(name) {
-        None | Some(Json::Null) => Ok(None),
-        Some(Json::String(text)) => Ok(Some(text)),
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::S(text)) => Ok(Some(text)),
         Some(_) => Err(Problem::bad_request(format!("`{name}` is a text"))),
     }
 }

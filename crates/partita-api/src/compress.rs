@@ -8,6 +8,8 @@ use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
+use crate::intake::work_on;
+
 /// Bodies that are smaller fit into a packet or two as they are.
 const BYTES_MIN: u64 = 1024;
 
@@ -32,7 +34,7 @@ pub(crate) async fn compress(asked: &HeaderMap, mut response: Response) -> Respo
     let Ok(plain) = to_bytes(body, usize::MAX).await else {
         return Response::from_parts(head, Body::empty());
     };
-    match gzip(&plain) {
+    match work_on(plain.len(), || gzip(&plain)) {
         Ok(packed) => {
             let encoding = HeaderValue::from_static("gzip");
             head.headers.insert(header::CONTENT_ENCODING, encoding);

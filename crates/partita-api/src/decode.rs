@@ -5,19 +5,18 @@
 //!
 //! | module | what it reads |
 //! |---|---|
-//! | `body` | the body: a JSON object in which every name stands once |
+//! | [`body`] | the body: a JSON object in which every name stands once |
 //! | [`conditions`] | `If-Match` and `If-None-Match` |
 //! | [`wish`] | `Prefer` and `?keys=true`: what the answer is to hold |
 
-pub(crate) mod body;
+pub mod body;
 pub mod conditions;
 pub mod wish;
 
-use partita_core::{Map, Value};
+use partita_core::{Map, Value, excerpt};
 use partita_design::Design;
 use partita_design::design::{Pattern, Read, RecordName, Repeat};
 use partita_plan::{Fault, Operation};
-use serde_json::Value as Json;
 
 use crate::problem::Problem;
 use crate::request::{Parameters, Request};
@@ -41,7 +40,9 @@ pub enum Content<'a> {
     /// From the socket. It is read only when it is needed.
     Sent(&'a Request<'a>),
     /// From within another body.
-    Given(Option<serde_json::Map<String, Json>>),
+    Given(Option<Map>),
+    /// It is not read yet, and nobody has to know it yet.
+    Awaited,
 }
 
 impl<'a> Brought<'a> {
@@ -56,9 +57,10 @@ impl<'a> Brought<'a> {
 
     pub(crate) fn attributes(&self) -> Result<Map, Problem> {
         match &self.content {
-            Content::Sent(request) => body::attributes(request),
-            Content::Given(Some(object)) => body::to_attributes(object.clone()),
+            Content::Sent(request) => body::object(request),
+            Content::Given(Some(object)) => Ok(object.clone()),
             Content::Given(None) => Err(Problem::bad_request("a body is missing")),
+            Content::Awaited => Ok(Map::new()),
         }
     }
 
@@ -67,7 +69,7 @@ impl<'a> Brought<'a> {
         match &self.content {
             Content::Sent(request) if request.body.is_empty() => Ok(Map::new()),
             Content::Given(None) => Ok(Map::new()),
-            _ => self.attributes(),
+            Content::Sent(_) | Content::Given(Some(_)) | Content::Awaited => self.attributes(),
         }
     }
 
@@ -106,6 +108,7 @@ pub(crate) fn redirects(parameters: &Parameters) -> Result<bool, Problem> {
 }
 
 fn no_such_parameter(name: &str) -> Problem {
+    let name = excerpt::name(name);
     Problem::bad_request(format!("there is no parameter `{name}` here"))
 }
 
@@ -241,7 +244,10 @@ fn with_values(
                 attributes.insert(attribute.name.as_str(), value);
             }
             Some(given) if *given == value => {}
-            Some(_) => faults.push(Fault::new(name, format!("is `{text}` in the path"))),
+            Some(_) => {
+                let text = excerpt::name(text);
+                faults.push(Fault::new(name, format!("is `{text}` in the path")));
+            }
         }
     }
     body::refuse(faults)?;

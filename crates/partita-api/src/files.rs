@@ -30,12 +30,15 @@ mod s3_client;
 pub(crate) mod sign;
 mod upload;
 
+pub(crate) use upload::BYTES_HELD;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
+use http_body_util::BodyExt as _;
 use partita_core::{Map, Value};
 use partita_design::{media_type, time};
 use partita_plan::{Caller, Fault, Partita, PlanError, Readable, UploadLimits};
@@ -61,6 +64,8 @@ pub struct FileLimits {
     pub upload_bytes: u64,
     /// Uploads at a time. Each holds up to two parts in memory.
     pub uploads: usize,
+    /// Downloads at a time. Each holds a file open.
+    pub downloads: usize,
     /// Uploads of one caller that no item has taken over yet.
     pub uploads_per_caller: usize,
     /// Whether a signed URL is good only with a token of the caller that it was made for. Without
@@ -73,6 +78,7 @@ impl Default for FileLimits {
         FileLimits {
             upload_bytes: 100_000_000,
             uploads: 32,
+            downloads: 128,
             uploads_per_caller: 100,
             is_bound: false,
         }
@@ -86,6 +92,8 @@ pub struct Files {
     limits: FileLimits,
     /// One permit for each upload.
     places: Semaphore,
+    /// One for each download.
+    downloads: Arc<Semaphore>,
     clock: Arc<dyn Clock>,
 }
 
@@ -102,6 +110,7 @@ impl Files {
             signer: Signer::new(&secret.file_key()),
             limits,
             places: Semaphore::new(limits.uploads),
+            downloads: Arc::new(Semaphore::new(limits.downloads)),
             clock,
         }
     }
@@ -239,7 +248,17 @@ impl Files {
         let signed = self.signed(partita, verified, "GET", request, name)?;
         let store = self.buckets.store(&partita.design().name, &signed.bucket)?;
         let left = signed.expires.saturating_sub(self.now_seconds());
-        download::send(&store, &signed, name, request, left).await
+        let place = self.downloads.clone().try_acquire_owned();
+        let place = place.map_err(|_| Problem::busy())?;
+        let sent = download::send(&store, &signed, name, request, left).await?;
+        // The file is open until the last byte is sent.
+        Ok(sent.map(|body| {
+            let body = body.map_frame(move |frame| {
+                let _held = &place;
+                frame
+            });
+            Body::new(body)
+        }))
     }
 
     /// What a signed URL allows, if it is one for this and its time is not over.

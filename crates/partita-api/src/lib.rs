@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`app`] | [`App`]: designs by name; one function shows the whole trip of a request |
 //! | [`routes`] | every request that a design answers, in one table |
+//! | [`intake`] | bodies, counted while they are read, and work that takes long |
 //! | [`request`] | a request as it comes |
 //! | [`decode`] | what it asks for |
 //! | [`cors`] | which pages may call from a browser |
@@ -40,6 +41,7 @@ pub mod encode;
 pub mod files;
 #[cfg(feature = "https")]
 mod https;
+pub mod intake;
 pub mod meters;
 pub mod openapi;
 pub mod problem;
@@ -53,6 +55,7 @@ pub mod token;
 pub use app::App;
 pub use cors::Origins;
 pub use files::{FileLimits, Files, Place};
+pub use intake::Intake;
 pub use meters::ApiMeters;
 pub use problem::Problem;
 pub use routes::{Route, Routes};

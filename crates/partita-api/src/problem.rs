@@ -15,13 +15,17 @@ pub mod kind;
 mod refusal;
 
 use axum::http::{Method, StatusCode};
-use partita_plan::{Caller, PlanError};
+use partita_core::excerpt;
+use partita_plan::{Caller, FAULTS_MAX, PlanError};
 use serde_json::{Map, Value as Json};
 
 use crate::routes::Miss;
 use crate::token::TokenError;
 
 pub use kind::Kind;
+
+/// Characters of a detail at most, whatever it repeats of a request.
+const DETAIL_CHARS_MAX: usize = 5_000;
 
 /// A refusal as the API answers it.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +43,7 @@ impl Problem {
     pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
         Problem {
             kind,
-            detail: detail.into(),
+            detail: excerpt::of_owned(detail.into(), DETAIL_CHARS_MAX),
             members: Map::new(),
         }
     }
@@ -80,6 +84,11 @@ impl Problem {
         }
     }
 
+    /// Others have taken all the room or all the places there are.
+    pub fn busy() -> Self {
+        Problem::new(Kind::Throttled, "the server is busy; try again in a moment")
+    }
+
     /// Only a token with the role of administrators will do.
     pub fn for_admins_only(caller: &Caller) -> Self {
         let kind = match caller.id {
@@ -106,14 +115,20 @@ impl Problem {
         self
     }
 
-    /// The problem of a batch: that of the first operation that has one, and all of them.
+    /// The problem of a batch: that of the first operation that has one, and all of them. Together
+    /// they name as many faults as one problem does.
     pub(crate) fn of_batch(problems: Vec<(usize, Problem)>) -> Self {
         let Some((position, first)) = problems.first() else {
             return Problem::internal();
         };
         let detail = format!("operations[{position}]: {}", first.detail);
+        let mut left = FAULTS_MAX;
         let members = problems.iter().map(|(position, problem)| {
             let mut members = problem.members();
+            if let Some(Json::Array(faults)) = members.get_mut("faults") {
+                faults.truncate(left);
+                left -= faults.len();
+            }
             members.insert("operation".into(), (*position).into());
             Json::Object(members)
         });

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri, header};
+use partita_core::excerpt;
 use percent_encoding::percent_decode_str;
 
 use crate::problem::{Kind, Problem};
@@ -122,6 +123,7 @@ pub(crate) fn parameters(query: &str) -> Result<Parameters, Problem> {
     let mut parameters = Parameters::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         if parameters.contains_key(&*name) {
+            let name = excerpt::name(&name);
             return Err(Problem::bad_request(format!("`{name}` is given twice")));
         }
         parameters.insert(name.into_owned(), value.into_owned());

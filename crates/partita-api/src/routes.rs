@@ -93,6 +93,24 @@ pub enum Target {
     Page,
 }
 
+impl Target {
+    /// Whether the body of a request says what exactly is asked for. Bytes of a file are not read
+    /// as a body.
+    pub fn takes_body(&self) -> bool {
+        match self {
+            Target::Operation(verb) => {
+                !verb.is_read() && !matches!(verb, Verb::Delete { .. } | Verb::Restore { .. })
+            }
+            Target::Batch | Target::AskUpload { .. } => true,
+            Target::SendFile
+            | Target::ReadFile
+            | Target::Jobs
+            | Target::Document
+            | Target::Page => false,
+        }
+    }
+}
+
 /// What is to be carried out; the values in the path say on which item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verb {

@@ -1,37 +1,60 @@
 //! The accept loop, with its limits and its graceful stop.
 //!
 //! `axum::serve` installs no timer, so that hyper's timeouts would never fire. This loop does,
-//! and it bounds the connections as well.
+//! and it bounds the connections as well: all of them, and those of one address. A few places are
+//! kept for health checks and administrators when all others are taken.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `places` | who has a connection, and of which kind |
+//! | `pace` | a stream whose client has to read what is written |
+
+mod pace;
+mod places;
 
 use std::convert::Infallible;
 use std::error::Error;
 use std::io;
-use std::sync::Arc;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::Router;
 use hyper::body::{Body, Incoming};
+use hyper::header::{HOST, HeaderValue};
+use hyper::http::Extensions;
+use hyper::http::uri::Authority;
 use hyper::server::conn::http1;
-use hyper::service::Service;
-use hyper::{Request, Response};
+use hyper::service::{Service, service_fn};
+use hyper::{HeaderMap, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 use tracing::{debug, info, warn};
 
 use crate::request;
+use pace::Paced;
+use places::{Place, Places};
 
-/// What the server grants a client.
-#[derive(Clone, Copy, Debug)]
+/// What the server grants clients.
+#[derive(Clone, Debug)]
 pub struct Limits {
-    /// Connections at a time; further ones wait to be accepted.
+    /// Connections at a time.
     pub connections: usize,
+    /// Further connections, which are answered only what operators ask: health, metrics, and
+    /// whatever administrators ask. Those beyond these wait to be accepted.
+    pub reserved: usize,
+    /// Connections of one address at a time; of one network of 64 bits, where addresses are so
+    /// plentiful.
+    pub per_address: usize,
+    /// Addresses that may have more: those of proxies, who connect for everybody.
+    pub trusted: Vec<IpAddr>,
     /// Time for the head of a request, from the moment that one could begin: it also ends a
     /// connection that is idle.
     pub head: Duration,
+    /// Time for a client to read some of what is waiting for it.
+    pub write: Duration,
     /// Time for open requests when the server stops.
     pub stop: Duration,
 }
@@ -40,11 +63,22 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 4096,
+            reserved: 32,
+            per_address: 256,
+            trusted: vec![
+                IpAddr::from([127, 0, 0, 1]),
+                IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
+            ],
             head: Duration::from_secs(30),
+            write: Duration::from_secs(30),
             stop: Duration::from_secs(10),
         }
     }
 }
+
+/// Time for the head of a request on a connection that is kept for operators, who know at once what
+/// they want.
+const RESERVED_HEAD: Duration = Duration::from_secs(3);
 
 /// Headers of a request, and bytes of its head, that are read at all. What is larger gets an answer
 /// without a document, for which hyper has no hook, so the services behind have smaller limits of
@@ -52,6 +86,22 @@ impl Default for Limits {
 /// in steps: a head of up to twice the size may still pass.
 const HEADERS_MAX: usize = 2 * request::HEADERS_MAX;
 const HEAD_BYTES_MAX: usize = 2 * request::HEAD_BYTES_MAX;
+
+/// What a client is told that finds no place.
+const BUSY: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/// What a client is told whose request is not for one host.
+const ONE_HOST: &str = "a request of HTTP/1.1 has one Host header, with a name or an address\n";
+
+/// Marks a request that came when all places were taken.
+#[derive(Clone, Copy, Debug)]
+struct Reserved;
+
+/// Whether a request came when all places were taken, so that only operators are answered.
+pub fn is_reserved(extensions: &Extensions) -> bool {
+    extensions.get::<Reserved>().is_some()
+}
 
 /// A router as a service.
 pub fn service(
@@ -81,24 +131,32 @@ where
         + Clone
         + Send
         + 'static,
-    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>>
+        + From<&'static str>
+        + Send
+        + 'static,
 {
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(&limits);
     let mut stop = std::pin::pin!(stop);
     loop {
-        let place = places.clone().acquire_owned();
         let accepted = async {
-            let place = place.await.expect("the semaphore is never closed");
-            (place, listener.accept().await)
+            places.any_left().await;
+            listener.accept().await
         };
-        let (place, accepted) = tokio::select! {
+        let accepted = tokio::select! {
             accepted = accepted => accepted,
             () = &mut stop => break,
         };
         match accepted {
-            Ok((stream, _)) => {
-                let connection = connection(stream, service.clone(), limits);
+            Ok((stream, address)) => {
+                let Some(place) = places.take(address.ip()) else {
+                    // There is room for this in the buffer of a new connection; and a client that
+                    // does not get it is refused all the same.
+                    let _ = stream.try_write(BUSY);
+                    continue;
+                };
+                let connection = connection(stream, service.clone(), &limits, &place);
                 let watched = graceful.watch(connection);
                 tokio::spawn(async move {
                     if let Err(error) = watched.await {
@@ -128,19 +186,80 @@ where
 fn connection<S, B>(
     stream: TcpStream,
     service: S,
-    limits: Limits,
-) -> http1::Connection<TokioIo<TcpStream>, S>
+    limits: &Limits,
+    place: &Place,
+) -> http1::Connection<
+    TokioIo<Paced<TcpStream>>,
+    impl Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>
+    + use<S, B>,
+>
 where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
-    B: Body<Error: Into<Box<dyn Error + Send + Sync>>> + 'static,
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + 'static,
+    B: Body<Error: Into<Box<dyn Error + Send + Sync>>> + From<&'static str> + Send + 'static,
 {
     if let Err(error) = stream.set_nodelay(true) {
         debug!(%error, "small answers may wait on this connection");
     }
+    let is_reserved = place.is_reserved();
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        let answer = match has_one_host(request.version(), request.headers()) {
+            true => {
+                if is_reserved {
+                    request.extensions_mut().insert(Reserved);
+                }
+                Ok(service.call(request))
+            }
+            false => Err(refusal(ONE_HOST)),
+        };
+        async move {
+            match answer {
+                Ok(answer) => answer.await,
+                Err(refusal) => Ok(refusal),
+            }
+        }
+    });
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
+        .header_read_timeout(match is_reserved {
+            true => RESERVED_HEAD.min(limits.head),
+            false => limits.head,
+        })
+        .keep_alive(!is_reserved)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Paced::new(stream, limits.write)), service)
 }
+
+/// Whether a request says for whom it is, once. What stands between might take one `Host`, and we
+/// the other. HTTP/1.0 has none by right.
+fn has_one_host(version: Version, headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) => version < Version::HTTP_11,
+        (Some(host), None) => is_host(host),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// Whether a value is a host and perhaps a port. It is empty where the URL has no host.
+fn is_host(value: &HeaderValue) -> bool {
+    let Ok(text) = value.to_str() else {
+        return false;
+    };
+    text.is_empty() || (!text.contains('@') && text.parse::<Authority>().is_ok())
+}
+
+fn refusal<B: From<&'static str>>(sentence: &'static str) -> Response<B> {
+    let mut response = Response::new(B::from(sentence));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    let headers = response.headers_mut();
+    headers.insert(hyper::header::CONTENT_TYPE, text);
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -68,7 +68,7 @@ const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
 
 impl Fault {
     /// All of them, in their order.
-    pub(crate) const ALL: [Fault; 24] = [
+    pub(crate) const ALL: [Fault; 23] = [
         Fault::Validation,
         Fault::Serialization,
         Fault::UnknownOperation,

@@ -7,6 +7,7 @@
 //! | `asking` | `token`, `can` and `plan` |
 //! | `data` | `demo`, `jobs`, `verify` and `repair` |
 //! | `bench` | `bench` |
+//! | `limits` | `serve`: how much clients are granted |
 //! | `store` | several: where data is |
 
 mod asking;
@@ -15,6 +16,7 @@ mod data;
 mod designs;
 mod files;
 mod issuer;
+mod limits;
 mod serve;
 mod store;
 
@@ -29,6 +31,7 @@ pub(crate) use data::{DemoFlags, JobsFlags, VerifyFlags};
 pub(crate) use designs::{CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags};
 pub(crate) use files::{FileFlags, FilesKind};
 pub(crate) use issuer::IssuerFlags;
+pub(crate) use limits::LimitFlags;
 pub(crate) use serve::{DurabilityKind, ServeFlags};
 pub(crate) use store::{DATA_DEFAULT, SecretFlags, StoreFlags, StoreKind, VariableFlags};
 
@@ -65,7 +68,7 @@ enum LogFormat {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve designs as a REST API, or tables as DynamoDB does
-    Serve(ServeFlags),
+    Serve(Box<ServeFlags>),
     /// Show every mistake and risk in a design; exit 1 on errors
     Check(CheckFlags),
     /// Print the keys of an item, given its attributes as JSON on standard input

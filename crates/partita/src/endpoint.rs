@@ -5,30 +5,32 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use axum::Router;
 use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_ENCODING, EXPECT};
+use axum::http::request::Parts;
 use axum::http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::{Body as HttpBody, Incoming};
 use hyper::service::{Service, service_fn};
+use partita_api::intake::{self, BodyLimits, Intake, Received, Sender, Unread};
 use partita_api::server;
 use partita_design::Design;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{GuardedStore, SettlingStore, Store};
-use partita_wire::{BODY_BYTES_MAX, Credentials, Endpoint};
-use tokio::time::timeout;
+use partita_wire::{Admission, BODY_BYTES_MAX, Credentials, Endpoint};
 
 use crate::cli::{ServeFlags, StoreKind};
 use crate::governed::Governed;
 
 /// For a whole body, however it trickles in.
 const BODY_TIME_MAX: Duration = Duration::from_secs(60);
-/// Of a body that is refused for its size. Who sends more may find the connection closed.
+/// Of a body that can be held without asking whose it is, while there is room.
+const SMALL_BYTES: u64 = 16 * 1024;
+/// Of a body that is refused. Who sends more may find the connection closed.
 const DRAINED_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 
 /// What a request of DynamoDB's clients always has.
@@ -88,17 +90,18 @@ fn reason_for_none(flags: &ServeFlags) -> Option<&'static str> {
 pub(crate) fn service(
     endpoint: Option<Arc<Endpoint>>,
     routes: Router,
+    intake: Arc<Intake>,
 ) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send>
 + Clone
 + Send
 + 'static {
     let routes = server::service(routes);
     service_fn(move |request: Request<Incoming>| {
-        let (endpoint, routes) = (endpoint.clone(), routes.clone());
+        let (endpoint, routes, intake) = (endpoint.clone(), routes.clone(), intake.clone());
         async move {
             match endpoint {
                 Some(endpoint) if request.headers().contains_key(TARGET) => {
-                    Ok(answer(&endpoint, request).await)
+                    Ok(answer(&endpoint, &intake, request).await)
                 }
                 _ => routes.call(request).await,
             }
@@ -107,44 +110,82 @@ pub(crate) fn service(
 }
 
 /// Routes that leave whatever they do not know to the endpoint, which refuses it in its own words.
-pub(crate) fn behind(routes: Router, endpoint: Arc<Endpoint>) -> Router {
+pub(crate) fn behind(routes: Router, endpoint: Arc<Endpoint>, intake: Arc<Intake>) -> Router {
     routes.fallback(move |request: Request<Body>| {
-        let endpoint = endpoint.clone();
-        async move { answer(&endpoint, request).await }
+        let (endpoint, intake) = (endpoint.clone(), intake.clone());
+        async move { answer(&endpoint, &intake, request).await }
     })
 }
 
-async fn answer<B>(endpoint: &Endpoint, request: Request<B>) -> Response<Body>
+async fn answer<B>(endpoint: &Endpoint, intake: &Intake, request: Request<B>) -> Response<Body>
 where
-    B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+    B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin,
 {
-    let (head, body) = request.into_parts();
-    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
-        // Whether it ends in time matters only to the client.
-        let _ = timeout(BODY_TIME_MAX, drain(body)).await;
-        return endpoint.too_large().map(Body::from);
-    }
-    let body = Limited::new(body, BODY_BYTES_MAX).collect();
-    match timeout(BODY_TIME_MAX, body).await {
-        Ok(Ok(body)) => {
-            let answer = endpoint.answer(&head, body.to_bytes()).await;
-            answer.map(Body::from)
+    let (head, mut body) = request.into_parts();
+    let answer = match receive(endpoint, intake, &head, &mut body).await {
+        Ok(received) => {
+            let bytes = match is_compressed(&head) {
+                true => BODY_BYTES_MAX,
+                false => received.bytes.len(),
+            };
+            let answer = endpoint.answer(&head, received.bytes.clone());
+            intake.carry_out(bytes, answer).await.map(Body::from)
         }
-        Ok(Err(_)) => endpoint.too_large().map(Body::from),
-        Err(_) => plain(StatusCode::REQUEST_TIMEOUT),
+        Err(refusal) => *refusal,
+    };
+    // Whoever waits to be asked for the body need not send it.
+    if !head.headers.contains_key(EXPECT) {
+        intake::drain(body, DRAINED_BYTES_MAX).await;
     }
+    answer
 }
 
-/// Reads and forgets what is too large: a client that is still sending would not read why.
-async fn drain(body: impl HttpBody<Data = Bytes>) {
-    let mut body = pin!(body);
-    let mut bytes = 0;
-    while let Some(Ok(frame)) = body.frame().await {
-        bytes += frame.data_ref().map_or(0, Bytes::len);
-        if bytes > DRAINED_BYTES_MAX {
-            break;
-        }
+/// Reads the body, or says why not. A large one of a sender who cannot be who it claims to be is
+/// not read at all.
+async fn receive<B>(
+    endpoint: &Endpoint,
+    intake: &Intake,
+    head: &Parts,
+    body: &mut B,
+) -> Result<Received, Box<Response<Body>>>
+where
+    B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin,
+{
+    let is_small = body.size_hint().upper().is_some_and(|it| it <= SMALL_BYTES);
+    let admission = match is_small && !intake.is_short() {
+        // It costs less to hold it than to verify its signature twice.
+        true => Admission::Unknown,
+        false => endpoint
+            .admit(head)
+            .map_err(|refusal| Box::new(refusal.map(Body::from)))?,
+    };
+    let sender = match admission {
+        Admission::Known => Sender::Known,
+        Admission::Unknown => Sender::Unknown,
+    };
+    let limits = BodyLimits {
+        bytes: BODY_BYTES_MAX,
+        time: BODY_TIME_MAX,
+    };
+    let mut read = intake.read(sender, limits, body).await;
+    // A small body can unfold to the largest.
+    if let (Ok(received), true) = (&mut read, is_compressed(head)) {
+        let grown = received.grow(BODY_BYTES_MAX);
+        read = grown.and(read);
     }
+    read.map_err(|unread| {
+        Box::new(match unread {
+            Unread::TooLarge => endpoint.too_large().map(Body::from),
+            Unread::Malformed => endpoint.malformed().map(Body::from),
+            Unread::NoRoom => endpoint.busy().map(Body::from),
+            Unread::TooSlow => plain(StatusCode::REQUEST_TIMEOUT),
+        })
+    })
+}
+
+fn is_compressed(head: &Parts) -> bool {
+    let encoding = head.headers.get(CONTENT_ENCODING);
+    encoding.is_some_and(|encoding| !matches!(encoding.as_bytes(), b"" | b"identity"))
 }
 
 fn plain(status: StatusCode) -> Response<Body> {

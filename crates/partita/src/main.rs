@@ -13,7 +13,8 @@
 //! | `files` | where the files of designs are, and who sweeps them |
 //! | `issuer` | whose tokens are taken beside our own |
 //! | `serve` | the server: store, designs, listener, signals |
-//! | `memory` | how much there is for the cache |
+//! | `memory` | how much there is for the cache and for bodies |
+//! | `open_files` | how many files may be open, and who gets them |
 //! | `inspect` | `check`, `keys`, `describe`, `openapi`, `docs` and `new` |
 //! | `token` | `token` |
 //! | `ask` | an operation as it stands on the command line, and the store that it is asked of |
@@ -40,6 +41,7 @@ mod issuer;
 mod jobs;
 mod memory;
 mod monitoring;
+mod open_files;
 mod plan;
 mod secret_file;
 mod serve;
@@ -77,7 +79,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode> {
     cli.start_log();
     match cli.command {
-        Command::Serve(flags) => serve::run(flags),
+        Command::Serve(flags) => serve::run(*flags),
         Command::Check(flags) => inspect::check(&flags),
         Command::Keys(flags) => inspect::keys(&flags),
         Command::Describe(flags) => inspect::describe(&flags),

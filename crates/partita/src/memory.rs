@@ -1,10 +1,17 @@
-//! How much memory there is to use, and how much of it is for what was read lately.
+//! How much memory there is to use, and how much of it is for what was read lately and for what
+//! comes in.
 
 use std::fs;
 
 /// The part of the memory that the cache may fill: enough to matter, and small beside what the
 /// system's own cache of files and other programs want.
-const SHARE: u64 = 8;
+const CACHE_SHARE: u64 = 8;
+
+/// The part that bodies may fill. What is made of them while they are worked on takes some more.
+const BODIES_SHARE: u64 = 16;
+
+/// Four of the largest bodies, so that there is always room for one whose sender is not known.
+const BODIES_MB_MIN: u32 = 64;
 
 /// Where nobody knows how much memory there is.
 const DEFAULT_MB: u32 = 256;
@@ -13,13 +20,22 @@ const MEGABYTE: u64 = 1_048_576;
 
 /// Megabytes for the cache of the embedded store, unless somebody has said how many.
 pub(crate) fn cache_mb() -> u32 {
+    share_mb(CACHE_SHARE)
+}
+
+/// Megabytes for bodies, unless somebody has said how many.
+pub(crate) fn bodies_mb() -> u32 {
+    share_mb(BODIES_SHARE).max(BODIES_MB_MIN)
+}
+
+fn share_mb(share: u64) -> u32 {
     let machine = fs::read_to_string("/proc/meminfo").ok();
     let container = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let machine = machine.as_deref().and_then(total_of_machine);
     let container = container.as_deref().and_then(limit_of_container);
     let bytes = machine.into_iter().chain(container).min();
-    let share = bytes.map(|bytes| bytes / SHARE / MEGABYTE);
-    share.map_or(DEFAULT_MB, |mb| u32::try_from(mb).unwrap_or(u32::MAX))
+    let part = bytes.map(|bytes| bytes / share / MEGABYTE);
+    part.map_or(DEFAULT_MB, |mb| u32::try_from(mb).unwrap_or(u32::MAX))
 }
 
 /// What the line `MemTotal:  24604268 kB` says.
@@ -51,7 +67,8 @@ mod tests {
     }
 
     #[test]
-    fn there_is_always_a_cache() {
+    fn there_is_always_some() {
         assert!(cache_mb() > 0);
+        assert!(bodies_mb() >= BODIES_MB_MIN);
     }
 }

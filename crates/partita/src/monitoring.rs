@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -16,13 +17,25 @@ use axum::routing::get;
 use partita_api::ApiMeters;
 use partita_store::exposition::{self, Exposition};
 use partita_store::surroundings::SystemClock;
+use partita_store::table::TableName;
 use partita_store::{Clock as _, Store};
 use partita_wire::Endpoint;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tracing::warn;
+
+/// How long an answer of a store that is elsewhere counts, however often somebody asks whether the
+/// server is ready.
+const PROBED_MILLIS: i64 = 2_000;
+/// Time for its answer.
+const PROBE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// What the answers are made from.
 #[derive(Clone)]
 pub(crate) struct Watched {
     store: Arc<dyn Store>,
+    /// Asks whether the store can be reached, where it is elsewhere.
+    probe: Option<Arc<Probe>>,
     endpoint: Option<Arc<Endpoint>>,
     api: Option<Arc<ApiMeters>>,
     begun_millis: i64,
@@ -33,11 +46,13 @@ pub(crate) struct Watched {
 impl Watched {
     pub(crate) fn new(
         store: Arc<dyn Store>,
+        table: Option<TableName>,
         endpoint: Option<Arc<Endpoint>>,
         api: Option<Arc<ApiMeters>>,
     ) -> Watched {
         Watched {
             store,
+            probe: table.map(|table| Arc::new(Probe::new(table))),
             endpoint,
             api,
             begun_millis: SystemClock.now_millis(),
@@ -73,12 +88,56 @@ async fn health(State(watched): State<Watched>) -> Response {
     }
 }
 
-/// Whether requests should be sent here: not while writes are not taken, and not any more once the
-/// server was told to stop.
+/// Whether requests should be sent here: not while writes are not taken or the store cannot be
+/// reached, and not any more once the server was told to stop.
 async fn readiness(State(watched): State<Watched>) -> Response {
-    match watched.is_stopping.load(Ordering::Relaxed) {
-        true => (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response(),
-        false => health(State(watched)).await,
+    if watched.is_stopping.load(Ordering::Relaxed) {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
+    }
+    if let Some(probe) = &watched.probe
+        && !probe.is_reached(&*watched.store).await
+    {
+        let sentence = "the store cannot be reached\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, sentence).into_response();
+    }
+    health(State(watched)).await
+}
+
+/// Asks a store that is elsewhere for a table, and remembers the answer for a moment.
+struct Probe {
+    table: TableName,
+    /// When it was asked, and whether it answered. Held by whoever asks, so that one does.
+    last: Mutex<Option<(i64, bool)>>,
+}
+
+impl Probe {
+    fn new(table: TableName) -> Self {
+        Probe {
+            table,
+            last: Mutex::default(),
+        }
+    }
+
+    async fn is_reached(&self, store: &dyn Store) -> bool {
+        let mut last = self.last.lock().await;
+        let now = SystemClock.now_millis();
+        if let Some((asked, is_reached)) = *last
+            && (asked..asked.saturating_add(PROBED_MILLIS)).contains(&now)
+        {
+            return is_reached;
+        }
+        let answer = timeout(PROBE_TIME_MAX, store.describe_table(&self.table)).await;
+        let is_reached = matches!(answer, Ok(Ok(_)));
+        let was_reached = last.is_none_or(|(_, was_reached)| was_reached);
+        if !is_reached && was_reached {
+            match answer {
+                Ok(Err(error)) => warn!(%error, "the store cannot be reached"),
+                _ => warn!("the store does not answer in time"),
+            }
+        }
+        // The answer counts from when it came.
+        *last = Some((SystemClock.now_millis(), is_reached));
+        is_reached
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +13,14 @@ use futures::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper::{Request, Response};
-use partita_api::{App, Files, Limits, Origins, Secret, Tokens, server};
+use partita_api::{App, FileLimits, Files, Intake, Limits, Origins, Secret, Tokens, server};
 use partita_design::{Design, shipped};
 use partita_engine::{EngineStore, Options};
 use partita_plan::{Partita, Patience, Surroundings};
 use partita_store::surroundings::{SystemClock, SystemEntropy};
+use partita_store::table::TableName;
 use partita_store::{ModelStore, Store};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 
 use crate::announce;
@@ -29,8 +31,15 @@ use crate::issuer;
 use crate::jobs;
 use crate::memory;
 use crate::monitoring::{self, Watched};
+use crate::open_files::{self, Wanted};
 use crate::secret_file;
 use crate::source::Source;
+
+/// Connections that wait to be accepted. The usual 128 are fewer than come at once in a burst.
+const BACKLOG: u32 = 1_024;
+
+/// Connections to the address for operators, if there is one.
+const OPERATORS_MAX: usize = 32;
 
 /// Serves until it is told to stop.
 pub(crate) fn run(flags: ServeFlags) -> Result<ExitCode> {
@@ -46,27 +55,30 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         true => Vec::new(),
         false => compile_designs(&flags)?,
     };
-    let listener = bind(flags.listen).await?;
+    let limits = limits(&flags)?;
+    let listener = bind(flags.listen)?;
     let aside = match flags.metrics_listen {
-        Some(address) => Some(bind(address).await?),
+        Some(address) => Some(bind(address)?),
         None => None,
     };
-    let store = open_store(&flags).await?;
+    let store = open_store(&flags, &limits).await?;
     let offered = endpoint::open(&flags, &designs, store.clone())?;
     let endpoint = offered.as_ref().ok().cloned();
     let app = match flags.endpoint_only {
         true => None,
-        false => Some(open_app(&flags, &designs, &store).await?),
+        false => Some(open_app(&flags, &designs, &store, &limits).await?),
     };
-    let watched = Watched::new(store, endpoint.clone(), app.as_ref().map(App::meters));
+    let probe = probe(&flags, &designs);
+    let api = app.as_ref().map(App::meters);
+    let watched = Watched::new(store, probe, endpoint.clone(), api);
     let has_metrics = flags.listen.ip().is_loopback() && aside.is_none();
     let routes = monitoring::router(watched.clone(), has_metrics);
     let routes = match (app, &endpoint) {
         (Some(app), _) => routes.fallback_service(app.router()),
-        (None, Some(endpoint)) => endpoint::behind(routes, endpoint.clone()),
+        (None, Some(endpoint)) => endpoint::behind(routes, endpoint.clone(), limits.intake.clone()),
         (None, None) => routes,
     };
-    let service = endpoint::service(endpoint, routes);
+    let service = endpoint::service(endpoint, routes, limits.intake.clone());
     // Listened for before anybody is told that there is a server to stop.
     let stop = stop_signal()?.inspect({
         let watched = watched.clone();
@@ -80,13 +92,55 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         endpoint: offered.map(drop),
     };
     announce::say(&told);
-    listen((listener, service), (aside, watched), stop).await
+    listen((listener, service), (aside, watched), limits.server, stop).await
+}
+
+/// What clients are granted.
+struct Granted {
+    server: Limits,
+    intake: Arc<Intake>,
+    /// Files that the storage keeps open.
+    storage_files: usize,
+}
+
+/// What clients are granted: what the flags say, as far as there are files for it.
+fn limits(flags: &ServeFlags) -> Result<Granted> {
+    let given = &flags.limits;
+    let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
+    let mut server = Limits {
+        connections: count(given.connections),
+        per_address: count(given.connections_per_address),
+        trusted: given.trusted_proxy.clone(),
+        ..Limits::default()
+    };
+    let files = FileLimits::default();
+    let open = open_files::claim(Wanted {
+        connections: server.connections.saturating_add(server.reserved),
+        transfers: files.uploads + files.downloads,
+    })?;
+    server.connections = open.connections - server.reserved;
+    let bodies_mb = given.bodies_mb.unwrap_or_else(memory::bodies_mb);
+    let bodies_bytes = u64::from(bodies_mb) * 1_048_576;
+    let intake = Intake::new(usize::try_from(bodies_bytes).unwrap_or(usize::MAX));
+    Ok(Granted {
+        server,
+        intake: Arc::new(intake),
+        storage_files: open.storage,
+    })
+}
+
+/// A table that must be there while the store can be reached, where the store is elsewhere.
+fn probe(flags: &ServeFlags, designs: &[(String, Design)]) -> Option<TableName> {
+    let is_remote = flags.place.store == StoreKind::Dynamodb && !flags.memory;
+    let mut tables = designs.iter().flat_map(|(_, design)| design.tables());
+    tables.next().filter(|_| is_remote)?.name.parse().ok()
 }
 
 /// Answers on the server's own address, and on the one for operators if there is one.
 async fn listen<S>(
     (listener, service): (TcpListener, S),
     (aside, watched): (Option<TcpListener>, Watched),
+    limits: Limits,
     stop: impl Future<Output = ()>,
 ) -> Result<()>
 where
@@ -97,7 +151,7 @@ where
 {
     let (draining, drained) = oneshot::channel::<()>();
     let main = async {
-        let served = partita_api::serve(listener, service, Limits::default(), stop).await;
+        let served = partita_api::serve(listener, service, limits, stop).await;
         drop(draining);
         served
     };
@@ -107,7 +161,7 @@ where
             // Whoever watches is told that the server stops until the last request has ended.
             Some(listener) => {
                 let stop = drained.map(drop);
-                partita_api::serve(listener, watch, Limits::default(), stop).await
+                partita_api::serve(listener, watch, limits_of_operators(), stop).await
             }
             None => Ok(()),
         }
@@ -116,15 +170,37 @@ where
     Ok(())
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener> {
-    let listener = TcpListener::bind(address).await;
+/// Operators are few, whoever else finds their address.
+fn limits_of_operators() -> Limits {
+    Limits {
+        connections: OPERATORS_MAX,
+        reserved: 0,
+        ..Limits::default()
+    }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener> {
+    let listener = listener(address);
     listener.with_context(|| format!("cannot listen on {address}"))
+}
+
+fn listener(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // On Windows this would let two servers have one address.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn open_app(
     flags: &ServeFlags,
     designs: &[(String, Design)],
     store: &Arc<dyn Store>,
+    granted: &Granted,
 ) -> Result<App> {
     let origins = Origins::new(&flags.cors_origin)?;
     let secret = secret_file::load(&flags.secret)?;
@@ -146,7 +222,8 @@ async fn open_app(
     let limits = files::limits(&flags.files);
     let files = Files::new(buckets, &secret, limits, clock.clone());
     let app = App::new(open, tokens, clock, entropy);
-    Ok(app.with_origins(origins).with_files(files))
+    let app = app.with_origins(origins).with_files(files);
+    Ok(app.with_intake(granted.intake.clone()))
 }
 
 /// Flags that contradict each other are refused; what others can reach needs a secret that
@@ -194,7 +271,7 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
     Ok(())
 }
 
-async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
+async fn open_store(flags: &ServeFlags, granted: &Granted) -> Result<Arc<dyn Store>> {
     if flags.memory {
         return Ok(in_memory());
     }
@@ -204,7 +281,8 @@ async fn open_store(flags: &ServeFlags) -> Result<Arc<dyn Store>> {
             let cache_mb = flags.cache_mb.unwrap_or_else(memory::cache_mb);
             let options = Options::new(Arc::new(SystemClock))
                 .durability(flags.durability.into())
-                .cache_bytes(u64::from(cache_mb) * 1_048_576);
+                .cache_bytes(u64::from(cache_mb) * 1_048_576)
+                .files(granted.storage_files);
             let store = EngineStore::open(&directory, options)
                 .with_context(|| format!("cannot open the store in {}", directory.display()))?;
             Ok(Arc::new(store))

@@ -9,6 +9,7 @@ use partita_plan::Partita;
 use super::{App, path_of};
 use crate::decode::{self, Brought};
 use crate::files::{self, Files};
+use crate::intake::Sender;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::routes::{Found, Target};
@@ -31,7 +32,11 @@ pub(super) fn is_upload(head: &Parts) -> bool {
 
 impl App {
     /// Takes the bytes of an upload.
-    pub(super) async fn upload(&self, head: &Parts, body: Body) -> Result<Response, Problem> {
+    pub(super) async fn upload(
+        &self,
+        head: &Parts,
+        body: &mut Option<Body>,
+    ) -> Result<Response, Problem> {
         let request = Request {
             method: &head.method,
             uri: &head.uri,
@@ -57,6 +62,10 @@ impl App {
         };
         let verified = on.verified()?;
         let files = self.files()?;
+        // The URL says who may send, and it is looked at before a byte is read.
+        let hold = self.intake.hold(Sender::Known, files::BYTES_HELD);
+        let _hold = hold.map_err(|_| Problem::busy())?;
+        let body = body.take().unwrap_or_default();
         files
             .upload(on.partita, verified, on.request, name, body)
             .await

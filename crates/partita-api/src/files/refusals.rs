@@ -41,9 +41,4 @@ impl Problem {
         let detail = "the file was removed, or never uploaded";
         Problem::new(Kind::NotFound, detail).with("entity", "file")
     }
-
-    /// Too many uploads at a time.
-    pub(crate) fn busy() -> Self {
-        Problem::new(Kind::Throttled, "there are too many uploads right now")
-    }
 }

@@ -17,6 +17,9 @@ use crate::problem::Problem;
 /// Bytes of a part. S3 takes no smaller ones, except for the last.
 const PART_BYTES: usize = 5 * 1_048_576;
 
+/// What an upload holds in memory: a part that is sent on, and one that comes in.
+pub(crate) const BYTES_HELD: usize = 2 * PART_BYTES;
+
 /// For the next bytes of an upload, however few.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 

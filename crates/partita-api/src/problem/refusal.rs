@@ -2,7 +2,7 @@
 
 use partita_design::Design;
 use partita_design::design::RecordName;
-use partita_plan::{Fault, PlanError};
+use partita_plan::{FAULTS_MAX, Fault, PlanError};
 use partita_store::{ErrorKind, StoreError};
 use serde_json::{Value as Json, json};
 
@@ -24,7 +24,8 @@ impl From<PlanError> for Problem {
                 Problem::new(Kind::FilesUnavailable, detail)
             }
             PlanError::Invalid { faults } => {
-                let faults: Vec<Json> = faults.iter().map(fault).collect();
+                let faults = faults.iter().take(FAULTS_MAX);
+                let faults: Vec<Json> = faults.map(fault).collect();
                 problem(Kind::Invalid).with("faults", faults)
             }
             PlanError::Unauthenticated { entity, .. } => {

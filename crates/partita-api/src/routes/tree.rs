@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use partita_core::excerpt;
 use partita_design::design::{PathTemplate, Segment};
 use partita_design::spelling;
 
@@ -66,14 +67,16 @@ impl Tree {
             node = next;
             depth += 1;
         }
-        let sentence = format!("there is nothing at `{}`", path.join("/"));
+        let whole = path.join("/");
+        let sentence = format!("there is nothing at `{}`", excerpt::name(&whole));
         let literals = node.literals.keys().map(String::as_str);
         let near = path
             .get(depth)
             .and_then(|part| spelling::nearest(part, literals));
         if let Some(near) = near {
             let meant = [&path[..depth], &[near], &path[depth + 1..]].concat();
-            return format!("{sentence}; did you mean `{}`?", meant.join("/"));
+            let meant = meant.join("/");
+            return format!("{sentence}; did you mean `{}`?", excerpt::name(&meant));
         }
         // At the top the list would be the whole design.
         let mut others = Vec::new();

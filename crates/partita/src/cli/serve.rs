@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use partita_engine::Durability;
 
-use super::{FileFlags, IssuerFlags, SecretFlags, StoreFlags, VariableFlags};
+use super::{FileFlags, IssuerFlags, LimitFlags, SecretFlags, StoreFlags, VariableFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeFlags {
@@ -88,6 +88,9 @@ pub(crate) struct ServeFlags {
         conflicts_with = "endpoint_only"
     )]
     pub(crate) cors_origin: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
 
     #[command(flatten)]
     pub(crate) issuer: IssuerFlags,

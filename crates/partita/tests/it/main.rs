@@ -32,6 +32,7 @@ mod logs;
 mod monitoring;
 mod numbers;
 mod openapi;
+mod overload;
 mod readme;
 mod rest;
 #[cfg(feature = "s3")]

@@ -149,6 +149,41 @@ async fn a_server_that_stops_is_not_ready_and_still_answers() {
     assert_eq!(server.wait(), Some(0));
 }
 
+/// A server on tables that are elsewhere is not ready while it cannot reach them.
+#[cfg(feature = "dynamodb")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_reach_its_store_is_not_ready() {
+    let data = tempfile::tempdir().unwrap();
+    let secret = data.path().join("secret");
+    std::fs::write(&secret, "a secret of at least thirty-two bytes").unwrap();
+    let elsewhere = Endpoint::open();
+    let flags = [
+        "stories",
+        "--store",
+        "dynamodb",
+        "--endpoint",
+        elsewhere.url(),
+        "--region",
+        "us-east-1",
+        "--secret-file",
+        secret.to_str().unwrap(),
+    ];
+    let server = Server::start(data.path(), &flags);
+    let (client, url) = (Client::new(), &server.base);
+    let well = (StatusCode::OK, "well\n".to_owned());
+    assert_eq!(get(&client, url, "/readyz").await, well);
+    drop(elsewhere);
+    // The last answer counts for a moment.
+    let mut answer = get(&client, url, "/readyz").await;
+    while answer == well {
+        answer = get(&client, url, "/readyz").await;
+    }
+    let sentence = "the store cannot be reached\n".to_owned();
+    assert_eq!(answer, (StatusCode::SERVICE_UNAVAILABLE, sentence));
+    // To start it again would not help.
+    assert_eq!(get(&client, url, "/healthz").await, well);
+}
+
 /// `strace` makes every sync of a running server fail.
 struct FailingDisk(std::process::Child);
 

@@ -27,7 +27,18 @@ pub(crate) struct Server {
 impl Server {
     /// Starts `partita serve` on a free port, and waits until it says where it is.
     pub(crate) fn start(data: &Path, flags: &[&str]) -> Server {
-        let mut child = Command::new(BINARY)
+        Server::start_by(Command::new(BINARY), data, flags)
+    }
+
+    /// Starts it by a shell that sets limits first, `ulimit -n 600`, say.
+    pub(crate) fn start_within(limits: &str, data: &Path, flags: &[&str]) -> Server {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{limits} && exec \"$0\" \"$@\""), BINARY]);
+        Server::start_by(shell, data, flags)
+    }
+
+    fn start_by(mut command: Command, data: &Path, flags: &[&str]) -> Server {
+        let mut child = command
             .args([
                 "serve",
                 "--listen",
@@ -79,6 +90,21 @@ impl Server {
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Where it listens: `127.0.0.1:PORT`.
+    pub(crate) fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
+    /// The most memory that it has had so far, in megabytes, where the system tells it as Linux
+    /// does.
+    pub(crate) fn peak_megabytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let mut lines = status.lines();
+        let peak = lines.find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kilobytes = peak.trim().strip_suffix(" kB").unwrap();
+        kilobytes.parse::<u64>().unwrap() / 1_024
     }
 
     /// The id of its process.

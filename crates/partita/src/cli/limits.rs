@@ -1,0 +1,49 @@
+//! How much clients are granted.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct LimitFlags {
+    /// Connections at a time; fewer where the system lets the server open too few files. Some more
+    /// are kept for health checks and administrators
+    #[arg(
+        long,
+        env = "PARTITA_CONNECTIONS",
+        value_name = "COUNT",
+        default_value = "4096"
+    )]
+    pub(crate) connections: NonZeroU32,
+
+    /// Connections at a time that one address may have, or one network of 64 bits of IPv6
+    #[arg(
+        long,
+        env = "PARTITA_CONNECTIONS_PER_ADDRESS",
+        value_name = "COUNT",
+        default_value = "256"
+    )]
+    pub(crate) connections_per_address: NonZeroU32,
+
+    /// An address that may have as many connections as there are, because it is a proxy's; may be
+    /// given more than once
+    #[arg(
+        long,
+        env = "PARTITA_TRUSTED_PROXY",
+        value_name = "ADDRESS",
+        value_delimiter = ',',
+        default_values = ["127.0.0.1", "::1"]
+    )]
+    pub(crate) trusted_proxy: Vec<IpAddr>,
+
+    /// Megabytes of bodies that are held at a time, at least 64; a sixteenth of the memory unless
+    /// given. Callers without a token or a signature share a quarter of it beside that
+    #[arg(
+        long,
+        env = "PARTITA_BODIES_MB",
+        value_name = "MB",
+        value_parser = clap::value_parser!(u32).range(64..)
+    )]
+    pub(crate) bodies_mb: Option<u32>,
+}
