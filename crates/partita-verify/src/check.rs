@@ -2,15 +2,21 @@
 //!
 //! | module | what it judges |
 //! |---|---|
-//! | `own` | keys, computed values, ranges, copies and references of an entity's item |
+//! | `own` | keys, computed values and copies of an entity's item |
+//! | `given` | what callers gave: values that are allowed, refs that lead somewhere |
+//! | `sound` | whether sources can say that something should be missing |
 //! | `views` | the records of an item's views, and whether a record should be there |
 //! | `guards` | the guards of an item's unique values, and whether a guard should be there |
 //! | `shares` | what an item counts, and where |
 
+pub(crate) mod given;
 pub(crate) mod guards;
 pub(crate) mod own;
 pub(crate) mod shares;
+mod sound;
 pub(crate) mod views;
+
+use std::collections::BTreeSet;
 
 use partita_core::{Item, Value};
 use partita_design::design::Attribute;
@@ -19,6 +25,7 @@ use partita_store::request::{ItemAddress, TransactAction};
 
 use crate::jobs::Jobs;
 use crate::layout::{Record, Stored};
+use crate::permission::Rights;
 use crate::report::{Drift, DriftKind};
 use crate::scene::{Scene, World};
 
@@ -32,8 +39,12 @@ pub(crate) struct Findings {
     pub(crate) others: Vec<TransactAction>,
     /// Where those stand that are derived from it. They are judged here, so nothing rests on them.
     pub(crate) derived: Vec<ItemAddress>,
-    /// Whether the design speaks of it.
-    pub(crate) is_stranger: bool,
+    /// Whether no part of the design explains it.
+    pub(crate) is_unrecognised: bool,
+    /// Its record and the attributes that this does not have.
+    pub(crate) unrecognised: Vec<(String, String)>,
+    /// How many of its references lead to items that are gone, and may.
+    pub(crate) kept_references: u64,
 }
 
 /// A drift and how it is mended.
@@ -52,8 +63,19 @@ pub(crate) enum Mend {
     Other(usize),
     /// By somebody who knows the data.
     Nobody,
+    /// By the change of the item itself, if an operator asks for it by name.
+    Named,
+    /// By the change of the item itself, were there no unrecognised items in its table.
+    Held,
     /// By a job.
     Job(String),
+}
+
+impl Mend {
+    /// Whether a repair writes something.
+    pub(crate) fn is_write(&self) -> bool {
+        matches!(self, Mend::Own | Mend::Other(_))
+    }
 }
 
 /// What becomes of an item.
@@ -72,6 +94,7 @@ pub(crate) const ITEM: &str = "an item";
 pub(crate) struct Subject<'s, 'd> {
     pub(crate) world: World<'s, 'd>,
     pub(crate) jobs: &'s Jobs,
+    pub(crate) rights: &'s Rights,
     pub(crate) address: &'s ItemAddress,
     pub(crate) stored: &'s Item,
 }
@@ -91,6 +114,7 @@ pub(crate) fn examine(subject: Subject<'_, '_>) -> Findings {
             match record {
                 Record::Entity(entity) => {
                     own::judge(subject, entity, &scene, &mut findings);
+                    given::judge(subject, entity, &scene, &mut findings);
                     views::judge_all(subject, entity, &scene, &mut findings);
                     guards::judge_all(subject, entity, &scene, &mut findings);
                 }
@@ -100,14 +124,45 @@ pub(crate) fn examine(subject: Subject<'_, '_>) -> Findings {
         Stored::Guard(entity, unique) => {
             guards::judge_guard(subject, entity, unique, &mut findings);
         }
-        Stored::Stranger => findings.is_stranger = true,
+        Stored::Stranger => findings.is_unrecognised = true,
     }
     findings
+}
+
+impl Subject<'_, '_> {
+    /// The attributes of a stored item that are neither keys of its table nor among these.
+    fn strange<'n>(
+        self,
+        stored: &Item,
+        address: &ItemAddress,
+        names: impl Iterator<Item = &'n str>,
+    ) -> Vec<String> {
+        let layout = self.world.layout;
+        let table = layout.table(&address.table);
+        let mut known: BTreeSet<&str> = names
+            .map(|name| name.split('.').next().unwrap_or(name))
+            .collect();
+        known.extend(layout.made_keys(&address.table));
+        known.extend(table.into_iter().flat_map(|table| {
+            let keys = [table.partition.as_str(), table.sort.as_str()];
+            keys.into_iter().chain(table.discriminator.as_deref())
+        }));
+        let names = stored.keys().map(ToString::to_string);
+        names
+            .filter(|name| !known.contains(name.as_str()))
+            .collect()
+    }
 }
 
 impl Findings {
     pub(crate) fn push(&mut self, drift: Drift, mend: Mend) {
         self.found.push(Finding { drift, mend });
+    }
+
+    /// Whether something was found about an attribute.
+    fn has(&self, name: &str) -> bool {
+        let mut found = self.found.iter();
+        found.any(|one| one.drift.attribute.as_deref() == Some(name))
     }
 
     /// The item itself is to get this value, or none.
@@ -143,9 +198,12 @@ pub(crate) fn drift(
 /// What may be shown of a value: secrets never leave.
 pub(crate) fn shown(attribute: Option<&Attribute>, value: Option<&Value>) -> Option<Value> {
     let is_secret = attribute.is_some_and(|attribute| attribute.secret);
-    value.map(|value| match is_secret {
-        true => Value::from("(secret)"),
-        false => value.clone(),
+    value.map(|value| {
+        if is_secret {
+            Value::from("(secret)")
+        } else {
+            value.clone()
+        }
     })
 }
 

@@ -134,8 +134,8 @@ impl<'d> Record<'d> {
     }
 }
 
-/// Whether an attribute is a number that counts as 0 while it is missing.
-pub(crate) fn reads_as_zero(attribute: &Attribute) -> bool {
+/// Whether an attribute is a number that begins with 0.
+pub(crate) fn begins_with_zero(attribute: &Attribute) -> bool {
     attribute.kind == AttributeType::Counter || matches!(attribute.source, Source::Aggregate(_))
 }
 
@@ -313,7 +313,8 @@ impl<'d> Layout<'d> {
     }
 }
 
-fn made_keys(index: &Index) -> impl Iterator<Item = &str> {
+/// The names of the keys that are made for an index.
+pub(crate) fn made_keys(index: &Index) -> impl Iterator<Item = &str> {
     let keys = std::iter::once(&index.partition).chain(&index.sort);
     keys.filter(|key| !key.native).map(|key| key.name.as_str())
 }

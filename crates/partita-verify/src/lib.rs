@@ -17,14 +17,20 @@
 //! | `reads`, `reader` | what was read, and the store |
 //! | `jobs` | unfinished jobs, which will settle some of it |
 //! | `mend` | writes on the condition that what they rest on is as it was read |
+//! | [`permission`] | [`Permission`]: who decides what a repair writes, and what it never removes |
 //!
 //! **What is compared.** The primary key with the attributes beside it; the keys of all indexes,
 //! absent ones too; values that are computed from their own item; counts and sums with the items
 //! that refer, each with its neighbour only; copies with what they follow; records of views, each
 //! that should be there and no other, name by name; guards with their owners, both ways; kept
-//! states and references that should have gone with an item; ranges of numbers. Sums over tallies
-//! are told apart, since tallies are not exact under lost answers. What was taken once and not
-//! kept in step (snapshots, times, what triggers did) has no source to compare it with.
+//! states and references that should have gone with an item; values with what their attributes
+//! allow. Sums over tallies are told apart, since tallies are not exact under lost answers. What
+//! was taken once and not kept in step (snapshots, times, what triggers did) has no source to
+//! compare it with.
+//!
+//! **Sources are sacred.** A repair writes and removes derived data only. What an entity's item is
+//! or a caller gave is told and left; so is what the design does not recognise, and what may belong
+//! to that. A repair looks before every pass that writes, and a [`Permission`] decides.
 //!
 //! **Tables larger than memory.** A table is read by pages of a scan. What one item needs of
 //! others (targets of its refs, records of its views, guards) is read in batches for a page. Only
@@ -62,7 +68,8 @@
 //! assert_eq!(report.drifts, 1);
 //! assert!(found.open[0].0.to_string().contains("is left behind by a `Story` that is gone"));
 //!
-//! let report = partita_verify::repair(&design, &store, &SystemClock, &mut found).await?;
+//! let all = partita_verify::Permission::granted();
+//! let report = partita_verify::repair(&design, &store, &SystemClock, all, &mut found).await?;
 //! assert_eq!((report.mended, report.is_clean()), (1, true));
 //! # Ok::<(), partita_verify::VerifyError>(()) }).unwrap();
 //! ```
@@ -75,6 +82,7 @@ mod mend;
 mod nested;
 mod numbers;
 mod pass;
+pub mod permission;
 mod reader;
 mod reads;
 pub mod report;
@@ -83,14 +91,19 @@ mod scene;
 use partita_design::Design;
 use partita_store::{Clock, Store};
 
-pub use report::{Collected, Drift, DriftKind, Outcome, Progress, Report, VerifyError, Watch};
+pub use permission::{Intent, Permission};
+pub use report::{
+    Collected, Drift, DriftKind, Outcome, Progress, Report, Unrecognised, VerifyError, Watch,
+};
 
 use pass::{Mode, Pass};
+use permission::Rights;
 
 /// Memory that counts and sums take before they are put aside.
 const GROUPING_BYTES: usize = 256 << 20;
-/// Passes of a repair at most. What is mended may show what rests on it, a hop at a time.
-const PASSES_MAX: u32 = 16;
+/// Passes of a repair at most, those that only look included. What is mended may show what rests
+/// on it, a hop at a time.
+const PASSES_MAX: u32 = 32;
 
 /// Looks at everything that is derived in the tables of a design, and changes nothing.
 pub async fn verify(
@@ -100,34 +113,58 @@ pub async fn verify(
     watch: &mut dyn Watch,
 ) -> Result<Report, VerifyError> {
     watch.begins(1);
-    let pass = Pass::new(design, store, clock, Mode::Verify, GROUPING_BYTES)?;
-    let report = pass.run(watch).await?;
+    let rights = Rights::default();
+    let pass = Pass::new(design, store, clock, Mode::Verify, rights, GROUPING_BYTES)?;
+    let report = pass.run(watch).await?.report;
     Ok(Report {
         passes: 1,
         ..report
     })
 }
 
-/// Mends everything that drifted, in as many passes as it takes until one finds nothing to mend.
-/// Doing it again does nothing.
+/// Mends what is derived and drifted, as far as that is permitted, in as many passes as it takes
+/// until one finds nothing to mend. Doing it again does nothing.
+///
+/// Before every pass that writes comes one that only looks, and the decision on what it found. No
+/// source is touched: neither an entity's item nor what a caller gave, except where an operator
+/// names it. What looks left behind stays while its table has items that the design does not
+/// recognise.
 pub async fn repair(
     design: &Design,
     store: &dyn Store,
     clock: &dyn Clock,
+    mut permission: Permission<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Report, VerifyError> {
-    let mut mended = 0;
-    let mut number = 0;
+    let held = pass::held(design, store).await?;
+    let mut rights = permission.rights(design, held)?;
+    let (mut mended, mut passes) = (0, 0);
     loop {
-        number += 1;
-        watch.begins(number);
-        let pass = Pass::new(design, store, clock, Mode::Repair, GROUPING_BYTES)?;
-        let mut report = pass.run(watch).await?;
-        mended += report.mended;
-        if report.mended == 0 || number == PASSES_MAX {
-            report.mended = mended;
-            report.passes = number;
-            return Ok(report);
+        watch.begins(passes + 1);
+        let pass = Pass::new(design, store, clock, Mode::Survey, rights, GROUPING_BYTES)?;
+        let survey = pass.run(watch).await?;
+        passes += 1;
+        let is_over = survey.intent.is_empty() || passes > PASSES_MAX;
+        if is_over || !permission.allows(&survey.intent) {
+            return Ok(Report {
+                mended,
+                passes,
+                ..survey.report
+            });
         }
+        watch.begins(passes + 1);
+        let (mode, rights_now) = (Mode::Repair(&survey.intent), survey.rights);
+        let pass = Pass::new(design, store, clock, mode, rights_now, GROUPING_BYTES)?;
+        let repaired = pass.run(watch).await?;
+        passes += 1;
+        mended += repaired.report.mended;
+        if repaired.report.mended == 0 {
+            return Ok(Report {
+                mended,
+                passes,
+                ..repaired.report
+            });
+        }
+        rights = repaired.rights;
     }
 }

@@ -80,7 +80,8 @@ impl Pass<'_> {
             let outcome = match (value(&before) == value(&after), self.mode) {
                 (false, _) => Outcome::Moving,
                 (true, Mode::Verify) => Outcome::Found,
-                (true, Mode::Repair) => match self.write(&place, after.as_ref(), sum).await? {
+                (true, Mode::Survey) => Outcome::Mendable,
+                (true, Mode::Repair(_)) => match self.write(&place, after.as_ref(), sum).await? {
                     Written::Done => Outcome::Mended,
                     Written::Stale => Outcome::Moving,
                 },

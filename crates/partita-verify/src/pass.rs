@@ -5,20 +5,24 @@
 //! that it rests on is read twice, and only if nothing has changed in between is that what stood
 //! there at one moment. So writers may go on meanwhile.
 
+use std::collections::BTreeSet;
+
 use partita_core::Item;
 use partita_design::Design;
 use partita_store::request::{ItemAddress, Scan};
+use partita_store::table::TableName;
 use partita_store::{Clock, Store, StoreResult};
 
 use crate::check::shares::Numbers;
 use crate::check::{Findings, Mend, Subject, examine};
 use crate::grouping::{Grouping, Place};
 use crate::jobs::Jobs;
-use crate::layout::Layout;
+use crate::layout::{Layout, Stored};
 use crate::mend::{mend_other, mend_own};
+use crate::permission::{Intent, Rights};
 use crate::reader::{Reader, Written, pause};
 use crate::reads::{Known, Reads};
-use crate::report::{Outcome, Progress, Report, VerifyError, Watch};
+use crate::report::{Outcome, Progress, Report, Unrecognised, VerifyError, Watch};
 use crate::scene::World;
 
 /// Rounds of reading at most. A path goes through a few refs.
@@ -28,11 +32,15 @@ const LOOKS_MAX: u32 = 8;
 /// Items of a page. A few thousand items are read for them at once.
 const PAGE_ITEMS: usize = 500;
 
-/// Whether what is found is mended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+/// What is done about what is found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mode<'i> {
+    /// It is told.
     Verify,
-    Repair,
+    /// It is told, and counted what a repair would write.
+    Survey,
+    /// It is mended, as far as the removals were agreed to.
+    Repair(&'i Intent),
 }
 
 /// A pass, and what it has found so far.
@@ -41,17 +49,26 @@ pub(crate) struct Pass<'a> {
     pub(crate) numbers: Numbers<'a>,
     pub(crate) reader: Reader<'a>,
     clock: &'a dyn Clock,
-    pub(crate) mode: Mode,
+    pub(crate) mode: Mode<'a>,
+    rights: Rights,
     bytes_max: usize,
     pub(crate) report: Report,
+    /// What a repair would write.
+    pub(crate) intent: Intent,
     progress: Progress,
+}
+
+/// What a pass came to.
+pub(crate) struct Passed {
+    pub(crate) report: Report,
+    pub(crate) intent: Intent,
+    pub(crate) rights: Rights,
 }
 
 /// An item of a page with what it counts.
 struct Judged {
     address: ItemAddress,
-    is_suspect: bool,
-    is_stranger: bool,
+    findings: Findings,
     shares: Vec<(Place, partita_core::Number)>,
     kept: Vec<(Place, Option<partita_core::Value>)>,
 }
@@ -61,7 +78,8 @@ impl<'a> Pass<'a> {
         design: &'a Design,
         store: &'a dyn Store,
         clock: &'a dyn Clock,
-        mode: Mode,
+        mode: Mode<'a>,
+        rights: Rights,
         bytes_max: usize,
     ) -> StoreResult<Pass<'a>> {
         let layout = Layout::new(design)?;
@@ -71,14 +89,16 @@ impl<'a> Pass<'a> {
             reader: Reader { store },
             clock,
             mode,
+            rights,
             bytes_max,
             report: Report::default(),
+            intent: Intent::default(),
             progress: Progress::default(),
         })
     }
 
     /// Goes through all tables.
-    pub(crate) async fn run(mut self, watch: &mut dyn Watch) -> Result<Report, VerifyError> {
+    pub(crate) async fn run(mut self, watch: &mut dyn Watch) -> Result<Passed, VerifyError> {
         self.report.jobs = Jobs::load(&self.layout, self.reader).await?.count;
         let tables: Vec<_> = self.layout.names().cloned().collect();
         for table in &tables {
@@ -102,7 +122,11 @@ impl<'a> Pass<'a> {
         }
         self.report.items = self.progress.items;
         self.settle_numbers(grouping, watch).await?;
-        Ok(self.report)
+        Ok(Passed {
+            report: self.report,
+            intent: self.intent,
+            rights: self.rights,
+        })
     }
 
     /// Looks at the items of a page, and reads what that takes.
@@ -138,6 +162,7 @@ impl<'a> Pass<'a> {
         let findings = examine(Subject {
             world,
             jobs,
+            rights: &self.rights,
             address: &address,
             stored: item,
         });
@@ -146,8 +171,7 @@ impl<'a> Pass<'a> {
         let shares = shares.into_iter();
         let kept = kept.into_iter();
         Judged {
-            is_suspect: !findings.found.is_empty(),
-            is_stranger: findings.is_stranger,
+            findings,
             shares: shares
                 .map(|share| {
                     (
@@ -170,18 +194,39 @@ impl<'a> Pass<'a> {
         watch: &mut dyn Watch,
     ) -> Result<(), VerifyError> {
         for judged in judged {
-            self.report.strangers += u64::from(judged.is_stranger);
+            self.meet(&judged, watch);
             for (place, amount) in judged.shares {
                 grouping.add(place, amount)?;
             }
             for (place, stored) in judged.kept {
                 grouping.keep(place, stored)?;
             }
-            if judged.is_suspect {
+            if !judged.findings.found.is_empty() {
                 self.settle(&judged.address, watch).await?;
             }
         }
         Ok(())
+    }
+
+    /// Tells what the design does not recognise of an item.
+    fn meet(&mut self, judged: &Judged, watch: &mut dyn Watch) {
+        let findings = &judged.findings;
+        self.report.kept_references += findings.kept_references;
+        self.report.unrecognised_attributes += findings.unrecognised.len() as u64;
+        let mut met = Unrecognised {
+            table: judged.address.table.to_string(),
+            key: judged.address.key.clone(),
+            attribute: None,
+        };
+        if findings.is_unrecognised {
+            self.report.unrecognised += 1;
+            self.rights.held.insert(judged.address.table.clone());
+            watch.meets(&met);
+        }
+        for attribute in &findings.unrecognised {
+            met.attribute = Some(attribute.clone());
+            watch.meets(&met);
+        }
     }
 
     /// Looks at one item until nothing changes meanwhile, and tells or mends what is wrong.
@@ -223,6 +268,7 @@ impl<'a> Pass<'a> {
                         reads: &reads,
                     },
                     jobs: &jobs,
+                    rights: &self.rights,
                     address,
                     stored,
                 }),
@@ -243,15 +289,25 @@ impl<'a> Pass<'a> {
         findings: &Findings,
         watch: &mut dyn Watch,
     ) -> Result<bool, VerifyError> {
-        if self.mode == Mode::Repair && !self.mend(address, reads, findings, watch).await? {
-            return Ok(false);
+        if let Mode::Repair(agreed) = self.mode {
+            let mut mended = findings.found.iter().filter(|one| one.mend.is_write());
+            // What nobody has agreed to yet is asked for with the next pass.
+            if !mended.all(|one| agreed.covers(&one.drift)) {
+                return Ok(true);
+            }
+            if !self.mend(address, reads, findings, watch).await? {
+                return Ok(false);
+            }
         }
         for finding in &findings.found {
             let outcome = match (&finding.mend, self.mode) {
                 (Mend::Job(job), _) => Outcome::Awaited { job: job.clone() },
                 (_, Mode::Verify) => Outcome::Found,
-                (Mend::Nobody, Mode::Repair) => Outcome::Left,
-                (Mend::Own | Mend::Other(_), Mode::Repair) => continue,
+                (Mend::Nobody, _) => Outcome::Left { removable: false },
+                (Mend::Named, _) => Outcome::Left { removable: true },
+                (Mend::Held, _) => Outcome::Held,
+                (Mend::Own | Mend::Other(_), Mode::Survey) => Outcome::Mendable,
+                (Mend::Own | Mend::Other(_), Mode::Repair(_)) => continue,
             };
             self.tell(watch, &finding.drift, &outcome);
         }
@@ -307,6 +363,9 @@ impl<'a> Pass<'a> {
         outcome: &Outcome,
     ) {
         self.report.count(drift, outcome);
+        if *outcome == Outcome::Mendable {
+            self.intent.add(drift);
+        }
         watch.finds(drift, outcome);
     }
 
@@ -332,6 +391,33 @@ impl<'a> Pass<'a> {
         }
         Ok(())
     }
+}
+
+/// The tables that have items that the design does not recognise. It is known before anything is
+/// removed: what belongs to such an item may come before it.
+pub(crate) async fn held(
+    design: &Design,
+    store: &dyn Store,
+) -> Result<BTreeSet<TableName>, VerifyError> {
+    let (layout, reader) = (Layout::new(design)?, Reader { store });
+    let mut held = BTreeSet::new();
+    for table in layout.names() {
+        let mut request = page(Scan::new(table.clone()));
+        loop {
+            let found = reader.scan(&request).await?;
+            let is_strange =
+                |item: &Item| matches!(layout.recognise(table, item), Stored::Stranger);
+            if found.items.iter().any(is_strange) {
+                held.insert(table.clone());
+                break;
+            }
+            match found.last_key {
+                None => break,
+                last_key => request.start_after = last_key,
+            }
+        }
+    }
+    Ok(held)
 }
 
 fn page(scan: Scan) -> Scan {

@@ -40,8 +40,9 @@ pub enum DriftKind {
     IndexKey,
     /// A value that is computed from its own item.
     Computed,
-    /// A number outside of its range, or an item that breaks its entity's `require`.
-    Range,
+    /// A value that its attribute does not allow, a required one that is missing, or an item that
+    /// breaks its entity's `require`.
+    Value,
     /// A count or a sum.
     Aggregate,
     /// A sum over a tally, which is not exact under retries.
@@ -54,7 +55,7 @@ pub enum DriftKind {
     History,
     /// The guard of a unique value.
     Unique,
-    /// A reference to an item that is gone, which should have gone or been cleared with it.
+    /// A reference to an item that is gone, which `on delete` does not allow.
     Dangling,
 }
 
@@ -65,7 +66,7 @@ impl DriftKind {
             DriftKind::PrimaryKey => "primary-key",
             DriftKind::IndexKey => "index-key",
             DriftKind::Computed => "computed",
-            DriftKind::Range => "range",
+            DriftKind::Value => "value",
             DriftKind::Aggregate => "aggregate",
             DriftKind::Tally => "tally",
             DriftKind::Copy => "copy",
@@ -83,10 +84,18 @@ impl DriftKind {
 pub enum Outcome {
     /// It is there.
     Found,
+    /// It is there, and the repair would mend it.
+    Mendable,
     /// It was mended.
     Mended,
     /// It is there and only somebody who knows the data can mend it.
-    Left,
+    Left {
+        /// Whether it is removed where the operator names the place in the design that says so.
+        removable: bool,
+    },
+    /// It looks left behind, and stays as long as the table has items that the design does not
+    /// recognise: it may be one of theirs.
+    Held,
     /// An unfinished job will settle it: it is no drift.
     Awaited {
         /// The id of the job.
@@ -94,6 +103,18 @@ pub enum Outcome {
     },
     /// Its items kept changing while they were looked at.
     Moving,
+}
+
+/// Something in a table that no part of the design explains. Nothing is ever done to it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Unrecognised {
+    /// The table.
+    pub table: String,
+    /// The primary key of the item.
+    pub key: Item,
+    /// The record and its attribute that the design does not have; `None` speaks of the whole item.
+    pub attribute: Option<(String, String)>,
 }
 
 /// How far a pass is.
@@ -117,6 +138,9 @@ pub trait Watch: Send {
 
     /// Something was found.
     fn finds(&mut self, drift: &Drift, outcome: &Outcome);
+
+    /// Something stands there that the design does not recognise.
+    fn meets(&mut self, _unrecognised: &Unrecognised) {}
 }
 
 /// Everything that was found, for tests and small tables: what was mended, and of the last pass
@@ -127,11 +151,18 @@ pub struct Collected {
     pub open: Vec<(Drift, Outcome)>,
     /// What was mended.
     pub mended: Vec<Drift>,
+    /// What the design does not recognise.
+    pub unrecognised: Vec<Unrecognised>,
 }
 
 impl Watch for Collected {
     fn begins(&mut self, _pass: u32) {
         self.open.clear();
+        self.unrecognised.clear();
+    }
+
+    fn meets(&mut self, unrecognised: &Unrecognised) {
+        self.unrecognised.push(unrecognised.clone());
     }
 
     fn finds(&mut self, drift: &Drift, outcome: &Outcome) {
@@ -149,7 +180,11 @@ pub struct Report {
     /// Items that were looked at, in the last pass.
     pub items: u64,
     /// Items that no part of the design explains, in the last pass.
-    pub strangers: u64,
+    pub unrecognised: u64,
+    /// Attributes of items that their records do not have, in the last pass.
+    pub unrecognised_attributes: u64,
+    /// References to items that are gone, where the design lets them stay, in the last pass.
+    pub kept_references: u64,
     /// Drifts that are there: all of a verification, what is left of a repair.
     pub drifts: u64,
     /// Those of them that only sum over tallies, and may be so after lost answers.
@@ -158,6 +193,8 @@ pub struct Report {
     pub awaited: u64,
     /// Values that kept changing while they were looked at; ask again.
     pub moving: u64,
+    /// Drifts that stay because of unrecognised items.
+    pub held: u64,
     /// Drifts that were mended, in all passes.
     pub mended: u64,
     /// Jobs that are not done.
@@ -177,9 +214,10 @@ impl Report {
             Outcome::Mended => self.mended += 1,
             Outcome::Awaited { .. } => self.awaited += 1,
             Outcome::Moving => self.moving += 1,
-            Outcome::Found | Outcome::Left => {
+            Outcome::Found | Outcome::Mendable | Outcome::Left { .. } | Outcome::Held => {
                 self.drifts += 1;
                 self.tallies += u64::from(drift.kind == DriftKind::Tally);
+                self.held += u64::from(*outcome == Outcome::Held);
             }
         }
     }
@@ -189,6 +227,15 @@ impl Report {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
+    /// Something was named for removal that cannot be.
+    #[error(
+        "`{place}` is nothing whose leftovers can be removed: name a view with `history-of`, or a ref \
+         with `on delete cascade` or `clear`, the way `verify` prints it"
+    )]
+    NotRemovable {
+        /// What was named.
+        place: String,
+    },
     /// The store refuses or fails.
     #[error(transparent)]
     Store(#[from] StoreError),

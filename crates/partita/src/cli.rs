@@ -27,7 +27,7 @@ use tracing_subscriber::EnvFilter;
 
 pub(crate) use asking::{AskFlags, TokenFlags};
 pub(crate) use bench::BenchFlags;
-pub(crate) use data::{DemoFlags, JobsFlags, VerifyFlags};
+pub(crate) use data::{DemoFlags, JobsFlags, RepairFlags, VerifyFlags};
 pub(crate) use designs::{CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags};
 pub(crate) use files::{FileFlags, FilesKind};
 pub(crate) use issuer::IssuerFlags;
@@ -95,8 +95,9 @@ pub(crate) enum Command {
     /// Recompute everything that is derived in a design's tables, and tell what drifted; exit 1 if
     /// something did
     Verify(VerifyFlags),
-    /// Mend what `verify` would tell; exit 1 if something is left
-    Repair(VerifyFlags),
+    /// Mend the derived data that `verify` would tell of, never what callers gave; exit 1 if
+    /// something is left
+    Repair(RepairFlags),
     /// Measure a DynamoDB endpoint, alone or side by side with others, or a shipped design
     Bench(BenchFlags),
 }

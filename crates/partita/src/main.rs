@@ -91,8 +91,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Plan(flags) => plan::run(&flags),
         Command::Demo(flags) => demo::run(&flags),
         Command::Jobs(flags) => jobs::run(&flags),
-        Command::Verify(flags) => verify::run(&flags, verify::Task::Verify),
-        Command::Repair(flags) => verify::run(&flags, verify::Task::Repair),
+        Command::Verify(flags) => verify::verify(&flags),
+        Command::Repair(flags) => verify::repair(&flags),
         Command::Bench(flags) => bench::run(&flags),
     }
 }

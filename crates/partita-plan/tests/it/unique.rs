@@ -7,7 +7,7 @@ use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::request::{PutItem, ReturnValues};
 use partita_store::surroundings::ManualClock;
 use partita_store::{ModelStore, Store};
-use partita_verify::Collected;
+use partita_verify::{Collected, Permission};
 
 use crate::stage::{NOW, items, open_at, texts};
 
@@ -242,7 +242,11 @@ async fn guards_of_the_first_version_go_on() {
     doors.update("b", until).await.unwrap();
     assert_eq!(doors.guard("CODE#w").await.unwrap()["until"], seconds(90));
     let mut found = Collected::default();
-    let report = doors.partita.repair(&mut found).await.unwrap();
+    let report = doors
+        .partita
+        .repair(Permission::granted(), &mut found)
+        .await
+        .unwrap();
     assert!(report.is_clean(), "{:?}", found.open);
     assert_eq!(doors.guard("CODE#x").await.unwrap()["until"], seconds(60));
     // What is left of an owner that was swept before.
@@ -250,7 +254,7 @@ async fn guards_of_the_first_version_go_on() {
     assert!(is_taken(&doors.create("f", "z", None).await));
     doors
         .partita
-        .repair(&mut Collected::default())
+        .repair(Permission::granted(), &mut Collected::default())
         .await
         .unwrap();
     doors.create("f", "z", None).await.unwrap();

@@ -4,6 +4,7 @@ use partita_core::{Item, Map};
 use partita_design::design::{Entity, Unique};
 use partita_store::request::{ItemAddress, PutItem, TransactAction};
 
+use super::sound::has_sound;
 use super::{Findings, ITEM, Mend, Subject, drift};
 use crate::layout::Record;
 use crate::mend;
@@ -16,8 +17,10 @@ use crate::scene::Scene;
 enum Owner {
     /// Its owner has the value.
     Is(Map),
-    /// Nobody's: its owner is gone, or has another value now.
-    Nobody,
+    /// Its owner is there and has another value now, as far as that can be said.
+    Without { is_sound: bool },
+    /// Its owner is gone.
+    Gone,
     /// The owner is not read yet.
     Unread,
 }
@@ -81,13 +84,22 @@ fn judge<'d>(
                 findings.push(drift, Mend::Nobody);
                 return;
             }
-            Owner::Nobody => {
+            found => {
                 drift.note = Some("names an owner that does not have the value".to_owned());
                 drift.stored = Some(ITEM.into());
+                let mend = found.kept(subject);
+                if mend != Mend::Own {
+                    findings.push(drift, mend);
+                    return;
+                }
             }
         }
     }
-    let mut guard: Item = place.key.clone();
+    // What else stands in it is not ours to remove.
+    let mut guard: Item = stored.cloned().unwrap_or_else(|| place.key.clone());
+    if let Some(name) = expiry {
+        guard.remove(name);
+    }
     guard.extend(owner);
     guard.extend(until.map(|(name, until)| (name.to_owned(), until.clone())));
     let put = PutItem {
@@ -106,15 +118,28 @@ pub(crate) fn judge_guard<'d>(
     findings: &mut Findings,
 ) {
     let owner = owner_of(subject, entity, unique, subject.address, subject.stored);
-    if let Owner::Nobody = owner {
+    if let Owner::Without { .. } | Owner::Gone = owner {
         let mut drift = told(entity, unique, subject.address);
         drift.stored = Some(ITEM.into());
         drift.note = Some(format!(
             "is left behind: no `{}` has the value",
             entity.name
         ));
-        findings.own.delete = true;
-        findings.push(drift, Mend::Own);
+        let mend = owner.kept(subject);
+        findings.own.delete |= mend == Mend::Own;
+        findings.push(drift, mend);
+    }
+}
+
+impl Owner {
+    /// Why a guard that is not its owner's stays; it goes where there is no reason.
+    fn kept(&self, subject: Subject<'_, '_>) -> Mend {
+        match self {
+            // The owner may be an item that the design does not recognise.
+            Owner::Gone if subject.rights.is_held(&subject.address.table) => Mend::Held,
+            Owner::Without { is_sound: false } => Mend::Nobody,
+            _ => Mend::Own,
+        }
     }
 }
 
@@ -128,18 +153,18 @@ fn owner_of<'d>(
     let layout = subject.world.layout;
     let record = Record::Entity(entity);
     let Some(owner) = identity_of(entity, guard) else {
-        return Owner::Nobody;
+        return Owner::Gone;
     };
     let Some(home) = layout.address(record, &owner) else {
-        return Owner::Nobody;
+        return Owner::Gone;
     };
     let stored = match subject.world.reads.item(&home) {
         Known::Unread => return Owner::Unread,
-        Known::Missing => return Owner::Nobody,
+        Known::Missing => return Owner::Gone,
         Known::Found(stored) => stored,
     };
     let Some(item) = layout.attributes(record, &home.table, stored) else {
-        return Owner::Nobody;
+        return Owner::Gone;
     };
     let scene = Scene {
         world: subject.world,
@@ -147,10 +172,12 @@ fn owner_of<'d>(
         item: &item,
         names: &[],
     };
-    match layout.guard(entity, unique, &scene).as_ref() == Some(place) {
-        true => Owner::Is(owner),
-        false => Owner::Nobody,
+    if layout.guard(entity, unique, &scene).as_ref() == Some(place) {
+        return Owner::Is(owner);
     }
+    let mut names = unique.attributes.iter();
+    let is_sound = names.all(|name| has_sound(&scene, name));
+    Owner::Without { is_sound }
 }
 
 fn told(entity: &Entity, unique: &Unique, place: &ItemAddress) -> Drift {

@@ -1,16 +1,14 @@
-//! An entity's item by itself: keys, computed values, ranges, copies, references.
+//! What is derived in an entity's item: keys, computed values, copies.
 
 use partita_core::Value;
 use partita_core::expression::{Found, Scope as _};
-use partita_design::design::{
-    Attribute, Computed, Entity, OnDelete, Ref, RefTarget, Source, TargetName, Timing,
-};
+use partita_design::design::{Attribute, Computed, Entity, Ref, Source, Timing};
 use partita_design::expression::Reading;
-use partita_design::types::AttributeType;
 
-use super::{Findings, ITEM, Mend, Subject, drift, is_own, shown};
+use super::sound::{has_sound, is_sound};
+use super::{Findings, Mend, Subject, drift, is_own, shown};
 use crate::jobs::Work;
-use crate::layout::Record;
+use crate::layout::made_keys;
 use crate::nested;
 use crate::reads::Known;
 use crate::report::DriftKind;
@@ -26,7 +24,6 @@ pub(crate) fn judge<'d>(
     primary_key(subject, entity, scene, findings);
     index_keys(subject, entity, scene, findings);
     for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
-        range(subject, entity, attribute, scene, findings);
         match &attribute.source {
             Source::Computed(computed) => {
                 self::computed(subject, entity, attribute, computed, scene, findings);
@@ -34,10 +31,6 @@ pub(crate) fn judge<'d>(
             Source::Copy(reading) => copy(subject, entity, attribute, reading, scene, findings),
             _ => {}
         }
-    }
-    requirement(subject, entity, scene, findings);
-    for reference in &entity.refs {
-        dangling(subject, entity, reference, scene, findings);
     }
 }
 
@@ -91,37 +84,24 @@ fn index_keys<'d>(
         let mut drift = drift(kind, &entity.name, subject.address, Some(name), says);
         drift.stored = stored.cloned();
         drift.expected = expected.cloned();
+        let is_said = expected.is_some() || can_be_missing(subject, scene, name);
+        if !subject.rights.may_clear(is_said) {
+            findings.push(drift, Mend::Nobody);
+            continue;
+        }
         findings.push(drift, Mend::Own);
         findings.assign(name, expected.cloned());
     }
 }
 
-/// Numbers are whole where they must be, and in their range. Who is wrong, nobody knows.
-fn range<'d>(
-    subject: Subject<'_, 'd>,
-    entity: &'d Entity,
-    attribute: &'d Attribute,
-    scene: &Scene<'_, 'd>,
-    findings: &mut Findings,
-) {
-    let is_number = matches!(
-        attribute.kind,
-        AttributeType::Number(_) | AttributeType::Int(_) | AttributeType::Counter
-    );
-    let Some(stored) = nested::get(scene.item, &attribute.name).filter(|_| is_number) else {
-        return;
-    };
-    if let Err(expected) = attribute.kind.check(stored) {
-        let says = declaration(entity, attribute);
-        let name = Some(attribute.name.as_str());
-        let kind = DriftKind::Range;
-        let mut drift = drift(kind, &entity.name, subject.address, name, says);
-        drift.stored = shown(Some(attribute), Some(stored));
-        let shown = drift.stored.as_ref().map(partita_core::plain::to_json);
-        let shown = shown.unwrap_or_default();
-        drift.note = Some(format!("is {shown}, must be {expected}"));
-        findings.push(drift, Mend::Nobody);
-    }
+/// Whether what a key of an index is made of can say that it should be missing.
+fn can_be_missing<'d>(subject: Subject<'_, 'd>, scene: &Scene<'_, 'd>, key: &str) -> bool {
+    let layout = subject.world.layout;
+    let mut indexes = scene.record.indexes().iter().filter(|index| {
+        let schema = layout.index(scene.record, &index.index);
+        schema.is_some_and(|schema| made_keys(schema).any(|made| made == key))
+    });
+    indexes.all(|index| is_sound(scene, &index.reads))
 }
 
 /// A value that always follows its own item.
@@ -138,15 +118,11 @@ fn computed<'d>(
     }
     let expected = computed.value.value(scene);
     let expected = expected.map(|value| attribute.kind.adopt(value));
+    let is_said = expected.is_some() || is_sound(scene, &computed.value.reads);
+    let mend = removal(subject, attribute, expected.as_ref(), is_said, Mend::Own);
+    let kind = DriftKind::Computed;
     value(
-        subject,
-        entity,
-        attribute,
-        expected,
-        DriftKind::Computed,
-        Mend::Own,
-        scene,
-        findings,
+        subject, entity, attribute, expected, kind, mend, scene, findings,
     );
 }
 
@@ -165,8 +141,8 @@ fn copy<'d>(
     let Some(reference) = entity.reference(&hop.reference) else {
         return;
     };
-    let (expected, mend) = match scene.lead(reference) {
-        Lead::Nowhere => (None, Mend::Own),
+    let (expected, is_said, mend) = match scene.lead(reference) {
+        Lead::Nowhere => (None, is_unset(scene, reference), Mend::Own),
         Lead::To(targets) => {
             let Some(target) = targets.first() else {
                 return;
@@ -188,14 +164,45 @@ fn copy<'d>(
                 &reference.name,
                 place,
             );
-            (expected, job.map_or(Mend::Own, Mend::Job))
+            let source = target.record.attribute(&reading.attribute);
+            let is_said = source.is_some_and(|source| source.optional);
+            (expected, is_said, job.map_or(Mend::Own, Mend::Job))
         }
         Lead::Constants(_) | Lead::Lost | Lead::Unknown => return,
     };
+    let mend = removal(subject, attribute, expected.as_ref(), is_said, mend);
     let kind = DriftKind::Copy;
     value(
         subject, entity, attribute, expected, kind, mend, scene, findings,
     );
+}
+
+/// Whether a ref leads nowhere because something that it is made of is not set, and need not be.
+fn is_unset(scene: &Scene<'_, '_>, reference: &Ref) -> bool {
+    let arguments = reference
+        .targets
+        .iter()
+        .flat_map(|target| &target.arguments);
+    let names = arguments.map(|argument| &argument.path);
+    names
+        .chain(&reference.by)
+        .all(|name| has_sound(scene, name))
+}
+
+/// How a derived value is mended. One that should be missing is removed only if it may be missing
+/// at all and its sources say so.
+fn removal(
+    subject: Subject<'_, '_>,
+    attribute: &Attribute,
+    expected: Option<&Value>,
+    is_said: bool,
+    mend: Mend,
+) -> Mend {
+    let is_said = expected.is_some() || (attribute.optional && is_said);
+    match mend {
+        Mend::Own if !subject.rights.may_clear(is_said) => Mend::Nobody,
+        mend => mend,
+    }
 }
 
 #[expect(
@@ -228,108 +235,7 @@ fn value<'d>(
     findings.push(drift, mend);
 }
 
-/// What the design requires of every item of the entity.
-fn requirement<'d>(
-    subject: Subject<'_, 'd>,
-    entity: &'d Entity,
-    scene: &Scene<'_, 'd>,
-    findings: &mut Findings,
-) {
-    let Some(require) = &entity.require else {
-        return;
-    };
-    if !is_own(scene.record, &require.reads) || require.tree.decide(scene) != Some(false) {
-        return;
-    }
-    let says = format!("entity.{}.require", entity.name);
-    let kind = DriftKind::Range;
-    let mut drift = drift(kind, &entity.name, subject.address, None, says);
-    drift.stored = Some(ITEM.into());
-    drift.note = Some(format!("breaks the rule `{}`", require.text));
-    findings.push(drift, Mend::Nobody);
-}
-
-/// A reference to an item that is gone: this one should have gone with it, or been cleared of it.
-fn dangling<'d>(
-    subject: Subject<'_, 'd>,
-    entity: &'d Entity,
-    reference: &'d Ref,
-    scene: &Scene<'_, 'd>,
-    findings: &mut Findings,
-) {
-    if reference.unchecked || reference.is_many() {
-        return;
-    }
-    let target = scene.chosen(reference);
-    let Some(target) = target.filter(|target| is_released(subject, target)) else {
-        return;
-    };
-    let place = match scene.lead(reference) {
-        Lead::To(targets) => match targets.into_iter().next() {
-            Some(target) => match subject.world.reads.item(&target.address) {
-                Known::Missing => Some(target.address),
-                Known::Found(_) | Known::Unread => return,
-            },
-            None => return,
-        },
-        Lead::Lost => None,
-        Lead::Constants(_) | Lead::Nowhere | Lead::Unknown => return,
-    };
-    let job = subject.jobs.awaited(
-        subject.world.layout,
-        Work::Release,
-        &entity.name,
-        &reference.name,
-        place.as_ref(),
-    );
-    let mend = job.map_or(Mend::Own, Mend::Job);
-    let says = format!("entity.{}.refs.{}", entity.name, reference.name);
-    let make = |name: Option<&str>| {
-        let kind = DriftKind::Dangling;
-        drift(kind, &entity.name, subject.address, name, says.clone())
-    };
-    match &target.on_delete {
-        OnDelete::Cascade => {
-            let mut drift = make(None);
-            drift.stored = Some(ITEM.into());
-            let name = &reference.name;
-            drift.note = Some(format!("should have gone with its `{name}`"));
-            findings.own.delete |= mend == Mend::Own;
-            findings.push(drift, mend);
-        }
-        OnDelete::Clear(names) => {
-            for name in names {
-                let Some(stored) = nested::get(scene.item, name) else {
-                    continue;
-                };
-                let mut drift = make(Some(name));
-                drift.stored = shown(entity.attribute(name), Some(stored));
-                if mend == Mend::Own {
-                    findings.assign(name, None);
-                }
-                findings.push(drift, mend.clone());
-            }
-        }
-        OnDelete::Keep | OnDelete::Refuse { .. } => {}
-    }
-}
-
-/// Whether items that refer so do not outlive their target. One that expires goes unseen, and
-/// one that moves is not followed.
-fn is_released(subject: Subject<'_, '_>, target: &RefTarget) -> bool {
-    let TargetName::Record(name) = &target.to else {
-        return false;
-    };
-    let releases = matches!(target.on_delete, OnDelete::Cascade | OnDelete::Clear(_));
-    match subject.world.layout.record(name) {
-        Some(Record::Entity(entity)) => {
-            let moves = entity.attributes.iter().any(|attribute| attribute.movable);
-            releases && entity.expiry().is_none() && !moves
-        }
-        _ => false,
-    }
-}
-
-fn declaration(entity: &Entity, attribute: &Attribute) -> String {
+/// Where the design declares an attribute.
+pub(super) fn declaration(entity: &Entity, attribute: &Attribute) -> String {
     format!("entity.{}.attributes.{}", entity.name, attribute.name)
 }

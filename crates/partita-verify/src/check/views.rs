@@ -6,12 +6,13 @@ use partita_design::design::{EachOver, Entity, Source, View, ViewAttribute};
 use partita_design::expression::Expr;
 use partita_store::request::{ItemAddress, PutItem, TransactAction};
 
-use super::{Findings, ITEM, Mend, Subject, drift, is_own};
-use crate::layout::{Record, reads_as_zero};
+use super::sound::{has_sound, is_sound};
+use super::{Findings, ITEM, Mend, Subject, drift, given, is_own};
+use crate::layout::{Record, Stored, begins_with_zero};
 use crate::mend;
 use crate::nested;
 use crate::reads::Known;
-use crate::report::DriftKind;
+use crate::report::{Drift, DriftKind};
 use crate::scene::Scene;
 
 /// A record that should be there.
@@ -39,20 +40,52 @@ pub(crate) fn judge_all<'d>(
             match subject.world.reads.item(&row.address) {
                 Known::Unread => {}
                 Known::Missing => missing(subject, record, &row, findings),
-                Known::Found(stored) => compare(subject, record, view, &row, stored, findings),
+                Known::Found(stored) if is_of(subject, view, &row, stored) => {
+                    compare(subject, record, (view, scene), &row, stored, findings);
+                }
+                Known::Found(_) => occupied(subject, view, &row, findings),
             }
             findings.derived.push(row.address);
         }
     }
 }
 
-/// Judges whether a record should be there. Its content is judged with its source.
+/// Whether an item is a record of the view, and may be written as one.
+fn is_of(subject: Subject<'_, '_>, view: &View, row: &Row, stored: &Item) -> bool {
+    let found = subject.world.layout.recognise(&row.address.table, stored);
+    let is_of_view =
+        matches!(found, Stored::Record(Record::View(known, _), _) if known.name == view.name);
+    subject.rights.may_write_over(is_of_view)
+}
+
+/// Another item stands where a record should be. Whose it is, only somebody else knows.
+fn occupied(subject: Subject<'_, '_>, view: &View, row: &Row, findings: &mut Findings) {
+    let says = format!("view.{}", view.name);
+    let mut drift = drift(DriftKind::View, &view.name, &row.address, None, says);
+    drift.expected = Some(ITEM.into());
+    drift.note = Some(format!(
+        "is missing: the item there is no record of `{}`",
+        view.name
+    ));
+    // It is told with the item that the record is of.
+    drift.table = subject.address.table.to_string();
+    findings.push(drift, Mend::Nobody);
+}
+
+/// Judges whether a record should be there, and what is its own. What it repeats is judged with
+/// its source.
 pub(crate) fn judge_record<'d>(
     subject: Subject<'_, 'd>,
     view: &'d View,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
+    given::judge_record(subject, view, scene, findings);
+    let names = view.keep.iter().map(String::as_str);
+    let names = names.chain(view.attributes.iter().map(ViewAttribute::name));
+    let strange = subject.strange(subject.stored, subject.address, names);
+    let strange = strange.into_iter().map(|name| (view.name.clone(), name));
+    findings.unrecognised.extend(strange);
     let layout = subject.world.layout;
     let source = scene.record.source();
     let entity = Record::Entity(source);
@@ -62,12 +95,15 @@ pub(crate) fn judge_record<'d>(
     let Some(place) = place else {
         return;
     };
-    let reason = match subject.world.reads.item(&place) {
-        Known::Unread => return,
+    match subject.world.reads.item(&place) {
+        Known::Unread => {}
         // It is on its way to where the item went, or away with it.
-        Known::Missing if view.history && subject.jobs.has_history(layout, &place) => return,
-        Known::Missing => format!("is left behind by a `{}` that is gone", source.name),
-        Known::Found(_) if view.history || !is_verifiable(view, source) => return,
+        Known::Missing if view.history && subject.jobs.has_history(layout, &place) => {}
+        Known::Missing => {
+            let reason = format!("is left behind by a `{}` that is gone", source.name);
+            left_behind(subject, view, reason, findings);
+        }
+        Known::Found(_) if view.history || !is_verifiable(view, source) => {}
         Known::Found(stored) => {
             let Some(item) = layout.attributes(entity, &place.table, stored) else {
                 return;
@@ -77,23 +113,75 @@ pub(crate) fn judge_record<'d>(
                 item: &item,
                 ..*scene
             };
-            let rows = rows(Record::View(view, source), view, &scene);
-            if rows.iter().any(|row| row.address == *subject.address) {
-                return;
-            }
-            format!("should not be there, as its `{}` is now", source.name)
+            surplus(subject, view, &scene, findings);
         }
+    }
+}
+
+/// A record whose source is gone. What was kept of it is no derived data any more: nothing else
+/// has it, so that it goes only where an operator says so.
+fn left_behind(subject: Subject<'_, '_>, view: &View, reason: String, findings: &mut Findings) {
+    let kind = if view.history {
+        DriftKind::History
+    } else {
+        DriftKind::View
     };
-    let kind = match view.history {
-        true => DriftKind::History,
-        false => DriftKind::View,
+    let drift = told(subject, view, kind, reason);
+    let mend = if subject.rights.is_named(&drift.says) {
+        Mend::Own
+    } else if view.history {
+        Mend::Named
+    } else if subject.rights.is_held(&subject.address.table) {
+        Mend::Held
+    } else {
+        Mend::Own
     };
+    findings.own.delete |= mend == Mend::Own;
+    findings.push(drift, mend);
+}
+
+/// A record whose source is there and should not have it.
+fn surplus<'d>(
+    subject: Subject<'_, 'd>,
+    view: &'d View,
+    source: &Scene<'_, 'd>,
+    findings: &mut Findings,
+) {
+    let record = Record::View(view, source.record.source());
+    let rows = rows(record, view, source);
+    if rows.iter().any(|row| row.address == *subject.address) {
+        return;
+    }
+    let reason = format!("should not be there, as its `{}` is now", view.of);
+    let drift = told(subject, view, DriftKind::View, reason);
+    if subject.rights.may_clear(can_be_missing(view, source)) {
+        findings.own.delete = true;
+        findings.push(drift, Mend::Own);
+    } else {
+        findings.push(drift, Mend::Nobody);
+    }
+}
+
+fn told(subject: Subject<'_, '_>, view: &View, kind: DriftKind, reason: String) -> Drift {
     let says = format!("view.{}", view.name);
     let mut drift = drift(kind, &view.name, subject.address, None, says);
     drift.stored = Some(ITEM.into());
     drift.note = Some(reason);
-    findings.own.delete = true;
-    findings.push(drift, Mend::Own);
+    drift
+}
+
+/// Whether an item can say that it has no record of the view.
+fn can_be_missing(view: &View, source: &Scene<'_, '_>) -> bool {
+    let when = view.when.iter().all(|when| is_sound(source, &when.reads));
+    let each = view.each.iter().all(|each| match &each.over {
+        EachOver::List { reading, .. } => has_sound(source, &reading.attribute),
+        EachOver::Pattern { .. } => true,
+    });
+    let mut derived = view.derived();
+    let mut names = view.key.partition.names().chain(view.key.sort.names());
+    when && each
+        && derived.all(|(_, value)| is_sound(source, &value.reads))
+        && names.all(|name| has_sound(source, &name))
 }
 
 /// The identity of the item that a view's record was derived from. The record has each part under
@@ -236,7 +324,7 @@ fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
                 default: Some(default),
             } => default.value(scene),
             Source::Computed(computed) => computed.value.value(scene),
-            _ if reads_as_zero(own) && !own.optional => Some(Value::N(Number::from(0_i64))),
+            _ if begins_with_zero(own) && !own.optional => Some(Value::N(Number::from(0_i64))),
             _ => None,
         };
         if let Some(value) = value {
@@ -277,7 +365,7 @@ fn missing<'d>(subject: Subject<'_, 'd>, record: Record<'d>, row: &Row, findings
 fn compare<'d>(
     subject: Subject<'_, 'd>,
     record: Record<'d>,
-    view: &'d View,
+    (view, source): (&'d View, &Scene<'_, 'd>),
     row: &Row,
     stored: &Item,
     findings: &mut Findings,
@@ -288,11 +376,6 @@ fn compare<'d>(
         let names = layout.made_keys(&row.address.table);
         expected.extend(names.map(|name| (name.to_owned(), keys.get(name).cloned())));
     }
-    let table = layout.table(&row.address.table);
-    if let Some(mark) = table.and_then(|table| table.discriminator.as_ref()) {
-        expected.push((mark.clone(), record.discriminator().map(Value::from)));
-    }
-    expected.extend(strange(subject, view, row, stored).map(|name| (name, None)));
     let other = findings.others.len();
     let mut after = stored.clone();
     for (name, value) in expected {
@@ -306,6 +389,11 @@ fn compare<'d>(
         let attribute = record.attribute(&name);
         drift.stored = super::shown(attribute, now);
         drift.expected = super::shown(attribute, value.as_ref());
+        let is_said = value.is_some() || says_missing(view, source, &name);
+        if !subject.rights.may_clear(is_said) {
+            findings.push(drift, Mend::Nobody);
+            continue;
+        }
         findings.push(drift, Mend::Other(other));
         match value {
             Some(value) => nested::set(&mut after, &name, value),
@@ -318,29 +406,19 @@ fn compare<'d>(
     }
 }
 
-/// Attributes of a record that neither come from its source nor are its own.
-fn strange<'f>(
-    subject: Subject<'f, '_>,
-    view: &'f View,
-    row: &'f Row,
-    stored: &'f Item,
-) -> impl Iterator<Item = String> + 'f {
-    let table = subject.world.layout.table(&row.address.table);
-    let root = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-    let kept = view.keep.iter().map(String::as_str);
-    let own = view.attributes.iter().map(ViewAttribute::name);
-    let mut known: Vec<String> = kept.chain(own).map(root).collect();
-    known.extend(
-        subject
-            .world
-            .layout
-            .made_keys(&row.address.table)
-            .map(str::to_owned),
-    );
-    known.extend(row.address.key.keys().map(ToString::to_string));
-    known.extend(table.and_then(|table| table.discriminator.clone()));
-    let names = stored.keys().map(ToString::to_string);
-    names.filter(move |name| !known.contains(name))
+/// Whether an item can say that a record of it lacks an attribute, or a key of an index.
+fn says_missing(view: &View, source: &Scene<'_, '_>, name: &str) -> bool {
+    if view.keep.iter().any(|kept| kept == name) {
+        return has_sound(source, name);
+    }
+    let mut derived = view.derived();
+    match derived.find(|(known, _)| *known == name) {
+        Some((_, value)) => is_sound(source, &value.reads),
+        None => {
+            let mut indexes = view.indexes.iter();
+            indexes.all(|index| is_sound(source, &index.reads))
+        }
+    }
 }
 
 fn members(value: &Value) -> Vec<Value> {

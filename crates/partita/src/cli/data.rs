@@ -75,3 +75,22 @@ pub(crate) struct VerifyFlags {
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct RepairFlags {
+    #[command(flatten)]
+    pub(crate) on: VerifyFlags,
+
+    /// Show what would be written and removed, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask before anything is written or removed
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
+
+    /// Also remove what is left behind here, though it is no derived data: `view.NAME` of a history,
+    /// `entity.NAME.refs.REF` of what should have gone or been cleared with its target
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) remove: Vec<String>,
+}

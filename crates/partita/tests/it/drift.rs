@@ -9,7 +9,7 @@ use std::sync::Arc;
 use partita_core::{Map, Value};
 use partita_plan::{Caller, Operation, Partita, Surroundings};
 use partita_store::{ModelStore, Store};
-use partita_verify::{Collected, Outcome};
+use partita_verify::{Collected, Outcome, Permission};
 
 use crate::scenario::parse;
 use crate::server::{BINARY, Server};
@@ -107,7 +107,8 @@ async fn is_not_what_a_job_will_settle() {
     assert_eq!((report.drifts, report.awaited, report.jobs), (0, 120, 1));
     let is_awaited = |outcome: &Outcome| matches!(outcome, Outcome::Awaited { .. });
     assert!(found.open.iter().all(|(_, outcome)| is_awaited(outcome)));
-    let report = partita.repair(&mut found).await.unwrap();
+    let all = Permission::granted();
+    let report = partita.repair(all, &mut found).await.unwrap();
     assert_eq!((report.mended, report.awaited), (0, 120));
     partita.run_jobs().await.unwrap();
     let report = partita.verify(&mut found).await.unwrap();
@@ -158,7 +159,7 @@ fn on_the_command_line() {
 
     let (code, out, err) = run(&["verify", "stories", "--data", data]);
     assert_eq!((code, err.as_str()), (1, ""));
-    let rest = "1 item: 1 drift; `partita repair stories` mends what can be mended";
+    let rest = "1 item: 1 drift; `partita repair stories` mends what is derived";
     assert_eq!(out, format!("drift    {told}\n{rest}\n"));
 
     let (code, out, _) = run(&["verify", "stories", "--format", "json", "--data", data]);
@@ -168,13 +169,59 @@ fn on_the_command_line() {
     assert_eq!(json["drifts"][0]["key"]["PK"], "USER#ann");
     assert_eq!(json["report"]["drifts"], 1);
 
-    let (code, out, _) = run(&["repair", "stories", "--data", data]);
+    let would = "would remove 1 StoryIndex";
+    let (code, out, err) = run(&["repair", "stories", "--dry-run", "--data", data]);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let rest = "1 item: 1 drift; nothing was written";
+    assert_eq!(out, format!("would    {told}\n{would}\n{rest}\n"));
+
+    let arguments = [
+        "repair",
+        "stories",
+        "--dry-run",
+        "--format",
+        "json",
+        "--data",
+        data,
+    ];
+    let (_, out, _) = run(&arguments);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["would"]["remove"]["StoryIndex"], 1);
+    assert_eq!(json["drifts"][0]["outcome"], "would");
+
+    // There is nobody to ask.
+    let (code, out, err) = run(&["repair", "stories", "--data", data]);
+    assert_eq!(code, 1);
+    assert!(out.contains(would), "{out}");
+    assert!(
+        err.contains("nothing was written") && err.contains("--yes"),
+        "{err}"
+    );
+
+    let named = [
+        "repair",
+        "stories",
+        "--yes",
+        "--remove",
+        "view.StoryIndex",
+        "--data",
+        data,
+    ];
+    let (code, _, err) = run(&named);
+    assert_eq!(code, 1);
+    assert!(
+        err.contains("`view.StoryIndex` is nothing whose leftovers"),
+        "{err}"
+    );
+
+    let (code, out, _) = run(&["repair", "stories", "--yes", "--data", data]);
     assert_eq!(code, 0);
     assert_eq!(
         out,
         format!("mended   {told}\n0 items: 1 drift mended, 0 left\n")
     );
 
+    // Where there is nothing to write, nobody has to agree.
     let (code, out, _) = run(&["repair", "stories", "--format", "json", "--data", data]);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &json["report"]["mended"]), (0, &0.into()));

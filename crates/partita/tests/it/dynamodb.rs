@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::scenarios::in_library;
 use crate::server::{BINARY, Server, token_with};
-use crate::{beyond, tables};
+use crate::{beyond, repairs, tables};
 
 /// The scenarios of every design. One process of DynamoDB Local serves them all: it takes longer to
 /// start than to answer.
@@ -41,6 +41,18 @@ async fn more_than_one_write_or_table_on_dynamodb_local() {
         Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
     beyond::goes_well(store.clone()).await;
     tables::lives_in_two_tables(store).await;
+}
+
+/// Repairs of tables that a design understands only in part.
+#[tokio::test(flavor = "multi_thread")]
+async fn repairs_lose_no_source_on_dynamodb_local() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let store: Arc<dyn Store> =
+        Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
+    repairs::lose_no_source(store.clone(), 12).await;
+    repairs::can_be_taken_back(store, 6).await;
 }
 
 /// What a demo leaves in DynamoDB is what it leaves in a directory, and it does so once.

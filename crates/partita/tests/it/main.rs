@@ -34,6 +34,7 @@ mod numbers;
 mod openapi;
 mod overload;
 mod readme;
+mod repairs;
 mod rest;
 #[cfg(feature = "s3")]
 mod s3;

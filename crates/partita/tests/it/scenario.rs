@@ -12,7 +12,7 @@ use partita_store::Store;
 use partita_store::request::{DeleteItem, PutItem, ReturnValues, Scan};
 use partita_store::surroundings::ManualClock;
 use partita_store::table::TableName;
-use partita_verify::Collected;
+use partita_verify::{Collected, Permission};
 use serde_json::Value as Json;
 
 /// One request of a scenario.
@@ -104,14 +104,34 @@ impl Stage {
 
     /// Everything in the table that is not as its sources say, one line each.
     pub(crate) async fn drifts(&self) -> Vec<String> {
-        let mut found = Collected::default();
-        partita_verify::verify(&self.design, &*self.store, &*self.clock, &mut found)
-            .await
-            .unwrap();
+        let found = self.verified().await;
         let lines = found.open.iter().map(|(drift, _)| drift.to_string());
         let mut lines: Vec<String> = lines.collect();
         lines.sort();
         lines
+    }
+
+    /// What the design does not recognise, one line each.
+    async fn unrecognised(&self) -> Vec<String> {
+        let found = self.verified().await;
+        let lines = found.unrecognised.iter().map(|one| {
+            let [partition, sort] = self.key_of(&one.key);
+            match &one.attribute {
+                Some((record, name)) => format!("{record} {partition} {sort}: {name}"),
+                None => format!("{partition} {sort}"),
+            }
+        });
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort();
+        lines
+    }
+
+    async fn verified(&self) -> Collected {
+        let mut found = Collected::default();
+        partita_verify::verify(&self.design, &*self.store, &*self.clock, &mut found)
+            .await
+            .unwrap();
+        found
     }
 }
 
@@ -255,6 +275,9 @@ impl Run<'_> {
         match self.word.as_str() {
             "given" | "when" if self.unjudged => Err("the `when` before has no `then`".to_owned()),
             "given" if rest.starts_with("the item ") => self.put(&rest).await,
+            "given" if rest.starts_with("a bug ") => {
+                self.spoil(rest.trim_start_matches("a bug ")).await
+            }
             "given" => {
                 self.send(&rest).await?;
                 match &self.last {
@@ -344,14 +367,18 @@ impl Run<'_> {
         done.map(drop).map_err(|error| error.to_string())
     }
 
-    /// `5`, or `1, leaves 2`: how much a repair mends, and how much is still wrong then.
+    /// `5`, `1, leaves 2` or `1, removing view.V`: how much a repair mends, how much is still wrong
+    /// then, and what the operator has named.
     async fn judge_repair(&self, text: &str) -> Result<(), String> {
         let stage = self.stage;
         let mut found = Collected::default();
-        let report =
-            partita_verify::repair(&stage.design, &*stage.store, &*stage.clock, &mut found)
-                .await
-                .unwrap();
+        let (text, places) = text.split_once(", removing ").unwrap_or((text, ""));
+        let places = places.split(" and ").filter(|place| !place.is_empty());
+        let all = places.fold(Permission::granted(), Permission::to_remove);
+        let (design, store) = (&stage.design, &*stage.store);
+        let report = partita_verify::repair(design, store, &*stage.clock, all, &mut found)
+            .await
+            .unwrap();
         let got = match report.drifts {
             0 => report.mended.to_string(),
             left => format!("{}, leaves {left}", report.mended),
@@ -393,6 +420,12 @@ impl Run<'_> {
                 let mut expected = block.to_vec();
                 expected.sort();
                 return same(&self.stage.drifts().await.join("\n"), &expected.join("\n"));
+            }
+            "verify does not recognise" => {
+                let mut expected = block.to_vec();
+                expected.sort();
+                let found = self.stage.unrecognised().await;
+                return same(&found.join("\n"), &expected.join("\n"));
             }
             _ => {}
         }

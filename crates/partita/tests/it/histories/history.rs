@@ -400,7 +400,11 @@ impl Stage {
             .open
             .iter()
             .map(|(drift, outcome)| format!("{outcome:?}: {drift}"));
-        if !report.is_clean() || report.awaited > 0 || report.strangers > 0 {
+        if !report.is_clean()
+            || report.awaited > 0
+            || report.unrecognised > 0
+            || report.unrecognised_attributes > 0
+        {
             seen.faults.push(format!("verify: {report:?}"));
             seen.faults.extend(drifts);
         }

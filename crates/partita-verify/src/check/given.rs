@@ -1,0 +1,233 @@
+//! What callers gave: values that their attributes allow, and references that lead somewhere.
+//!
+//! None of it is derived, so a repair leaves it as it is. Only what should have gone or been
+//! cleared with the target of a reference is removed, where an operator names that reference.
+
+use partita_core::Value;
+use partita_design::design::{Attribute, Entity, OnDelete, Ref, RefTarget, SoftDelete, TargetName};
+use partita_design::design::{View, ViewAttribute};
+
+use super::own::declaration;
+use super::{Findings, ITEM, Mend, Subject, drift, is_own, shown};
+use crate::jobs::Work;
+use crate::layout::Record;
+use crate::nested;
+use crate::reads::Known;
+use crate::report::DriftKind;
+use crate::scene::{Lead, Scene};
+
+/// Judges what an entity's item was given. What was found about its derived values is known.
+pub(crate) fn judge<'d>(
+    subject: Subject<'_, 'd>,
+    entity: &'d Entity,
+    scene: &Scene<'_, 'd>,
+    findings: &mut Findings,
+) {
+    for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
+        if !findings.has(&attribute.name) {
+            let says = declaration(entity, attribute);
+            value(subject, attribute, says, scene, findings);
+        }
+    }
+    unknown_attributes(subject, entity, findings);
+    requirement(subject, entity, scene, findings);
+    for reference in &entity.refs {
+        target_of(subject, entity, reference, scene, findings);
+    }
+}
+
+/// Judges the attributes of a view's record that are its own.
+pub(crate) fn judge_record<'d>(
+    subject: Subject<'_, 'd>,
+    view: &'d View,
+    scene: &Scene<'_, 'd>,
+    findings: &mut Findings,
+) {
+    for attribute in &view.attributes {
+        if let ViewAttribute::Own(own) = attribute {
+            let says = format!("view.{}.attributes.{}", view.name, own.name);
+            value(subject, own, says, scene, findings);
+        }
+    }
+}
+
+/// A value is one that its attribute allows, and a required one is there.
+fn value<'d>(
+    subject: Subject<'_, 'd>,
+    attribute: &'d Attribute,
+    says: String,
+    scene: &Scene<'_, 'd>,
+    findings: &mut Findings,
+) {
+    let name = attribute.name.as_str();
+    let stored = nested::get(scene.item, name);
+    let note = match stored {
+        None if attribute.optional || attribute.when_missing(scene).is_some() => return,
+        None => "is missing, and is required".to_owned(),
+        Some(Value::Null) if is_time_of_deletion(scene.record, name) => return,
+        Some(stored) => match attribute.kind.check(stored) {
+            Ok(()) => return,
+            Err(expected) => {
+                let shown = shown(Some(attribute), Some(stored));
+                let shown = shown.as_ref().map(partita_core::plain::to_json);
+                format!("is {}, must be {expected}", shown.unwrap_or_default())
+            }
+        },
+    };
+    let (record, kind) = (scene.record.name(), DriftKind::Value);
+    let mut drift = drift(kind, record, subject.address, Some(name), says);
+    drift.stored = shown(Some(attribute), stored);
+    drift.note = Some(note);
+    findings.push(drift, Mend::Nobody);
+}
+
+/// Whether a null in an attribute stands for a missing time, as others write it.
+fn is_time_of_deletion(record: Record<'_>, name: &str) -> bool {
+    let soft_delete = match record {
+        Record::Entity(entity) => entity.soft_delete.as_ref(),
+        Record::View(..) => None,
+    };
+    matches!(soft_delete, Some(SoftDelete::Time(time)) if time == name)
+}
+
+/// Attributes that the entity does not have.
+fn unknown_attributes<'d>(subject: Subject<'_, 'd>, entity: &'d Entity, findings: &mut Findings) {
+    if entity.open {
+        return;
+    }
+    let names = entity.attributes.iter().map(|one| one.name.as_str());
+    let strange = subject.strange(subject.stored, subject.address, names);
+    let strange = strange.into_iter().map(|name| (entity.name.clone(), name));
+    findings.unrecognised.extend(strange);
+}
+
+/// What the design requires of every item of the entity.
+fn requirement<'d>(
+    subject: Subject<'_, 'd>,
+    entity: &'d Entity,
+    scene: &Scene<'_, 'd>,
+    findings: &mut Findings,
+) {
+    let Some(require) = &entity.require else {
+        return;
+    };
+    if !is_own(scene.record, &require.reads) || require.tree.decide(scene) != Some(false) {
+        return;
+    }
+    let says = format!("entity.{}.require", entity.name);
+    let kind = DriftKind::Value;
+    let mut drift = drift(kind, &entity.name, subject.address, None, says);
+    drift.stored = Some(ITEM.into());
+    drift.note = Some(format!("breaks the rule `{}`", require.text));
+    findings.push(drift, Mend::Nobody);
+}
+
+/// A reference to an item that is gone. What the ref says `on delete` decides whether that is so
+/// by right.
+fn target_of<'d>(
+    subject: Subject<'_, 'd>,
+    entity: &'d Entity,
+    reference: &'d Ref,
+    scene: &Scene<'_, 'd>,
+    findings: &mut Findings,
+) {
+    if reference.unchecked {
+        return;
+    }
+    let Some(target) = scene.chosen(reference) else {
+        return;
+    };
+    let gone = match scene.lead(reference) {
+        Lead::To(targets) => {
+            let places = targets.into_iter().map(|target| target.address);
+            let gone =
+                places.filter(|place| matches!(subject.world.reads.item(place), Known::Missing));
+            gone.map(Some).collect()
+        }
+        Lead::Lost => vec![None],
+        Lead::Constants(_) | Lead::Nowhere | Lead::Unknown => return,
+    };
+    let Some(place) = gone.first() else {
+        return;
+    };
+    if matches!(target.on_delete, OnDelete::Keep) || !is_watched(subject, target) {
+        findings.kept_references += gone.len() as u64;
+        return;
+    }
+    let job = subject.jobs.awaited(
+        subject.world.layout,
+        Work::Release,
+        &entity.name,
+        &reference.name,
+        place.as_ref(),
+    );
+    dangling(subject, entity, (reference, target), job, scene, findings);
+}
+
+/// A reference that should not have lost its target.
+fn dangling<'d>(
+    subject: Subject<'_, 'd>,
+    entity: &'d Entity,
+    (reference, target): (&'d Ref, &'d RefTarget),
+    job: Option<String>,
+    scene: &Scene<'_, 'd>,
+    findings: &mut Findings,
+) {
+    let says = format!("entity.{}.refs.{}", entity.name, reference.name);
+    let mend = match job {
+        Some(job) => Mend::Job(job),
+        None if subject.rights.is_named(&says) => Mend::Own,
+        None => Mend::Named,
+    };
+    let make = |name: Option<&str>| {
+        let kind = DriftKind::Dangling;
+        drift(kind, &entity.name, subject.address, name, says.clone())
+    };
+    let name = &reference.name;
+    match &target.on_delete {
+        OnDelete::Cascade => {
+            let mut drift = make(None);
+            drift.stored = Some(ITEM.into());
+            drift.note = Some(format!("should have gone with its `{name}`"));
+            findings.own.delete |= mend == Mend::Own;
+            findings.push(drift, mend);
+        }
+        OnDelete::Clear(names) => {
+            for name in names {
+                let Some(stored) = nested::get(scene.item, name) else {
+                    continue;
+                };
+                let mut drift = make(Some(name));
+                drift.stored = shown(entity.attribute(name), Some(stored));
+                if mend == Mend::Own {
+                    findings.assign(name, None);
+                }
+                findings.push(drift, mend.clone());
+            }
+        }
+        OnDelete::Refuse { .. } => {
+            let mut drift = make(None);
+            drift.stored = Some(ITEM.into());
+            drift.note = Some(format!(
+                "has lost its `{name}`, which cannot be deleted before it"
+            ));
+            findings.push(drift, Mend::Nobody);
+        }
+        OnDelete::Keep => {}
+    }
+}
+
+/// Whether a deletion of the target is seen by those that refer to it. One that expires goes
+/// unseen, and one that moves is not followed.
+fn is_watched(subject: Subject<'_, '_>, target: &RefTarget) -> bool {
+    let TargetName::Record(name) = &target.to else {
+        return false;
+    };
+    match subject.world.layout.record(name) {
+        Some(Record::Entity(entity)) => {
+            let moves = entity.attributes.iter().any(|attribute| attribute.movable);
+            entity.expiry().is_none() && !moves
+        }
+        _ => false,
+    }
+}

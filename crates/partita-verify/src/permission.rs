@@ -1,0 +1,198 @@
+//! What a repair may do: what it would write, who agrees to that, and what is never its to remove.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use partita_design::Design;
+use partita_design::design::OnDelete;
+use partita_store::table::TableName;
+
+use crate::report::{Drift, VerifyError};
+
+/// What a repair would write, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Intent {
+    /// Items that it would remove, by their records.
+    pub removed: BTreeMap<String, u64>,
+    /// Values that it would remove, by `Record.attribute`.
+    pub cleared: BTreeMap<String, u64>,
+    /// Values and items that it would write, by their records.
+    pub written: BTreeMap<String, u64>,
+}
+
+impl Intent {
+    /// Whether it would write nothing.
+    pub fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.cleared.is_empty() && self.written.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, drift: &Drift) {
+        let (kinds, name) = match (&drift.attribute, &drift.expected) {
+            (None, None) => (&mut self.removed, drift.record.clone()),
+            (Some(name), None) => (&mut self.cleared, format!("{}.{name}", drift.record)),
+            (_, Some(_)) => (&mut self.written, drift.record.clone()),
+        };
+        *kinds.entry(name).or_default() += 1;
+    }
+
+    /// Whether a removal is of a kind that was agreed to. What is written is worked out from what
+    /// is there, and can be worked out again.
+    pub(crate) fn covers(&self, drift: &Drift) -> bool {
+        match (&drift.attribute, &drift.expected) {
+            (None, None) => self.removed.contains_key(&drift.record),
+            (Some(name), None) => {
+                let name = format!("{}.{name}", drift.record);
+                self.cleared.contains_key(&name)
+            }
+            (_, Some(_)) => true,
+        }
+    }
+}
+
+/// Who decides whether a repair writes, and what it may remove besides what is derived.
+pub struct Permission<'p> {
+    decide: Box<dyn FnMut(&Intent) -> bool + Send + 'p>,
+    named: BTreeSet<String>,
+    #[cfg(feature = "testing")]
+    mistake: Option<Mistake>,
+}
+
+/// A mistake that tests plant in a repair, to see that they notice it.
+#[cfg(feature = "testing")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// What looks left behind is removed, whatever else is in the table.
+    ForgetsTheUnrecognised,
+    /// What callers gave is removed with what it referred to, though nobody has named it.
+    RemovesSources,
+    /// A derived value is removed while what it is derived from is missing or of another type.
+    BelievesBrokenSources,
+    /// A record is written over whatever stands in its place.
+    TakesPlaces,
+}
+
+impl<'p> Permission<'p> {
+    /// Everything that is derived may be written and removed.
+    pub fn granted() -> Permission<'p> {
+        Permission::asked(|_| true)
+    }
+
+    /// Nothing may be written: the repair only says what it would do.
+    pub fn denied() -> Permission<'p> {
+        Permission::asked(|_| false)
+    }
+
+    /// Somebody is shown what would be written, before every pass that writes, and decides.
+    pub fn asked(decide: impl FnMut(&Intent) -> bool + Send + 'p) -> Permission<'p> {
+        Permission {
+            decide: Box::new(decide),
+            named: BTreeSet::new(),
+            #[cfg(feature = "testing")]
+            mistake: None,
+        }
+    }
+
+    /// The same, with a mistake.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn with_mistake(mut self, mistake: Mistake) -> Permission<'p> {
+        self.mistake = Some(mistake);
+        self
+    }
+
+    /// What is left behind here may be removed though it is no derived data: the records of a view
+    /// with `history-of` (`view.LetterVersion`), or what a ref says `on delete`
+    /// (`entity.Comment.refs.post`).
+    #[must_use]
+    pub fn to_remove(mut self, place: impl Into<String>) -> Permission<'p> {
+        self.named.insert(place.into());
+        self
+    }
+
+    pub(crate) fn allows(&mut self, intent: &Intent) -> bool {
+        (self.decide)(intent)
+    }
+
+    /// What a repair may remove, where these tables have unrecognised items. All places that were
+    /// named must be such that can be.
+    pub(crate) fn rights(
+        &self,
+        design: &Design,
+        held: BTreeSet<TableName>,
+    ) -> Result<Rights, VerifyError> {
+        let removable = removable(design);
+        if let Some(place) = self.named.difference(&removable).next() {
+            let place = place.clone();
+            return Err(VerifyError::NotRemovable { place });
+        }
+        Ok(Rights {
+            held,
+            named: self.named.clone(),
+            #[cfg(feature = "testing")]
+            mistake: self.mistake,
+        })
+    }
+}
+
+/// What an operator may name.
+fn removable(design: &Design) -> BTreeSet<String> {
+    let views = design.views.iter().filter(|view| view.history);
+    let mut places: BTreeSet<String> = views.map(|view| format!("view.{}", view.name)).collect();
+    for entity in &design.entities {
+        let releases = entity.refs.iter().filter(|reference| {
+            let mut targets = reference.targets.iter();
+            targets.any(|one| matches!(one.on_delete, OnDelete::Cascade | OnDelete::Clear(_)))
+        });
+        places.extend(releases.map(|one| format!("entity.{}.refs.{}", entity.name, one.name)));
+    }
+    places
+}
+
+/// What a pass knows about what may be removed.
+#[derive(Debug, Default)]
+pub(crate) struct Rights {
+    /// Tables with items that the design does not recognise.
+    pub(crate) held: BTreeSet<TableName>,
+    /// Places of the design whose leftovers an operator has named.
+    named: BTreeSet<String>,
+    #[cfg(feature = "testing")]
+    mistake: Option<Mistake>,
+}
+
+impl Rights {
+    /// Whether an operator has asked for the removal of what is left behind here.
+    pub(crate) fn is_named(&self, says: &str) -> bool {
+        #[cfg(feature = "testing")]
+        if self.mistake == Some(Mistake::RemovesSources) {
+            return true;
+        }
+        self.named.contains(says)
+    }
+
+    /// Whether something in the table may belong to an item that the design does not recognise.
+    pub(crate) fn is_held(&self, table: &TableName) -> bool {
+        #[cfg(feature = "testing")]
+        if self.mistake == Some(Mistake::ForgetsTheUnrecognised) {
+            return false;
+        }
+        self.held.contains(table)
+    }
+
+    /// Whether a value that should be missing may be removed, where its sources say so or not.
+    pub(crate) fn may_clear(&self, is_said: bool) -> bool {
+        #[cfg(feature = "testing")]
+        if self.mistake == Some(Mistake::BelievesBrokenSources) {
+            return true;
+        }
+        is_said
+    }
+
+    /// Whether a record may be written where an item stands that is one of its view, or is not.
+    pub(crate) fn may_write_over(&self, is_of_view: bool) -> bool {
+        #[cfg(feature = "testing")]
+        if self.mistake == Some(Mistake::TakesPlaces) {
+            return true;
+        }
+        is_of_view
+    }
+}
