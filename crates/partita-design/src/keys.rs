@@ -1,5 +1,7 @@
 //! The keys of an item: of its own record, of its views and of its guards.
 
+mod view;
+
 use partita_core::expression::Scope;
 use partita_core::{Map, Value};
 
@@ -12,6 +14,8 @@ use crate::expression::With;
 use crate::spelling;
 use crate::stored::Stored;
 use crate::template::{PartError, Template, dotted};
+
+pub use view::of_view;
 
 /// The keys of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +109,7 @@ pub fn keys(
     let own = RecordName::Entity(entity.name.clone());
     records.extend(maker.record(own, &entity.key, &entity.indexes, None));
     for view in design.views_of(&entity.name).filter(|view| !view.history) {
-        maker.view(view, &mut records);
+        maker.view(view, &Map::new(), &mut records);
     }
     for guard in &entity.unique {
         records.extend(maker.guard(&guard.name, &guard.partition));
@@ -294,8 +298,9 @@ impl Maker<'_> {
         }
     }
 
-    /// The keys of a view: of its record, or of one record for every element.
-    fn view(&mut self, view: &View, records: &mut Vec<RecordKeys>) {
+    /// The keys of a view: of its record, or of one record for every element. What is given of
+    /// the view itself goes before what follows from its source.
+    fn view(&mut self, view: &View, own: &Map, records: &mut Vec<RecordKeys>) {
         let name = RecordName::View(view.name.clone());
         let elements = match &view.each {
             None => vec![None],
@@ -310,7 +315,7 @@ impl Maker<'_> {
         let mut seen: Vec<Value> = Vec::new();
         for element in elements {
             let outer = self.item.clone();
-            let inner = match (&view.each, &element) {
+            let mut inner = match (&view.each, &element) {
                 (Some(each), Some(value)) => {
                     let scope = With {
                         name: &each.name,
@@ -323,6 +328,7 @@ impl Maker<'_> {
                 }
                 _ => derived(view, &outer, &outer),
             };
+            view::overlay(&mut inner, own);
             if view.when.as_ref().is_some_and(|when| !when.holds(&outer)) {
                 continue;
             }

@@ -125,8 +125,12 @@ pub(crate) fn new(flags: &NewFlags) -> Result<ExitCode> {
 
 /// The keys of an entity's or a view's record; none while a view's condition does not hold.
 fn record_keys(design: &Design, record: &str, attributes: &Map) -> Result<Json> {
-    let entity = design.view(record).map_or(record, |view| &view.of);
-    let records = partita_design::keys(design, entity, attributes).map_err(|faults| {
+    let view = design.view(record);
+    let records = match view {
+        Some(view) => partita_design::keys::of_view(design, view, attributes),
+        None => partita_design::keys(design, record, attributes),
+    };
+    let records = records.map_err(|faults| {
         let sentences: Vec<_> = faults.iter().map(ToString::to_string).collect();
         anyhow!(sentences.join("\n"))
     })?;
@@ -136,7 +140,7 @@ fn record_keys(design: &Design, record: &str, attributes: &Map) -> Result<Json> 
     let found = records.into_iter().filter(|keys| named(&keys.record));
     let mut found: Vec<Json> = found.map(|found| as_json(found.keys)).collect();
     // A view with `each` has a record for every element.
-    let is_each = design.view(record).is_some_and(|view| view.each.is_some());
+    let is_each = view.is_some_and(|view| view.each.is_some());
     Ok(match is_each {
         true => Json::Array(found),
         false => found

@@ -61,7 +61,7 @@ pub(crate) struct KeysFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,
 
-    /// An entity or a view of the design
+    /// An entity of the design, or a view, of which its own attributes or its source's are given
     #[arg(value_name = "ENTITY")]
     pub(crate) record: String,
 

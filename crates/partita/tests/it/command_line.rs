@@ -7,6 +7,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use serde_json::json;
+
 use crate::server::{BINARY, Server, token};
 
 fn run(arguments: &[&str], input: &str) -> Output {
@@ -117,6 +119,63 @@ fn keys_are_the_pages_to_the_letter() {
         "{}",
         stdout(&output)
     );
+}
+
+/// A view is asked for by its source's attributes, or by its own.
+#[test]
+fn keys_of_a_view_are_asked_for_by_either_side() {
+    let album = "00000000-0000-4000-8000-00000000a1b0";
+    let time = "2026-01-01T10:00:00.000Z";
+    let asked = |design: &str, record: &str, attributes: serde_json::Value| {
+        let output = run(&["keys", design, record], &attributes.to_string());
+        let keys = serde_json::from_str::<serde_json::Value>(&stdout(&output));
+        keys.unwrap_or_else(|_| String::from_utf8_lossy(&output.stderr).into_owned().into())
+    };
+    // The page's own name of a version's time.
+    let version = json!({"date": "1944-06-06", "timestamp": time});
+    assert_eq!(
+        asked("holdthatthought", "LetterVersion", version),
+        json!({"PK": "LETTER#1944-06-06", "SK": format!("VERSION#{time}")})
+    );
+    let missing = asked(
+        "holdthatthought",
+        "LetterVersion",
+        json!({"date": "1944-06-06"}),
+    );
+    assert!(
+        missing
+            .as_str()
+            .unwrap()
+            .contains("`timestamp` is part of the key and is missing")
+    );
+    let wrong = json!({"date": "1944-06-06", "timestamp": "soon"});
+    let wrong = asked("holdthatthought", "LetterVersion", wrong);
+    assert!(
+        wrong.as_str().unwrap().contains("`timestamp` must be"),
+        "{wrong}"
+    );
+
+    let by_source = json!({"id": album, "title": "Sea", "createdBy": album, "createdAt": time, "isPublic": "true", "tags": [" Sun"]});
+    let by_element = json!({"albumId": album, "userId": album, "createdAt": time, "isPublic": "true", "tag": " Sun"});
+    let by_itself = json!({"albumId": album, "userId": album, "createdAt": time, "isPublic": "true", "normalizedTag": "sun"});
+    let keys = asked("mediahub", "AlbumTag", by_source);
+    assert_eq!(keys[0]["PK"], "ALBUM_TAG#sun");
+    assert_eq!(keys[0]["GSI3PK"], format!("ALBUM_TAG#{album}#true"));
+    assert_eq!(asked("mediahub", "AlbumTag", by_element), keys);
+    assert_eq!(asked("mediahub", "AlbumTag", by_itself), keys);
+}
+
+/// What `keys` prints for a user without numbers is what `verify` and the planner expect.
+#[test]
+fn keys_read_what_is_missing_as_its_default() {
+    let user = r#"{"userId": "00000000-0000-4000-8000-000000000a11", "email": "ann@example.org", "username": "ann"}"#;
+    let output = run(&["keys", "mediahub", "User"], user);
+    let keys: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(
+        keys["GSI5SK"],
+        "00000000000000000000.00#00000000-0000-4000-8000-000000000a11"
+    );
+    assert_eq!(keys["GSI4PK"], "USER_PLAN#free");
 }
 
 #[test]
