@@ -7,6 +7,7 @@ mod heads;
 mod own;
 mod paths;
 mod problems;
+mod repeats;
 mod upsert;
 
 use std::collections::BTreeMap;
