@@ -23,6 +23,7 @@
 //! | [`clashes`], [`steps`], [`positions`] | effects against each other, against the steps of states, and positions against deletes |
 //! | [`collections`], [`secrets`], [`unseen`] | lists without a bound, secrets that are shown elsewhere, rows that nobody sees |
 //! | [`sizes`] | writes that take more actions than a transaction has |
+//! | [`beyond`] | effects on items that the caller of their cause need not be allowed to see |
 //! | [`url`] | `path` of entities and patterns: where they are in URLs |
 //! | [`accept`] | `[[accept]]` |
 //!
@@ -33,6 +34,7 @@ mod accept;
 mod action;
 mod aggregate;
 mod attribute;
+mod beyond;
 mod bucket;
 mod caller;
 mod clashes;
@@ -235,6 +237,7 @@ fn compile(
     // A mistake elsewhere may be what makes a write so large.
     if let Some(design) = design.as_ref().filter(|_| !report.has_errors()) {
         sizes::check(&world, design, report);
+        beyond::check(&world, design, report);
     }
     accept::check(accepts, report);
     design

@@ -166,6 +166,7 @@ codes! {
     TwoWrites            "two-writes"            Error   File "Two effects write one attribute of one item."
     NoSuchStep           "no-such-step"          Error   File "No step leads to the state that is set."
     TriggerCycle         "trigger-cycle"         Error   File "Triggers cause each other without end."
+    UnseenTarget         "unseen-target"         Warning File "An effect writes an item that the caller of its cause need not be allowed to read."
     ClosedAction         "closed-action"         Warning File "No rule allows an action, so nobody may use it."
     IdleAction           "idle-action"           Error   File "An action does nothing."
     UnknownPattern       "unknown-pattern"       Error   File "There is no pattern of this name that fits here."

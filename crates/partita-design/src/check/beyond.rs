@@ -1,0 +1,296 @@
+//! Effects on items that the caller of their cause need not be allowed to see.
+//!
+//! An effect writes past rules: nobody asks whether the caller may change its target. That is what
+//! effects are for, as long as the caller has to do with the target. Where the rules that let
+//! somebody cause the effect do not say that they may read its target, anybody who can name another's
+//! item can have it changed.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`item`] | items in terms of the one that is written, so that two ways to one item look alike |
+//! | [`clause`] | conditions as alternatives of facts, and what follows from facts |
+
+mod clause;
+mod item;
+
+use partita_core::expression::Span;
+
+use super::world::World;
+use crate::codes::Code;
+use crate::design::{
+    Access, Action, ActionOn, Design, Effect, EffectKind, EffectTarget, Entity, Event, EventKind,
+    RecordName, Ref, Rule, Rules, Source, Timing,
+};
+use crate::diagnostic::Report;
+use crate::expression::{Expr, Formula, Predicate};
+use clause::{Alternatives, Fact};
+use item::{CALLER, Item, literal};
+
+pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
+    for trigger in &design.triggers {
+        let place = world
+            .triggers
+            .iter()
+            .find(|(name, _)| *name == trigger.name);
+        let effect = Caused {
+            design,
+            effect: &trigger.effect,
+            record: &trigger.on.of,
+            refs: &[],
+            facts: vec![trigger.turns.as_ref()],
+            event: Some(trigger.on.kind),
+        };
+        let causes = causes_of(design, &trigger.on);
+        let place = (
+            format!("trigger.{}", trigger.name),
+            place.map(|(_, span)| *span),
+        );
+        effect.judge(&trigger.name, place, &causes, report);
+    }
+    for action in &design.actions {
+        let place = world.actions.iter().find(|(name, _)| *name == action.name);
+        for record in records_of(action) {
+            let Some(rules) = rules_of(design, record) else {
+                continue;
+            };
+            let causes = [(
+                format!("uses `{}`", action.name),
+                rules.action(&action.name),
+            )];
+            for effect in &action.then {
+                let effect = Caused {
+                    design,
+                    effect,
+                    record,
+                    refs: &action.refs,
+                    facts: vec![action.require.as_ref()],
+                    event: None,
+                };
+                let place = (
+                    format!("action.{}", action.name),
+                    place.map(|(_, span)| *span),
+                );
+                effect.judge(&action.name, place, &causes, report);
+            }
+        }
+    }
+}
+
+/// The rules that let callers cause an event, each with what they do.
+fn causes_of<'d>(design: &'d Design, event: &Event) -> Vec<(String, &'d Rule)> {
+    let Some(rules) = rules_of(design, &event.of) else {
+        return Vec::new();
+    };
+    let title = event.of.as_str();
+    let mut causes = Vec::new();
+    for (access, word) in Access::WORDS {
+        if access != Access::Read && event.kind.includes(access) {
+            causes.push((format!("may {word} a `{title}`"), rules.get(access)));
+        }
+    }
+    for action in &design.actions {
+        let does = if action.delete {
+            Access::Delete
+        } else {
+            Access::Update
+        };
+        if records_of(action).contains(&&event.of) && event.kind.includes(does) {
+            causes.push((
+                format!("uses `{}`", action.name),
+                rules.action(&action.name),
+            ));
+        }
+    }
+    // Of whoever causes another effect that causes this one it is known that they may read the item.
+    if effects(design).any(|effect| is_such(effect, event)) {
+        causes.push((format!("may read a `{title}`"), rules.get(Access::Read)));
+    }
+    causes
+}
+
+fn effects(design: &Design) -> impl Iterator<Item = &Effect> {
+    let triggers = design.triggers.iter().map(|trigger| &trigger.effect);
+    let actions = design.actions.iter().flat_map(|action| &action.then);
+    triggers.chain(actions)
+}
+
+fn is_such(effect: &Effect, event: &Event) -> bool {
+    let kinds: &[Access] = match effect.kind {
+        EffectKind::Create => &[Access::Create],
+        EffectKind::Upsert => &[Access::Create, Access::Update],
+        EffectKind::Update => &[Access::Update],
+        EffectKind::Delete => &[Access::Delete],
+    };
+    effect.target.records().contains(&event.of)
+        && kinds.iter().any(|access| event.kind.includes(*access))
+}
+
+fn records_of(action: &Action) -> Vec<&RecordName> {
+    match &action.on {
+        ActionOn::Items(records) => records.iter().collect(),
+        ActionOn::Found { record, .. } => vec![record],
+        // What it does to each item is another action.
+        ActionOn::Every(_) => Vec::new(),
+    }
+}
+
+fn rules_of<'d>(design: &'d Design, record: &RecordName) -> Option<&'d Rules> {
+    match record {
+        RecordName::Entity(name) => design.entity(name).map(|entity| &entity.rules),
+        RecordName::View(name) => {
+            let view = design.view(name)?;
+            let source = design.entity(&view.of).map(|entity| &entity.rules);
+            view.rules.as_ref().or(source)
+        }
+    }
+}
+
+/// An effect, and what is known when it happens.
+struct Caused<'d> {
+    design: &'d Design,
+    effect: &'d Effect,
+    /// What is written.
+    record: &'d RecordName,
+    /// Refs over the parameters of an action.
+    refs: &'d [Ref],
+    facts: Vec<Option<&'d Predicate>>,
+    /// The event of a trigger.
+    event: Option<EventKind>,
+}
+
+impl<'d> Caused<'d> {
+    fn judge(
+        &self,
+        name: &str,
+        (place, span): (String, Option<Span>),
+        causes: &[(String, &Rule)],
+        report: &mut Report,
+    ) {
+        let source = Item::written(self.design, self.record);
+        let facts = self.known(&source);
+        for target in self.targets(&source) {
+            let Some(rule) = rules_of(self.design, &target.record) else {
+                continue;
+            };
+            let rule = rule.get(Access::Read);
+            let seen = Alternatives::of(rule, &target);
+            let unseen = causes.iter().find(|(_, cause)| {
+                let cause = Alternatives::of(cause, &source);
+                !cause.knowing(&facts).imply(&seen)
+            });
+            let Some((cause, _)) = unseen else { continue };
+            let title = target.record.as_str();
+            let does = match self.effect.kind {
+                EffectKind::Create => "creates",
+                EffectKind::Upsert => "writes",
+                EffectKind::Update => "changes",
+                EffectKind::Delete => "deletes",
+            };
+            let message = format!(
+                "`{name}` {does} a `{title}` that whoever {cause} need not be allowed to read: `{}`",
+                rule.text()
+            );
+            report
+                .add(Code::UnseenTarget, span.unwrap_or_default(), message)
+                .help("let the rule for the cause, `when` or `require` say what makes the item the caller's")
+                .acceptable(vec![vec![place.clone()]]);
+            return;
+        }
+    }
+
+    /// What holds whenever the effect happens.
+    fn known(&self, source: &Item<'d>) -> Vec<Fact> {
+        let effect = [self.effect.when.as_ref(), self.effect.require.as_ref()];
+        let entity = source.entity.and_then(|entity| entity.require.as_ref());
+        let predicates = self.facts.iter().copied().chain(effect).chain([entity]);
+        let mut facts: Vec<Fact> = predicates
+            .flatten()
+            .flat_map(|predicate| clause::certain(&predicate.tree, predicate, source))
+            .collect();
+        let attributes = source.entity.iter().flat_map(|entity| &entity.attributes);
+        for attribute in attributes {
+            if is_caller(&attribute.source, self.event) {
+                let name = source.attribute(&attribute.name);
+                facts.push(Fact::equal(name, CALLER.to_owned()));
+            }
+        }
+        facts
+    }
+
+    /// The items that are written, in terms of the one that causes it.
+    fn targets(&self, source: &Item<'d>) -> Vec<Item<'d>> {
+        match &self.effect.target {
+            EffectTarget::Ref { name, .. } => source.through(name, self.refs),
+            EffectTarget::Identity { record, parts } => {
+                let parts = parts.iter();
+                let parts = parts.map(|(part, reading)| (part.clone(), source.reading(reading)));
+                vec![Item::identified(self.design, record, parts.collect())]
+            }
+            EffectTarget::Element(record) => {
+                let each = self.effect.each.as_ref();
+                each.map(|each| source.element(self.design, record, each))
+                    .into_iter()
+                    .collect()
+            }
+            EffectTarget::Entity(name) => {
+                let record = RecordName::Entity(name.clone());
+                let given = self.effect.changes.set.iter();
+                let given =
+                    given.filter_map(|(name, value)| Some((name.clone(), text_of(value, source)?)));
+                let mut known: Vec<(String, String)> = given.collect();
+                let entity = self.design.entity(name);
+                known.extend(entity.into_iter().flat_map(made));
+                vec![Item::new(self.design, &record, known)]
+            }
+        }
+    }
+}
+
+/// The attributes of a new item that nobody gives: the caller, and what they are by default.
+fn made(entity: &Entity) -> impl Iterator<Item = (String, String)> + '_ {
+    entity.attributes.iter().filter_map(|attribute| {
+        let text = match &attribute.source {
+            Source::Given {
+                default: Some(value),
+            } => literal(value.literal()?),
+            source if is_caller(source, Some(EventKind::Create)) => CALLER.to_owned(),
+            _ => return None,
+        };
+        Some((attribute.name.clone(), text))
+    })
+}
+
+/// Whether an attribute is who calls, whenever such an event happens.
+fn is_caller(source: &Source, event: Option<EventKind>) -> bool {
+    let Source::Computed(computed) = source else {
+        return false;
+    };
+    let is_taken = match computed.timing {
+        Timing::Create => event == Some(EventKind::Create),
+        Timing::Write => true,
+        _ => false,
+    };
+    let path = match computed.value.cases.as_slice() {
+        [case] if case.when.is_none() => case.is.as_path(),
+        _ => None,
+    };
+    is_taken && path.is_some_and(|path| path.to_string() == CALLER)
+}
+
+/// A value in terms of the item that is written, if it is plain.
+fn text_of(value: &Formula, source: &Item<'_>) -> Option<String> {
+    if let Some(value) = value.literal() {
+        return Some(literal(value));
+    }
+    match value.cases.as_slice() {
+        [case] if case.when.is_none() => {
+            let path = match &case.is {
+                Expr::Path(path) => path,
+                _ => return None,
+            };
+            let reading = value.reads.iter().find(|reading| reading.path == *path)?;
+            Some(source.reading(reading))
+        }
+        _ => None,
+    }
+}
