@@ -130,17 +130,8 @@ pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
             return signed(route, rule, "the file may be read, or ");
         }
         Target::Document | Target::Page => vec![vec![&Rule::Public]],
-        // No rule of the design speaks of jobs: they tell of items that rules may hide.
-        Target::Jobs => {
-            return Row {
-                route,
-                rules: vec!["caller.role = 'admin'".to_owned()],
-                outcomes: Persona::ALL.map(|persona| match persona {
-                    Persona::Admin => Outcome::Yes,
-                    _ => Outcome::No,
-                }),
-            };
-        }
+        // Jobs tell of items that rules may hide.
+        Target::Jobs => vec![vec![&design.callers.administrators]],
     };
     Row {
         route,

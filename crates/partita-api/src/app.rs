@@ -52,9 +52,6 @@ const DRAINED_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
 /// Far longer than the planner is patient; what takes longer is stuck.
 const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The role of a token that may look at jobs.
-pub const ADMIN: &str = "admin";
-
 /// What the API serves.
 pub struct App {
     designs: BTreeMap<String, Served>,
@@ -201,7 +198,7 @@ impl App {
         let served = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
         let verified = self.tokens.verify(name, request.bearer()?).await?;
         let caller = verified.caller();
-        if is_reserved && !is_admin(caller) {
+        if is_reserved && !is_administrator(&served.partita, &verified).await? {
             return Err(Problem::busy());
         }
         let file = whole_name(rest);
@@ -264,12 +261,12 @@ impl App {
         let caller = verified.caller();
         match &found.route.target {
             Target::Operation(verb) => {
-                let answer = operate(&served.partita, caller, request, verb, found);
+                let answer = operate(&served.partita, verified, request, verb, found);
                 let design = served.partita.design();
                 answer.await.map_err(|problem| problem.about(design, verb))
             }
             Target::Batch => batch(served, caller, request).await,
-            Target::Jobs => self.jobs(&served.partita, caller).await,
+            Target::Jobs => self.jobs(&served.partita, verified).await,
             Target::Document => Ok(served.document().response(request.headers)),
             Target::Page => Ok(docs::page()),
             target @ (Target::AskUpload { .. } | Target::SendFile | Target::ReadFile) => {
@@ -284,10 +281,8 @@ impl App {
     }
 
     /// The jobs of a design, for administrators: they tell of items that rules may hide.
-    async fn jobs(&self, partita: &Partita, caller: &Caller) -> Result<Response, Problem> {
-        if !is_admin(caller) {
-            return Err(Problem::for_admins_only(caller));
-        }
+    async fn jobs(&self, partita: &Partita, verified: &Verified) -> Result<Response, Problem> {
+        demand_administrator(partita, verified).await?;
         let jobs = partita.jobs().await?;
         let jobs: Vec<_> = jobs.iter().map(encode::job).collect();
         Ok(encode::json_response(
@@ -314,8 +309,10 @@ struct Call<'a> {
     found: &'a Found<'a>,
 }
 
-fn is_admin(caller: &Caller) -> bool {
-    caller.role.as_deref() == Some(ADMIN)
+/// Whether somebody administrates the design, or operates the installation.
+async fn is_administrator(partita: &Partita, verified: &Verified) -> Result<bool, Problem> {
+    let caller = verified.caller();
+    Ok(verified.is_operator() || partita.is_administrator(caller).await?)
 }
 
 /// Refuses what the rules do not allow the caller, whatever the body says.
@@ -325,18 +322,27 @@ fn admit(
     request: &Request<'_>,
     found: &Found<'_>,
 ) -> Result<(), Problem> {
+    let partita = &served.partita;
     let verb = match &found.route.target {
-        Target::Operation(verb) if !verb.is_read() => verb,
+        Target::Operation(verb) => verb,
+        Target::Batch => return Ok(partita.demand_token_to_write(caller)?),
+        Target::AskUpload { prefix } => return Ok(partita.permit_upload(caller, prefix)?),
         _ => return Ok(()),
     };
-    let design = served.partita.design();
+    let design = partita.design();
+    // Before anything of the request is read, so that the refusal tells nothing else.
+    let known = partita.demand_token(caller, verb.purpose());
+    known.map_err(|refusal| Problem::from(refusal).about(design, verb))?;
+    if verb.is_read() {
+        return Ok(());
+    }
     let brought = Brought {
         content: Content::Awaited,
         ..Brought::of(request)?
     };
     let operation = decode::operation(design, verb, found, &brought);
     let operation = operation.map_err(|problem| problem.about(design, verb))?;
-    let admitted = served.partita.admit(caller, operation);
+    let admitted = partita.admit(caller, operation);
     let conditions = &brought.conditions;
     admitted.map_err(|refusal| Problem::of_refusal(refusal, design, verb, conditions))
 }
@@ -383,16 +389,17 @@ async fn handle(State(app): State<Arc<App>>, request: axum::extract::Request) ->
 /// The trip of a request that the planner carries out.
 async fn operate(
     partita: &Partita,
-    caller: &Caller,
+    verified: &Verified,
     request: &Request<'_>,
     verb: &Verb,
     found: &Found<'_>,
 ) -> Result<Response, Problem> {
-    let design = partita.design();
-    // Before anything of the request is read, so that the refusal tells nothing else.
-    partita.demand_token(caller, verb.purpose())?;
+    let (design, caller) = (partita.design(), verified.caller());
     let mut brought = Brought::of(request)?;
-    let wish = Wish::of(request, verb, caller, &mut brought)?;
+    let wish = Wish::of(request, verb, &mut brought)?;
+    if wish.with_keys {
+        demand_administrator(partita, verified).await?;
+    }
     let operation = decode::operation(design, verb, found, &brought)?;
     let is_creation = matches!(operation, Operation::Create { .. });
     let answer = match request.idempotency_key()? {
@@ -411,6 +418,15 @@ async fn operate(
     }
 }
 
+/// Refuses everybody else.
+async fn demand_administrator(partita: &Partita, verified: &Verified) -> Result<(), Problem> {
+    if is_administrator(partita, verified).await? {
+        return Ok(());
+    }
+    let caller = verified.caller();
+    Err(Problem::for_administrators(caller, partita.design()))
+}
+
 /// The trip of several writes in one request.
 async fn batch(
     served: &Served,
@@ -419,7 +435,6 @@ async fn batch(
 ) -> Result<Response, Problem> {
     let partita = &served.partita;
     let design = partita.design();
-    partita.demand_token_to_write(caller)?;
     let batch = Batch::of(request, design, &served.routes)?;
     let wish = Wish::of_write(request);
     let answers = match request.idempotency_key()? {

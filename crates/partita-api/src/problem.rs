@@ -16,6 +16,8 @@ mod refusal;
 
 use axum::http::{Method, StatusCode};
 use partita_core::excerpt;
+use partita_design::Design;
+use partita_design::design::Rule;
 use partita_plan::{Caller, FAULTS_MAX, PlanError};
 use serde_json::{Map, Value as Json};
 
@@ -89,13 +91,17 @@ impl Problem {
         Problem::new(Kind::Throttled, "the server is busy; try again in a moment")
     }
 
-    /// Only a token with the role of administrators will do.
-    pub fn for_admins_only(caller: &Caller) -> Self {
+    /// Only an administrator of the design may do this.
+    pub fn for_administrators(caller: &Caller, design: &Design) -> Self {
         let kind = match caller.id {
             Some(_) => Kind::Forbidden,
             None => Kind::Unauthenticated,
         };
-        Problem::new(kind, "bring a token with the role `admin`")
+        let detail = match &design.callers.administrators {
+            Rule::Never => "the design names no administrators".to_owned(),
+            rule => format!("this is for administrators: `{}`", rule.text()),
+        };
+        Problem::new(kind, detail)
     }
 
     /// A mistake of ours.

@@ -30,6 +30,9 @@ pub use keys::{KeyError, KeySource, Keys};
 
 const ISSUER: &str = "partita";
 
+/// What tokens of the operator say instead.
+const OPERATOR: &str = "partita-operator";
+
 /// The longest token. Those of Cognito with many groups have a few kilobytes.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
@@ -44,12 +47,28 @@ pub struct Tokens {
 /// Somebody whose token was verified, or nobody. Only [`Tokens::verify`] makes one, so a handler
 /// cannot be called with an identity that was merely claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified(Caller);
+pub struct Verified {
+    caller: Caller,
+    is_operator: bool,
+}
 
 impl Verified {
+    fn user(caller: Caller) -> Self {
+        Verified {
+            caller,
+            is_operator: false,
+        }
+    }
+
     /// The caller.
     pub fn caller(&self) -> &Caller {
-        &self.0
+        &self.caller
+    }
+
+    /// Whether it is whoever operates the installation and has its secret: nobody to the rules of a
+    /// design, but somebody who may see its jobs and keys.
+    pub fn is_operator(&self) -> bool {
+        self.is_operator
     }
 }
 
@@ -108,9 +127,21 @@ impl Tokens {
         groups: &[String],
         lifetime_seconds: u32,
     ) -> String {
+        self.signed(ISSUER, design, user, lifetime_seconds, role, groups)
+    }
+
+    fn signed(
+        &self,
+        issuer: &str,
+        design: &str,
+        user: &str,
+        lifetime_seconds: u32,
+        role: Option<&str>,
+        groups: &[String],
+    ) -> String {
         let now = self.now_seconds();
         let claims = Claims {
-            iss: ISSUER.to_owned(),
+            iss: issuer.to_owned(),
             aud: design.to_owned(),
             sub: user.to_owned(),
             role: role.map(str::to_owned),
@@ -122,10 +153,15 @@ impl Tokens {
             .expect("plain claims are signed with a key of the right kind")
     }
 
+    /// A token for whoever operates the installation, to look into a design.
+    pub fn make_for_operator(&self, design: &str, lifetime_seconds: u32) -> String {
+        self.signed(OPERATOR, design, OPERATOR, lifetime_seconds, None, &[])
+    }
+
     /// Who is calling, by the bearer token of a request; nobody without one.
     pub async fn verify(&self, design: &str, bearer: Option<&str>) -> Result<Verified, TokenError> {
         let Some(token) = bearer else {
-            return Ok(Verified(Caller::anonymous()));
+            return Ok(Verified::user(Caller::anonymous()));
         };
         if token.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::Invalid);
@@ -141,7 +177,7 @@ impl Tokens {
         match &self.issuer {
             Some(issuer) if header.alg != Algorithm::HS256 => {
                 let caller = issuer.verify(&header, token, self.now_seconds()).await;
-                caller.map(Verified)
+                caller.map(Verified::user)
             }
             _ => self.verify_own(design, token),
         }
@@ -149,7 +185,7 @@ impl Tokens {
 
     fn verify_own(&self, design: &str, token: &str) -> Result<Verified, TokenError> {
         let mut validation = Validation::new(Algorithm::HS256);
-        validation.set_issuer(&[ISSUER]);
+        validation.set_issuer(&[ISSUER, OPERATOR]);
         validation.set_audience(&[design]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         // The library asks the machine for the time; ours comes in as a parameter.
@@ -160,7 +196,13 @@ impl Tokens {
         if claims.exp <= self.now_seconds() {
             return Err(TokenError::Expired);
         }
-        Ok(Verified(Caller {
+        if claims.iss == OPERATOR {
+            return Ok(Verified {
+                caller: Caller::anonymous(),
+                is_operator: true,
+            });
+        }
+        Ok(Verified::user(Caller {
             id: Some(claims.sub),
             role: claims.role,
             groups: claims.groups,

@@ -146,7 +146,7 @@ fn compile(
     let entity_paths: Vec<_> = sections.map(|one| url::read(one, report)).collect();
     let sections = patterns.iter_mut().map(|(_, section)| section);
     let pattern_paths: Vec<_> = sections.map(|one| url::read(one, report)).collect();
-    caller::check(&mut root, &world, report);
+    world.callers.administrators = caller::check(&mut root, &world, report);
     collisions::check(&world, report);
     collections::check(&world, report);
 

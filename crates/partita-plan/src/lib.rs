@@ -50,6 +50,7 @@
 //! This crate sees `Arc<dyn Store>` and never knows which store it has; it knows nothing of HTTP.
 
 mod access;
+mod administrators;
 mod batch;
 mod blueprint;
 pub mod cursor;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use partita_api::{Tokens, app, encode};
+use partita_api::{Tokens, encode};
 use partita_design::Design;
 use partita_engine::{EngineStore, Options};
 use partita_plan::Partita;
@@ -81,7 +81,7 @@ async fn ask(flags: &JobsFlags, server: &str, design: &str) -> Result<Json> {
     let host = host.trim_end_matches('/');
     let secret = secret_file::load(&flags.secret)?;
     let tokens = Tokens::new(&secret, Arc::new(SystemClock));
-    let token = tokens.make(design, "partita", Some(app::ADMIN), &[], 60);
+    let token = tokens.make_for_operator(design, 60);
     let request = format!(
         "GET /{design}/jobs HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
     );

@@ -81,7 +81,6 @@ impl App {
         let files = self.files()?;
         let caller = on.verified.caller();
         if let Target::AskUpload { prefix } = target {
-            on.partita.permit_upload(caller, prefix)?;
             let brought = Brought::of(on.request)?;
             brought.no_parameters()?;
             let asked = brought.attributes()?;

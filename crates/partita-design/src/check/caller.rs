@@ -1,9 +1,11 @@
 //! `[caller]`: who callers are.
 
-use super::spot;
+use super::names::Names;
 use super::world::World;
+use super::{condition, rules, spot};
 use crate::codes::Code;
-use crate::design::{CallerSource, Callers};
+use crate::design::reference::CALLER;
+use crate::design::{CallerSource, Callers, Rule};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Field, Section, Text};
@@ -32,17 +34,20 @@ pub(crate) fn read(root: &mut Section<'_>, report: &mut Report) -> Callers {
             .collect(),
         role: source("role"),
         groups: source("groups"),
+        administrators: Rule::default(),
     };
+    section.touch(&["administrators"]);
     section.finish(|_| Excuse::None, report);
     callers
 }
 
-/// Holds the names of `[caller]` against the entities.
-pub(crate) fn check(root: &mut Section<'_>, world: &World, report: &mut Report) {
+/// Holds the names of `[caller]` against the entities, and says who administrates.
+pub(crate) fn check(root: &mut Section<'_>, world: &World, report: &mut Report) -> Rule {
     let mut silent = Report::default();
     let Some(mut section) = root.section("caller", &mut silent) else {
-        return;
+        return Rule::default();
     };
+    let administrators = section.text("administrators", report).given();
     let entity = section.text("type", &mut silent).given();
     let record = entity.and_then(|text| world.resolve(&spot(text), report));
     for key in ["role", "groups"] {
@@ -60,6 +65,32 @@ pub(crate) fn check(root: &mut Section<'_>, world: &World, report: &mut Report) 
             None => {}
         }
     }
+    let rule = administrators.and_then(|text| administrate(text, world, report));
+    rule.unwrap_or_default()
+}
+
+/// Who administrates. There is no item that could be asked.
+fn administrate(text: &Text, world: &World, report: &mut Report) -> Option<Rule> {
+    if let Some(rule) = rules::word(text.as_str()) {
+        return Some(rule);
+    }
+    let tree = condition::parse(text, report)?;
+    let mut other = None;
+    tree.visit_paths(&mut |path| {
+        if path.root != CALLER && other.is_none() {
+            other = Some((path.to_string(), text.locate(path.span)));
+        }
+    });
+    if let Some((path, span)) = other {
+        let message = format!("`{path}` is not of the caller, and there is no item here");
+        report
+            .add(Code::PathNotHere, span, message)
+            .help("write `caller.role = 'admin'`, or `contains(caller.groups, 'admin')`");
+        return None;
+    }
+    let names = Names::of_caller(world);
+    let rule = condition::resolve(tree, text, &names, report)?;
+    Some(Rule::When(Box::new(rule)))
 }
 
 fn attribute(key: &str, text: &Text, record: &super::world::Record, report: &mut Report) {

@@ -78,6 +78,20 @@ impl<'w> Names<'w> {
         self
     }
 
+    /// The caller, and nothing else.
+    pub(crate) fn of_caller(world: &'w World) -> Names<'w> {
+        Names {
+            world,
+            record: None,
+            extra: Vec::new(),
+            refs: &[],
+            with_caller: true,
+            with_old: false,
+            with_refs: false,
+            present: Vec::new(),
+        }
+    }
+
     /// Only the attributes of a record.
     pub(crate) fn own(world: &'w World, record: &'w Record) -> Names<'w> {
         Names {

@@ -38,13 +38,14 @@ impl Access {
 }
 
 /// When a caller may do something.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Rule {
     /// Anybody, also without a token.
     Public,
     /// Anybody with a token.
     SignedIn,
     /// Nobody.
+    #[default]
     Never,
     /// Whoever this holds for; `caller` is the caller's id, `caller.role` the role.
     When(Box<Predicate>),
@@ -166,7 +167,7 @@ impl Rules {
 }
 
 /// Who callers are.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Callers {
     /// The entity that they are, if the table has one.
     pub entity: Option<String>,
@@ -176,6 +177,8 @@ pub struct Callers {
     pub role: CallerSource,
     /// Where `caller.groups` comes from.
     pub groups: CallerSource,
+    /// Who sees what belongs to no item: keys, and jobs. It is said of the caller alone.
+    pub administrators: Rule,
 }
 
 /// Where something about a caller comes from.

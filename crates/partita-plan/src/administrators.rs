@@ -1,0 +1,33 @@
+//! What belongs to no item and no rule of an entity speaks of: keys, and jobs.
+
+use partita_core::Map;
+
+use crate::access::Verdict;
+use crate::error::PlanError;
+use crate::operation::Caller;
+use crate::partita::Partita;
+use crate::pattern::scene;
+use crate::scene::Trace;
+use crate::shape::Shape;
+
+impl Partita {
+    /// Whether somebody is an administrator of the design, as `administrators` in `[caller]` says.
+    /// Where that asks for a role or groups that are in the caller's item, the item is read.
+    pub async fn is_administrator(&self, caller: &Caller) -> Result<bool, PlanError> {
+        let design = &self.blueprint.design;
+        let rule = &design.callers.administrators;
+        // The rule is of the caller alone, so that any record and no item will do.
+        let Some(shape) = design.entities.first().map(Shape::Entity) else {
+            return Ok(false);
+        };
+        let moment = self.moment();
+        let mut reads = self.reads(&moment);
+        let nothing = Map::new();
+        let verdict = self.runner.settle(&mut reads, |reads| {
+            let context = self.context(caller, reads, &moment);
+            let trace = Trace::default();
+            Ok(scene(context, shape, &nothing, &trace).decide(rule))
+        });
+        Ok(verdict.await? == Verdict::Allowed)
+    }
+}
