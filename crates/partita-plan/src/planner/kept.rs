@@ -55,7 +55,7 @@ impl<'a> Planner<'a> {
         self.kept.taken.push(place.clone());
         let found = self.kept_for(place);
         let numbers = names.iter().filter_map(|name| {
-            let number = found.as_ref()?.get(*name)?.as_number()?;
+            let number = found.as_ref()?.get(name)?.as_number()?;
             Some((*name, *number))
         });
         let mut numbers: Vec<_> = numbers.collect();
