@@ -112,6 +112,16 @@ async fn a_job_becomes_an_image_that_is_found_by_its_tags() {
     assert!(object.starts_with(&format!("users/{ANN}/")), "{object}");
     assert!(object.ends_with(&format!("/{id}.jpg")), "{object}");
 
+    // Only what everybody sees can be hidden.
+    let publish = Operation::Update {
+        entity: "Image".to_owned(),
+        identity: vec![id.to_owned()],
+        changes: map(json!({"public": true})),
+        with_deleted: false,
+        version: None,
+    };
+    forge.run(None, publish).await.unwrap();
+
     // A report hides it, and a moderator decides.
     let report = forge
         .run(None, create("Report", json!({"image_id": id})))
