@@ -222,13 +222,6 @@ impl<'d> Counter<'d> {
             let way = format!("{}^{name}", place.way);
             self.touch(&way, place.times * records, &cause);
         }
-        // Numbers that are kept while an item is gone are a record of their own.
-        if let Some(number) = self.design.kept_numbers(entity).next()
-            && matches!(change.access, Access::Create | Access::Delete)
-        {
-            let cause = format!("entity.{}.attributes.{}", entity.name, number.name);
-            self.touch(&format!("{}~", place.way), place.times, &cause);
-        }
         let name = RecordName::Entity(entity.name.clone());
         let all = self.reactions;
         for reaction in all.iter().filter(|one| one.on.of == name) {
@@ -250,12 +243,9 @@ impl<'d> Counter<'d> {
                 }
                 Does::Guard(unique) => {
                     let names = unique.attributes.iter().map(String::as_str);
-                    let expiry = entity.expiry().map(|one| one.name.as_str());
                     let each = match (change.is_whole(), change.touches(names)) {
                         (true, _) => 1,
-                        (false, true) => 2,
-                        // A guard expires with its owner.
-                        (false, false) => usize::from(change.touches(expiry)),
+                        (false, touches) => 2 * usize::from(touches),
                     };
                     self.touch(
                         &format!("{}!{}", place.way, unique.name),

@@ -194,7 +194,6 @@ impl<'a> Planner<'a> {
         if amount == Number::from(0_i64) && !is_set_now {
             return Ok(());
         }
-        let owner = target.address.clone();
         let at = self.touch(target.shape, target.address)?;
         let entry = self.entry_mut(at);
         match &entry.before {
@@ -205,8 +204,7 @@ impl<'a> Planner<'a> {
             Before::Missing if entry.after.is_none() => {
                 match is_set_now {
                     true => self.fault_of_target(count),
-                    false if self.add_to_kept(&owner, count, amount) => {}
-                    false => self.entry_mut(at).presence = Presence::Absent(Refusal::Stale),
+                    false => entry.presence = Presence::Absent(Refusal::Stale),
                 }
                 return Ok(());
             }

@@ -8,7 +8,6 @@ mod effects;
 mod every;
 mod figureforge;
 mod files;
-mod kept;
 mod letters;
 mod limits;
 mod lists;
