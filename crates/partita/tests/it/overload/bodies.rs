@@ -240,12 +240,16 @@ fn bodies_of_unknown_senders_fill_no_memory() {
             busy += 1;
         }
     }
+    // Which of them had room is up to the scheduler; whoever had it is found out by the signature.
     for mut stream in waiting.split_off(3) {
         let _ = stream.write_all(b" ");
         let answer = super::read_answer(&mut stream);
-        assert_eq!(answer.status, 503, "{}", answer.body);
-        assert_eq!(answer.header("retry-after"), Some("1"));
-        busy += 1;
+        if answer.status == 503 {
+            assert_eq!(answer.header("retry-after"), Some("1"));
+            busy += 1;
+        } else {
+            assert!(answer.body.contains("InvalidSignature"), "{}", answer.body);
+        }
     }
     assert!(busy > 0);
 
