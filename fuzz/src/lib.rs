@@ -44,7 +44,7 @@ pub static ITEM: LazyLock<Item> = LazyLock::new(|| {
 
 /// The names that expressions may use: `#a` for `a` and so on.
 pub static NAMES: LazyLock<AttributeNames> = LazyLock::new(|| {
-    let names = ITEM.keys().map(|name| (format!("#{name}"), name.clone()));
+    let names = ITEM.keys().map(|name| (format!("#{name}"), name.to_string()));
     names.collect()
 });
 
