@@ -19,6 +19,7 @@ use crate::queue::{Message, Request, Settle, Turn, Waiting};
 use crate::storage::{Commits, Edit, StorageError, Views};
 use crate::tables::Catalog;
 use crate::tokens::Tokens;
+use crate::trust::Trust;
 
 /// Requests and bytes that share a commit. Beyond this a sync costs little per write, and those
 /// that wait for it would wait longer than they gain.
@@ -43,6 +44,7 @@ pub(crate) struct Committer {
     /// Hears when there may be something to tend.
     pub(crate) news: std_mpsc::Sender<()>,
     pub(crate) earliest: Arc<Earliest>,
+    pub(crate) trust: Arc<Trust>,
     /// Hears of the first commit after a sync, unless each is synced.
     pub(crate) committed: Option<std_mpsc::Sender<()>>,
     /// Whether something was committed since the last sync.
@@ -109,9 +111,15 @@ impl Committer {
         if let Some(cause) = self.lack_of_room() {
             return Err(Failure::Full(cause));
         }
-        let (bytes, begun) = (meters::bytes(&outcome.edits), self.clock.now_micros());
-        if let Err(error) = self.commits.commit(outcome.edits) {
+        let mut edits = outcome.edits;
+        let noted = self.trust.due(self.clock.now_millis());
+        edits.extend(noted.map(|millis| time(keys::LAST_TIME, millis)));
+        let (bytes, begun) = (meters::bytes(&edits), self.clock.now_micros());
+        if let Err(error) = self.commits.commit(edits) {
             return Err(Failure::Now(self.fail(&error)));
+        }
+        if let Some(millis) = noted {
+            self.trust.note(millis);
         }
         let micros = self.clock.now_micros().saturating_sub(begun);
         self.meters.commit(writes, bytes, micros);
@@ -199,16 +207,18 @@ impl Committer {
         }
         let mut sealed = Ok(());
         if self.meters.commits() > 0 {
-            let now = self.clock.now_millis().to_be_bytes().to_vec();
-            sealed = self
-                .commits
-                .commit(vec![Edit::Put(keys::CLOSED.to_vec(), now)]);
+            let last = self.trust.last(self.clock.now_millis());
+            sealed = self.commits.commit(vec![time(keys::CLOSED, last)]);
         }
         let synced = sealed.and_then(|()| self.commits.sync());
         if let Err(error) = synced.and_then(|()| self.commits.close()) {
             tracing::warn!("the store was not sealed: {error}");
         }
     }
+}
+
+fn time(key: &[u8], millis: i64) -> Edit {
+    Edit::Put(key.to_vec(), millis.to_be_bytes().to_vec())
 }
 
 /// What became of a commit.

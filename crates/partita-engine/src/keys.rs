@@ -2,11 +2,12 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `c` | nothing that matters: written when the store is closed |
+//! | `c` | the time, in milliseconds since 1970: written when the store is closed |
 //! | `d`, id | nothing: the rows under this id belong to something that was deleted and are on their way out |
 //! | `f` | the format, a number of four bytes |
 //! | `h`, id of a stream | the two ends of its records |
 //! | `k`, client request token | the transaction's fingerprint, and until when it counts |
+//! | `l` | the time of a recent commit, in milliseconds since 1970 |
 //! | `m` | the number of the last commit, and of the last that was known to be on disk; only written when commits are not synced each |
 //! | `n` | the last id that was handed out, a number of four bytes |
 //! | `o`, id of a table | how much it and its indexes hold |
@@ -35,6 +36,7 @@ use crate::storage::{Bounds, Direction};
 pub(crate) const CLOSED: &[u8] = b"c";
 pub(crate) const FORMAT: &[u8] = b"f";
 pub(crate) const LAST_ID: &[u8] = b"n";
+pub(crate) const LAST_TIME: &[u8] = b"l";
 pub(crate) const MARK: &[u8] = b"m";
 pub(crate) const LAST_RECORD: &[u8] = b"q";
 const DROPPED: u8 = b'd';

@@ -75,6 +75,7 @@ mod tables;
 mod tending;
 mod tokens;
 mod totals;
+mod trust;
 mod verify;
 mod weight;
 

@@ -26,6 +26,9 @@ pub struct Options {
     pub files: usize,
     /// When the store does what it does by itself.
     pub upkeep: Upkeep,
+    /// Whether somebody knows that the clock is right, though it may be more than a day ahead of
+    /// the last commit. Without that, what has expired by such a clock is kept for a day.
+    pub trusts_clock: bool,
 }
 
 impl Options {
@@ -37,6 +40,7 @@ impl Options {
             cache_bytes: CACHE_BYTES,
             files: FILES,
             upkeep: Upkeep::default(),
+            trusts_clock: false,
         }
     }
 
@@ -69,6 +73,14 @@ impl Options {
     pub fn upkeep(self, upkeep: Upkeep) -> Self {
         Options { upkeep, ..self }
     }
+
+    /// The same, but for whether somebody knows that the clock is right.
+    pub fn trusts_clock(self, trusts_clock: bool) -> Self {
+        Options {
+            trusts_clock,
+            ..self
+        }
+    }
 }
 
 impl fmt::Debug for Options {
@@ -78,6 +90,7 @@ impl fmt::Debug for Options {
         options.field("cache_bytes", &self.cache_bytes);
         options.field("files", &self.files);
         options.field("upkeep", &self.upkeep);
+        options.field("trusts_clock", &self.trusts_clock);
         options.finish_non_exhaustive()
     }
 }

@@ -33,13 +33,14 @@ use crate::meters::CommitMeters;
 use crate::options::{Durability, Options, Upkeep};
 use crate::queue::Queue;
 use crate::read::{Latest, Moment};
-use crate::storage::{Commits, Views};
+use crate::storage::{Commits, StorageError, View, Views};
 use crate::tables::{Catalog, Tables};
 use crate::tending::Tending;
 use crate::tokens::Tokens;
 use crate::totals::TableTotals;
+use crate::trust::Trust;
 use crate::verify;
-use crate::{directory, syncing, weight};
+use crate::{directory, keys, syncing, weight};
 
 /// A durable store in a directory.
 ///
@@ -51,6 +52,7 @@ pub struct EngineStore {
     views: Arc<dyn Views>,
     catalog: Arc<Catalog>,
     clock: Arc<dyn Clock>,
+    trust: Arc<Trust>,
     meters: Arc<CommitMeters>,
     tending: Arc<Mutex<Tending>>,
     /// There until the store is dropped.
@@ -77,7 +79,13 @@ impl EngineStore {
         let view = views.view();
         let catalog = Arc::new(Catalog::new(Tables::load(&*view).map_err(storage)?));
         let tokens = Tokens::load(&*view).map_err(storage)?;
+        let noted = last_time(&*view).map_err(storage)?;
         drop(view);
+        let now_millis = options.clock.now_millis();
+        let trust = Arc::new(Trust::new(noted, now_millis, options.trusts_clock));
+        if options.upkeep == Upkeep::Background {
+            trust.warn();
+        }
         let meters = Arc::new(CommitMeters::default());
         let earliest = Arc::new(Earliest::default());
         let (queue, waiting) = Queue::new();
@@ -88,6 +96,7 @@ impl EngineStore {
             queue: queue.downgrade(),
             clock: options.clock.clone(),
             earliest: earliest.clone(),
+            trust: trust.clone(),
             cleared: HashMap::new(),
             swept_millis: None,
             trimmed_millis: None,
@@ -109,6 +118,7 @@ impl EngineStore {
             meters: meters.clone(),
             news,
             earliest,
+            trust: trust.clone(),
             committed,
             is_dirty: false,
             is_full: false,
@@ -123,6 +133,7 @@ impl EngineStore {
             views,
             catalog,
             clock: options.clock,
+            trust,
             meters,
             tending,
             queue: Some(queue),
@@ -266,11 +277,27 @@ impl Drop for EngineStore {
     }
 }
 
+/// The latest of the times that are stored: at commits now and then, and when the store is closed.
+fn last_time(view: &dyn View) -> Result<Option<i64>, StorageError> {
+    let mut last = None;
+    for key in [keys::LAST_TIME, keys::CLOSED] {
+        let stored = view.get(key)?;
+        let stored =
+            stored.and_then(|bytes| Some(i64::from_be_bytes(bytes.as_ref().try_into().ok()?)));
+        last = last.max(stored);
+    }
+    Ok(last)
+}
+
 /// The requests of a table itself are small.
 const TABLE_REQUEST_BYTES: usize = 4_096;
 
 #[async_trait]
 impl Store for EngineStore {
+    fn doubts_clock(&self) -> bool {
+        self.trust.is_doubted(self.clock.now_millis())
+    }
+
     fn meters(&self) -> Option<Meters> {
         let waiting = self.queue.as_ref().map_or(0, Queue::waiting);
         let meters = self.meters.read(waiting);

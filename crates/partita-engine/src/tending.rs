@@ -24,6 +24,7 @@ use crate::expiry::Earliest;
 use crate::queue::WeakQueue;
 use crate::storage::Views;
 use crate::tables::Catalog;
+use crate::trust::Trust;
 
 /// How soon an item is swept that has expired, when there is nothing else to do.
 const SWEEP_PAUSE: Duration = Duration::from_millis(500);
@@ -42,6 +43,7 @@ pub(crate) struct Tending {
     pub(crate) queue: WeakQueue,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) earliest: Arc<Earliest>,
+    pub(crate) trust: Arc<Trust>,
     /// By id: the last row that was cleared away.
     pub(crate) cleared: HashMap<u32, Vec<u8>>,
     /// When expired items were last looked for, and old records.
@@ -89,8 +91,13 @@ impl Tending {
     fn round(&mut self) -> StoreResult<bool> {
         let mut has_more = self.clear()?;
         has_more |= self.build()?;
-        has_more |= self.sweep()?;
-        has_more |= self.trim()?;
+        // What is removed by a clock that is wrong does not come back.
+        let now_millis = self.clock.now_millis();
+        self.trust.review(now_millis);
+        if !self.trust.is_doubted(now_millis) {
+            has_more |= self.sweep()?;
+            has_more |= self.trim()?;
+        }
         Ok(has_more)
     }
 

@@ -215,4 +215,8 @@ impl<G: Guard> Store for GuardedStore<G> {
     fn meters(&self) -> Option<Meters> {
         self.inner.meters()
     }
+
+    fn doubts_clock(&self) -> bool {
+        self.inner.doubts_clock()
+    }
 }

@@ -120,6 +120,11 @@ pub trait Store: Send + Sync {
     /// Writes several items, all or none.
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>>;
 
+    /// Whether the clock may be wrong, so that nothing is to be removed because its time has come.
+    fn doubts_clock(&self) -> bool {
+        false
+    }
+
     /// What the store has counted, if it counts: of commits, and whether it takes writes.
     fn meters(&self) -> Option<Meters> {
         None

@@ -281,6 +281,7 @@ async fn open_store(flags: &ServeFlags, granted: &Granted) -> Result<Arc<dyn Sto
             let cache_mb = flags.cache_mb.unwrap_or_else(memory::cache_mb);
             let options = Options::new(Arc::new(SystemClock))
                 .durability(flags.durability.into())
+                .trusts_clock(flags.trust_clock)
                 .cache_bytes(u64::from(cache_mb) * 1_048_576)
                 .files(granted.storage_files);
             let store = EngineStore::open(&directory, options)

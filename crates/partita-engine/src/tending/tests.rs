@@ -339,3 +339,62 @@ async fn the_thread_does_all_of_it_by_itself() {
     bench.check().await;
     drop(bench.store.take());
 }
+
+/// A wrong clock hides what has expired by it, and removes nothing.
+#[tokio::test]
+async fn after_a_start_with_a_clock_far_ahead_nothing_is_removed_for_a_day() {
+    const DAY_SECONDS: i64 = 24 * 60 * 60;
+    let mut bench = Bench::new().await;
+    bench.expire(true).await;
+    bench.put(1, Some(DAY_SECONDS)).await;
+    bench.store().upkeep().await.unwrap();
+
+    drop(bench.store.take());
+    bench.set_clock(30 * DAY_SECONDS);
+    // Twice, because a write by the wrong clock must not make the next start believe it.
+    for number in [2, 3] {
+        bench.reopen();
+        assert!(bench.store().doubts_clock());
+        bench.put(number, None).await;
+        bench.store().upkeep().await.unwrap();
+        assert_eq!(bench.count(None).await, number);
+    }
+    bench.set_clock(31 * DAY_SECONDS);
+    assert!(!bench.store().doubts_clock());
+    bench.store().upkeep().await.unwrap();
+    assert_eq!(bench.count(None).await, 2, "a day has passed");
+}
+
+/// A process that was killed has not noted when it ended.
+#[tokio::test]
+async fn a_clock_is_compared_with_the_last_commit_of_a_killed_process() {
+    const DAY_SECONDS: i64 = 24 * 60 * 60;
+    let bench = Bench::new().await;
+    bench.expire(true).await;
+    bench.put(1, Some(DAY_SECONDS)).await;
+    let copy = tempfile::tempdir().unwrap();
+    copy_all(bench.directory.path(), copy.path());
+    bench.set_clock(30 * DAY_SECONDS);
+    let store = open(copy.path(), bench.clock.clone());
+    assert!(store.doubts_clock());
+    drop(store);
+    let options = Options::new(bench.clock.clone()).trusts_clock(true);
+    let store = EngineStore::open(copy.path(), options.upkeep(Upkeep::OnRequest)).unwrap();
+    assert!(!store.doubts_clock(), "the operator says that it is right");
+    store.upkeep().await.unwrap();
+    let page = store.scan(Scan::new(name())).await.unwrap();
+    assert_eq!(page.answer.count, 0);
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_all(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}

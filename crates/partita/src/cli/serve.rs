@@ -78,6 +78,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "PARTITA_CACHE_MB", value_name = "MB")]
     pub(crate) cache_mb: Option<u32>,
 
+    /// Remove what has expired even if the clock is more than a day ahead of the last write;
+    /// without it the embedded store keeps it for another day, in case the clock is wrong
+    #[arg(long, env = "PARTITA_TRUST_CLOCK")]
+    pub(crate) trust_clock: bool,
+
     /// An origin whose pages may call the API from a browser, or `*` for every one; may be given
     /// more than once
     #[arg(

@@ -50,7 +50,9 @@ fn some_value(key: &str) -> &'static str {
         "bodies-mb" => "77",
         "trusted-proxy" => "10.0.0.7",
         "set" => "Stage=test",
-        "memory" | "endpoint-only" | "no-endpoint" | "raw-writes" | "bind-urls" => "true",
+        "memory" | "endpoint-only" | "no-endpoint" | "raw-writes" | "bind-urls" | "trust-clock" => {
+            "true"
+        }
         _ => "something",
     }
 }
