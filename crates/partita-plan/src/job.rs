@@ -175,7 +175,8 @@ pub struct JobStatus {
     pub created_millis: i64,
     /// How many items were done.
     pub done: u64,
-    /// How many there are at least, where a count tells.
+    /// How many there are at least, where a count tells. Not every item need be counted, so that
+    /// it is no longer told when more are done.
     pub expected: Option<u64>,
     /// How many items could not be done so far; they are tried again.
     pub refused: u64,
@@ -238,7 +239,8 @@ impl Job {
             },
             created_millis: self.created_millis,
             done: self.progress.done,
-            expected: (self.expected > 0).then_some(self.expected),
+            expected: (self.expected > 0 && self.progress.done <= self.expected)
+                .then_some(self.expected),
             refused: self.progress.refused,
             last_error: self.progress.last_error.clone(),
         }

@@ -112,7 +112,7 @@ fn table(jobs: &Json) -> String {
         return "no jobs\n".to_owned();
     }
     let mut lines = vec![format!(
-        "{:<26}  {:<8}  {:<16}  {}",
+        "{:<26}  {:<8}  {:<24}  {}",
         "job", "state", "done", "of"
     )];
     for job in jobs {
@@ -120,12 +120,12 @@ fn table(jobs: &Json) -> String {
         let tasks = job["tasks"].as_array().into_iter().flatten();
         let tasks: Vec<_> = tasks.filter_map(Json::as_str).collect();
         let done = match job["expected"].as_u64() {
-            Some(expected) => format!("{} of {expected}", job["done"]),
+            Some(expected) => format!("{} of at least {expected}", job["done"]),
             None => job["done"].to_string(),
         };
         let (id, state, of) = (text("id"), text("state"), text("of"));
         let tasks = tasks.join(", ");
-        lines.push(format!("{id}  {state:<8}  {done:<16}  {of}: {tasks}"));
+        lines.push(format!("{id}  {state:<8}  {done:<24}  {of}: {tasks}"));
         if job["refused"] != json!(0) {
             let refused = &job["refused"];
             lines.push(format!("{:28}{refused} could not be done yet", ""));
