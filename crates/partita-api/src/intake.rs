@@ -145,7 +145,7 @@ impl Intake {
 }
 
 /// Does what takes as long as there are bytes, and keeps no request waiting for many.
-pub(crate) fn work_on<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+pub fn work_on<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     if bytes <= LONG_BYTES || !can_block() {
         return work();
     }

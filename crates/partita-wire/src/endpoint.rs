@@ -47,6 +47,25 @@ pub struct Endpoint {
     meters: RequestMeters,
 }
 
+/// What a request came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    status: StatusCode,
+    /// As JSON, before it is compressed.
+    body: Bytes,
+}
+
+impl Outcome {
+    fn new(status: StatusCode, body: Bytes) -> Self {
+        Outcome { status, body }
+    }
+
+    /// How many bytes are to be encoded.
+    pub fn bytes(&self) -> usize {
+        self.body.len()
+    }
+}
+
 impl Endpoint {
     /// An endpoint that takes requests signed with these credentials. Without credentials it
     /// takes anybody's; then keep it on the loopback interface.
@@ -82,23 +101,34 @@ impl Endpoint {
 
     /// Answers a request, whatever it holds.
     pub async fn answer(&self, head: &Parts, body: Bytes) -> Response<Bytes> {
+        let outcome = self.carry_out(head, body).await;
+        self.encode(head, outcome)
+    }
+
+    /// Carries a request out, whatever it holds. What it came to is still to be encoded.
+    pub async fn carry_out(&self, head: &Parts, body: Bytes) -> Outcome {
         if head.method == Method::GET {
-            return self.response(head, StatusCode::OK, Bytes::from_static(HEALTHY));
+            return Outcome::new(StatusCode::OK, Bytes::from_static(HEALTHY));
         }
         if let Some(status) = foreign(head) {
-            return self.response(head, status, Bytes::from_static(FOREIGN));
+            return Outcome::new(status, Bytes::from_static(FOREIGN));
         }
         let begun = self.clock.now_micros();
         let result = self.run(head, body).await;
         let micros = self.clock.now_micros().saturating_sub(begun);
         self.count(head, &result, micros);
         match result {
-            Ok(answer) => self.response(head, StatusCode::OK, answer),
+            Ok(answer) => Outcome::new(StatusCode::OK, answer),
             Err(refusal) => {
                 self.tell(&refusal);
-                self.response(head, refusal.fault.status(), refusal.to_json())
+                Outcome::new(refusal.fault.status(), refusal.to_json())
             }
         }
+    }
+
+    /// The answer as the client wants it, which takes long where it is large and compressed.
+    pub fn encode(&self, head: &Parts, outcome: Outcome) -> Response<Bytes> {
+        self.response(head, outcome.status, outcome.body)
     }
 
     /// The answer to a body that is larger than [`BODY_BYTES_MAX`](crate::BODY_BYTES_MAX).

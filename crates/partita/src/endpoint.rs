@@ -128,8 +128,10 @@ where
                 true => BODY_BYTES_MAX,
                 false => received.bytes.len(),
             };
-            let answer = endpoint.answer(&head, received.bytes.clone());
-            intake.carry_out(bytes, answer).await.map(Body::from)
+            let outcome = endpoint.carry_out(&head, received.bytes.clone());
+            let outcome = intake.carry_out(bytes, outcome).await;
+            let encoded = intake::work_on(outcome.bytes(), || endpoint.encode(&head, outcome));
+            encoded.map(Body::from)
         }
         Err(refusal) => *refusal,
     };
@@ -210,3 +212,6 @@ fn credentials(flags: &ServeFlags) -> Result<Option<Credentials>> {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests;
