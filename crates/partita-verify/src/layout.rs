@@ -160,6 +160,11 @@ impl<'d> Layout<'d> {
         found.map(|(_, table)| *table)
     }
 
+    /// The name of the table that a record lives in.
+    pub(crate) fn table_of(&self, record: Record<'d>) -> Option<&TableName> {
+        self.home(record.source()).map(|(name, _)| name)
+    }
+
     /// The table that a record lives in; views stand beside their sources.
     fn home(&self, entity: &Entity) -> Option<&(TableName, &'d Table)> {
         let home = self.design.table_of(entity);

@@ -102,7 +102,7 @@ impl<'p> Permission<'p> {
 
     /// What is left behind here may be removed though it is no derived data: the records of a view
     /// with `history-of` (`view.LetterVersion`), or what a ref says `on delete`
-    /// (`entity.Comment.refs.post`).
+    /// (`entity.Comment.refs.post`). While the table has unrecognised items it stays all the same.
     #[must_use]
     pub fn to_remove(mut self, place: impl Into<String>) -> Permission<'p> {
         self.named.insert(place.into());

@@ -176,6 +176,7 @@ fn dangling<'d>(
     let says = format!("entity.{}.refs.{}", entity.name, reference.name);
     let mend = match job {
         Some(job) => Mend::Job(job),
+        None if is_held(subject, target) => Mend::Held,
         None if subject.rights.is_named(&says) => Mend::Own,
         None => Mend::Named,
     };
@@ -215,6 +216,16 @@ fn dangling<'d>(
         }
         OnDelete::Keep => {}
     }
+}
+
+/// Whether the target may be an item that the design does not recognise, in the target's table.
+fn is_held(subject: Subject<'_, '_>, target: &RefTarget) -> bool {
+    let TargetName::Record(name) = &target.to else {
+        return false;
+    };
+    let layout = subject.world.layout;
+    let table = layout.record(name).and_then(|one| layout.table_of(one));
+    table.is_some_and(|table| subject.rights.is_held(table))
 }
 
 /// Whether a deletion of the target is seen by those that refer to it. One that expires goes

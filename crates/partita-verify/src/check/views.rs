@@ -127,12 +127,11 @@ fn left_behind(subject: Subject<'_, '_>, view: &View, reason: String, findings: 
         DriftKind::View
     };
     let drift = told(subject, view, kind, reason);
-    let mend = if subject.rights.is_named(&drift.says) {
-        Mend::Own
-    } else if view.history {
-        Mend::Named
-    } else if subject.rights.is_held(&subject.address.table) {
+    let rights = subject.rights;
+    let mend = if rights.is_held(&subject.address.table) {
         Mend::Held
+    } else if view.history && !rights.is_named(&drift.says) {
+        Mend::Named
     } else {
         Mend::Own
     };

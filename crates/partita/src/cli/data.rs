@@ -90,7 +90,8 @@ pub(crate) struct RepairFlags {
     pub(crate) yes: bool,
 
     /// Also remove what is left behind here, though it is no derived data: `view.NAME` of a history,
-    /// `entity.NAME.refs.REF` of what should have gone or been cleared with its target
+    /// `entity.NAME.refs.REF` of what should have gone or been cleared with its target; not while
+    /// there are unrecognised items
     #[arg(long, value_name = "PLACE")]
     pub(crate) remove: Vec<String>,
 }

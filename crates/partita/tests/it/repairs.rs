@@ -27,8 +27,9 @@ use crate::stage;
 /// The items of a table by their keys.
 type Items = BTreeMap<(String, String), Item>;
 
-/// What can be different about the design that repairs.
-const CHANGES: [(&str, &str); 10] = [
+/// What can be different about the keys of the design that repairs: it recognises what is under the
+/// old ones no more.
+const KEY_CHANGES: [(&str, &str); 5] = [
     (
         r##""TICKET#{ticketId}"
 GSI1PK"##,
@@ -49,6 +50,14 @@ SK"##,
     ),
     ("\"UNIQUE#NUMBER#{number}\"", "\"UNIQUE#NO#{number}\""),
     (
+        "PK = \"TICKET#{orgId}#{ticketId}\"\nSK = \"COMMENT#{commentId}\"",
+        "PK = \"TICKET#{orgId}#{ticketId}\"\nSK = \"REMARK#{commentId}\"",
+    ),
+];
+
+/// What else can be different about it.
+const CHANGES: [(&str, &str); 5] = [
+    (
         "GSI1SK      = \"{ticketId}\"",
         "GSI1SK      = \"{priority:03}#{ticketId}\"",
     ),
@@ -65,10 +74,6 @@ SK"##,
         "GSI1PK      = \"ASSIGNEE#{number}\"",
     ),
     (
-        "PK = \"TICKET#{orgId}#{ticketId}\"\nSK = \"COMMENT#{commentId}\"",
-        "PK = \"TICKET#{orgId}#{ticketId}\"\nSK = \"REMARK#{commentId}\"",
-    ),
-    (
         "name        = \"string 1..40\"",
         "name        = \"string? 1..40\"",
     ),
@@ -82,6 +87,9 @@ struct Case {
     original: Design,
     /// The one that repairs it.
     design: Design,
+    /// Whether the table may have items that this design does not recognise. They hold up most of
+    /// what a repair does, so that it shows what it removes only where there are none.
+    is_strange: bool,
     random: fastrand::Rng,
 }
 
@@ -99,11 +107,13 @@ impl Case {
         };
         let partita = Partita::open_with(original.clone(), store.clone(), surroundings);
         fill(&partita.await.unwrap(), &clock, &mut random).await;
+        let is_strange = random.u32(0..3) > 0;
         Case {
             store: store.clone(),
-            design: changed(&table, &mut random),
+            design: changed(&table, is_strange, &mut random),
             original,
             table: table.parse().unwrap(),
+            is_strange,
             random,
         }
     }
@@ -145,7 +155,12 @@ impl Case {
             match self.random.u32(0..12) {
                 0 => self.remove(item).await,
                 1..=3 => {
-                    let names = item.keys().filter(|name| *name != "PK" && *name != "SK");
+                    let is_lost = |name: &str| match name {
+                        "PK" | "SK" => false,
+                        "Kind" => self.is_strange,
+                        _ => true,
+                    };
+                    let names = item.keys().filter(|name| is_lost(name));
                     let names: Vec<String> = names.map(ToString::to_string).collect();
                     let mut item = item.clone();
                     if let Some(name) = self.random.choice(&names) {
@@ -153,7 +168,7 @@ impl Case {
                     }
                     self.put(item).await;
                 }
-                4 => {
+                4 if self.is_strange => {
                     let mut item = item.clone();
                     item.insert("Kind", Value::from("Other"));
                     self.put(item).await;
@@ -174,7 +189,7 @@ impl Case {
             ("TICKET#a#b", "ATTACHMENT#1"),
         ];
         for (partition, sort) in strange {
-            if self.random.u32(0..4) == 0 {
+            if self.is_strange && self.random.u32(0..4) == 0 {
                 let item = json!({"PK": partition, "SK": sort, "orgId": "a", "title": "Mine"});
                 self.put(plain::map_from_json(item.as_object().cloned().unwrap()).unwrap())
                     .await;
@@ -325,12 +340,13 @@ fn source() -> String {
 }
 
 /// A helpdesk in which some things are otherwise.
-fn changed(table: &str, random: &mut fastrand::Rng) -> Design {
+fn changed(table: &str, is_strange: bool, random: &mut fastrand::Rng) -> Design {
     // An attribute that no stored item has.
     let number = "number       = \"string? 1..40\"";
     let priority = format!("{number}\npriority     = \"int 0..9 default 5\"");
     let mut source = source().replace(number, &priority);
-    for (old, new) in CHANGES {
+    let key_changes = KEY_CHANGES.iter().filter(|_| is_strange);
+    for (old, new) in key_changes.chain(&CHANGES) {
         assert!(source.contains(old), "the helpdesk has no {old}");
         if random.u32(0..5) == 0 {
             source = source.replacen(old, new, 1);
@@ -398,6 +414,16 @@ async fn fill(partita: &Partita, clock: &ManualClock, random: &mut fastrand::Rng
     }
 }
 
+/// Names everything that can be named.
+fn with_removals(permission: Permission<'_>) -> Permission<'_> {
+    let places = [
+        "view.TicketVersion",
+        "entity.Ticket.refs.org",
+        "entity.Comment.refs.ticket",
+    ];
+    places.into_iter().fold(permission, Permission::to_remove)
+}
+
 fn seeds(count: u64) -> Vec<u64> {
     match std::env::var("PARTITA_SEED") {
         Ok(seed) => vec![seed.parse().expect("PARTITA_SEED is a number")],
@@ -410,7 +436,12 @@ pub(crate) async fn lose_no_source(store: Arc<dyn Store>, count: u64) {
     for seed in seeds(count) {
         let mut case = Case::new(&store, "repairs", seed).await;
         case.spoil().await;
-        let faults = case.faults(Permission::granted()).await;
+        let permission = match case.is_all_known(&case.items().await) {
+            true => Permission::granted(),
+            // What a removal that an operator names would take may belong to these items.
+            false => with_removals(Permission::granted()),
+        };
+        let faults = case.faults(permission).await;
         assert!(faults.is_empty(), "seed {seed}:\n{}", faults.join("\n"));
         let wrong = case.disagreements().await;
         assert!(wrong.is_empty(), "seed {seed}:\n{}", wrong.join("\n"));
