@@ -21,11 +21,12 @@ use serde_json::json;
 use tokio::time::timeout;
 use tracing::{error, info};
 
+use crate::admission::{self, Refusal};
 use crate::batch::Batch;
 use crate::compress::compress;
 use crate::cors::Origins;
 use crate::decode::wish::Wish;
-use crate::decode::{self, Brought, Content};
+use crate::decode::{self, Brought};
 use crate::docs;
 use crate::encode::{self, Outcome};
 use crate::files::{Files, whole_name};
@@ -329,22 +330,8 @@ fn admit(
         Target::AskUpload { prefix } => return Ok(partita.permit_upload(caller, prefix)?),
         _ => return Ok(()),
     };
-    let design = partita.design();
-    // Before anything of the request is read, so that the refusal tells nothing else.
-    let known = partita.demand_token(caller, verb.purpose());
-    known.map_err(|refusal| Problem::from(refusal).about(design, verb))?;
-    if verb.is_read() {
-        return Ok(());
-    }
-    let brought = Brought {
-        content: Content::Awaited,
-        ..Brought::of(request)?
-    };
-    let operation = decode::operation(design, verb, found, &brought);
-    let operation = operation.map_err(|problem| problem.about(design, verb))?;
-    let admitted = partita.admit(caller, operation);
-    let conditions = &brought.conditions;
-    admitted.map_err(|refusal| Problem::of_refusal(refusal, design, verb, conditions))
+    let admitted = admission::admit(partita, caller, verb, found, Brought::of(request));
+    admitted.map(drop).map_err(Refusal::into_problem)
 }
 
 /// The path that routes know: a file's name is one part of it, whatever slashes it has.
@@ -435,7 +422,7 @@ async fn batch(
 ) -> Result<Response, Problem> {
     let partita = &served.partita;
     let design = partita.design();
-    let batch = Batch::of(request, design, &served.routes)?;
+    let batch = Batch::of(partita, caller, request, &served.routes)?;
     let wish = Wish::of_write(request);
     let answers = match request.idempotency_key()? {
         Some(key) => partita.run_all_once(caller, batch.operations(), key).await,

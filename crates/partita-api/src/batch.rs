@@ -11,9 +11,10 @@
 use axum::http::{Method, StatusCode};
 use partita_core::{Map, Value, excerpt};
 use partita_design::Design;
-use partita_plan::{Answer, BATCH_OPERATIONS_MAX, Operation, PlanError};
+use partita_plan::{Answer, BATCH_OPERATIONS_MAX, Caller, Operation, Partita, PlanError};
 use serde_json::json;
 
+use crate::admission::{self, Refusal};
 use crate::decode::conditions::Conditions;
 use crate::decode::wish::Wish;
 use crate::decode::{self, Brought, Content, body};
@@ -21,9 +22,6 @@ use crate::encode::Outcome;
 use crate::problem::Problem;
 use crate::request::{self, Request};
 use crate::routes::{Routes, Target, Verb};
-
-/// What an operation of a batch may say.
-const MEMBERS: [&str; 5] = ["method", "path", "body", "ifMatch", "ifNoneMatch"];
 
 /// The operations of a batch, understood.
 pub(crate) struct Batch {
@@ -37,11 +35,12 @@ struct Entry {
 }
 
 impl Batch {
-    /// The batch in the body of a request. Every operation that cannot be understood is told, not
-    /// only the first.
+    /// The batch in the body of a request. Operations that the rules refuse come before those that
+    /// cannot be understood; each of these is told, not only the first.
     pub(crate) fn of(
+        partita: &Partita,
+        caller: &Caller,
         request: &Request<'_>,
-        design: &Design,
         routes: &Routes,
     ) -> Result<Self, Problem> {
         let mut members = body::object(request)?;
@@ -58,17 +57,21 @@ impl Batch {
             return Err(PlanError::BatchSize { count }.into());
         }
         let mut entries = Vec::new();
-        let mut problems = Vec::new();
+        let (mut ruled, mut malformed) = (Vec::new(), Vec::new());
         for (position, operation) in operations.into_iter().enumerate() {
-            match entry(operation, design, routes) {
+            match entry(partita, caller, operation, routes) {
                 Ok(entry) => entries.push(entry),
-                Err(problem) => problems.push((position, problem)),
+                Err(Refusal::Ruled(problem)) => ruled.push((position, problem)),
+                Err(Refusal::Malformed(problem)) => malformed.push((position, problem)),
             }
         }
-        match problems.is_empty() {
-            true => Ok(Batch { entries }),
-            false => Err(Problem::of_batch(problems)),
+        if !ruled.is_empty() {
+            return Err(Problem::of_batch(ruled));
         }
+        if !malformed.is_empty() {
+            return Err(Problem::of_batch(malformed));
+        }
+        Ok(Batch { entries })
     }
 
     /// What is to be carried out.
@@ -117,58 +120,84 @@ impl Batch {
     }
 }
 
-fn entry(operation: Value, design: &Design, routes: &Routes) -> Result<Entry, Problem> {
+/// An operation, understood and admitted. The rules are asked as soon as its route is known.
+fn entry(
+    partita: &Partita,
+    caller: &Caller,
+    operation: Value,
+    routes: &Routes,
+) -> Result<Entry, Refusal> {
     let Value::M(mut members) = operation else {
         let detail = "an operation is an object with `method` and `path`";
-        return Err(Problem::bad_request(detail));
+        return Err(Refusal::Malformed(Problem::bad_request(detail)));
     };
-    if let Some(name) = members
-        .keys()
-        .find(|name| !MEMBERS.contains(&name.as_str()))
-    {
-        let detail = format!("an operation has no `{}`", excerpt::name(name));
-        return Err(Problem::bad_request(detail));
-    }
-    let method = text(&mut members, "method")?.unwrap_or_default();
+    let (method, path) = line(&mut members).map_err(Refusal::Malformed)?;
+    let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+    let parts = request::segments(path).map_err(Refusal::Malformed)?;
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let found = routes.find(&method, &parts);
+    let found = found.map_err(|miss| Refusal::Malformed(miss.into()))?;
+    let verb = match &found.route.target {
+        Target::Operation(verb) if !verb.is_read() => verb,
+        _ => {
+            let detail = "a batch only writes; ask for this by itself";
+            return Err(Refusal::Malformed(Problem::bad_request(detail)));
+        }
+    };
+    let head = head(&mut members, query);
+    let head = admission::admit(partita, caller, verb, &found, head)?;
+    let brought = Brought {
+        content: content(members).map_err(Refusal::Malformed)?,
+        ..head
+    };
+    let design = partita.design();
+    let operation = decode::operation(design, verb, &found, &brought)
+        .map_err(|problem| Refusal::Malformed(problem.about(design, verb)))?;
+    Ok(Entry {
+        verb: verb.clone(),
+        conditions: brought.conditions,
+        operation,
+    })
+}
+
+/// What an operation does, and to what.
+fn line(members: &mut Map) -> Result<(Method, String), Problem> {
+    let method = text(members, "method")?.unwrap_or_default();
     let method = Method::from_bytes(method.as_bytes())
         .map_err(|_| Problem::bad_request("an operation has a `method`, such as `POST`"))?;
-    let path = text(&mut members, "path")?
+    let path = text(members, "path")?
         .ok_or_else(|| Problem::bad_request("an operation has a `path`, such as `stories/1`"))?;
     if path.len() > request::HEAD_BYTES_MAX {
         let bytes_max = request::HEAD_BYTES_MAX;
         let detail = format!("the `path` of an operation has at most {bytes_max} bytes");
         return Err(Problem::bad_request(detail));
     }
-    let (path, query) = path.split_once('?').unwrap_or((&path, ""));
-    let parts = request::segments(path)?;
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let found = routes.find(&method, &parts)?;
-    let verb = match &found.route.target {
-        Target::Operation(verb) if !verb.is_read() => verb,
-        _ => {
-            return Err(Problem::bad_request(
-                "a batch only writes; ask for this by itself",
-            ));
-        }
-    };
-    let only_if = text(&mut members, "ifMatch")?;
-    let unless = text(&mut members, "ifNoneMatch")?;
-    let brought = Brought {
+    Ok((method, path))
+}
+
+/// What an operation says besides, but for its body.
+fn head(members: &mut Map, query: &str) -> Result<Brought<'static>, Problem> {
+    let only_if = text(members, "ifMatch")?;
+    let unless = text(members, "ifNoneMatch")?;
+    Ok(Brought {
         parameters: request::parameters(query)?,
         conditions: Conditions::new(only_if.as_deref(), unless.as_deref())?,
-        content: Content::Given(match members.remove("body") {
-            None | Some(Value::Null) => None,
-            Some(Value::M(body)) => Some(body),
-            Some(_) => return Err(Problem::bad_request("a `body` is an object")),
-        }),
-    };
-    let operation = decode::operation(design, verb, &found, &brought)
-        .map_err(|problem| problem.about(design, verb))?;
-    Ok(Entry {
-        verb: verb.clone(),
-        conditions: brought.conditions,
-        operation,
+        content: Content::Awaited,
     })
+}
+
+/// The body of an operation, which is all that is left of it.
+fn content(mut members: Map) -> Result<Content<'static>, Problem> {
+    let body = members.remove("body");
+    if let Some(name) = members.keys().next() {
+        let detail = format!("an operation has no `{}`", excerpt::name(name));
+        return Err(Problem::bad_request(detail));
+    }
+    match body {
+        None | Some(Value::Null) => Ok(Content::Given(None)),
+        Some(Value::M(body)) => Ok(Content::Given(Some(body))),
+        Some(_) => Err(Problem::bad_request("a `body` is an object")),
+    }
 }
 
 fn text(members: &mut Map, name: &str) -> Result<Option<String>, Problem> {

@@ -31,6 +31,7 @@
 //! the rows are.
 
 pub mod access;
+mod admission;
 pub mod app;
 mod batch;
 mod compress;

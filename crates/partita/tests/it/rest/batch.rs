@@ -113,3 +113,48 @@ async fn what_cannot_be_understood_is_told_for_each() {
     assert_eq!((seen.status, seen.problem()), (422, "too-much"));
     assert_eq!(seen.body["operations"], 101);
 }
+
+#[tokio::test]
+async fn the_rules_are_asked_before_anything_is_said_of_a_body() {
+    let api = Api::with_story(&[]).await;
+    let nowhere = json!({"method": "POST", "path": "nowhere"});
+    let good = json!({"method": "POST", "path": format!("stories/{STORY}/recordRead")});
+    let bodies = [json!([]), json!({"nothing": 1}), json!({"email": 1})];
+    let mut malformed: Vec<Json> = bodies.map(|body| json!({ "body": body })).into();
+    malformed.push(json!({"extra": 1}));
+    // What no rule allows without a token, and what the identity alone refuses another user.
+    for (user, refusal) in [("", (401, "unauthenticated")), ("bob", (403, "forbidden"))] {
+        for wrong in &malformed {
+            let mut operation = json!({"method": "PATCH", "path": "users/ann"});
+            operation
+                .as_object_mut()
+                .unwrap()
+                .extend(wrong.as_object().unwrap().clone());
+            for operations in [
+                json!([operation]),
+                json!([nowhere, operation]),
+                json!([good, operation]),
+                json!([operation, 7]),
+            ] {
+                let seen = batch(&api, user, &[], operations.clone()).await;
+                assert_eq!(
+                    (seen.status, seen.problem()),
+                    refusal,
+                    "{operations} {seen:?}"
+                );
+                let problems = seen.body["problems"].as_array().unwrap();
+                assert_eq!(problems.len(), 1, "{seen:?}");
+                let list = operations.as_array().unwrap();
+                let at = list.iter().position(|one| *one == operation);
+                assert_eq!(seen.body["operation"], json!(at), "{seen:?}");
+            }
+            let alone = wrong.get("body").cloned();
+            let alone = api.send(user, Method::PATCH, "users/ann", &[], alone).await;
+            assert_eq!((alone.status, alone.problem()), refusal, "{alone:?}");
+        }
+    }
+    // A condition that cannot be read is not looked at without a token, either.
+    let operation = json!({"method": "PATCH", "path": "users/ann", "ifMatch": 3});
+    let seen = batch(&api, "", &[], json!([operation])).await;
+    assert_eq!(seen.status, 401, "{seen:?}");
+}
