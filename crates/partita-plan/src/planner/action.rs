@@ -173,6 +173,12 @@ impl<'a> Planner<'a> {
                 let Some((shape, item)) = found.into_iter().next() else {
                     return Err(self.none_found(pattern, record, has_more)?);
                 };
+                // The caller has not named the item, so that even its identity is not known to them.
+                let trace = Trace::default();
+                let row = self.scene(shape, &item, None, &trace);
+                if !self.is_allowed_or_refused(&row, action)? {
+                    return Err(self.none_found(pattern, record, false)?);
+                }
                 let on = on_row(shape, &item);
                 let change = Change::Act {
                     action,

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::scenarios::in_library;
 use crate::server::{BINARY, Server, token_with};
-use crate::{beyond, repairs, tables};
+use crate::{beyond, memberships, repairs, tables};
 
 /// The scenarios of every design. One process of DynamoDB Local serves them all: it takes longer to
 /// start than to answer.
@@ -29,6 +29,19 @@ async fn every_design_on_dynamodb_local() {
     for design in ["helpdesk", "tenants"] {
         in_library(design, "remote", store.clone()).await;
     }
+}
+
+/// What the caller's own record decides.
+#[tokio::test(flavor = "multi_thread")]
+async fn memberships_on_dynamodb_local() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let store: Arc<dyn Store> =
+        Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
+    memberships::strangers_learn_nothing(store.clone(), "remote").await;
+    memberships::memberships_are_guarded(store.clone(), "remote").await;
+    memberships::planted_mistakes_are_found(store, "remote").await;
 }
 
 /// Several tables, jobs, limits, batches and races: what the scenarios leave out.

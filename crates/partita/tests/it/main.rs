@@ -29,6 +29,8 @@ mod issuer;
 mod jobs;
 mod layers;
 mod logs;
+mod meddler;
+mod memberships;
 mod monitoring;
 mod numbers;
 mod openapi;

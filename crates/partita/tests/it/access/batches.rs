@@ -134,7 +134,7 @@ impl Theatre {
     }
 
     /// A call as an operation of a batch.
-    fn operation(&self, call: &Call) -> Json {
+    pub(super) fn operation(&self, call: &Call) -> Json {
         let path = call
             .url
             .trim_start_matches(&self.url(""))
@@ -146,7 +146,7 @@ impl Theatre {
         operation
     }
 
-    async fn send_batch(&self, operations: &[&Json], token: Option<String>) -> Seen {
+    pub(super) async fn send_batch(&self, operations: &[&Json], token: Option<String>) -> Seen {
         let call = Call {
             method: Method::POST,
             url: self.url("batch"),

@@ -271,6 +271,7 @@ impl Theatre {
                 continue;
             }
             compare(*persona, false, &seen)?;
+            self.tells_nothing(row, probe, names, *persona).await?;
             if row.route.method != Method::GET {
                 self.refused_in_batch(&call, *persona).await?;
             }
