@@ -10,7 +10,7 @@
 //! by then, and by their identity alone when they are gone. So a small change of a large item does not
 //! store the item a second time. How much there is of one caller is bounded ([`room`]).
 
-mod room;
+pub(crate) mod room;
 
 use partita_core::expression::{Comparator, Condition, Operand, Path};
 use partita_core::size::item_bytes;
@@ -116,7 +116,8 @@ impl Partita {
     /// A record of more than 4 KB is answered as it is when the request is repeated, and by its
     /// identity alone if it is gone, or hidden from the caller, by then.
     ///
-    /// A caller for whom much was kept within an hour is refused with [`PlanError::TooManyKeys`].
+    /// A caller of whom much was kept within an hour ([`Partita::with_outcome_bytes_per_hour`]) is
+    /// refused with [`PlanError::TooManyKeys`].
     ///
     /// What was refused changed nothing and is not kept; it may pass the next time. After
     /// [`PlanError::OutcomeUnknown`], repeating with the same key settles what became of it.
@@ -227,7 +228,9 @@ impl Partita {
         );
         let sidecar = &self.blueprint.sidecar;
         let bytes = item_bytes(&item) as u64;
-        let counted = once.room.take(sidecar, used, bytes, now)?;
+        let counted = once
+            .room
+            .take(sidecar, used, bytes, self.outcome_bytes_per_hour, now)?;
         let kept = TransactAction::Put(PutItem {
             condition: Some(Condition::Any(vec![sidecar::is_missing(), is_over])),
             ..PutItem::new(sidecar.clone(), item)

@@ -15,6 +15,7 @@ use crate::blueprint::Blueprint;
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::files::Objects;
+use crate::idempotency::room::BYTES_PER_HOUR;
 use crate::idempotency::{KEPT_ACTIONS, Kept, Once};
 use crate::input::{self, Input};
 use crate::operation::{Answer, Caller, Operation};
@@ -70,6 +71,8 @@ pub struct Partita {
     pub(crate) runner: Runner,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seal: CursorSeal,
+    /// Bytes of outcomes under idempotency keys that are kept of one caller and hour.
+    pub(crate) outcome_bytes_per_hour: u64,
     /// Keeps the bytes of files, where somebody does.
     pub(crate) objects: Option<Arc<dyn Objects>>,
     /// Tells whoever works on jobs that there is one.
@@ -124,6 +127,7 @@ impl Partita {
             runner,
             clock,
             seal: CursorSeal::new(&cursor_key),
+            outcome_bytes_per_hour: BYTES_PER_HOUR,
             objects: None,
             has_jobs: Notify::new(),
             #[cfg(test)]
@@ -138,6 +142,14 @@ impl Partita {
     #[must_use]
     pub fn with_tokens_from(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.runner.tokens = entropy;
+        self
+    }
+
+    /// Keeps so many bytes of outcomes under idempotency keys of one caller and hour; 32 MB unless
+    /// it is said. The keys are divided among 16 parts, each with its share.
+    #[must_use]
+    pub fn with_outcome_bytes_per_hour(mut self, bytes: u64) -> Self {
+        self.outcome_bytes_per_hour = bytes;
         self
     }
 

@@ -205,10 +205,12 @@ async fn open_app(
     let origins = Origins::new(&flags.cors_origin)?;
     let secret = secret_file::load(&flags.secret)?;
     let buckets = files::open(flags, designs)?;
+    let outcome_bytes = u64::from(flags.limits.idempotency_mb.get()) * 1_048_576;
     let mut open = Vec::new();
     for (_, design) in designs {
         let objects = buckets.of_design(&design.name);
         let design = open_design(design.clone(), &secret, store).await?;
+        let design = design.with_outcome_bytes_per_hour(outcome_bytes);
         let design = Arc::new(design.with_objects(objects));
         files::start_sweeping(&design);
         // Nobody else has the embedded store open, so whoever had leases in it is gone.

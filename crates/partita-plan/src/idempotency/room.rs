@@ -15,8 +15,8 @@ use partita_store::table::TableName;
 use crate::error::PlanError;
 use crate::sidecar;
 
-/// Bytes of outcomes that are kept of one caller and hour.
-pub(super) const BYTES_PER_HOUR: u64 = 32 * 1024 * 1024;
+/// Bytes of outcomes that are kept of one caller and hour, unless somebody says otherwise.
+pub(crate) const BYTES_PER_HOUR: u64 = 32 * 1024 * 1024;
 
 /// Rows among which they are counted.
 const ROWS: u64 = 16;
@@ -56,16 +56,17 @@ impl Room {
     }
 
     /// The action that counts an outcome of so many bytes, on the condition that the row is as it was
-    /// read or has room left; or the refusal.
+    /// read or has room left; or the refusal. The first outcome of an hour always has room.
     pub(super) fn take(
         &self,
         sidecar: &TableName,
         used: Option<Used>,
         bytes: u64,
+        bytes_per_hour: u64,
         now: i64,
     ) -> Result<TransactAction, PlanError> {
         let key = sidecar::key(&self.partition, &self.sort);
-        let most = BYTES_PER_HOUR / ROWS;
+        let most = bytes_per_hour / ROWS;
         let began =
             |used: Used| Condition::equals(Path::attribute(START), Number::from(used.start));
         let Some(open) = used.filter(|used| now < used.start + WINDOW_SECONDS) else {

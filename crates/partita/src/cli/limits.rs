@@ -46,4 +46,14 @@ pub(crate) struct LimitFlags {
         value_parser = clap::value_parser!(u32).range(64..)
     )]
     pub(crate) bodies_mb: Option<u32>,
+
+    /// Megabytes of outcomes under idempotency keys that are kept of one caller and hour; they are
+    /// kept for a day
+    #[arg(
+        long,
+        env = "PARTITA_IDEMPOTENCY_MB",
+        value_name = "MB",
+        default_value = "32"
+    )]
+    pub(crate) idempotency_mb: NonZeroU32,
 }

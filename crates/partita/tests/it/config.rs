@@ -46,7 +46,7 @@ fn some_value(key: &str) -> &'static str {
         "log" => "debug",
         "log-format" => "json",
         "cache-mb" | "upload-mb" | "uploads-per-caller" | "table-state-delay" => "7",
-        "connections" | "connections-per-address" => "7",
+        "connections" | "connections-per-address" | "idempotency-mb" => "7",
         "bodies-mb" => "77",
         "trusted-proxy" => "10.0.0.7",
         "set" => "Stage=test",

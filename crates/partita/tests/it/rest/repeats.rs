@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value as Json, json};
 
-use super::{Api, Seen};
+use super::{Api, STORY, Seen};
 
 async fn create(api: &Api, story: &Json) -> Seen {
     let key = [("idempotency-key", "k1")];
@@ -39,4 +39,38 @@ async fn a_large_item_is_created_once_and_told_as_it_is() {
     assert_eq!(again.body, json!({"storyId": first.body["storyId"]}));
     let there = api.get("ann", path, &[]).await;
     assert_eq!(there.status, 404, "repeating it has not created it again");
+}
+
+#[tokio::test]
+async fn a_caller_has_as_many_keys_as_the_server_says() {
+    let api = Api::with_story(&["--idempotency-mb", "1"]).await;
+    let path = format!("stories/{STORY}");
+    let change = |number: usize| {
+        let synopsis = "Sand. ".repeat(500);
+        Some(json!({"title": format!("Dune {number}"), "synopsis": synopsis}))
+    };
+    let mut answered = Vec::new();
+    let refused = loop {
+        let number = answered.len();
+        // At least 3 KB are kept of each, so that there is no room for more than 340.
+        assert!(number < 340, "nothing bounds the keys of a caller");
+        let key = format!("k{number}");
+        let key = [("idempotency-key", key.as_str())];
+        let seen = api
+            .send("ann", Method::PATCH, &path, &key, change(number))
+            .await;
+        if seen.status != 200 {
+            break seen;
+        }
+        answered.push(seen);
+    };
+    assert_eq!((refused.status, refused.problem()), (429, "too-many-keys"));
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=3_600).contains(&wait), "{refused:?}");
+    // The caller is told again what was written, and writes on without a key.
+    let key = [("idempotency-key", "k0")];
+    let again = api.send("ann", Method::PATCH, &path, &key, change(0)).await;
+    assert_eq!(again.body, answered[0].body);
+    let without = api.send("ann", Method::PATCH, &path, &[], change(0)).await;
+    assert_eq!(without.status, 200, "{without:?}");
 }
