@@ -21,6 +21,7 @@ mod earlier;
 mod endpoint;
 mod faults;
 mod files;
+mod full_disk;
 mod governed;
 mod guides;
 mod histories;

@@ -37,7 +37,8 @@ impl Server {
         Server::start_by(shell, data, flags)
     }
 
-    fn start_by(mut command: Command, data: &Path, flags: &[&str]) -> Server {
+    /// Starts it by a command to which the binary and its arguments are added.
+    pub(crate) fn start_by(mut command: Command, data: &Path, flags: &[&str]) -> Server {
         let mut child = command
             .args([
                 "serve",
