@@ -4,6 +4,7 @@ use partita_store::ModelStore;
 use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
+use tokio::task::yield_now;
 
 use super::*;
 
@@ -51,6 +52,8 @@ fn a_large_answer_is_encoded_while_others_are_answered() {
         let endpoint = filled(&intake).await;
         let scan = json!({"TableName": "tab"});
         for _ in 0..ATTEMPTS {
+            // A task that was aside stays there until it waits.
+            yield_now().await;
             let (sent, mut received) = oneshot::channel();
             tokio::spawn(async { sent.send(()) });
             let seen = answer(&endpoint, &intake, request("Scan", &scan)).await;
