@@ -77,15 +77,18 @@ mod variables;
 mod view;
 mod world;
 
+use std::cell::RefCell;
+
 use partita_core::expression::Span;
 
 use crate::codes::Code;
 use crate::design::{Design, Entity, Pattern};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::document::{self, Damage, Lines, Section, Table};
+use crate::origin::Origin;
 use names::Names;
 use sections::{about, check_name, design_name, named, spot, unknown_sections, words};
-use variables::Variables;
+use variables::{Used, Variables};
 use world::World;
 
 /// Reads, checks and compiles a design.
@@ -100,12 +103,30 @@ pub fn check(
     let mut report = Report::default();
     let file = document::read(source, &mut report);
     let not_toml = report.findings().len();
-    let design = compile(&file, Lines::new(source), variables, &mut report);
+    let used = RefCell::new(Used::default());
+    let variables = Variables {
+        given: variables,
+        used: &used,
+    };
+    let lines = Lines::new(source);
+    let places = document::places(&file, &lines);
+    let design = compile(&file, lines, variables, &mut report);
     forget_illusions(source, not_toml, &mut report);
     let design = match report.has_errors() {
         true => None,
         false => design,
     };
+    let used = used.into_inner();
+    let design = design.map(|design| Design {
+        origin: Origin {
+            text: source.to_owned(),
+            variables: used.all,
+            given: used.given,
+            is_shipped: false,
+            lines: places,
+        },
+        ..design
+    });
     (design, report.into_diagnostics())
 }
 
@@ -355,6 +376,7 @@ fn assemble(pieces: Pieces) -> Option<Design> {
         limits: all(pieces.limits)?,
         limit_record: None,
         buckets: all(pieces.buckets)?,
+        origin: Origin::default(),
     })
 }
 

@@ -49,6 +49,8 @@ pub use table::{
 };
 pub use view::{View, ViewAttribute};
 
+use crate::origin::Origin;
+
 /// A whole design.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
@@ -80,6 +82,8 @@ pub struct Design {
     pub limit_record: Option<LimitRecord>,
     /// Where files are kept.
     pub buckets: Vec<Bucket>,
+    /// The text that it was compiled from.
+    pub origin: Origin,
 }
 
 /// The name of a record: an entity's or a view's.

@@ -8,6 +8,7 @@
 pub(crate) mod section;
 pub(crate) mod text;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use partita_core::expression::Span;
@@ -132,6 +133,25 @@ impl Lines {
     pub(crate) fn of(&self, span: Span) -> usize {
         self.newlines.partition_point(|at| *at < span.start) + 1
     }
+}
+
+/// The line of every key, from 1, by its path.
+pub(crate) fn places(file: &Table, lines: &Lines) -> BTreeMap<String, usize> {
+    fn note(path: &str, table: &Table, lines: &Lines, places: &mut BTreeMap<String, usize>) {
+        for (name, node) in table {
+            let path = match path {
+                "" => name.text.clone(),
+                path => format!("{path}.{}", name.text),
+            };
+            if let Content::Table(inner) = &node.content {
+                note(&path, inner, lines, places);
+            }
+            places.insert(path, lines.of(name.span));
+        }
+    }
+    let mut places = BTreeMap::new();
+    note("", file, lines, &mut places);
+    places
 }
 
 /// The number of the line, from 0.

@@ -18,6 +18,9 @@
 //! | [`stored`] | a stored item by itself, with the defaults of what it lacks |
 //! | [`mod@keys`] | the keys of an item, for `partita keys` |
 //! | [`describe`](mod@describe) | a compiled design as JSON, for `partita describe` |
+//! | [`origin`] | [`Origin`]: the text and the variables that a design was compiled from |
+//! | [`fingerprint`] | what stored data follow of a design, as prints that are stored with them |
+//! | [`difference`] | what differs between two designs, and what of it stored data need not follow |
 //! | [`page`] | a compiled design as a Markdown page, for `partita docs` |
 //! | [`shipped`] | the designs that ship with Partita |
 //! | [`spelling`] | which name was probably meant |
@@ -70,12 +73,15 @@ pub mod codes;
 pub mod describe;
 pub mod design;
 pub mod diagnostic;
+pub mod difference;
 mod document;
 pub mod expression;
+pub mod fingerprint;
 pub mod kernel;
 pub mod keys;
 pub mod media_type;
 pub mod occupant;
+pub mod origin;
 pub mod page;
 pub mod render;
 pub mod shipped;
@@ -90,7 +96,9 @@ pub use check::check;
 pub use codes::{Code, Severity};
 pub use design::Design;
 pub use diagnostic::{Diagnostic, Related};
+pub use difference::{Difference, DifferenceKind};
 pub use keys::{KeyFault, RecordKeys, keys};
 pub use occupant::{Occupant, occupant};
+pub use origin::Origin;
 pub use partita_core::expression::Span;
 pub use render::{Colours, render};

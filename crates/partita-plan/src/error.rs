@@ -7,6 +7,7 @@ use partita_design::types::AttributeType;
 use partita_store::{ErrorKind, StoreError};
 
 use crate::files::ObjectsError;
+use crate::live::DesignError;
 use crate::pattern::ReadBound;
 
 /// How many operations a batch has at most. Each takes at least one action of a transaction.
@@ -229,6 +230,9 @@ pub enum PlanError {
     /// Objects cannot be reached; nothing was written.
     #[error(transparent)]
     Objects(ObjectsError),
+    /// The stored data follow another design.
+    #[error(transparent)]
+    Design(#[from] DesignError),
     /// The store does not answer as it should.
     #[error(transparent)]
     Store(StoreError),

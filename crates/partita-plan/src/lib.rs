@@ -22,6 +22,7 @@
 //! | `planner` | one write as one transaction, guarded by what it was decided on |
 //! | `idempotency` | the outcome of a write under a caller's key |
 //! | [`job`] | what follows a write beyond its transaction: chunks, leases, progress |
+//! | [`live`] | the design that the stored data follow, and which one is served |
 //! | `sidecar` | the table of what is Partita's and not the design's |
 //! | `table` | the table that a design lives in |
 //! | `run` | retries, conflicts and unknown outcomes |
@@ -61,6 +62,7 @@ mod idempotency;
 mod input;
 pub mod job;
 mod kernel;
+pub mod live;
 mod nested;
 pub mod operation;
 pub mod partita;
@@ -83,6 +85,7 @@ pub use access::Verdict;
 pub use error::{BATCH_OPERATIONS_MAX, FAULTS_MAX, Fault, FaultRule, PlanError, Refused};
 pub use files::{Objects, ObjectsError, Readable, Swept, Upload, UploadLimits};
 pub use job::{JobState, JobStatus};
+pub use live::{DesignError, Recorded};
 pub use operation::{Answer, Caller, Operation, Record};
 pub use partita::{Partita, Surroundings};
 pub use pattern::ReadBound;

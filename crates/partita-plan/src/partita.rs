@@ -18,8 +18,9 @@ use crate::files::Objects;
 use crate::idempotency::room::BYTES_PER_HOUR;
 use crate::idempotency::{KEPT_ACTIONS, Kept, Once};
 use crate::input::{self, Input};
+use crate::live::{self, Start, Written};
 use crate::operation::{Answer, Caller, Operation};
-use crate::place::Address;
+use crate::place::{Address, KeyNames};
 use crate::planner::action::is_for;
 use crate::planner::later::Extent;
 use crate::planner::request::{Change, On, Request};
@@ -65,6 +66,17 @@ pub(crate) enum Write<'a> {
     All(Vec<Request<'a>>),
 }
 
+/// What reads and writes a store before it is known which tables there are.
+pub(crate) fn runner(store: Arc<dyn Store>, surroundings: &Surroundings) -> Runner {
+    Runner {
+        store,
+        keys: KeyNames::new([]),
+        tokens: surroundings.entropy.clone(),
+        entropy: surroundings.entropy.clone(),
+        patience: surroundings.patience,
+    }
+}
+
 /// A design on a store.
 pub struct Partita {
     pub(crate) blueprint: Blueprint,
@@ -85,6 +97,9 @@ pub struct Partita {
 impl Partita {
     /// Opens a design on a store, and creates its tables if they are not there. Time and randomness
     /// are the machine's, and nobody else can read the cursors.
+    ///
+    /// The design is recorded beside its data. One that stored items would have to follow in what
+    /// differs from the recorded one is refused.
     pub async fn open(design: Design, store: Arc<dyn Store>) -> Result<Self, PlanError> {
         Partita::open_with(design, store, Surroundings::default()).await
     }
@@ -96,43 +111,47 @@ impl Partita {
         store: Arc<dyn Store>,
         surroundings: Surroundings,
     ) -> Result<Self, PlanError> {
-        let partita = Partita::inspect(design, store, surroundings)?;
-        table::prepare(&partita.blueprint, &*partita.runner.store).await?;
-        Ok(partita)
+        let runner = runner(store, &surroundings);
+        let mut start = Start::default();
+        for attempt in 0..surroundings.patience.attempts.max(2) {
+            let settled = live::settle(design.clone(), &runner, &mut start).await?;
+            let blueprint = Blueprint::new(settled.design.clone())?;
+            table::prepare(&blueprint, &*runner.store).await?;
+            match live::record(&settled, &runner, &*surroundings.clock).await? {
+                Written::Done => return Ok(Partita::assemble(blueprint, runner, surroundings)),
+                Written::Taken | Written::Unsure => runner.pause(attempt).await,
+            }
+        }
+        Err(PlanError::Conflict)
     }
 
-    /// Takes a design and a store as they are: nothing is created, and nothing is compared. For
-    /// looking, with [`Partita::can`] and [`Partita::preview`].
-    pub fn inspect(
+    /// Takes a store as it is: nothing is created or recorded. A design that stored items would
+    /// have to follow in what differs from the recorded one is refused. For looking, with
+    /// [`Partita::can`] and [`Partita::preview`], and for [`Partita::verify`].
+    pub async fn inspect(
         design: Design,
         store: Arc<dyn Store>,
         surroundings: Surroundings,
     ) -> Result<Self, PlanError> {
-        let blueprint = Blueprint::new(design)?;
-        let Surroundings {
-            clock,
-            entropy,
-            cursor_key,
-            patience,
-        } = surroundings;
-        let runner = Runner {
-            store,
-            keys: blueprint.keys.clone(),
-            tokens: entropy.clone(),
-            entropy,
-            patience,
-        };
-        Ok(Partita {
+        let runner = runner(store, &surroundings);
+        let settled = live::settle(design, &runner, &mut Start::default()).await?;
+        let blueprint = Blueprint::new(settled.design)?;
+        Ok(Partita::assemble(blueprint, runner, surroundings))
+    }
+
+    fn assemble(blueprint: Blueprint, runner: Runner, surroundings: Surroundings) -> Self {
+        let keys = blueprint.keys.clone();
+        Partita {
             blueprint,
-            runner,
-            clock,
-            seal: CursorSeal::new(&cursor_key),
+            runner: Runner { keys, ..runner },
+            clock: surroundings.clock,
+            seal: CursorSeal::new(&surroundings.cursor_key),
             outcome_bytes_per_hour: BYTES_PER_HOUR,
             objects: None,
             has_jobs: Notify::new(),
             #[cfg(test)]
             is_defective: false,
-        })
+        }
     }
 
     /// Draws what transactions are told apart by from another source than ids.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use partita_core::Item;
 use partita_store::error::CancellationReason;
 use partita_store::request::{
-    BatchGetItem, BatchGot, Page, Query, ReturnValues, Scan, TransactAction, TransactWriteItems,
-    UpdateItem,
+    BatchGetItem, BatchGot, Page, PutItem, Query, ReturnValues, Scan, TransactAction,
+    TransactWriteItems, UpdateItem,
 };
 use partita_store::{Entropy, ErrorKind, Store, StoreError};
 use ulid::Ulid;
@@ -147,6 +147,18 @@ impl Runner {
                 Err(StoreError::OutcomeUnknown { .. }) if attempt < self.patience.attempts => {
                     self.pause(attempt).await;
                 }
+                answer => return Ok(answer.map(drop)?),
+            }
+        }
+    }
+
+    /// Writes one item.
+    pub(crate) async fn put(&self, request: &PutItem) -> Result<(), PlanError> {
+        let mut attempt = 0;
+        loop {
+            let put = self.store.put_item(request.clone(), ReturnValues::None);
+            match put.await {
+                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
                 answer => return Ok(answer.map(drop)?),
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! | partition | sort | what it is |
 //! |---|---|---|
+//! | `DESIGN` | a number | a design that is or was live: text, variables, prints; the last one is live |
 //! | `JOB` | id | a job that is not done |
 //! | `JOB#DONE` | id | one that is; it expires |
 //! | `DONE#`, a job's id and the number of a task | a digest | an element that the task was done for; it expires |

@@ -7,7 +7,7 @@
 //! same interleaving.
 
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Poll;
 
@@ -46,6 +46,7 @@ pub struct FaultyStore {
     faults: Faults,
     random: Mutex<fastrand::Rng>,
     injected: AtomicU64,
+    is_calm: AtomicBool,
 }
 
 enum Fate {
@@ -64,7 +65,20 @@ impl FaultyStore {
             faults,
             random: Mutex::new(fastrand::Rng::with_seed(seed)),
             injected: AtomicU64::new(0),
+            is_calm: AtomicBool::new(false),
         }
+    }
+
+    /// As [`FaultyStore::new`], without faults until [`FaultyStore::begin`].
+    pub fn calm(inner: Arc<dyn Store>, faults: Faults, seed: u64) -> Self {
+        let store = FaultyStore::new(inner, faults, seed);
+        store.is_calm.store(true, Ordering::Relaxed);
+        store
+    }
+
+    /// Injects faults from now on.
+    pub fn begin(&self) {
+        self.is_calm.store(false, Ordering::Relaxed);
     }
 
     /// How many faults were injected so far; a test that saw none has shown nothing.
@@ -72,7 +86,14 @@ impl FaultyStore {
         self.injected.load(Ordering::Relaxed)
     }
 
+    fn is_calm(&self) -> bool {
+        self.is_calm.load(Ordering::Relaxed)
+    }
+
     fn fate_of_write(&self) -> Fate {
+        if self.is_calm() {
+            return Fate::Normal;
+        }
         let Faults {
             conflict,
             throttle,
@@ -91,6 +112,9 @@ impl FaultyStore {
     }
 
     async fn read_passes(&self) -> StoreResult<()> {
+        if self.is_calm() {
+            return Ok(());
+        }
         self.give_way().await;
         if self.roll().0 < self.faults.throttle {
             self.injected.fetch_add(1, Ordering::Relaxed);
@@ -112,6 +136,9 @@ impl FaultyStore {
 
     /// Lets other tasks run first, none to three times.
     async fn give_way(&self) {
+        if self.is_calm() {
+            return;
+        }
         let times = self.random().u8(0..4);
         for _ in 0..times {
             let mut waited = false;

@@ -8,14 +8,12 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use partita_core::{Map, plain};
 use partita_design::Design;
 use partita_design::design::ActionOn;
-use partita_engine::{EngineStore, Options, Upkeep};
 use partita_plan::{Caller, Operation, Partita, Surroundings};
 use partita_store::ModelStore;
-use partita_store::surroundings::SystemClock;
 
-use crate::cli::{AskFlags, StoreKind};
-use crate::serve::connect;
+use crate::cli::{AskFlags, DATA_DEFAULT, StoreKind};
 use crate::source::Source;
+use crate::stored;
 
 /// What is asked, of a design on its store, and by whom.
 pub(crate) struct Question {
@@ -47,22 +45,14 @@ impl Question {
 
 async fn open(flags: &AskFlags, design: Design) -> Result<Partita> {
     let surroundings = Surroundings::default();
-    if flags.place.store == StoreKind::Dynamodb {
-        let store = connect(&flags.place).await?;
-        return Ok(Partita::inspect(design, store, surroundings)?);
-    }
-    let directory = flags.data.join("store");
-    if !directory.exists() {
+    let is_default = flags.data.as_os_str() == DATA_DEFAULT;
+    let is_embedded = flags.place.store == StoreKind::Embedded;
+    if is_embedded && !flags.data.join("store").exists() && (is_default || flags.data.is_dir()) {
         let store = Arc::new(ModelStore::default());
         return Ok(Partita::open_with(design, store, surroundings).await?);
     }
-    // Whoever only looks leaves what is expired and unfinished to the server.
-    let options = Options::new(Arc::new(SystemClock)).upkeep(Upkeep::OnRequest);
-    let store = EngineStore::open(&directory, options).with_context(|| {
-        let place = directory.display();
-        format!("cannot open the store in {place}; no server may have it open")
-    })?;
-    Ok(Partita::inspect(design, Arc::new(store), surroundings)?)
+    let store = stored::open(&flags.place, &flags.data).await?;
+    Ok(Partita::inspect(design, store, surroundings).await?)
 }
 
 /// The operation that words and attributes name.

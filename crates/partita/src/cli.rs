@@ -5,7 +5,7 @@
 //! | `serve` | `serve` |
 //! | `designs` | `check`, `keys`, `describe`, `docs` and `new` |
 //! | `asking` | `token`, `can` and `plan` |
-//! | `data` | `demo`, `jobs`, `verify` and `repair` |
+//! | `data` | `demo`, `history`, `jobs`, `verify` and `repair` |
 //! | `bench` | `bench` |
 //! | `limits` | `serve`: how much clients are granted |
 //! | `store` | several: where data is |
@@ -27,7 +27,7 @@ use tracing_subscriber::EnvFilter;
 
 pub(crate) use asking::{AskFlags, TokenFlags};
 pub(crate) use bench::BenchFlags;
-pub(crate) use data::{DemoFlags, JobsFlags, RepairFlags, VerifyFlags};
+pub(crate) use data::{DemoFlags, HistoryFlags, JobsFlags, RepairFlags, VerifyFlags};
 pub(crate) use designs::{CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags};
 pub(crate) use files::{FileFlags, FilesKind};
 pub(crate) use issuer::IssuerFlags;
@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Plan(AskFlags),
     /// Fill a design with a few hundred items that belong together, and tell how to look at them
     Demo(DemoFlags),
+    /// List the designs that the data of a design follow or followed, or print the text of one
+    History(HistoryFlags),
     /// List the jobs of a design: what follows writes that are larger than a transaction
     Jobs(JobsFlags),
     /// Recompute everything that is derived in a design's tables, and tell what drifted; exit 1 if

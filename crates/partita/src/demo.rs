@@ -102,7 +102,7 @@ async fn fill(
     script: &script::Block,
     seed: u64,
 ) -> Result<Filled> {
-    let clock = Arc::new(ManualClock::default());
+    let clock = Arc::new(ManualClock::at(SystemClock.now_millis()));
     let surroundings = Surroundings {
         clock: clock.clone(),
         // The same ids every time. Whoever wants secrets does not want a demo.

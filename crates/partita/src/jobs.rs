@@ -7,19 +7,17 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use partita_api::{Tokens, encode};
 use partita_design::Design;
-use partita_engine::{EngineStore, Options};
-use partita_plan::Partita;
-use partita_store::Store;
+use partita_plan::{Partita, Surroundings};
 use partita_store::surroundings::SystemClock;
 use serde_json::{Value as Json, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tracing::warn;
 
-use crate::cli::{CheckFormat, JobsFlags, StoreKind};
+use crate::cli::{CheckFormat, JobsFlags};
 use crate::secret_file;
-use crate::serve::connect;
 use crate::source::Source;
+use crate::stored;
 
 /// Works on the jobs of a design for as long as the server lives.
 pub(crate) fn start_working(design: Arc<Partita>, is_alone: bool) {
@@ -53,24 +51,10 @@ pub(crate) fn run(flags: &JobsFlags) -> Result<ExitCode> {
 
 /// Looks into the store.
 async fn look(flags: &JobsFlags, design: Design) -> Result<Json> {
-    let store: Arc<dyn Store> = match flags.place.store {
-        StoreKind::Dynamodb => connect(&flags.place).await?,
-        StoreKind::Embedded => {
-            let directory = flags.secret.data.join("store");
-            if !directory.exists() {
-                bail!("there is no store in {}", flags.secret.data.display());
-            }
-            let options = Options::new(Arc::new(SystemClock));
-            let store = EngineStore::open(&directory, options).with_context(|| {
-                format!(
-                    "cannot open the store in {}; a server that has it open is asked with --server",
-                    directory.display()
-                )
-            })?;
-            Arc::new(store)
-        }
-    };
-    let partita = Partita::open(design, store).await?;
+    let store = stored::open(&flags.place, &flags.secret.data)
+        .await
+        .context("cannot look into the store; a server that has it open is asked with --server")?;
+    let partita = Partita::inspect(design, store, Surroundings::default()).await?;
     let jobs = partita.jobs().await?;
     Ok(jobs.iter().map(encode::job).collect())
 }

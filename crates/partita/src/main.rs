@@ -20,6 +20,8 @@
 //! | `ask` | an operation as it stands on the command line, and the store that it is asked of |
 //! | `can`, `plan` | `can` and `plan` |
 //! | `demo` | `demo` |
+//! | `history` | `history` |
+//! | `stored` | a store that is there, opened to look at it |
 //! | `invocation` | commands to be printed, with this binary and its flags |
 //! | `jobs` | `jobs`, and the work on them behind the server |
 //! | `verify` | `verify` and `repair` |
@@ -35,6 +37,7 @@ mod demo;
 mod endpoint;
 mod files;
 mod governed;
+mod history;
 mod inspect;
 mod invocation;
 mod issuer;
@@ -46,6 +49,7 @@ mod plan;
 mod secret_file;
 mod serve;
 mod source;
+mod stored;
 mod token;
 mod verify;
 
@@ -90,6 +94,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Can(flags) => can::run(&flags),
         Command::Plan(flags) => plan::run(&flags),
         Command::Demo(flags) => demo::run(&flags),
+        Command::History(flags) => history::run(&flags),
         Command::Jobs(flags) => jobs::run(&flags),
         Command::Verify(flags) => verify::verify(&flags),
         Command::Repair(flags) => verify::repair(&flags),

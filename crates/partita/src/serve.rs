@@ -62,11 +62,19 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         None => None,
     };
     let store = open_store(&flags, &limits).await?;
+    let opened = if flags.endpoint_only {
+        None
+    } else {
+        Some(open_designs(&flags, designs, &store).await?)
+    };
+    // A design that is given need not be the one that is served.
+    let designs = opened.as_ref().map_or_else(Vec::new, Opened::served);
+    check_apart(&designs)?;
     let offered = endpoint::open(&flags, &designs, store.clone())?;
     let endpoint = offered.as_ref().ok().cloned();
-    let app = match flags.endpoint_only {
-        true => None,
-        false => Some(open_app(&flags, &designs, &store, &limits).await?),
+    let app = match opened {
+        None => None,
+        Some(opened) => Some(open_app(&flags, opened, &designs, &limits).await?),
     };
     let probe = probe(&flags, &designs);
     let api = app.as_ref().map(App::meters);
@@ -196,20 +204,46 @@ fn listener(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// The designs on their store, each with what it was called on the command line.
+struct Opened {
+    secret: Secret,
+    designs: Vec<(String, Partita)>,
+}
+
+impl Opened {
+    fn served(&self) -> Vec<(String, Design)> {
+        let designs = self.designs.iter();
+        designs
+            .map(|(argument, partita)| (argument.clone(), partita.design().clone()))
+            .collect()
+    }
+}
+
+async fn open_designs(
+    flags: &ServeFlags,
+    given: Vec<(String, Design)>,
+    store: &Arc<dyn Store>,
+) -> Result<Opened> {
+    let secret = secret_file::load(&flags.secret)?;
+    let mut designs = Vec::new();
+    for (argument, design) in given {
+        designs.push((argument, open_design(design, &secret, store).await?));
+    }
+    Ok(Opened { secret, designs })
+}
+
 async fn open_app(
     flags: &ServeFlags,
-    designs: &[(String, Design)],
-    store: &Arc<dyn Store>,
+    Opened { secret, designs }: Opened,
+    served: &[(String, Design)],
     granted: &Granted,
 ) -> Result<App> {
     let origins = Origins::new(&flags.cors_origin)?;
-    let secret = secret_file::load(&flags.secret)?;
-    let buckets = files::open(flags, designs)?;
+    let buckets = files::open(flags, served)?;
     let outcome_bytes = u64::from(flags.limits.idempotency_mb.get()) * 1_048_576;
     let mut open = Vec::new();
     for (_, design) in designs {
-        let objects = buckets.of_design(&design.name);
-        let design = open_design(design.clone(), &secret, store).await?;
+        let objects = buckets.of_design(&design.design().name);
         let design = design.with_outcome_bytes_per_hour(outcome_bytes);
         let design = Arc::new(design.with_objects(objects));
         files::start_sweeping(&design);
@@ -339,7 +373,16 @@ fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
     let mut designs: Vec<(String, Design)> = Vec::new();
     for wanted in wanted {
         let design = Source::find(&wanted)?.compile(&flags.variables)?;
-        for (_, other) in &designs {
+        designs.push((wanted, design));
+    }
+    check_apart(&designs)?;
+    Ok(designs)
+}
+
+/// Finds out that no two designs have a name, a table or a bucket in common.
+fn check_apart(designs: &[(String, Design)]) -> Result<()> {
+    for (at, (_, design)) in designs.iter().enumerate() {
+        for (_, other) in &designs[..at] {
             if other.name == design.name {
                 bail!("two of the designs are called `{}`", design.name);
             }
@@ -354,8 +397,8 @@ fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
                 );
             }
             let mut buckets = design.buckets.iter().map(|bucket| &bucket.bucket);
-            let mut others = other.buckets.iter().map(|bucket| &bucket.bucket);
-            if let Some(bucket) = buckets.find(|name| others.any(|other| other == *name)) {
+            let is_shared = |name: &&String| other.buckets.iter().any(|one| one.bucket == **name);
+            if let Some(bucket) = buckets.find(is_shared) {
                 bail!(
                     "the designs `{}` and `{}` have the same bucket `{bucket}`",
                     other.name,
@@ -363,9 +406,8 @@ fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
                 );
             }
         }
-        designs.push((wanted, design));
     }
-    Ok(designs)
+    Ok(())
 }
 
 async fn open_design(design: Design, secret: &Secret, store: &Arc<dyn Store>) -> Result<Partita> {

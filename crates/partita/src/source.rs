@@ -13,6 +13,8 @@ use crate::cli::VariableFlags;
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,
+    /// Whether it is the text that ships with this version, asked for by its name.
+    is_shipped: bool,
 }
 
 impl Source {
@@ -23,7 +25,11 @@ impl Source {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("cannot read the design {design}"))?;
             let name = design.to_owned();
-            return Ok(Source { name, text });
+            return Ok(Source {
+                name,
+                text,
+                is_shipped: false,
+            });
         }
         let Some(shipped) = shipped::find(design) else {
             let names: Vec<_> = shipped::all().iter().map(|shipped| shipped.name).collect();
@@ -35,16 +41,21 @@ impl Source {
         Ok(Source {
             name: format!("{design}.toml"),
             text: shipped.source.to_owned(),
+            is_shipped: true,
         })
     }
 
     /// Checks the design with variables from the command line and the environment.
     pub(crate) fn check(&self, variables: &VariableFlags) -> (Option<Design>, Vec<Diagnostic>) {
-        check(&self.text, &|name| {
+        let (mut design, diagnostics) = check(&self.text, &|name| {
             let set = variables.set.iter().find(|(set, _)| set == name);
             set.map(|(_, value)| value.clone())
                 .or_else(|| std::env::var(name).ok())
-        })
+        });
+        if let Some(design) = &mut design {
+            design.origin.is_shipped = self.is_shipped;
+        }
+        (design, diagnostics)
     }
 
     /// The compiled design; its diagnostics go to standard error.

@@ -7,19 +7,17 @@ mod console;
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use indicatif::ProgressBar;
 use partita_design::Design;
-use partita_engine::{EngineStore, Options};
-use partita_store::Store;
-use partita_store::surroundings::SystemClock;
+use partita_plan::{Partita, Surroundings};
 use partita_verify::{Intent, Permission};
 
-use crate::cli::{RepairFlags, StoreKind, VerifyFlags};
-use crate::serve::connect;
+use crate::cli::{RepairFlags, VerifyFlags};
 use crate::source::Source;
+use crate::stored;
 use console::Console;
 
 /// What is asked for.
@@ -35,9 +33,9 @@ pub(crate) fn verify(flags: &VerifyFlags) -> Result<ExitCode> {
     let (design, runtime) = prepare(flags)?;
     let mut console = Console::new(flags.format, Task::Verify);
     let report = runtime.block_on(async {
-        let store = open(flags).await?;
-        let report = partita_verify::verify(&design, &*store, &SystemClock, &mut console).await;
-        report.with_context(|| format!("cannot go through the tables of `{}`", design.name))
+        let name = design.name.clone();
+        let report = open(flags, design).await?.verify(&mut console).await;
+        report.with_context(|| format!("cannot go through the tables of `{name}`"))
     })?;
     console.end(&report, None, &flags.design)?;
     Ok(exit(report.is_clean()))
@@ -59,14 +57,14 @@ pub(crate) fn repair(flags: &RepairFlags) -> Result<ExitCode> {
         last: Mutex::default(),
     };
     let report = runtime.block_on(async {
-        let store = open(&flags.on).await?;
+        let name = design.name.clone();
+        let partita = open(&flags.on, design).await?;
         let mut permission = Permission::asked(|intent| operator.allows(intent));
         for place in &flags.remove {
             permission = permission.to_remove(place);
         }
-        let report =
-            partita_verify::repair(&design, &*store, &SystemClock, permission, &mut console).await;
-        report.with_context(|| format!("cannot go through the tables of `{}`", design.name))
+        let report = partita.repair(permission, &mut console).await;
+        report.with_context(|| format!("cannot go through the tables of `{name}`"))
     })?;
     let refused = operator.refused();
     console.end(&report, refused.as_ref(), &flags.on.design)?;
@@ -93,19 +91,10 @@ fn exit(is_clean: bool) -> ExitCode {
     }
 }
 
-/// The store, as `serve` would open it; one that is not there is not made.
-async fn open(flags: &VerifyFlags) -> Result<Arc<dyn Store>> {
-    if flags.place.store == StoreKind::Dynamodb {
-        return connect(&flags.place).await;
-    }
-    let directory = flags.data.join("store");
-    if !directory.exists() {
-        bail!("there is no store in {}", flags.data.display());
-    }
-    let options = Options::new(Arc::new(SystemClock));
-    let store = EngineStore::open(&directory, options)
-        .with_context(|| format!("cannot open the store in {}", directory.display()))?;
-    Ok(Arc::new(store))
+/// The design on the store that `serve` works on; one that is not there is not made.
+async fn open(flags: &VerifyFlags, design: Design) -> Result<Partita> {
+    let store = stored::open(&flags.place, &flags.data).await?;
+    Ok(Partita::inspect(design, store, Surroundings::default()).await?)
 }
 
 /// Whoever runs the command, and is asked before something is written.

@@ -1,5 +1,8 @@
 //! Variables in the names of tables and buckets: `{TABLE_NAME | stories}`.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use partita_core::expression::Span;
 
 use crate::codes::Code;
@@ -8,7 +11,19 @@ use crate::document::Text;
 use crate::syntax::template::{self, Chunk, is_name};
 
 /// Where the values of variables come from.
-pub(crate) type Variables<'v> = &'v dyn Fn(&str) -> Option<String>;
+#[derive(Clone, Copy)]
+pub(crate) struct Variables<'v> {
+    pub(crate) given: &'v dyn Fn(&str) -> Option<String>,
+    pub(crate) used: &'v RefCell<Used>,
+}
+
+/// The values that were taken.
+#[derive(Default)]
+pub(crate) struct Used {
+    /// All of them, defaults too.
+    pub(crate) all: BTreeMap<String, String>,
+    pub(crate) given: BTreeMap<String, String>,
+}
 
 /// The text with its variables replaced; `None` after a report.
 pub(crate) fn replace(
@@ -75,6 +90,14 @@ fn variable(
             .help("write `{NAME | default}`");
         return None;
     }
-    let value = variables(name).or_else(|| default.map(str::to_owned));
+    let given = (variables.given)(name);
+    let mut used = variables.used.borrow_mut();
+    if let Some(value) = &given {
+        used.given.insert(name.to_owned(), value.clone());
+    }
+    let value = given.or_else(|| default.map(str::to_owned));
+    if let Some(value) = &value {
+        used.all.insert(name.to_owned(), value.clone());
+    }
     Some((name.to_owned(), value))
 }

@@ -538,8 +538,9 @@ fn whole_or_not_at_all_under_faults() {
             let store = Arc::new(ModelStore::default());
             let calm = open(store.clone(), 5).await;
             calm.run(&ann(), club()).await.unwrap();
-            let faulty = Arc::new(FaultyStore::new(store, faults, seed));
+            let faulty = Arc::new(FaultyStore::calm(store, faults, seed));
             let partita = Arc::new(open_with(faulty.clone(), 40, 100 + seed).await);
+            faulty.begin();
             let clients = (0..5).map(|client| {
                 let partita = partita.clone();
                 tokio::spawn(async move {

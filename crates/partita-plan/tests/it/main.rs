@@ -260,13 +260,14 @@ async fn groups_of_the_token_decide_where_the_design_names_no_attribute() {
 
 #[tokio::test]
 async fn a_throttled_write_says_so() {
-    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
-    open(store.clone()).await;
     let throttled = Faults {
         throttle: 1.0,
         ..Faults::default()
     };
-    let partita = open(Arc::new(FaultyStore::new(store, throttled, 1))).await;
+    let store = FaultyStore::calm(Arc::new(ModelStore::default()), throttled, 1);
+    let store = Arc::new(store);
+    let partita = open(store.clone()).await;
+    store.begin();
     let operation = Operation::Create {
         entity: "Folder".into(),
         attributes: Map::from([("folderId", "f".into())]),

@@ -147,7 +147,9 @@ async fn looking_again_leaves_no_trace() {
         let preview = partita.preview(&ann, operation.clone()).await.unwrap();
         assert_eq!(preview.job, Some(Left::LookAgain), "{operation:?}");
         run(&partita, operation).await.unwrap();
-        assert_eq!(items(&*store, "inn-partita").await, []);
+        let mut aside = items(&*store, "inn-partita").await;
+        aside.retain(|item| item["PK"] != Value::from("DESIGN"));
+        assert_eq!(aside, []);
         assert_eq!(partita.jobs().await, Ok(Vec::new()));
     }
 }

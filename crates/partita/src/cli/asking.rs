@@ -76,7 +76,8 @@ pub(crate) struct AskFlags {
     #[arg(long, default_value = "text")]
     pub(crate) format: CheckFormat,
 
-    /// The data directory; where there is none, the tables are taken to be empty
+    /// The data directory, which no server may have open; while it has no store, the tables are
+    /// taken to be empty
     #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
     pub(crate) data: PathBuf,
 

@@ -1,4 +1,4 @@
-//! The flags of commands that work on a design's tables: `demo`, `jobs`, `verify`, `repair`.
+//! The flags of commands that work on a design's tables: `demo`, `history`, `jobs`, `verify`, `repair`.
 
 use std::path::PathBuf;
 
@@ -28,6 +28,30 @@ pub(crate) struct DemoFlags {
 
     #[command(flatten)]
     pub(crate) secret: SecretFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryFlags {
+    /// A file or the name of a shipped design; only its tables matter
+    pub(crate) design: String,
+
+    /// Print the text of the live design, or of the one with this number
+    #[arg(long, value_name = "NUMBER", num_args = 0..=1, default_missing_value = "0", hide_default_value = true)]
+    pub(crate) show: Option<u64>,
+
+    /// The form of the list
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    /// The data directory, which no server may have open
+    #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
+    pub(crate) data: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,

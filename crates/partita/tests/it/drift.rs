@@ -235,7 +235,7 @@ fn on_the_command_line() {
     let nowhere = folder.path().join("nowhere");
     let (code, _, err) = run(&["verify", "stories", "--data", nowhere.to_str().unwrap()]);
     assert_eq!(code, 1);
-    assert!(err.contains("there is no store"), "{err}");
+    assert!(err.contains("there is no data directory"), "{err}");
 }
 
 #[test]
@@ -245,5 +245,5 @@ fn of_a_store_that_a_server_has_open_is_not_looked_for() {
     let data = folder.path().to_str().unwrap();
     let (code, _, err) = run(&["verify", "stories", "--data", data]);
     assert_eq!(code, 1);
-    assert!(err.contains("is in use; stop the other process"), "{err}");
+    assert!(err.contains("a server has the store"), "{err}");
 }

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::scenarios::in_library;
 use crate::server::{BINARY, Server, token_with};
-use crate::{beyond, memberships, repairs, tables};
+use crate::{beyond, live, memberships, repairs, tables};
 
 /// The scenarios of every design. One process of DynamoDB Local serves them all: it takes longer to
 /// start than to answer.
@@ -66,6 +66,16 @@ async fn repairs_lose_no_source_on_dynamodb_local() {
         Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
     repairs::lose_no_source(store.clone(), 12).await;
     repairs::can_be_taken_back(store, 6).await;
+}
+
+/// What differs between the designs of two starts is found there too.
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_beside_items_on_dynamodb_local() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let store = RemoteStore::local(&local.endpoint(), Timeouts::default());
+    live::changes_beside_items(Arc::new(store)).await;
 }
 
 /// What a demo leaves in DynamoDB is what it leaves in a directory, and it does so once.

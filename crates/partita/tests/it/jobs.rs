@@ -212,7 +212,11 @@ async fn finish(data: &Path, links: usize) {
     assert_eq!(of_album(&all, &id(ALBUM)).count(), 0);
     assert_eq!(all.len(), links, "the media stay");
     let aside = items(data, "mediahub-partita").await;
-    assert_eq!(aside.len(), 1, "only what is kept of the job: {aside:?}");
+    assert_eq!(
+        aside.len(),
+        2,
+        "the design and what is kept of the job: {aside:?}"
+    );
     assert!(jobs(data, &[]).contains("done"));
     let mut command = Command::new(BINARY);
     let command = command.args(["verify", "mediahub", "--data"]).arg(data);

@@ -29,6 +29,7 @@ mod http;
 mod issuer;
 mod jobs;
 mod layers;
+mod live;
 mod logs;
 mod meddler;
 mod memberships;

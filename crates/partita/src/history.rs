@@ -1,0 +1,80 @@
+//! `partita history`: the designs that stored data follow or followed.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use partita_plan::Recorded;
+use partita_plan::live;
+use serde_json::{Value as Json, json};
+
+use crate::cli::{CheckFormat, HistoryFlags};
+use crate::source::Source;
+use crate::stored;
+
+/// Lists what was recorded, or prints the text of one design.
+pub(crate) fn run(flags: &HistoryFlags) -> Result<ExitCode> {
+    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    let recorded = runtime.block_on(async {
+        let store = stored::open(&flags.place, &flags.data).await?;
+        anyhow::Ok(live::history(&design, store).await?)
+    })?;
+    let text = match flags.show {
+        Some(number) => find(&recorded, number)?.text.clone(),
+        None => match flags.format {
+            CheckFormat::Json => format!("{:#}\n", to_json(&recorded)),
+            CheckFormat::Text => to_text(&recorded),
+        },
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The design with that number; 0 is the live one.
+fn find(recorded: &[Recorded], number: u64) -> Result<&Recorded> {
+    let found = match number {
+        0 => recorded.last(),
+        number => recorded.iter().find(|one| one.number == number),
+    };
+    found.with_context(|| match (number, recorded.len()) {
+        (_, 0) => "no design is recorded there".to_owned(),
+        (number, last) => format!("there is no number {number}; the last one is {last}"),
+    })
+}
+
+fn to_json(recorded: &[Recorded]) -> Json {
+    let designs = recorded.iter().map(|one| {
+        json!({
+            "number": one.number,
+            "design": one.design,
+            "adopted": one.adopted,
+            "by": one.by,
+            "variables": one.variables,
+            "text": one.text,
+        })
+    });
+    designs.collect()
+}
+
+fn to_text(recorded: &[Recorded]) -> String {
+    let Some(live) = recorded.last() else {
+        return "no design is recorded\n".to_owned();
+    };
+    let mut text = String::new();
+    for one in recorded {
+        let state = if one.number == live.number {
+            "live"
+        } else {
+            ""
+        };
+        let line = format!(
+            "{:>6}  {}  Partita {}  {state}",
+            one.number, one.adopted, one.by
+        );
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
