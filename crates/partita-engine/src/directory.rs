@@ -53,7 +53,12 @@ pub(crate) fn open(
 }
 
 fn prepare(directory: &Path) -> io::Result<File> {
-    fs::create_dir_all(directory)?;
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    // Whoever cannot enter the directory cannot read what is in it.
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)?;
     File::options()
         .create(true)
         .truncate(false)

@@ -37,6 +37,7 @@ use serde_json::{Value as Json, json};
 
 use crate::cli::{CheckFormat, DemoFlags, StoreKind};
 use crate::invocation;
+use crate::private;
 use crate::serve::connect;
 use crate::source::Source;
 use player::{Shown, Stage, play};
@@ -80,6 +81,7 @@ async fn open(flags: &DemoFlags) -> Result<Arc<dyn Store>> {
     if flags.place.store == StoreKind::Dynamodb {
         return connect(&flags.place).await;
     }
+    private::keep(&flags.secret.data);
     let directory = flags.secret.data.join("store");
     let options = Options::new(Arc::new(SystemClock));
     let store = EngineStore::open(&directory, options).with_context(|| {

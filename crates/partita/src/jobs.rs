@@ -63,7 +63,7 @@ async fn look(flags: &JobsFlags, design: Design) -> Result<Json> {
 async fn ask(flags: &JobsFlags, server: &str, design: &str) -> Result<Json> {
     let host = server.strip_prefix("http://").unwrap_or(server);
     let host = host.trim_end_matches('/');
-    let secret = secret_file::load(&flags.secret)?;
+    let secret = secret_file::find(&flags.secret)?;
     let tokens = Tokens::new(&secret, Arc::new(SystemClock));
     let token = tokens.make_for_operator(design, 60);
     let request = format!(

@@ -5,6 +5,7 @@
 //! | `cli` | the command line |
 //! | `config` | `partita.toml`, which the flags of `serve` take their defaults from |
 //! | `source` | a design by its file or its shipped name |
+//! | `private` | the modes of what is in the data directory |
 //! | `secret_file` | the installation's secret: found or made |
 //! | `endpoint` | DynamoDB's endpoint on the server's sockets |
 //! | `governed` | which tables it may not write, and what to ask the API instead |
@@ -46,6 +47,7 @@ mod memory;
 mod monitoring;
 mod open_files;
 mod plan;
+mod private;
 mod secret_file;
 mod serve;
 mod source;

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use partita_api::Secret;
 use partita_api::secret::SECRET_BYTES_MIN;
 use partita_store::Entropy as _;
@@ -14,26 +14,46 @@ use tracing::info;
 use crate::cli::SecretFlags;
 
 /// Reads the given secret, or the one in the data directory, which is made at the first start.
-pub(crate) fn load(flags: &SecretFlags) -> Result<Secret> {
-    let path = match &flags.secret_file {
-        Some(path) => path.clone(),
-        None => find_or_make(&flags.data)?,
-    };
-    let bytes =
-        fs::read(&path).with_context(|| format!("cannot read the secret {}", path.display()))?;
-    Secret::new(bytes).with_context(|| format!("the secret {} is no good", path.display()))
+pub(crate) fn find_or_make(flags: &SecretFlags) -> Result<Secret> {
+    let path = place(flags);
+    if flags.secret_file.is_none() && !path.exists() {
+        fs::create_dir_all(&flags.data).with_context(|| {
+            format!("cannot create the data directory {}", flags.data.display())
+        })?;
+        make(&path).with_context(|| format!("cannot create the secret {}", path.display()))?;
+        info!(path = %path.display(), "made a new secret");
+    }
+    read(&path)
 }
 
-fn find_or_make(data: &Path) -> Result<PathBuf> {
-    let path = data.join("secret");
-    if path.exists() {
-        return Ok(path);
+/// Reads the given secret, or the one in the data directory. None is made: tokens of a secret that
+/// no server has are good for nothing.
+pub(crate) fn find(flags: &SecretFlags) -> Result<Secret> {
+    let path = place(flags);
+    if flags.secret_file.is_none() && !path.exists() {
+        let data = flags.data.display();
+        let what = if flags.data.is_dir() {
+            "secret in the data directory"
+        } else {
+            "data directory"
+        };
+        bail!(
+            "there is no {what} {data}: check the path, start `partita serve` there once, or give \
+             a secret with --secret-file"
+        );
     }
-    fs::create_dir_all(data)
-        .with_context(|| format!("cannot create the data directory {}", data.display()))?;
-    make(&path).with_context(|| format!("cannot create the secret {}", path.display()))?;
-    info!(path = %path.display(), "made a new secret");
-    Ok(path)
+    read(&path)
+}
+
+fn place(flags: &SecretFlags) -> PathBuf {
+    let given = flags.secret_file.clone();
+    given.unwrap_or_else(|| flags.data.join("secret"))
+}
+
+fn read(path: &Path) -> Result<Secret> {
+    let bytes =
+        fs::read(path).with_context(|| format!("cannot read the secret {}", path.display()))?;
+    Secret::new(bytes).with_context(|| format!("the secret {} is no good", path.display()))
 }
 
 /// Writes a new secret beside the path and links it there, so that whoever finds the file finds

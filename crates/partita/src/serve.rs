@@ -32,6 +32,7 @@ use crate::jobs;
 use crate::memory;
 use crate::monitoring::{self, Watched};
 use crate::open_files::{self, Wanted};
+use crate::private;
 use crate::secret_file;
 use crate::source::Source;
 
@@ -61,6 +62,7 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         Some(address) => Some(bind(address)?),
         None => None,
     };
+    private::keep(&flags.secret.data);
     let store = open_store(&flags, &limits).await?;
     let opened = if flags.endpoint_only {
         None
@@ -224,7 +226,7 @@ async fn open_designs(
     given: Vec<(String, Design)>,
     store: &Arc<dyn Store>,
 ) -> Result<Opened> {
-    let secret = secret_file::load(&flags.secret)?;
+    let secret = secret_file::find_or_make(&flags.secret)?;
     let mut designs = Vec::new();
     for (argument, design) in given {
         designs.push((argument, open_design(design, &secret, store).await?));

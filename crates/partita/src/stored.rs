@@ -9,6 +9,7 @@ use partita_store::Store;
 use partita_store::surroundings::SystemClock;
 
 use crate::cli::{StoreFlags, StoreKind};
+use crate::private;
 use crate::serve::connect;
 
 /// Opens the store that `serve` works on. Whoever only looks leaves what is expired and unfinished
@@ -33,6 +34,7 @@ pub(crate) fn embedded(data: &Path, options: Options) -> Result<EngineStore> {
     if !directory.exists() {
         bail!("there is no store in {}", data.display());
     }
+    private::keep(data);
     match EngineStore::open(&directory, options) {
         Err(EngineError::InUse { .. }) => bail!(
             "a server has the store in {} open, and it can be open in one process only: stop the \

@@ -15,7 +15,7 @@ use crate::source::Source;
 /// Prints a token and nothing else.
 pub(crate) fn run(flags: &TokenFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
-    let secret = secret_file::load(&flags.secret)?;
+    let secret = secret_file::find(&flags.secret)?;
     let tokens = Tokens::new(&secret, Arc::new(SystemClock));
     let token = tokens.make(
         &design.name,

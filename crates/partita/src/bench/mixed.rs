@@ -59,7 +59,7 @@ struct Mixed {
 pub(super) async fn run(flags: &BenchFlags) -> Result<String> {
     let directory = tempfile::tempdir().context("cannot create a directory for the data")?;
     let (workloads, library) = prepare(&directory, flags).await?;
-    let secret = secret_file::load(&SecretFlags {
+    let secret = secret_file::find_or_make(&SecretFlags {
         data: directory.path().to_owned(),
         secret_file: None,
     })?;

@@ -204,27 +204,123 @@ fn an_unknown_design_is_named_with_those_that_exist() {
 }
 
 #[test]
-fn the_secret_is_made_once_and_only_its_owner_can_read_it() {
+fn the_secret_is_made_once_and_by_a_server() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
+    let secret = || std::fs::read(data.join("secret")).unwrap();
+    let server = Server::start(&data, &["stories", "--memory"]);
     assert_eq!(token(&data, "ann").split('.').count(), 3);
-    let secret = std::fs::read(data.join("secret")).unwrap();
-    assert_eq!(secret.len(), 32);
+    let made = secret();
+    assert_eq!(made.len(), 32);
+    assert_eq!(server.stop(), Some(0));
+    let server = Server::start(&data, &["stories", "--memory"]);
     token(&data, "bob");
-    assert_eq!(std::fs::read(data.join("secret")).unwrap(), secret);
-    assert_eq!(
-        std::fs::read_dir(&data).unwrap().count(),
-        1,
-        "no drafts are left"
+    assert_eq!(secret(), made);
+    assert_eq!(server.stop(), Some(0));
+    let names = std::fs::read_dir(&data).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.to_string_lossy().contains("draft")),
+        "no drafts are left: {names:?}"
     );
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let mode = std::fs::metadata(data.join("secret"))
-            .unwrap()
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600);
+}
+
+/// Everything that is kept, with its mode.
+#[cfg(unix)]
+fn modes(path: &Path, found: &mut Vec<(String, u32)>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = std::fs::metadata(path).unwrap();
+    let mode = metadata.permissions().mode() & 0o777;
+    found.push((path.display().to_string(), mode));
+    if metadata.is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            modes(&entry.unwrap().path(), found);
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_owner_reads_what_is_in_a_data_directory() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let check = |when: &str| {
+        let mut found = Vec::new();
+        modes(&data, &mut found);
+        assert!(found.len() > 5, "{when}: {found:?}");
+        for (path, mode) in found {
+            let is_directory = Path::new(&path).is_dir();
+            let expected = if is_directory { 0o700 } else { 0o600 };
+            assert_eq!(mode, expected, "{when}: {path} is {mode:o}");
+        }
+    };
+    // A design with a bucket, so that there are files too.
+    assert_eq!(Server::start(&data, &["figureforge"]).stop(), Some(0));
+    check("after the first start");
+    let mut found = Vec::new();
+    modes(&data, &mut found);
+    for (path, _) in found {
+        let mode = if Path::new(&path).is_dir() {
+            0o755
+        } else {
+            0o644
+        };
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    assert_eq!(Server::start(&data, &["figureforge"]).stop(), Some(0));
+    check("after a start on the directory of an older version");
+}
+
+/// Only `serve` and `demo` make a data directory. To all others a path that is not there is a typo.
+#[test]
+fn a_typo_in_a_path_makes_no_directory() {
+    let folder = tempfile::tempdir().unwrap();
+    let typo = folder.path().join("daat");
+    let path = typo.to_str().unwrap();
+    let commands: [&[&str]; 8] = [
+        &["token", "stories", "--user", "ann"],
+        &["jobs", "stories"],
+        &["jobs", "stories", "--server", "127.0.0.1:1"],
+        &["history", "stories"],
+        &["verify", "stories"],
+        &["repair", "stories"],
+        &["can", "stories", "read", "Story", "ann", "1"],
+        &["plan", "stories", "delete", "Story", "ann", "1"],
+    ];
+    for command in commands {
+        let output = run(&[command, &["--data", path]].concat(), "");
+        assert!(!output.status.success(), "{command:?}");
+        let said = stderr(&output);
+        let expected = format!("there is no data directory {path}: check the path");
+        assert!(said.contains(&expected), "{command:?}: {said}");
+        assert!(!typo.exists(), "{command:?}");
+    }
+}
+
+/// The store is open in one process only; whoever looks beside a server is told what to do.
+#[test]
+fn commands_beside_a_server_say_that_it_has_the_store_open() {
+    let data = tempfile::tempdir().unwrap();
+    let path = data.path().to_str().unwrap();
+    let _server = Server::start(data.path(), &["stories"]);
+    let commands: [&[&str]; 6] = [
+        &["jobs", "stories"],
+        &["history", "stories"],
+        &["verify", "stories"],
+        &["repair", "stories"],
+        &["can", "stories", "read", "Story", "ann", "1"],
+        &["plan", "stories", "delete", "Story", "ann", "1"],
+    ];
+    for command in commands {
+        let output = run(&[command, &["--data", path]].concat(), "");
+        assert!(!output.status.success(), "{command:?}");
+        let said = stderr(&output);
+        let expected = format!("a server has the store in {path} open");
+        assert!(said.contains(&expected), "{command:?}: {said}");
+        assert!(said.contains("stop the server and ask again"), "{said}");
     }
 }
 

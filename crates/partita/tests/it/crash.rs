@@ -9,7 +9,7 @@ use std::path::Path;
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value as Json, json};
 
-use crate::server::{Life, Server, rounds, token, verify_store};
+use crate::server::{Life, Server, make_secret, rounds, token, verify_store};
 
 const CLIENTS: usize = 8;
 
@@ -28,6 +28,7 @@ struct User {
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_servers_lose_nothing() {
     let data = tempfile::tempdir().unwrap();
+    make_secret(data.path());
     let users: Vec<User> = (0..CLIENTS).map(|index| user(data.path(), index)).collect();
     let mut ledgers: Vec<Ledger> = vec![Ledger::new(); CLIENTS];
     let mut acknowledged = 0;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::{Client, StatusCode};
 use serde_json::{Value as Json, json};
 
-use crate::server::{Server, token};
+use crate::server::{Server, make_secret, token};
 
 #[tokio::test]
 async fn a_created_item_has_a_location_that_leads_to_it() {
@@ -44,6 +44,7 @@ async fn tokens_are_checked_before_anything_else() {
     let elsewhere = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     let url = format!("{}/stories/query/stories?userId=ann", server.base);
+    make_secret(elsewhere.path());
     let forged = token(elsewhere.path(), "ann");
     for (header, status) in [
         (None, 401),

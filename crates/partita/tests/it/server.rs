@@ -192,7 +192,12 @@ pub(crate) async fn verify_store(data: &Path) {
     assert_eq!(store.verify().await, Ok(Vec::new()));
 }
 
-/// A token under the secret of a data directory.
+/// Makes the secret of a data directory before a server does.
+pub(crate) fn make_secret(data: &Path) {
+    std::fs::write(data.join("secret"), [7; 32]).unwrap();
+}
+
+/// A token under the secret of a data directory, which a server has made.
 pub(crate) fn token(data: &Path, user: &str) -> String {
     token_with(&["--data", data.to_str().unwrap()], user)
 }
