@@ -135,6 +135,11 @@ impl BucketStore {
         }
     }
 
+    /// Whether there is room for more bytes.
+    pub(super) fn has_room(&self) -> bool {
+        self.opened.has_room()
+    }
+
     /// Begins an object that is there when it is complete.
     pub(super) async fn begin(
         &self,

@@ -14,6 +14,10 @@ use partita_design::Design;
 
 use super::objects::Buckets;
 
+/// Room that uploads leave free on the disk of a directory. The storage of items may be on the same
+/// disk, which it needs 320 MB of to go on; the rest is for the parts of 32 uploads on their way.
+const ROOM_BYTES_MIN: u64 = 480 * 1_048_576;
+
 /// Where the buckets of all designs are.
 #[derive(Clone, Debug)]
 pub enum Place {
@@ -143,6 +147,17 @@ fn directory(directory: PathBuf, bucket: &str) -> Result<Opened, PlaceError> {
     })
 }
 
+#[cfg(unix)]
+fn free_bytes(directory: &std::path::Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(directory).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_: &std::path::Path) -> Option<u64> {
+    None
+}
+
 fn memory() -> Opened {
     Opened {
         store: Arc::new(InMemory::new()),
@@ -190,6 +205,12 @@ impl Opened {
         let file = parts.fold(root.clone(), |file, part| file.join(part.as_ref()));
         // What is not there leads nowhere.
         fs::canonicalize(file).is_ok_and(|real| real.starts_with(root))
+    }
+
+    /// Whether there is room for more bytes. Of other places than directories nobody knows.
+    pub(super) fn has_room(&self) -> bool {
+        let free_bytes = self.directory.as_deref().and_then(free_bytes);
+        free_bytes.is_none_or(|free_bytes| free_bytes >= ROOM_BYTES_MIN)
     }
 
     /// What the store keeps beside the bytes. A directory keeps nothing, and refuses to.

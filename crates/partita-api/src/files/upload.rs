@@ -8,6 +8,7 @@ use futures::StreamExt as _;
 use object_store::MultipartUpload;
 use partita_design::media_type;
 use partita_plan::PlanError;
+use partita_store::StoreError;
 use tokio::time::timeout;
 
 use super::objects::BucketStore;
@@ -69,6 +70,7 @@ async fn take(
     if store.find(name).await.map_err(PlanError::from)?.is_some() {
         return Err(Problem::uploaded_already());
     }
+    demand_room(store)?;
     let begun = store.begin(name, &signed.media_type).await;
     let mut upload = begun.map_err(PlanError::from)?;
     let sent = timeout(TIME_MAX, send_parts(store, &mut *upload, signed, bytes)).await;
@@ -142,8 +144,18 @@ async fn send_part(
     upload: &mut dyn MultipartUpload,
     part: Vec<u8>,
 ) -> Result<(), Problem> {
+    demand_room(store)?;
     let sent = upload.put_part(Bytes::from(part).into()).await;
     sent.map_err(|error| PlanError::from(store.failed(&error)).into())
+}
+
+/// Refuses bytes for which the disk has no room, before they take what the storage needs.
+fn demand_room(store: &BucketStore) -> Result<(), Problem> {
+    if store.has_room() {
+        return Ok(());
+    }
+    let message = "there is no room for files".to_owned();
+    Err(PlanError::from(StoreError::DiskFull { message }).into())
 }
 
 fn too_large(signed: &Signed) -> Problem {

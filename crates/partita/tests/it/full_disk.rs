@@ -11,17 +11,23 @@ use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use crate::server::{BINARY, Server, token_with};
+use crate::server::{BINARY, Server, token_for};
 
-/// More than the storage keeps free, by less than is written to fill it.
-const DISK_MB: usize = 400;
+/// Has room for items while 320 MB are free, and for files while 480 MB are.
+const DISK_MB: usize = 600;
 
-/// Leaves less than the 320 MB that the storage keeps free.
-const BALLAST_MB: usize = 120;
+/// Leaves room for items, and none for files.
+const FOR_ITEMS_MB: usize = 200;
+
+/// Leaves no room.
+const FOR_NOTHING_MB: usize = 320;
+
+const ANN: &str = "0a0a0a0a-0a0a-4a0a-8a0a-0a0a0a0a0a0a";
 
 const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=any";
 
 struct SmallDisk {
+    design: &'static str,
     server: Server,
     /// Where the server's disk is seen from here.
     ballast: PathBuf,
@@ -32,7 +38,7 @@ struct SmallDisk {
 
 impl SmallDisk {
     /// None where the system does not let a test mount anything.
-    fn start() -> Option<SmallDisk> {
+    fn start(design: &'static str) -> Option<SmallDisk> {
         let folder = tempfile::tempdir().unwrap();
         let (data, secret) = (folder.path().join("data"), folder.path().join("secret"));
         std::fs::create_dir(&data).unwrap();
@@ -40,26 +46,33 @@ impl SmallDisk {
         let mount = mount(&data);
         let tried = within(&mount, "true").output();
         if !tried.is_ok_and(|tried| tried.status.success()) {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "under CI nothing is skipped: let users have namespaces"
+            );
+            let why = "skipped: it needs a namespace to mount in";
+            let _ = writeln!(std::io::stderr(), "{why}");
             return None;
         }
         let secret = ["--secret-file", secret.to_str().unwrap()];
-        let flags = ["stories", secret[0], secret[1]];
+        let flags = [design, secret[0], secret[1]];
         let server = Server::start_by(within(&mount, BINARY), &data, &flags);
         let root = PathBuf::from(format!("/proc/{}/root", server.id()));
         let data = data.strip_prefix("/").unwrap();
         Some(SmallDisk {
+            design,
             ballast: root.join(data).join("ballast"),
             server,
             client: Client::new(),
-            token: token_with(&secret, "ann"),
+            token: token_for(design, &secret, ANN),
             _folder: folder,
         })
     }
 
-    fn fill(&self) {
+    fn fill(&self, megabytes: usize) {
         let mut file = std::fs::File::create(&self.ballast).unwrap();
         let megabyte = vec![0; 1_048_576];
-        (0..BALLAST_MB).for_each(|_| file.write_all(&megabyte).unwrap());
+        (0..megabytes).for_each(|_| file.write_all(&megabyte).unwrap());
     }
 
     /// Frees the disk, and waits until the server has noticed.
@@ -71,7 +84,7 @@ impl SmallDisk {
     }
 
     fn ask(&self, method: Method, path: &str) -> RequestBuilder {
-        let url = format!("{}/stories/{path}", self.server.base);
+        let url = format!("{}/{}/{path}", self.server.base, self.design);
         self.client.request(method, url).bearer_auth(&self.token)
     }
 
@@ -136,20 +149,12 @@ async fn is_refused(call: RequestBuilder) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refuses_writes_in_its_own_words_until_there_is_room() {
-    let Some(disk) = SmallDisk::start() else {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "under CI nothing is skipped: let users have namespaces"
-        );
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: it needs a namespace to mount in"
-        );
+    let Some(disk) = SmallDisk::start("stories") else {
         return;
     };
     let (status, dune) = answer(disk.post("Story", &story())).await;
     assert_eq!(status, 201, "{dune}");
-    let dune = format!("Story/ann/{}", dune["id"].as_str().unwrap());
+    let dune = format!("Story/{ANN}/{}", dune["id"].as_str().unwrap());
     let table = json!({"TableName": "tab", "BillingMode": "PAY_PER_REQUEST",
         "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
         "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}]});
@@ -165,7 +170,7 @@ async fn refuses_writes_in_its_own_words_until_there_is_room() {
                 .json(&json!({ "title": after }));
             change.header("idempotency-key", after)
         };
-        disk.fill();
+        disk.fill(FOR_NOTHING_MB);
         is_refused(disk.post("Story", &story())).await;
         is_refused(disk.post("batch", &batch())).await;
         is_refused(change()).await;
@@ -181,9 +186,36 @@ async fn refuses_writes_in_its_own_words_until_there_is_room() {
         assert_eq!(answer(disk.post("batch", &batch())).await.0, 200);
         assert_eq!(disk.call("PutItem", put("after")).await.0, 200);
     }
-    let (_, list) = disk.get("query/stories?userId=ann").await;
+    let (_, list) = disk.get(&format!("query/stories?userId={ANN}")).await;
     let count = list["items"].as_array().map(Vec::len);
     assert_eq!(count, Some(3), "of what was refused nothing is there");
+    assert_eq!(disk.server.stop(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn has_room_for_items_when_it_has_none_for_files() {
+    let Some(disk) = SmallDisk::start("figureforge") else {
+        return;
+    };
+    let user = json!({"user_id": ANN, "email": "ann@example.org"});
+    assert_eq!(answer(disk.post("User", &user)).await.0, 201);
+    let wanted = json!({"contentType": "image/jpeg", "size": 5});
+    let (status, upload) = answer(disk.post("files/user", &wanted)).await;
+    assert_eq!(status, 201, "{upload}");
+    let url = upload["upload"]["url"].as_str().unwrap();
+    let url = format!("{}{url}", disk.server.base);
+    let send = || {
+        let call = disk.client.put(&url).header("content-type", "image/jpeg");
+        call.body("image")
+    };
+    disk.fill(FOR_ITEMS_MB);
+    is_refused(send()).await;
+    let email = json!({"email": "anna@example.org"});
+    let change = disk.ask(Method::PATCH, &format!("User/{ANN}")).json(&email);
+    let (status, changed) = answer(change).await;
+    assert_eq!(status, 200, "{changed}");
+    disk.free().await;
+    assert_eq!(answer(send()).await.0, 201);
     assert_eq!(disk.server.stop(), Some(0));
 }
 
@@ -203,7 +235,7 @@ async fn endpoint_refuses(disk: &SmallDisk) {
 async fn reads_go_on(disk: &SmallDisk, story: &str, title: &str) {
     let (status, found) = disk.get(story).await;
     assert_eq!((status, &found["title"]), (200, &json!(title)));
-    let (status, list) = disk.get("query/stories?userId=ann").await;
+    let (status, list) = disk.get(&format!("query/stories?userId={ANN}")).await;
     assert_eq!(status, 200);
     let titles = list["items"].as_array().unwrap().iter();
     assert!(titles.map(|row| &row["title"]).any(|one| one == title));
@@ -213,7 +245,7 @@ async fn reads_go_on(disk: &SmallDisk, story: &str, title: &str) {
 }
 
 fn story() -> Json {
-    json!({"userId": "ann", "title": "Dune"})
+    json!({"userId": ANN, "title": "Dune"})
 }
 
 fn batch() -> Json {
