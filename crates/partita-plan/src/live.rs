@@ -61,7 +61,7 @@ pub enum DesignError {
     },
     /// This version does not accept the recorded text.
     #[error(
-        "the table `{table}` has items that follow the design recorded by Partita {}, and this \
+        "the data of the table `{table}` follow a design that Partita {} recorded, and this \
          version, {VERSION}, does not accept its text: {reason}; use Partita {} with this data",
         .recorded.by, .recorded.by
     )]
@@ -203,7 +203,7 @@ fn beside_items(
         warn!(
             design = given.name,
             "this version of Partita ships another text of the design; the recorded one, of \
-             version {}, is served. To compare the new text with it, give it as a file",
+             version {}, is used. To compare the new text with it, give it as a file",
             live.by
         );
         again(&given, live, &given.origin.given)?
@@ -229,7 +229,7 @@ fn beside_items(
         warn!(
             design = given.name,
             "this text was live before, and another one has been adopted since (number {}, {}); \
-             the newer one is served. To go back, change the text: a comment is enough",
+             the newer one is used. To go back, change the text: a comment is enough",
             live.number,
             live.adopted
         );
@@ -369,8 +369,8 @@ fn differs(table: &str, recorded: &Recorded, differences: &[Difference]) -> Stri
         ..
     } = recorded;
     let mut text = format!(
-        "the table `{table}` has items that follow the recorded design (number {number}, adopted \
-         {adopted} by Partita {by}), and they would have to follow what differs in this one:\n"
+        "the data of the table `{table}` follow the recorded design (number {number}, adopted \
+         {adopted} by Partita {by}), and would have to follow what differs in this one:\n"
     );
     for difference in differences {
         text += &format!("  {difference}\n");

@@ -449,9 +449,9 @@ async fn every_command_refuses_another_design_in_the_same_words() {
         assert!(!output.status.success(), "{output:?}");
         let text = String::from_utf8(output.stderr).unwrap();
         let (_, text) = text
-            .split_once("the table `notes` has")
+            .split_once("the data of the table")
             .unwrap_or_else(|| panic!("{text}"));
-        said.push(format!("the table `notes` has{text}"));
+        said.push(format!("the data of the table{text}"));
     }
     said.dedup();
     assert_eq!(said.len(), 1, "{said:#?}");
