@@ -19,12 +19,13 @@
 
 use partita_core::Item;
 use partita_core::expression::{Condition, Path};
-use partita_store::request::{CreateTable, UpdateTimeToLive};
+use partita_store::request::CreateTable;
 use partita_store::table::{KeySchema, TableName, string_key};
 use partita_store::{Store, StoreError};
 
 use crate::error::PlanError;
 use crate::place::{Address, Place};
+use crate::table;
 
 /// The partition key of the sidecar table.
 pub(crate) const PARTITION: &str = "PK";
@@ -81,12 +82,7 @@ pub(crate) async fn prepare(sidecar: &TableName, store: &dyn Store) -> Result<()
         return Err(PlanError::Store(StoreError::validation(message)));
     }
     if store.describe_time_to_live(sidecar).await?.is_none() {
-        let request = UpdateTimeToLive {
-            table: sidecar.clone(),
-            attribute: EXPIRES.to_owned(),
-            is_enabled: true,
-        };
-        store.update_time_to_live(request).await?;
+        table::expire_by(EXPIRES, sidecar, store).await?;
     }
     Ok(())
 }

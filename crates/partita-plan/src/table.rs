@@ -75,14 +75,28 @@ async fn prepare_expiry(
             let what = format!("lets items expire by `{found}`, not by `{attribute}`");
             Err(refusal(table, &what))
         }
-        None => {
-            let request = UpdateTimeToLive {
-                table: table.clone(),
-                attribute: attribute.clone(),
-                is_enabled: true,
-            };
-            Ok(store.update_time_to_live(request).await?)
-        }
+        None => expire_by(attribute, table, store).await,
+    }
+}
+
+/// Lets the items of a table expire by an attribute.
+pub(crate) async fn expire_by(
+    attribute: &str,
+    table: &TableName,
+    store: &dyn Store,
+) -> Result<(), PlanError> {
+    let request = UpdateTimeToLive {
+        table: table.clone(),
+        attribute: attribute.to_owned(),
+        is_enabled: true,
+    };
+    let Err(error) = store.update_time_to_live(request).await else {
+        return Ok(());
+    };
+    // Another process may have done it at the same moment.
+    match store.describe_time_to_live(table).await? {
+        Some(found) if found == attribute => Ok(()),
+        _ => Err(error.into()),
     }
 }
 

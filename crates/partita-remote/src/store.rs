@@ -69,7 +69,7 @@ impl Store for RemoteStore {
     }
 
     async fn describe_table(&self, table: &TableName) -> StoreResult<TableDescription> {
-        tables::describe_table(&self.clients, table).await
+        tables::describe_created(&self.clients, self.timeouts.table, table).await
     }
 
     async fn list_tables(&self, request: ListTables) -> StoreResult<TableNames> {

@@ -132,6 +132,23 @@ pub(crate) async fn describe_table(
     understood(table, &described)
 }
 
+/// Describes a table. One that another process is creating is waited for, because nothing can be
+/// read or written before it is there.
+pub(crate) async fn describe_created(
+    clients: &Clients,
+    patience: Duration,
+    table: &TableName,
+) -> StoreResult<TableDescription> {
+    let mut described = describe(clients, table).await?;
+    if described.table_status() == Some(&TableStatus::Creating) {
+        let created = tokio::time::timeout(patience, active(clients, table)).await;
+        described = created.map_err(|_| StoreError::Unavailable {
+            message: format!("the table `{table}` is still being created after {patience:?}"),
+        })??;
+    }
+    understood(table, &described)
+}
+
 /// A description in the store's words.
 pub(crate) fn understood(
     table: &TableName,

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use partita_design::shipped;
+use partita_plan::Partita;
 use partita_remote::{RemoteStore, Timeouts};
 use partita_store::Store;
 use partita_store::dynamodb_local::DynamoDbLocal;
@@ -76,6 +78,26 @@ async fn changes_beside_items_on_dynamodb_local() {
     };
     let store = RemoteStore::local(&local.endpoint(), Timeouts::default());
     live::changes_beside_items(Arc::new(store)).await;
+}
+
+/// Tables take a second to be there, as Amazon's take a while, and each server finds some that
+/// another is making.
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_start_at_once_make_the_tables_and_the_record_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["--endpoint-only", "--memory", "--table-state-delay", "1"];
+    let server = Server::start(folder.path(), &flags);
+    let stores = [(); 4].map(|()| {
+        let store: Arc<dyn Store> = Arc::new(RemoteStore::local(&server.base, Timeouts::default()));
+        store
+    });
+    let text = shipped::find("mediahub").unwrap().source;
+    let design = partita_design::check(text, &|_| None).0.unwrap();
+    let starts = stores.map(|store| tokio::spawn(Partita::open(design.clone(), store)));
+    for start in starts {
+        let partita = start.await.unwrap().unwrap();
+        assert_eq!(partita.history().await.unwrap().len(), 1);
+    }
 }
 
 /// What a demo leaves in DynamoDB is what it leaves in a directory, and it does so once.
