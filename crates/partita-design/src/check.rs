@@ -24,6 +24,7 @@
 //! | [`collections`], [`secrets`], [`unseen`] | lists without a bound, secrets that are shown elsewhere, rows that nobody sees |
 //! | [`sizes`] | writes that take more actions than a transaction has |
 //! | [`beyond`] | effects on items that the caller of their cause need not be allowed to see |
+//! | [`files`] | names of files, and who keeps the files |
 //! | [`url`] | `path` of entities and patterns: where they are in URLs |
 //! | [`accept`] | `[[accept]]` |
 //!
@@ -45,6 +46,7 @@ mod constants;
 mod each;
 mod effect;
 mod entity;
+mod files;
 mod finder;
 mod followers;
 mod index;
@@ -259,6 +261,7 @@ fn compile(
     if let Some(design) = design.as_ref().filter(|_| !report.has_errors()) {
         sizes::check(&world, design, report);
         beyond::check(&world, design, report);
+        files::check(&world, design, report);
     }
     accept::check(accepts, report);
     design

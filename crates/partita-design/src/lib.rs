@@ -76,6 +76,7 @@ pub mod diagnostic;
 pub mod difference;
 mod document;
 pub mod expression;
+pub mod files;
 pub mod fingerprint;
 pub mod kernel;
 pub mod keys;

@@ -35,6 +35,9 @@ pub(crate) struct Changes<'d> {
     pub(crate) set: Vec<(Slot<'d>, Value)>,
     pub(crate) remove: Vec<Slot<'d>>,
     pub(crate) add: Vec<(&'d Attribute, Number)>,
+    /// Attributes whose values are those of other items that name files: an item that is given
+    /// such a value takes the files over.
+    pub(crate) lent: Vec<&'d str>,
 }
 
 impl Changes<'_> {

@@ -9,6 +9,7 @@
 //! | `planner::action` | what actions do |
 //! | `planner::values` | what is computed from the item and its refs |
 //! | `planner::files` | that the files that it names are where they belong |
+//! | `planner::owners` | whose files are whose |
 //! | `planner::relocate` | an item whose identity changes, and what goes with it |
 //! | `planner::refs` | that the targets of refs are there |
 //! | `planner::aggregate` | counts and sums on other items |
@@ -42,6 +43,7 @@ mod history;
 mod item;
 pub(crate) mod later;
 mod limits;
+mod owners;
 mod refs;
 mod relocate;
 pub(crate) mod request;

@@ -11,7 +11,8 @@
 //! | `ROOM#` and a caller | a number | how much was kept of the caller's outcomes in this hour; it expires |
 //! | `LIMIT#` and a caller | the name of a limit | how often the caller did it in this window; it expires |
 //! | `FILE#`, a bucket and a name | `FILE` | an object of a bucket |
-//! | `FILE#DUE` | a time, a bucket and a name | an object that is to be looked at then |
+//! | the same | `OWNER#` and a digest | an item that names it, where there are several |
+//! | `FILE#DUE` | a time, a bucket and a name | objects that are to be looked at then |
 //! | `FILE#SLOT#` and a caller | a number | an upload of the caller; it expires |
 //!
 //! It has no stream: nobody who follows a design's tables hears of these. A design has one sidecar,
@@ -63,6 +64,11 @@ pub(crate) fn hold(sidecar: &TableName, removed: &Place) -> Address {
 /// That there is no such item.
 pub(crate) fn is_missing() -> Condition {
     Condition::NotExists(Path::attribute(PARTITION))
+}
+
+/// That there is one.
+pub(crate) fn is_there() -> Condition {
+    Condition::Exists(Path::attribute(PARTITION))
 }
 
 /// Creates the table if it is not there.

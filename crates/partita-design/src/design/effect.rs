@@ -1,7 +1,9 @@
 //! Actions and triggers: what one write causes.
 
+use partita_core::Value;
+
 use super::{Access, Parameter, RecordName, Ref};
-use crate::expression::{Formula, Predicate, Reading};
+use crate::expression::{Expr, Formula, Predicate, Reading};
 
 /// Something that callers can do to an item by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +44,17 @@ pub enum ActionOn {
     },
     /// Every item that a pattern finds, by another action.
     Every(Box<Application>),
+}
+
+impl ActionOn {
+    /// The records that an action is done to.
+    pub fn records(&self) -> Vec<&RecordName> {
+        match self {
+            ActionOn::Items(records) => records.iter().collect(),
+            ActionOn::Found { record, .. } => vec![record],
+            ActionOn::Every(application) => vec![&application.record],
+        }
+    }
 }
 
 /// An action that is applied to every item of a pattern.
@@ -211,6 +224,17 @@ impl Assignments {
         let set = self.set.iter().map(|(name, _)| name.as_str());
         let add = self.add.iter().map(|(name, _)| name.as_str());
         set.chain(add).chain(self.remove.iter().map(String::as_str))
+    }
+
+    /// The attributes that are removed, or become empty lists.
+    pub fn emptied(&self) -> impl Iterator<Item = &str> {
+        let is_empty = |value: &Formula| match value.cases.as_slice() {
+            [case] => matches!(&case.is, Expr::Literal(Value::L(list)) if list.is_empty()),
+            _ => false,
+        };
+        let set = self.set.iter().filter(move |(_, value)| is_empty(value));
+        let removed = self.remove.iter().map(String::as_str);
+        set.map(|(name, _)| name.as_str()).chain(removed)
     }
 }
 

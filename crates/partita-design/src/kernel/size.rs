@@ -197,6 +197,7 @@ impl<'d> Counter<'d> {
             };
             let changed = names.map(str::to_owned).collect();
             let change = Change::new(entity, access, changed, true);
+            let change = change.emptying(&action.changes);
             self.item(entity, &change, &Place::root());
         }
         self.reads(
@@ -217,10 +218,12 @@ impl<'d> Counter<'d> {
             return;
         }
         self.targets(entity, change, place);
-        for (name, records) in files::of(entity, change) {
+        for (name, files) in files::of(self.design, entity, change) {
             let cause = format!("entity.{}.attributes.{name}", entity.name);
             let way = format!("{}^{name}", place.way);
-            self.touch(&way, place.times * records, &cause);
+            self.touch(&way, place.times * files.records, &cause);
+            // What is released in a write stands in one row.
+            self.touch("^released", usize::from(files.is_released), &cause);
         }
         let name = RecordName::Entity(entity.name.clone());
         let all = self.reactions;
@@ -376,6 +379,7 @@ impl<'d> Counter<'d> {
             for access in accesses {
                 let changed = effect.changes.names().map(str::to_owned).collect();
                 let change = Change::new(entity, *access, changed, true);
+                let change = change.emptying(&effect.changes);
                 self.item(entity, &change, &there);
             }
         }

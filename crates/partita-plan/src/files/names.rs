@@ -4,11 +4,14 @@ use partita_core::{Map, Value};
 use partita_design::Design;
 use partita_design::design::{Attribute, Bucket, Entity, Prefix, Rule, Source};
 use partita_design::expression::Expr;
+use partita_design::files::prefixes;
 use partita_design::media_type;
 use partita_design::template::{Format, Hole, Part};
 use partita_design::types::AttributeType;
 
 use crate::nested;
+
+pub(crate) use partita_design::files::names_files;
 
 /// Bytes that the name of an object has at most. S3 allows 1024; the sidecar has names in its
 /// keys, beside a time and a bucket.
@@ -42,6 +45,23 @@ pub(crate) fn prefix<'d>(design: &'d Design, name: &str) -> Option<(&'d Bucket, 
     design.buckets.iter().find_map(|bucket| {
         let mut prefixes = bucket.prefixes.iter();
         Some((bucket, prefixes.find(|prefix| prefix.name == name)?))
+    })
+}
+
+/// The prefix that the name of an object is in for an item, and its bucket.
+pub(crate) fn prefix_of<'d>(
+    design: &'d Design,
+    item: &Map,
+    name: &str,
+) -> Option<(&'d Bucket, &'d Prefix)> {
+    design.buckets.iter().find_map(|bucket| {
+        let mut prefixes = bucket.prefixes.iter();
+        let found = prefixes.find(|prefix| {
+            let path = path(prefix, item).ok();
+            let rest = path.and_then(|path| name.strip_prefix(path.as_str()));
+            rest.is_some_and(is_plain)
+        });
+        Some((bucket, found?))
     })
 }
 
@@ -81,9 +101,8 @@ pub(crate) fn is_named(design: &Design, prefix: &Prefix) -> bool {
         let mut attributes = entity.attributes.iter();
         attributes.any(|attribute| {
             let at = attribute.file_at.as_deref();
-            attribute.file_in.as_deref() == Some(prefix.name.as_str())
+            prefixes(attribute).contains(&prefix.name.as_str())
                 || at.is_some_and(|at| can_be_at(entity, at, prefix))
-                || has_field(&attribute.kind, &prefix.name)
         })
     })
 }
@@ -105,35 +124,9 @@ fn can_be_at(entity: &Entity, at: &str, prefix: &Prefix) -> bool {
     })
 }
 
-fn has_field(kind: &AttributeType, prefix: &str) -> bool {
-    match kind {
-        AttributeType::List { element, .. } => has_field(element, prefix),
-        AttributeType::Shape(shape) => shape.fields.iter().any(|field| {
-            field.file_in.as_deref() == Some(prefix) || has_field(&field.kind, prefix)
-        }),
-        _ => false,
-    }
-}
-
 /// Whether an entity has attributes that name files.
 pub(crate) fn has_files(entity: &Entity) -> bool {
     entity.attributes.iter().any(names_files)
-}
-
-/// Whether the values of an attribute name files.
-pub(crate) fn names_files(attribute: &Attribute) -> bool {
-    !attribute.is_virtual && (spot(attribute).is_some() || has_shape(&attribute.kind))
-}
-
-fn has_shape(kind: &AttributeType) -> bool {
-    match kind {
-        AttributeType::List { element, .. } => has_shape(element),
-        AttributeType::Shape(shape) => {
-            let mut fields = shape.fields.iter();
-            fields.any(|field| field.file_in.is_some() || has_shape(&field.kind))
-        }
-        _ => false,
-    }
 }
 
 /// All names of objects in an item.

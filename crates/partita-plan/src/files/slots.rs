@@ -91,7 +91,7 @@ impl Partita {
         }
         let is_upload = |item: &Option<Item>| {
             let record = item.as_ref().and_then(Record::read);
-            record.is_some_and(|record| record.owner.is_none())
+            record.is_some_and(|record| !record.is_owned())
         };
         let over = held.iter().zip(&found);
         let over = over.filter(|(_, item)| !is_upload(item));

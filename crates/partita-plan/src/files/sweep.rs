@@ -47,18 +47,23 @@ impl Partita {
         };
         let mut last = None;
         for row in rows {
-            match self.sweep_one(&**objects, &row).await {
-                Ok(Finding::Claimed) => swept.removed += 1,
-                Ok(Finding::Stays) => {}
-                Ok(Finding::Unsure) => continue,
-                // One object that cannot be removed must not keep the others.
-                Err(error @ PlanError::Objects(_)) => {
-                    last = Some(error);
-                    continue;
+            let mut is_done = true;
+            for (bucket, name) in read_due(&row) {
+                match self.sweep_one(&**objects, &bucket, &name).await {
+                    Ok(Finding::Claimed) => swept.removed += 1,
+                    Ok(Finding::Stays) => {}
+                    Ok(Finding::Unsure) => is_done = false,
+                    // One object that cannot be removed must not keep the others.
+                    Err(error @ PlanError::Objects(_)) => {
+                        last = Some(error);
+                        is_done = false;
+                    }
+                    Err(error) => return Err(error),
                 }
-                Err(error) => return Err(error),
             }
-            self.forget(row).await?;
+            if is_done {
+                self.forget(row).await?;
+            }
         }
         match last {
             Some(error) => Err(error),
@@ -66,17 +71,21 @@ impl Partita {
         }
     }
 
-    /// Removes what a row is about, if it is to be removed.
-    async fn sweep_one(&self, objects: &dyn Objects, row: &Item) -> Result<Finding, PlanError> {
+    /// Removes an object, if it is to be removed.
+    async fn sweep_one(
+        &self,
+        objects: &dyn Objects,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Finding, PlanError> {
         let mut buckets = self.blueprint.design.buckets.iter();
-        let known = read_due(row).filter(|(bucket, _)| buckets.any(|known| known.name == *bucket));
         // A bucket that the design does not have any more is somebody else's.
-        let Some((bucket, name)) = known else {
+        if !buckets.any(|known| known.name == bucket) {
             return Ok(Finding::Stays);
-        };
-        let finding = self.claim_object(&bucket, &name).await?;
+        }
+        let finding = self.claim_object(bucket, name).await?;
         if let Finding::Claimed = finding {
-            self.remove(objects, &bucket, &name).await?;
+            self.remove(objects, bucket, name).await?;
         }
         Ok(finding)
     }
@@ -118,6 +127,8 @@ impl Partita {
         let now = self.clock.now_millis();
         let claim = match self.record(bucket, name).await? {
             Some(record) if record.is_removing => return Ok(Finding::Claimed),
+            // INVARIANT: what an item names is not removed, whatever is due.
+            Some(record) if record.is_owned() => return Ok(Finding::Stays),
             Some(record) => match record.due_millis {
                 Some(due) if due <= now => put(PutItem {
                     condition: Some(is_still_due(due)),
@@ -161,15 +172,8 @@ fn removing(record: Record) -> Record {
 
 /// A record that says nothing but that the object is being removed.
 fn leftover(bucket: &str, name: &str) -> Record {
-    Record {
-        bucket: bucket.to_owned(),
-        name: name.to_owned(),
-        prefix: String::new(),
-        media_type: String::new(),
-        caller: None,
-        owner: None,
+    removing(Record {
         due_millis: Some(0),
-        is_removing: true,
-        copy_of: None,
-    }
+        ..Record::at(bucket, name)
+    })
 }

@@ -282,8 +282,17 @@ impl Partita {
                 has_moved: next.has_moved || chunk.done > 0,
                 ..next.clone()
             };
-            match self.try_commit(job, chunk.steps, next).await? {
-                None => return Ok(()),
+            let committed = match self.place(&chunk.placements).await {
+                Ok(()) => self.try_commit(job, chunk.steps, next).await?,
+                // Another file is put there; the next plan sees whose it is.
+                Err(PlanError::Conflict) => Some(PlanError::Conflict),
+                Err(error) => return Err(error),
+            };
+            match committed {
+                None => {
+                    self.discard(&chunk.released).await;
+                    return Ok(());
+                }
                 Some(cause) => last = cause,
             }
             self.runner.pause(attempt).await;
@@ -569,6 +578,9 @@ fn ours(action: TransactAction) -> Step {
 fn is_about_items(refusal: &PlanError) -> bool {
     !matches!(
         refusal,
-        PlanError::Conflict | PlanError::OutcomeUnknown | PlanError::Store(_)
+        PlanError::Conflict
+            | PlanError::OutcomeUnknown
+            | PlanError::Store(_)
+            | PlanError::Objects(_)
     )
 }

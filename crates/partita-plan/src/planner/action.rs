@@ -52,7 +52,7 @@ impl<'a> Planner<'a> {
         };
         let require = action.require.as_ref();
         let is_refused = require.filter(|require| !require.holds(&scene));
-        let values = assigned(&scene, &action.changes);
+        let values = assigned(&scene, &action.changes, None);
         let leads: Vec<_> = action
             .refs
             .iter()
@@ -79,6 +79,7 @@ impl<'a> Planner<'a> {
         changes.set.extend(said.set);
         changes.add.extend(said.add);
         changes.remove.extend(said.remove);
+        changes.lent.extend(said.lent);
         if action.delete {
             self.delete(at, By::Caller)?;
         } else {

@@ -9,6 +9,7 @@ use partita_store::request::TransactAction;
 use super::follow::{argument_source, places};
 use super::{By, Planner, Step};
 use crate::error::PlanError;
+use crate::files::Placement;
 use crate::input::{Changes, Slot};
 use crate::job::{Referrers, Task, TaskKind, Within, Work};
 use crate::nested;
@@ -21,6 +22,10 @@ pub(crate) struct Chunk {
     pub(crate) steps: Vec<Step>,
     /// How many items it was done to or for.
     pub(crate) done: u64,
+    /// Objects that must be in their places before the steps are carried out.
+    pub(crate) placements: Vec<Placement>,
+    /// Buckets and names of objects that nobody needs once they are.
+    pub(crate) released: Vec<(String, String)>,
 }
 
 impl Chunk {
@@ -58,7 +63,13 @@ impl<'a> Planner<'a> {
         };
         self.follow_through()?;
         let steps = self.emit()?;
-        Ok(Chunk { steps, done })
+        let (placements, released) = self.files.into_parts();
+        Ok(Chunk {
+            steps,
+            done,
+            placements,
+            released,
+        })
     }
 
     /// Does something to those of the items that refer to the source.

@@ -5,7 +5,8 @@ use partita_core::{Item, Map, Value};
 use partita_design::design::{
     Assignments, Each, EachOver, Effect, EffectKind, EffectTarget, Entity, Pattern, Ref,
 };
-use partita_design::expression::Reading;
+use partita_design::expression::{Formula, Reading};
+use partita_design::files::{Standing, lenders};
 
 use super::every::{Seen, spelled_key};
 use super::{By, Names, Planner};
@@ -179,7 +180,10 @@ impl<'a> Planner<'a> {
         let is_refused = is_wanted && require.is_some_and(|require| !require.holds(&scene));
         let made = is_wanted.then(|| {
             let target = self.target(&scene, &effect.target, element);
-            (target, assigned(&scene, &effect.changes))
+            (
+                target,
+                assigned(&scene, &effect.changes, effect.each.as_ref()),
+            )
         });
         self.remember(Some(cause.at), trace.into_seen())?;
         if let (true, Some(require), true) = (is_refused, require, self.context.reads.is_complete())
@@ -421,6 +425,8 @@ impl<'a> Planner<'a> {
             set: Vec::with_capacity(values.set.len()),
             ..Changes::default()
         };
+        let lent = values.lent.iter().filter_map(|at| assignments.set.get(*at));
+        changes.lent = lent.map(|(name, _)| name.as_str()).collect();
         for ((name, _), value) in assignments.set.iter().zip(values.set) {
             let Some(attribute) = shape.attribute(name) else {
                 continue;
@@ -474,17 +480,38 @@ enum Aim<'a> {
 pub(crate) struct Values {
     set: Vec<Option<Value>>,
     add: Vec<Option<Value>>,
+    /// Which of those that are set come from attributes that name files.
+    lent: Vec<usize>,
 }
 
 /// The values that assignments give.
-pub(crate) fn assigned(scene: &Scene<'_, '_>, assignments: &Assignments) -> Values {
-    let of = |pairs: &[(String, partita_design::expression::Formula)]| {
-        pairs.iter().map(|(_, value)| value.value(scene)).collect()
-    };
+pub(crate) fn assigned(
+    scene: &Scene<'_, '_>,
+    assignments: &Assignments,
+    each: Option<&Each>,
+) -> Values {
+    let of =
+        |pairs: &[(String, Formula)]| pairs.iter().map(|(_, value)| value.value(scene)).collect();
+    let has_files = !scene.context.blueprint.design.buckets.is_empty();
+    let set = assignments.set.iter().enumerate();
+    let lent = set.filter(|(_, (_, value))| has_files && lends(scene, value, each));
+    let lent = lent.map(|(at, _)| at).collect();
     Values {
         set: of(&assignments.set),
         add: of(&assignments.add),
+        lent,
     }
+}
+
+/// Whether a value is made of attributes that name files, and of nothing that a caller gives.
+pub(super) fn lends(scene: &Scene<'_, '_>, value: &Formula, each: Option<&Each>) -> bool {
+    let standing = Standing {
+        record: scene.shape.name(),
+        refs: scene.refs,
+        each,
+    };
+    let design = &scene.context.blueprint.design;
+    !lenders(design, standing, value).is_empty()
 }
 
 /// The members of a list or a set.

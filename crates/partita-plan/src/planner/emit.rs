@@ -37,9 +37,9 @@ impl Planner<'_> {
         let places: Vec<usize> = places.collect();
         for &at in &places {
             turns.extend(self.unique(at)?);
-            guards.extend(self.file_steps(at)?);
         }
-        guards.splice(0..0, self.guard_steps(turns));
+        guards.extend(self.guard_steps(turns));
+        guards.extend(self.file_steps()?);
         self.refuse()?;
         let mut keys: Vec<Vec<KeyChange>> = Vec::new();
         keys.resize_with(self.draft.entries.len(), Vec::new);

@@ -1,40 +1,72 @@
-//! Files that items name: each stands where the layout of its bucket says, is of a kind that is
-//! taken there, and belongs to one item.
+//! Files that items name: each stands where the layout of its bucket says, and is of a kind that
+//! is taken there.
 //!
-//! Where objects are kept (see [`crate::files`]), an item is given the name of an upload. The plan
-//! makes of it the name that the object will have, and the transaction hands the object over.
-//! Where nobody keeps objects only names are looked at: that nobody names one of another place,
-//! or one outside of all.
+//! Where objects are kept (see [`crate::files`]), a caller gives an item the name of an upload, and
+//! an effect, an action or a computed value can give it the name of another item's file. The plan
+//! makes of it the name that the object will have, and the transaction hands the object over
+//! (`planner::owners`). Where nobody keeps objects only names are looked at: that nobody names one
+//! of another place, or one outside of all.
 
 use std::rc::Rc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use partita_core::Map;
 use partita_core::expression::{Found, Scope as _};
-use partita_design::design::{Attribute, Entity, Prefix};
+use partita_design::design::{Attribute, Entity, Prefix, Source};
+use partita_design::media_type;
 use partita_design::template::dotted;
-use partita_store::request::{DeleteItem, PutItem, TransactAction};
+use sha2::{Digest as _, Sha256};
 
-use super::{Planner, Step};
-use crate::draft::{Before, Refusal};
+use super::Planner;
+use super::effects::lends;
+use super::owners::Past;
+use crate::draft::Before;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::files::names::{self, File, NAME_BYTES_MAX, Spot};
-use crate::files::{self, MARGIN_MILLIS, Owner, Placement, Record, is_owned_by};
+use crate::files::{self, MARGIN_MILLIS, Owner, Placement, Record, Taken};
 use crate::nested;
 use crate::reads::Known;
 use crate::scene::{Seen, Trace};
 use crate::shape::{Shape, identity_of};
 
+/// Names that are tried for the copy of a file before it is given up for now.
+const NAMES_TRIED: usize = 4;
+
 /// What a write does to files.
 #[derive(Default)]
 pub(crate) struct FileChanges {
-    /// Whether uploads can be taken over. A job cannot: nobody copies objects for it.
+    /// Whether uploads can be taken over. A job takes none: the write that left it has.
     pub(crate) takes_uploads: bool,
-    /// Uploads that are to be taken over, and what is known of them.
-    taken: Vec<(Placement, Record)>,
-    /// Those whose handing over is in the transaction.
-    placements: Vec<Placement>,
+    /// What is to be taken over.
+    pub(super) taken: Vec<Taking>,
+    /// Files that items name together with others: who, and the name.
+    pub(super) shared: Vec<(Owner, String)>,
+    /// The states of items that are written, moved or removed.
+    pub(super) pasts: Vec<Past>,
+    /// What is taken over in the transaction.
+    pub(super) placements: Vec<Placement>,
     /// Buckets and names of objects that are not needed any more.
-    released: Vec<(String, String)>,
+    pub(super) released: Vec<(String, String)>,
+}
+
+/// An object that an item takes over.
+pub(super) struct Taking {
+    pub(super) placement: Placement,
+    /// What is known of what it is taken from.
+    pub(super) source: Record,
+    /// The prefix that it will be in.
+    pub(super) prefix: String,
+    owner: Owner,
+}
+
+/// The name of a file in an item, and whose it is.
+struct Naming<'n, 'a> {
+    entity: &'a Entity,
+    owner: &'n Owner,
+    item: &'n Map,
+    spot: Spot<'a>,
+    trace: &'n Trace<'a>,
 }
 
 impl FileChanges {
@@ -45,32 +77,53 @@ impl FileChanges {
 }
 
 impl<'a> Planner<'a> {
-    /// Gives the uploads that an item names the names that they will have.
-    pub(super) fn take_uploads(&mut self, entity: &'a Entity, item: &mut Map) -> Seen<'a> {
+    /// Gives the files that an item takes over the names that they will have: uploads of the
+    /// caller, and files of other items where the value was lent by them.
+    pub(super) fn take_files(
+        &mut self,
+        entity: &'a Entity,
+        old: Option<&Map>,
+        item: &mut Map,
+        lent: &[&str],
+    ) -> Seen<'a> {
         let trace = Trace::default();
-        if self.files.takes_uploads {
+        if names::has_files(entity) {
             let attributes = entity.attributes.iter();
             for attribute in attributes.filter(|one| names::names_files(one)) {
-                self.take_from(entity, attribute, item, &trace);
+                let is_lent = lent.contains(&attribute.name.as_str())
+                    || self.is_computed_of_files(entity, attribute, item);
+                self.take_from(entity, attribute, (old, item), is_lent, &trace);
             }
         }
         trace.into_seen()
     }
 
+    /// Whether the value of an attribute is computed from the files of other items.
+    fn is_computed_of_files(&self, entity: &'a Entity, attribute: &Attribute, item: &Map) -> bool {
+        let Source::Computed(computed) = &attribute.source else {
+            return false;
+        };
+        let unwatched = Trace::default();
+        let scene = self.scene(Shape::Entity(entity), item, None, &unwatched);
+        lends(&scene, &computed.value, None)
+    }
+
     /// The same for an item that changes.
-    pub(super) fn take_uploads_at(
+    pub(super) fn take_files_at(
         &mut self,
         at: usize,
         entity: &'a Entity,
+        lent: &[&str],
     ) -> Result<(), PlanError> {
-        let Some(after) = self.entry(at).after.clone() else {
+        let entry = self.entry(at);
+        let (old, Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
             return Ok(());
         };
-        if !self.files.takes_uploads || !names::has_files(entity) {
+        if !names::has_files(entity) {
             return Ok(());
         }
         let mut item = Map::clone(&after);
-        let seen = self.take_uploads(entity, &mut item);
+        let seen = self.take_files(entity, old.as_deref(), &mut item, lent);
         self.entry_mut(at).after = Some(Rc::new(item));
         self.remember(Some(at), seen)
     }
@@ -79,47 +132,116 @@ impl<'a> Planner<'a> {
         &mut self,
         entity: &'a Entity,
         attribute: &'a Attribute,
-        item: &mut Map,
+        (old, item): (Option<&Map>, &mut Map),
+        is_lent: bool,
         trace: &Trace<'a>,
     ) {
         let Some(mut value) = nested::get(item, &attribute.name).cloned() else {
             return;
         };
+        let owner = self.owner(entity, item);
+        let had = old.map(|old| names::all(entity, old)).unwrap_or_default();
         names::each(attribute, &mut value, &mut |place, spot, name| {
-            if self.is_taken(name) {
+            if self.is_taken(name) || is_among(name, &had) {
                 return;
             }
-            // One upload may be named twice in an item; it is one file all the same.
-            let mut taken = self.files.taken.iter();
-            if let Some((placement, _)) = taken.find(|(taken, _)| taken.from == *name) {
-                name.clone_from(&placement.to);
-                return;
-            }
-            let Some(upload) = self.upload(spot, name) else {
-                return;
+            let naming = Naming {
+                entity,
+                owner: &owner,
+                item,
+                spot,
+                trace,
             };
-            match self.destination(entity, spot, item, &upload, trace) {
-                Ok(to) => {
-                    let placement = Placement {
-                        attribute: place,
-                        bucket: upload.bucket.clone(),
-                        from: std::mem::replace(name, to.clone()),
-                        to,
-                    };
-                    self.files.taken.push((placement, upload));
-                }
-                Err(message) => {
-                    let name = &entity.name;
-                    self.faults
-                        .push(Fault::of(name, place, FaultRule::File, message));
-                }
+            let taken = if self.context.blueprint.keeps_files {
+                self.take_one(&naming, &place, name, is_lent)
+            } else if is_lent {
+                self.rename(&naming, name)
+            } else {
+                Ok(())
+            };
+            if let Err(message) = taken {
+                let fault = Fault::of(&entity.name, place, FaultRule::File, message);
+                self.faults.push(fault);
             }
         });
         nested::set(item, &attribute.name, value);
     }
 
+    /// Takes a file over under the name that it will have, if it is there for that.
+    fn take_one(
+        &mut self,
+        naming: &Naming<'_, 'a>,
+        place: &str,
+        name: &mut String,
+        is_lent: bool,
+    ) -> Result<(), String> {
+        // One file may be named twice in an item; it is one file all the same.
+        let mut taken = self.files.taken.iter().map(|taking| {
+            let is_same = taking.placement.what == Taken::Upload || taking.owner == *naming.owner;
+            (&taking.placement, is_same)
+        });
+        if let Some((placement, _)) = taken.find(|(one, is_same)| *is_same && one.from == *name) {
+            name.clone_from(&placement.to);
+            return Ok(());
+        }
+        let upload = self.upload(naming.spot, name);
+        let (source, what) = match upload {
+            Some(upload) => (upload, Taken::Upload),
+            None if is_lent => match self.lent_file(naming.spot, name) {
+                Some(lent) => lent,
+                None => return Ok(()),
+            },
+            None => return Ok(()),
+        };
+        let (prefix, to) = match what {
+            Taken::Upload => self.upload_destination(naming, &source)?,
+            Taken::File | Taken::Unknown => self.file_destination(naming, &source)?,
+        };
+        let from = std::mem::replace(name, to.clone());
+        let is_there =
+            what != Taken::Upload && (from == to || self.own_file(&to, naming.owner).is_some());
+        if is_there {
+            self.files.shared.push((naming.owner.clone(), to));
+            return Ok(());
+        }
+        self.files.taken.push(Taking {
+            placement: Placement {
+                attribute: place.to_owned(),
+                bucket: source.bucket.clone(),
+                from,
+                to,
+                what,
+            },
+            source,
+            prefix,
+            owner: naming.owner.clone(),
+        });
+        Ok(())
+    }
+
+    /// Where nobody keeps objects, gives a name that another item lends the form that it has in
+    /// its new place: whoever keeps the objects moves them there.
+    fn rename(&self, naming: &Naming<'_, 'a>, name: &mut String) -> Result<(), String> {
+        let design = &self.context.blueprint.design;
+        match naming.spot {
+            Spot::At(attribute) => *name = self.computed_name(naming, attribute)?,
+            Spot::In(wanted) => {
+                if let Some((_, prefix)) = names::prefix(design, wanted) {
+                    let path = names::path(prefix, naming.item)?;
+                    if !name.starts_with(path.as_str()) {
+                        *name = format!("{path}{}", last_step(name));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The caller's own upload of that name, while there is time to take it over.
     fn upload(&self, spot: Spot<'_>, name: &str) -> Option<Record> {
+        if !self.files.takes_uploads {
+            return None;
+        }
         let design = &self.context.blueprint.design;
         let buckets = design.buckets.iter().filter(|bucket| match spot {
             Spot::In(wanted) => bucket.prefixes.iter().any(|prefix| prefix.name == wanted),
@@ -135,14 +257,91 @@ impl<'a> Planner<'a> {
                 Spot::At(_) => true,
             };
             is_for
-                && upload.owner.is_none()
+                && !upload.is_owned()
                 && !upload.is_removing
                 && upload.caller == self.context.caller.id
                 && upload.due_millis.is_some_and(|due| due > last)
         })
     }
 
-    fn known_file(&self, bucket: &str, name: &str) -> Option<Record> {
+    /// The file of that name, if an item that this write has read or changed names and owns it; or,
+    /// where nothing is known of such a file, if one names it.
+    fn lent_file(&self, spot: Spot<'_>, name: &str) -> Option<(Record, Taken)> {
+        let design = &self.context.blueprint.design;
+        let buckets = design.buckets.iter();
+        let records = buckets.filter_map(|bucket| self.known_file(&bucket.name, name));
+        let records: Vec<Record> = records.collect();
+        if let Some(record) = records
+            .iter()
+            .find(|one| one.is_owned() && !one.is_removing)
+        {
+            let is_lent = self.is_lent(name, &|_, owner| self.is_owner(record, owner))
+                || self.is_read_from_owner(record);
+            return is_lent.then(|| (record.clone(), Taken::File));
+        }
+        // A caller can write any text where a file is `at` something.
+        let is_in = |file: &File<'_>, _: &Owner| matches!(file.spot, Spot::In(_));
+        if !records.is_empty() || !self.is_lent(name, &is_in) {
+            return None;
+        }
+        let bucket = match spot {
+            Spot::In(wanted) => names::prefix(design, wanted)?.0,
+            Spot::At(_) => design.buckets.first()?,
+        };
+        let unknown = Record {
+            media_type: media_type::of_name(name)
+                .unwrap_or("application/octet-stream")
+                .to_owned(),
+            ..Record::at(&bucket.name, name)
+        };
+        Some((unknown, Taken::Unknown))
+    }
+
+    /// Whether an item of the draft names a file, by what it says of it and who it is.
+    fn is_lent(&self, name: &str, is_meant: &dyn Fn(&File<'_>, &Owner) -> bool) -> bool {
+        self.draft.entries.iter().any(|entry| {
+            let entity = entry.shape.source();
+            if !names::has_files(entity) {
+                return false;
+            }
+            if matches!(entry.before, Before::Unread) && entry.after.is_none() {
+                self.context.reads.need(entry.address.clone());
+                return false;
+            }
+            let mut items = entry.old().into_iter().chain(&entry.after);
+            items.any(|item| {
+                let owner = self.owner(entity, item);
+                let files = names::all(entity, item);
+                let mut files = files.iter().filter(|file| file.name == name);
+                files.any(|file| is_meant(file, &owner))
+            })
+        })
+    }
+
+    /// Whether the first owner of a file was read and names it. What never changes is not guarded,
+    /// so it may not be in the draft.
+    fn is_read_from_owner(&self, record: &Record) -> bool {
+        let blueprint = self.context.blueprint;
+        let Some(owner) = &record.owner else {
+            return false;
+        };
+        let Ok(entity) = blueprint.entity(&owner.entity) else {
+            return false;
+        };
+        let shape = Shape::Entity(entity);
+        let Ok(address) = blueprint.address(shape, &owner.identity) else {
+            return false;
+        };
+        match self.context.peek(&address) {
+            Known::Found(item) => {
+                let item = blueprint.attributes(shape, item);
+                item.is_ok_and(|item| is_among(&record.name, &names::all(entity, &item)))
+            }
+            Known::Missing | Known::Unread => false,
+        }
+    }
+
+    pub(super) fn known_file(&self, bucket: &str, name: &str) -> Option<Record> {
         let address = files::address(self.context.blueprint, bucket, name);
         match self.context.item(&address) {
             Known::Found(item) => Record::read(item),
@@ -150,48 +349,126 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The name that an upload will have.
-    fn destination(
+    /// Whether an item is an owner of a file.
+    pub(super) fn is_owner(&self, record: &Record, owner: &Owner) -> bool {
+        if record.owner.as_ref() == Some(owner) {
+            return true;
+        }
+        let blueprint = self.context.blueprint;
+        let row = files::owner_address(blueprint, &record.bucket, &record.name, owner);
+        record.others > 0 && matches!(self.context.item(&row), Known::Found(_))
+    }
+
+    /// The record of a file, if this item is one of its owners.
+    pub(super) fn own_file(&self, name: &str, owner: &Owner) -> Option<Record> {
+        let buckets = self.context.blueprint.design.buckets.iter();
+        let mut records = buckets.filter_map(|bucket| self.known_file(&bucket.name, name));
+        records.find(|record| !record.is_removing && self.is_owner(record, owner))
+    }
+
+    /// An item as an owner of files.
+    pub(super) fn owner(&self, entity: &Entity, item: &Map) -> Owner {
+        Owner {
+            entity: entity.name.clone(),
+            identity: identity_of(Shape::Entity(entity), item).unwrap_or_default(),
+        }
+    }
+
+    /// The prefix and the name that an upload will have.
+    fn upload_destination(
         &self,
-        entity: &'a Entity,
-        spot: Spot<'a>,
-        item: &Map,
+        naming: &Naming<'_, 'a>,
         upload: &Record,
-        trace: &Trace<'a>,
-    ) -> Result<String, String> {
+    ) -> Result<(String, String), String> {
         let design = &self.context.blueprint.design;
         let found = names::prefix(design, &upload.prefix);
         let (_, prefix) = found.ok_or("is for a prefix that the design does not have any more")?;
-        let path = names::path(prefix, item)?;
-        let name = match spot {
-            Spot::In(_) => {
-                let last = upload.name.rsplit('/').next().unwrap_or_default();
-                format!("{path}{last}")
-            }
-            Spot::At(name) => {
-                let scene = self.scene(Shape::Entity(entity), item, None, trace);
-                match scene.find(&dotted(name)) {
-                    Found::Value(value) => value.as_str().map(str::to_owned),
-                    Found::Missing | Found::Unknown => None,
-                }
-                .ok_or_else(|| format!("has no place while `{name}` has no value"))?
-            }
+        let path = names::path(prefix, naming.item)?;
+        let name = match naming.spot {
+            Spot::In(_) => format!("{path}{}", last_step(&upload.name)),
+            Spot::At(name) => self.computed_name(naming, name)?,
         };
-        let rest = name.strip_prefix(path.as_str());
-        let rest = rest
+        let is_inside = name.strip_prefix(path.as_str());
+        let rest = is_inside
             .ok_or_else(|| format!("was uploaded to `{}`, and belongs to `{name}`", prefix.name))?;
-        if !names::is_plain(rest) || name.len() > NAME_BYTES_MAX {
-            return Err(format!("cannot be at `{name}`"));
-        }
+        check_plain(&name, rest)?;
         // The copy of an earlier attempt with the same upload is as good as this one.
         let other = self.known_file(&upload.bucket, &name);
         let is_free = other.is_none_or(|other| {
             other.name == upload.name || other.copy_of.as_ref() == Some(&upload.name)
         });
-        match is_free {
-            true => Ok(name),
-            false => Err(format!("cannot be replaced: there is a file `{name}`")),
+        if is_free {
+            Ok((prefix.name.clone(), name))
+        } else {
+            Err(format!("cannot be replaced: there is a file `{name}`"))
         }
+    }
+
+    /// The prefix and the name that the file of another item will have for this one: its own, where
+    /// the place is right, or that of a copy.
+    fn file_destination(
+        &self,
+        naming: &Naming<'_, 'a>,
+        source: &Record,
+    ) -> Result<(String, String), String> {
+        let design = &self.context.blueprint.design;
+        let computed = match naming.spot {
+            Spot::In(_) => None,
+            Spot::At(name) => Some(self.computed_name(naming, name)?),
+        };
+        let (bucket, prefix) = match (naming.spot, &computed) {
+            (Spot::In(wanted), _) => names::prefix(design, wanted),
+            (_, Some(name)) => names::prefix_of(design, naming.item, name),
+            (Spot::At(_), None) => None,
+        }
+        .ok_or("is not in a place of any bucket")?;
+        fits(prefix, source)?;
+        if bucket.name != source.bucket {
+            let message = format!("is in the bucket `{}`, and cannot be copied", source.bucket);
+            return Err(message);
+        }
+        let path = names::path(prefix, naming.item)?;
+        let is_right = match &computed {
+            Some(name) => *name == source.name,
+            None => {
+                let rest = source.name.strip_prefix(path.as_str());
+                rest.is_some_and(names::is_plain)
+            }
+        };
+        if is_right {
+            return Ok((prefix.name.clone(), source.name.clone()));
+        }
+        let to = match computed {
+            Some(name) => vec![name],
+            None => copy_names(&path, source, naming.owner),
+        };
+        let mut to = to.into_iter().filter(|name| name.len() <= NAME_BYTES_MAX);
+        let free = to.find(|name| self.is_place_for(&source.bucket, name, source, naming.owner));
+        match free {
+            Some(name) => Ok((prefix.name.clone(), name)),
+            None => Err("cannot be copied now: there is another file in its place".to_owned()),
+        }
+    }
+
+    /// Whether a file can be copied to a place for an item, or has been.
+    fn is_place_for(&self, bucket: &str, name: &str, source: &Record, owner: &Owner) -> bool {
+        let Some(other) = self.known_file(bucket, name) else {
+            return true;
+        };
+        let is_theirs = other.origin() == source.origin() && self.is_owner(&other, owner);
+        !other.is_removing && (is_theirs || other.copy_of.as_ref() == Some(&source.name))
+    }
+
+    /// The name that another attribute computes for a file.
+    fn computed_name(&self, naming: &Naming<'_, 'a>, attribute: &str) -> Result<String, String> {
+        let shape = Shape::Entity(naming.entity);
+        let scene = self.scene(shape, naming.item, None, naming.trace);
+        let found = match scene.find(&dotted(attribute)) {
+            Found::Value(value) => value.as_str().map(str::to_owned),
+            Found::Missing | Found::Unknown => None,
+        };
+        let name = found.ok_or_else(|| format!("has no place while `{attribute}` has no value"))?;
+        Ok(name)
     }
 
     /// Finds every file of an item that is not where it belongs. What was there before and has
@@ -202,11 +479,15 @@ impl<'a> Planner<'a> {
         }
         let design = &self.context.blueprint.design;
         let had = old.map(|old| names::all(entity, old)).unwrap_or_default();
+        let owner = self.owner(entity, item);
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
             let Some(value) = nested::get(item, &attribute.name) else {
                 continue;
             };
             for file in names::of_attribute(attribute, value) {
+                if self.is_faulty(&file.place) {
+                    continue;
+                }
                 // Other addresses are welcome where a file is only `at` something.
                 let Spot::In(wanted) = file.spot else {
                     continue;
@@ -217,7 +498,7 @@ impl<'a> Planner<'a> {
                 if let Err(message) = self.check_file(prefix, &file, &attribute.name, old, item) {
                     let fault = Fault::of(&entity.name, file.place, FaultRule::File, message);
                     self.faults.push(fault);
-                } else if self.is_strange(&file, &had) {
+                } else if self.is_strange(&file, &had, &owner) {
                     let message = format!(
                         "is no upload of yours to `{wanted}`; ask for one with POST /files/{wanted}"
                     );
@@ -251,186 +532,71 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Whether objects are kept, and this is neither an upload that was taken over nor a file
-    /// that the item had before.
-    fn is_strange(&self, file: &File<'_>, had: &[File<'_>]) -> bool {
-        let is_known = self.is_taken(&file.name) || had.iter().any(|had| had.name == file.name);
-        self.context.blueprint.keeps_files && !is_known
+    /// Whether objects are kept, and this is neither taken over nor a file that the item or its
+    /// history had before.
+    fn is_strange(&self, file: &File<'_>, had: &[File<'_>], owner: &Owner) -> bool {
+        let is_shared = |(by, name): &(Owner, String)| by == owner && *name == file.name;
+        let is_known = self.is_taken(&file.name)
+            || is_among(&file.name, had)
+            || self.files.shared.iter().any(is_shared);
+        self.context.blueprint.keeps_files
+            && !is_known
+            && self.own_file(&file.name, owner).is_none()
     }
 
     fn is_taken(&self, name: &str) -> bool {
         let mut taken = self.files.taken.iter();
-        taken.any(|(placement, _)| placement.to == name)
+        taken.any(|taking| taking.placement.to == name)
     }
 
     fn is_staged(&self, name: &str) -> bool {
         let mut buckets = self.context.blueprint.design.buckets.iter();
         buckets.any(|bucket| name.starts_with(names::staging(bucket)))
     }
+}
 
-    /// The actions that hand the files of an item over: from uploads to the item, from where it
-    /// was to where it is, and from the item to the sweeper.
-    pub(super) fn file_steps(&mut self, at: usize) -> Result<Vec<Step>, PlanError> {
-        let entry = self.entry(at);
-        let Shape::Entity(entity) = entry.shape else {
-            return Ok(Vec::new());
-        };
-        let is_unseen = matches!(entry.before, Before::Unread) && entry.after.is_none();
-        if !self.context.blueprint.keeps_files || is_unseen || !names::has_files(entity) {
-            return Ok(Vec::new());
-        }
-        let (old, new) = (entry.old().cloned(), entry.after.clone());
-        let is_moved = entry.destination().is_some();
-        let files = |item: &Option<Rc<Map>>| {
-            let files = item.as_ref().map(|item| names::all(entity, item));
-            files.unwrap_or_default()
-        };
-        let (had, has) = (files(&old), files(&new));
-        let owner = |item: &Map| Owner {
-            entity: entity.name.clone(),
-            identity: identity_of(Shape::Entity(entity), item).unwrap_or_default(),
-        };
-        let mut steps = Vec::new();
-        if let Some(new) = &new {
-            // What two items of one write name belongs to the first of them.
-            let taken = std::mem::take(&mut self.files.taken);
-            let (here, elsewhere) = taken
-                .into_iter()
-                .partition(|(taken, _)| is_among(&taken.to, &has));
-            self.files.taken = elsewhere;
-            let here: Vec<(Placement, Record)> = here;
-            for (placement, upload) in here {
-                steps.extend(self.take_over(&placement, &upload, owner(new)));
-                self.files.placements.push(placement);
-            }
-        }
-        let Some(old) = old else {
-            return Ok(steps);
-        };
-        for file in had {
-            let stays = is_among(&file.name, &has);
-            if stays && !is_moved {
-                continue;
-            }
-            let Some(record) = self.own_file(&file.name, &owner(&old)) else {
-                continue;
-            };
-            match (stays, &new) {
-                (true, Some(new)) => steps.push(self.hand_on(record, &owner(&old), owner(new))),
-                _ if self.is_remembered(entity, &file) && new.is_some() => {}
-                _ => steps.extend(self.let_go(record, &owner(&old))),
-            }
-        }
-        Ok(steps)
+/// The last step of the name of an object.
+fn last_step(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or_default()
+}
+
+/// The names that the copy of a file can have for an item: that of the file, and others that no
+/// other item comes to.
+fn copy_names(path: &str, source: &Record, owner: &Owner) -> Vec<String> {
+    let last = last_step(&source.name);
+    let ending = last.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let others = (1..NAMES_TRIED).map(|number| {
+        let text = format!("{}#{}#{number}", source.origin(), owner.spelled());
+        let digest = Sha256::digest(text.as_bytes());
+        format!("{path}{}.{ending}", BASE64.encode(&digest[..16]))
+    });
+    std::iter::once(format!("{path}{last}"))
+        .chain(others)
+        .collect()
+}
+
+/// What a prefix takes of files, it takes of those that were uploaded to another one too.
+fn fits(prefix: &Prefix, source: &Record) -> Result<(), String> {
+    if !media_type::is_accepted(&prefix.accepts, &source.media_type) {
+        let accepted = prefix.accepts.join(" or ");
+        return Err(format!("must be of the type {accepted}"));
     }
-
-    /// The record of a file, if this item is its owner.
-    fn own_file(&self, name: &str, owner: &Owner) -> Option<Record> {
-        let buckets = self.context.blueprint.design.buckets.iter();
-        let mut records = buckets.filter_map(|bucket| self.known_file(&bucket.name, name));
-        records.find(|record| record.owner.as_ref() == Some(owner))
-    }
-
-    /// Whether states of the item that are kept name the file after the item has ceased to.
-    fn is_remembered(&self, entity: &Entity, file: &File<'_>) -> bool {
-        let mut views = self.context.blueprint.design.views_of(&entity.name);
-        let root = file.place.split(['.', '[']).next().unwrap_or_default();
-        views.any(|view| view.history && view.keep.iter().any(|kept| kept == root))
-    }
-
-    fn take_over(&self, placement: &Placement, upload: &Record, owner: Owner) -> Vec<Step> {
-        let table = &self.context.blueprint.sidecar;
-        let condition = Some(files::is_open(upload.caller.as_deref()));
-        let design = &self.context.blueprint.design;
-        let prefix = names::prefix(design, &upload.prefix);
-        let lifetime = prefix.and_then(|(_, prefix)| prefix.lifetime_seconds);
-        if placement.stays() {
-            let file = Record {
-                owner: Some(owner),
-                ..upload.clone()
-            };
-            return vec![put(PutItem {
-                condition,
-                ..PutItem::new(table.clone(), file.item())
-            })];
+    match (prefix.largest_bytes, source.bytes) {
+        (Some(largest), Some(bytes)) if bytes > largest => {
+            Err(format!("must be at most {largest} bytes"))
         }
-        let taken = DeleteItem {
-            table: table.clone(),
-            key: files::key_of(&upload.bucket, &upload.name),
-            condition,
-            return_item_on_failure: false,
-        };
-        let due_millis = lifetime.map(|seconds| {
-            let millis = i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
-            self.moment.now_millis.saturating_add(millis)
-        });
-        let file = Record {
-            name: placement.to.clone(),
-            owner: Some(owner),
-            due_millis,
-            ..upload.clone()
-        };
-        let mut steps = vec![
-            Step {
-                action: TransactAction::Delete(taken),
-                refusal: Refusal::Stale,
-            },
-            put(PutItem {
-                condition: Some(files::is_copy_of(&upload.name)),
-                ..PutItem::new(table.clone(), file.item())
-            }),
-        ];
-        if let Some(due) = due_millis {
-            let row = files::due_row(&file.bucket, &file.name, due);
-            steps.push(put(PutItem::new(table.clone(), row)));
-        }
-        steps
-    }
-
-    fn hand_on(&self, record: Record, old: &Owner, new: Owner) -> Step {
-        let file = Record {
-            owner: Some(new),
-            ..record
-        };
-        put(PutItem {
-            condition: Some(is_owned_by(old)),
-            ..PutItem::new(self.context.blueprint.sidecar.clone(), file.item())
-        })
-    }
-
-    /// Nobody owns the object any more, and it is to be removed at once.
-    fn let_go(&mut self, record: Record, owner: &Owner) -> [Step; 2] {
-        let table = &self.context.blueprint.sidecar;
-        let now = self.moment.now_millis;
-        let row = files::due_row(&record.bucket, &record.name, now);
-        let released = (record.bucket.clone(), record.name.clone());
-        let file = Record {
-            owner: None,
-            // Whoever uploaded it cannot name it again.
-            caller: None,
-            is_removing: true,
-            due_millis: Some(now),
-            ..record
-        };
-        let steps = [
-            put(PutItem {
-                condition: Some(is_owned_by(owner)),
-                ..PutItem::new(table.clone(), file.item())
-            }),
-            put(PutItem::new(table.clone(), row)),
-        ];
-        self.files.released.push(released);
-        steps
+        _ => Ok(()),
     }
 }
 
-fn is_among(name: &str, files: &[File<'_>]) -> bool {
+fn check_plain(name: &str, rest: &str) -> Result<(), String> {
+    if names::is_plain(rest) && name.len() <= NAME_BYTES_MAX {
+        Ok(())
+    } else {
+        Err(format!("cannot be at `{name}`"))
+    }
+}
+
+pub(super) fn is_among(name: &str, files: &[File<'_>]) -> bool {
     files.iter().any(|file| file.name == name)
-}
-
-fn put(put: PutItem) -> Step {
-    Step {
-        action: TransactAction::Put(put),
-        refusal: Refusal::Stale,
-    }
 }

@@ -85,6 +85,7 @@ impl<'a> Planner<'a> {
         entry.after = Some(Rc::new(record));
         entry.presence = Presence::Absent(Refusal::Stale);
         self.draft.enqueue(record_at);
+        self.note_past(record_at, source.source(), None, Some(&kept));
         Ok(())
     }
 
@@ -121,6 +122,7 @@ impl<'a> Planner<'a> {
                 Some(new) => self.move_state(record, view, new, &row)?,
             }
             self.draft.enqueue(record);
+            self.note_past(record, source.source(), Some(&old), new.as_deref());
         }
         Ok(())
     }
@@ -151,6 +153,7 @@ impl<'a> Planner<'a> {
                 }
                 Some(to) => self.move_state(record, view, to, row)?,
             }
+            self.note_past(record, source.source(), Some(identity), to);
             done += 1;
         }
         Ok(done)
@@ -199,7 +202,7 @@ impl<'a> Planner<'a> {
     }
 
     /// All states that were kept of an item, as they are stored.
-    fn kept_states(
+    pub(super) fn kept_states(
         &self,
         view: &'a View,
         source: Shape<'a>,

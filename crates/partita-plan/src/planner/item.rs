@@ -10,6 +10,7 @@ use super::values::Start;
 use super::{By, Planner};
 use crate::draft::{Presence, Refusal};
 use crate::error::{FaultRule, PlanError};
+use crate::files::names;
 use crate::input::{Changes, Slot};
 use crate::nested;
 use crate::scene::Seen;
@@ -57,8 +58,12 @@ impl<'a> Planner<'a> {
         by: By,
     ) -> Result<usize, PlanError> {
         let shape = Shape::Entity(entity);
+        if names::has_files(entity) {
+            // Whatever lends a file must be known.
+            self.remember(None, seen.clone())?;
+        }
         // Of a new item there is nothing to guard.
-        self.take_uploads(entity, &mut item);
+        self.take_files(entity, None, &mut item, &given.lent);
         let address = match self.context.blueprint.address(shape, &item) {
             Ok(address) => address,
             Err(error) => {
@@ -197,7 +202,7 @@ impl<'a> Planner<'a> {
         }
         if let Shape::Entity(entity) = shape {
             self.recompute(at, entity, by)?;
-            self.take_uploads_at(at, entity)?;
+            self.take_files_at(at, entity, &changes.lent)?;
             self.check_fixed(at, entity);
             self.check_refs(at)?;
             self.check_changed(at, entity);

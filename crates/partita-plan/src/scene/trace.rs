@@ -14,7 +14,7 @@ pub(crate) struct Trace<'a> {
     pub(super) around: RefCell<Vec<(Address, Shape<'a>)>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Seen<'a> {
     /// Attributes of the item as it will be.
     pub(crate) own: Vec<&'a str>,

@@ -1,5 +1,6 @@
 //! Uploads, the items that take them over, and what is swept.
 
+mod shares;
 mod slots;
 
 use std::collections::BTreeSet;
@@ -113,7 +114,11 @@ struct Scene {
 
 impl Scene {
     async fn new() -> Scene {
-        let (design, diagnostics) = partita_design::check(DESIGN, &|_| None);
+        Scene::of(DESIGN).await
+    }
+
+    async fn of(design: &str) -> Scene {
+        let (design, diagnostics) = partita_design::check(design, &|_| None);
         let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
         let clock = Arc::new(ManualClock::at(1_700_000_000_000));
         let surroundings = Surroundings {
@@ -146,6 +151,14 @@ impl Scene {
 
     /// An upload whose bytes have come.
     async fn upload(&self, user: &str, prefix: &str) -> Upload {
+        let upload = self.sent(user, prefix).await;
+        let name = self.partita.arrived("files", &upload.name).await;
+        assert_eq!(name.as_ref(), Ok(&upload.name));
+        upload
+    }
+
+    /// An upload whose bytes have come, and nobody has said so.
+    async fn sent(&self, user: &str, prefix: &str) -> Upload {
         let caller = Caller::user(user);
         let upload = self.ask(&caller, prefix, "image/jpeg").await.unwrap();
         self.shelf.put(&upload);
@@ -326,14 +339,13 @@ async fn files_inside_lists_and_shapes_are_taken_over_one_by_one() {
     let created = scene.create("ann", album).await.unwrap();
     let scan = created["pages"][2]["scan"].as_str().unwrap();
     assert!(scan.starts_with("users/ann/covers/"), "{created}");
-    // A file of the temporary prefix stays where it is, and is gone when its time is over.
+    // A file of the temporary prefix stays where it is, as long as an item names it.
     assert_eq!(created["drafts"], json!([draft.name]));
-    assert!(scene.may_read(&Caller::user("ann"), &draft.name).await);
     scene.clock.advance(25 * HOUR);
-    assert!(!scene.may_read(&Caller::user("ann"), &draft.name).await);
     scene.sweep().await;
-    assert_eq!(scene.shelf.list().len(), 2);
-    let pages = json!({"pages": [{"scan": scan}]});
+    assert!(scene.may_read(&Caller::user("ann"), &draft.name).await);
+    assert_eq!(scene.shelf.list().len(), 3);
+    let pages = json!({"pages": [{"scan": scan}], "drafts": null});
     scene.update("ann", "a", pages).await.unwrap();
     assert_eq!(scene.shelf.list(), [scan]);
 }
@@ -368,7 +380,7 @@ async fn a_file_can_have_a_name_that_the_item_computes() {
 async fn a_prefix_that_no_item_names_says_who_may_use_it() {
     let scene = Scene::new().await;
     let (ann, bob) = (Caller::user("ann"), Caller::user("bob"));
-    let upload = scene.upload("ann", "shared").await;
+    let upload = scene.sent("ann", "shared").await;
     let name = scene.partita.arrived("files", &upload.name).await.unwrap();
     let last = upload.name.strip_prefix("temp/").unwrap();
     assert_eq!(name, format!("shared/{last}"));

@@ -2,11 +2,16 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
+use partita_plan::Partita;
+use partita_store::Store;
+use partita_store::request::{PutItem, ReturnValues};
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value as Json, json};
 
 use crate::server::{BINARY, Server};
+use crate::stage;
 
 const ANN: &str = "0a0a0a0a-0a0a-4a0a-8a0a-0a0a0a0a0a0a";
 
@@ -20,7 +25,10 @@ pub(crate) struct Stand {
 
 impl Stand {
     pub(crate) fn new(design: &'static str, flags: &[&str]) -> Stand {
-        let data = tempfile::tempdir().unwrap();
+        Stand::on(tempfile::tempdir().unwrap(), design, flags)
+    }
+
+    fn on(data: tempfile::TempDir, design: &'static str, flags: &[&str]) -> Stand {
         let flags = [&[design], flags].concat();
         let server = Server::start(data.path(), &flags);
         Stand {
@@ -339,6 +347,49 @@ async fn an_upload_is_what_was_asked_for_or_nothing() {
     assert_eq!(status, StatusCode::OK);
     let picture = stand.fetch(granted["url"].as_str().unwrap()).await;
     assert_eq!(picture.bytes().await.unwrap().len(), 700_000);
+}
+
+/// Nobody can give the first administrator a group but whoever has the table.
+async fn with_an_administrator(data: &Path) {
+    let store: Arc<dyn Store> = Arc::new(stage::engine(&data.join("store")));
+    let design = stage::design("holdthatthought", "HoldThatThought");
+    Partita::open(design, store.clone()).await.unwrap();
+    let root = json!({"PK": "USER#root", "SK": "PROFILE", "userId": "root", "email": "root@example.org", "displayName": "Root", "groups": ["admin"], "isProfilePrivate": false, "notifyOnMessage": true, "notifyOnComment": true, "mediaUploadCount": 0, "status": "active", "createdAt": "2025-01-01T00:00:00.000Z", "updatedAt": "2025-01-01T00:00:00.000Z"});
+    let root = partita_core::plain::map_from_json(root.as_object().unwrap().clone()).unwrap();
+    let put = PutItem::new("HoldThatThought".parse().unwrap(), root);
+    store.put_item(put, ReturnValues::None).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_scans_of_a_published_letter_are_the_letters() {
+    let data = tempfile::tempdir().unwrap();
+    with_an_administrator(data.path()).await;
+    let stand = Stand::on(data, "holdthatthought", &[]);
+    let (ann, bob, _) = family(&stand).await;
+    let root = stand.token("root", &[]);
+    let scan = stand.upload("temp", &ann, "application/pdf", b"%PDF").await;
+    let (status, draft) = stand.post("Draft", &ann, json!({"fileKeys": [scan]})).await;
+    assert_eq!(status, StatusCode::CREATED, "{draft}");
+    let path = format!("Draft/{}", draft["draftId"].as_str().unwrap());
+    let text = json!({"extractedData": {"date": "1923-05-01", "title": "To Ida", "author": "Max", "content": "Dear Ida"}});
+    for (action, caller, given) in [
+        ("process", &root, json!({})),
+        ("extract", &root, text),
+        ("publish", &ann, json!({})),
+    ] {
+        let (status, done) = stand.post(&format!("{path}/{action}"), caller, given).await;
+        assert_eq!(status, StatusCode::OK, "{action}: {done}");
+    }
+    let (_, letter) = stand.get("Letter/1923-05-01", &bob).await;
+    let name = scan.replace("temp/", "letters/");
+    assert_eq!(letter["fileKeys"], json!([name]));
+    assert_eq!(stand.on_disk(), [name.as_str()], "moved, and not copied");
+    let (status, granted) = stand.get(&format!("files/{name}"), &bob).await;
+    assert_eq!(status, StatusCode::OK, "{granted}");
+    let bytes = stand.fetch(granted["url"].as_str().unwrap()).await;
+    assert_eq!(bytes.bytes().await.unwrap().as_ref(), b"%PDF");
+    let gone = stand.get(&format!("files/{scan}"), &ann).await;
+    assert_eq!(gone.0, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@
 
 mod accounts;
 mod cast;
-mod defects;
+pub(crate) mod defects;
 mod generator;
 mod history;
 mod laws;
@@ -31,8 +31,8 @@ mod scene;
 mod shorten;
 mod step;
 mod values;
-mod witness;
-mod world;
+pub(crate) mod witness;
+pub(crate) mod world;
 
 use std::collections::BTreeSet;
 use std::ops::Range;

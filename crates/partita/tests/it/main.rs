@@ -20,6 +20,7 @@ mod dynamodb;
 mod earlier;
 mod endpoint;
 mod faults;
+mod file_histories;
 mod files;
 mod full_disk;
 mod governed;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{Reaction, When};
-use crate::design::{Access, Entity, Ref, Source, Timing};
+use crate::design::{Access, Assignments, Entity, Ref, Source, Timing};
 use crate::expression::Predicate;
 use crate::types::AttributeType;
 
@@ -12,6 +12,8 @@ pub(super) struct Change {
     pub(super) access: Access,
     /// The attributes that may differ afterwards.
     pub(super) changed: BTreeSet<String>,
+    /// Those of them that have no value afterwards, or no element.
+    pub(super) emptied: BTreeSet<String>,
     /// Whether it is an operation, or only a number that follows.
     is_operation: bool,
 }
@@ -63,8 +65,15 @@ impl Change {
         Change {
             access,
             changed,
+            emptied: BTreeSet::new(),
             is_operation,
         }
+    }
+
+    /// With the attributes that assignments leave empty.
+    pub(super) fn emptying(mut self, changes: &Assignments) -> Change {
+        self.emptied.extend(changes.emptied().map(str::to_owned));
+        self
     }
 
     pub(super) fn is_whole(&self) -> bool {

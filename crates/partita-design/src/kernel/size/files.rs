@@ -1,26 +1,53 @@
-//! What is written beside an item for the files that it names: two records for each that it takes
-//! over, and two for each that it lets go.
+//! What is written beside an item for the files that it names.
+//!
+//! A file that an item takes over takes two records, those of the upload and of the file, or those
+//! of the file and of one more owner. One that it lets go takes one, or two where several items may
+//! name it. What is released in a write stands in one more.
 
 use super::change::Change;
-use crate::design::{Attribute, Entity};
+use crate::design::{Access, Attribute, Design, Entity};
+use crate::files::{is_shared, names_files};
 use crate::types::AttributeType;
 
-/// Records of one file that comes or goes.
-const EACH: usize = 2;
+/// Records of one file that comes.
+const COMES: usize = 2;
 
-/// The attributes that name files, and how many records a change writes for them at most. What has
-/// no bound is refused by the planner when it is too much.
-pub(super) fn of<'d>(entity: &'d Entity, change: &Change) -> Vec<(&'d str, usize)> {
-    let attributes = entity.attributes.iter().filter(|one| !one.is_virtual);
-    let counted = attributes.map(|attribute| {
+/// What a change writes for the files of an attribute.
+pub(super) struct Files {
+    /// How many records there are at most.
+    pub(super) records: usize,
+    /// Whether some of the files may be released.
+    pub(super) is_released: bool,
+}
+
+/// The attributes that name files, and what a change writes for them. What has no bound is refused
+/// by the planner when it is too much.
+pub(super) fn of<'d>(
+    design: &Design,
+    entity: &'d Entity,
+    change: &Change,
+) -> Vec<(&'d str, Files)> {
+    let mut found = Vec::new();
+    for attribute in entity.attributes.iter().filter(|one| names_files(one)) {
         let name = attribute.name.as_str();
-        let changes = match change.is_whole() {
-            true => 1,
-            false => 2 * usize::from(change.touches([name])),
+        if !change.touches([name]) {
+            continue;
+        }
+        let goes = if is_shared(design, entity, attribute) {
+            2
+        } else {
+            1
         };
-        (name, files(attribute).saturating_mul(EACH * changes))
-    });
-    counted.filter(|(_, records)| *records > 0).collect()
+        let is_taken = change.access != Access::Delete && !change.emptied.contains(name);
+        let is_released = change.access != Access::Create;
+        let each = COMES * usize::from(is_taken) + goes * usize::from(is_released);
+        let files = Files {
+            records: files(attribute).saturating_mul(each),
+            is_released,
+        };
+        found.push((name, files));
+    }
+    found
 }
 
 fn files(attribute: &Attribute) -> usize {

@@ -55,7 +55,7 @@ async fn what_is_taken_over_makes_room() {
         }
     }
     for _ in 0..2 * LIMITS.open {
-        let upload = scene.upload("ann", "shared").await;
+        let upload = scene.sent("ann", "shared").await;
         scene.partita.arrived("files", &upload.name).await.unwrap();
     }
     // One that stays under the temporary prefix is an item's, too.

@@ -1,0 +1,190 @@
+//! Uploads: asked for, sent, and put in their place where no item will name them.
+
+use partita_design::design::Prefix;
+use partita_design::media_type;
+use partita_store::request::{DeleteItem, PutItem, TransactAction};
+use ulid::Ulid;
+
+use super::record::{Record, due_row, is_copy_of, is_open, key_of};
+use super::{Placement, Taken, Upload, UploadLimits, invalid, names, put, step};
+use crate::error::{Fault, PlanError};
+use crate::operation::Caller;
+use crate::partita::Partita;
+
+impl Partita {
+    /// Lets somebody upload a file of a type and size to a prefix, if its rule allows it.
+    pub async fn allow_upload(
+        &self,
+        caller: &Caller,
+        prefix: &str,
+        media_type: &str,
+        bytes: Option<u64>,
+        limits: UploadLimits,
+    ) -> Result<Upload, PlanError> {
+        let design = &self.blueprint.design;
+        let (bucket, prefix) =
+            names::prefix(design, prefix).ok_or_else(|| PlanError::UnknownPrefix {
+                name: prefix.to_owned(),
+            })?;
+        self.permit_upload(caller, &prefix.name)?;
+        let largest = prefix.largest_bytes.unwrap_or(limits.bytes);
+        let bytes_max = largest.min(limits.bytes);
+        let media_type = acceptable(prefix, media_type, bytes, bytes_max)?;
+        let now = self.clock.now_millis();
+        let due_millis = now.saturating_add(names::staging_millis(bucket));
+        let name = format!(
+            "{}{}.{}",
+            names::staging(bucket),
+            self.new_name(now),
+            media_type::ending(&media_type)
+        );
+        let record = Record {
+            prefix: prefix.name.clone(),
+            media_type: media_type.clone(),
+            bytes,
+            caller: caller.id.clone(),
+            due_millis: Some(due_millis),
+            origin: Some(name.clone()),
+            ..Record::at(&bucket.name, &name)
+        };
+        self.record_upload(&record, due_millis, limits.open).await?;
+        Ok(Upload {
+            bucket: bucket.name.clone(),
+            name,
+            media_type,
+            bytes_max,
+            due_millis,
+        })
+    }
+
+    /// Records an upload, in a slot of its caller. Whoever meets another in a slot takes another one.
+    async fn record_upload(
+        &self,
+        record: &Record,
+        due_millis: i64,
+        slots: usize,
+    ) -> Result<(), PlanError> {
+        let sidecar = &self.blueprint.sidecar;
+        let mut last = PlanError::Conflict;
+        for attempt in 0..self.runner.patience.attempts {
+            let mut steps = self.take_slot(record, slots).await?;
+            steps.extend([
+                put(PutItem::new(sidecar.clone(), record.item())),
+                put(PutItem::new(
+                    sidecar.clone(),
+                    due_row(&record.bucket, &record.name, due_millis),
+                )),
+            ]);
+            match self.commit_files(steps).await {
+                Err(error @ PlanError::Conflict) => last = error,
+                committed => return committed,
+            }
+            self.runner.pause(attempt).await;
+        }
+        Err(last)
+    }
+
+    /// Says that the bytes of an upload have come, and gives the name that an item is to be given.
+    /// Where no item can name it, because its prefix has none, the object is moved to its place
+    /// at once, and this is its name there.
+    pub async fn arrived(&self, bucket: &str, name: &str) -> Result<String, PlanError> {
+        let design = &self.blueprint.design;
+        let gone = || invalid("file", "is no upload any more; ask for another");
+        let record = self.record(bucket, name).await?.ok_or_else(gone)?;
+        let found = names::prefix(design, &record.prefix);
+        let (_, prefix) = found.ok_or_else(gone)?;
+        if record.due_millis.is_none() || record.is_owned() {
+            return Ok(record.name);
+        }
+        if names::is_named(design, prefix) {
+            Ok(record.name)
+        } else {
+            self.settle_upload(record, prefix).await
+        }
+    }
+
+    /// Moves an upload that no item will name to its place.
+    async fn settle_upload(&self, record: Record, prefix: &Prefix) -> Result<String, PlanError> {
+        let bucket = record.bucket.clone();
+        let path = names::path(prefix, &partita_core::Map::new());
+        let path = path.map_err(|message| invalid("file", &message))?;
+        let last = record.name.rsplit('/').next().unwrap_or_default();
+        let placement = Placement {
+            attribute: "file".to_owned(),
+            bucket: bucket.clone(),
+            from: record.name.clone(),
+            to: format!("{path}{last}"),
+            what: Taken::Upload,
+        };
+        let placements = [placement];
+        self.place(&placements).await?;
+        let [placement] = placements;
+        let due_millis = prefix.lifetime_seconds.map(|seconds| self.after(seconds));
+        let sidecar = &self.blueprint.sidecar;
+        let take = DeleteItem {
+            table: sidecar.clone(),
+            key: key_of(&bucket, &record.name),
+            condition: Some(is_open(record.caller.as_deref())),
+            return_item_on_failure: false,
+        };
+        let file = Record {
+            name: placement.to.clone(),
+            due_millis,
+            ..record
+        };
+        let is_copy = put(PutItem {
+            condition: Some(is_copy_of(&placement.from)),
+            ..PutItem::new(sidecar.clone(), file.item())
+        });
+        let mut steps = vec![step(TransactAction::Delete(take)), is_copy];
+        if let Some(due) = due_millis {
+            let row = due_row(&bucket, &file.name, due);
+            steps.push(put(PutItem::new(sidecar.clone(), row)));
+        }
+        self.commit_files(steps).await?;
+        self.unstage(std::slice::from_ref(&placement)).await;
+        Ok(placement.to)
+    }
+
+    /// So many seconds from now, in milliseconds since 1970.
+    fn after(&self, seconds: u64) -> i64 {
+        let millis = i64::try_from(seconds.saturating_mul(1000)).unwrap_or(i64::MAX);
+        self.clock.now_millis().saturating_add(millis)
+    }
+
+    fn new_name(&self, now_millis: i64) -> Ulid {
+        let mut random = [0; 16];
+        self.runner.entropy.fill(&mut random);
+        let millis = u64::try_from(now_millis).unwrap_or(0);
+        Ulid::from_parts(millis, u128::from_le_bytes(random))
+    }
+}
+
+/// The type of an upload in its normal form, if the prefix takes it.
+fn acceptable(
+    prefix: &Prefix,
+    media_type: &str,
+    bytes: Option<u64>,
+    bytes_max: u64,
+) -> Result<String, PlanError> {
+    let mut faults = Vec::new();
+    let normal = media_type::normal(media_type);
+    match &normal {
+        None => faults.push(Fault::new(
+            "contentType",
+            "must be a type such as `image/png`",
+        )),
+        Some(kind) if !media_type::is_accepted(&prefix.accepts, kind) => {
+            let accepted = prefix.accepts.join("` or `");
+            let message = format!("must be `{accepted}` here");
+            faults.push(Fault::new("contentType", message));
+        }
+        Some(_) => {}
+    }
+    if bytes.is_some_and(|bytes| bytes > bytes_max) {
+        let message = format!("must be at most {bytes_max} bytes");
+        faults.push(Fault::new("size", message));
+    }
+    crate::input::refuse(faults)?;
+    Ok(normal.unwrap_or_default())
+}

@@ -1,0 +1,376 @@
+//! Whose files are whose: the actions that give files owners and take them away.
+//!
+//! The draft says which items named which files before the write, and which name them after it. An
+//! item also owns what the states that are kept of it name, so that an older one can come back.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use partita_core::Map;
+use partita_design::design::{Entity, View};
+use partita_store::request::{DeleteItem, PutItem, TransactAction, UpdateItem};
+
+use super::files::{Taking, is_among};
+use super::{Planner, Step};
+use crate::draft::{Before, Refusal};
+use crate::error::PlanError;
+use crate::files::names::{self, File};
+use crate::files::{self, Owner, Record, Taken};
+use crate::shape::Shape;
+use crate::sidecar;
+
+/// A state that is kept of an item, and whose it is before and after the write.
+pub(super) struct Past {
+    /// Its place in the draft.
+    pub(super) at: usize,
+    pub(super) from: Option<Owner>,
+    pub(super) to: Option<Owner>,
+}
+
+/// Who names a file before and after a write, each once.
+#[derive(Default)]
+struct Namers {
+    before: Vec<Owner>,
+    after: Vec<Owner>,
+    /// Those who are, in another place, what another was.
+    heirs: Vec<(Owner, Owner)>,
+}
+
+/// The files that a write is about, by their names.
+type Ledger = BTreeMap<String, Namers>;
+
+impl Namers {
+    fn had(&mut self, owner: &Owner) {
+        if !self.before.contains(owner) {
+            self.before.push(owner.clone());
+        }
+    }
+
+    fn has(&mut self, owner: &Owner) {
+        if !self.after.contains(owner) {
+            self.after.push(owner.clone());
+        }
+    }
+
+    fn gained(&self) -> Vec<Owner> {
+        let gained = self.after.iter().filter(|one| !self.before.contains(one));
+        gained.cloned().collect()
+    }
+
+    fn lost(&self) -> Vec<Owner> {
+        let lost = self.before.iter().filter(|one| !self.after.contains(one));
+        lost.cloned().collect()
+    }
+}
+
+impl<'a> Planner<'a> {
+    /// Remembers whose a state is that is kept of an item, where it may name files.
+    pub(super) fn note_past(
+        &mut self,
+        at: usize,
+        entity: &Entity,
+        from: Option<&Map>,
+        to: Option<&Map>,
+    ) {
+        if self.context.blueprint.keeps_files && names::has_files(entity) {
+            let owner = |item: &Map| self.owner(entity, item);
+            let (from, to) = (from.map(owner), to.map(owner));
+            self.files.pasts.push(Past { at, from, to });
+        }
+    }
+
+    /// The actions that give files to the items that name them, and take them from those that do
+    /// not any more.
+    pub(super) fn file_steps(&mut self) -> Result<Vec<Step>, PlanError> {
+        let blueprint = self.context.blueprint;
+        if !blueprint.keeps_files || blueprint.design.buckets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut ledger = Ledger::new();
+        for at in 0..self.draft.entries.len() {
+            self.enter_item(at, &mut ledger)?;
+        }
+        for past in std::mem::take(&mut self.files.pasts) {
+            self.enter_past(&past, &mut ledger);
+        }
+        let mut steps = Vec::new();
+        for (name, namers) in ledger {
+            let mut taken = self.files.taken.iter();
+            match taken.position(|taking| taking.placement.to == name) {
+                Some(at) => {
+                    let taking = self.files.taken.swap_remove(at);
+                    steps.extend(self.take_over(&taking, &namers.after));
+                    self.files.placements.push(taking.placement);
+                }
+                None => steps.extend(self.change_owners(&name, &namers)),
+            }
+        }
+        let now = self.moment.now_millis;
+        let row = files::due_rows(&self.files.released, now);
+        let table = &self.context.blueprint.sidecar;
+        steps.extend(row.map(|row| put(PutItem::new(table.clone(), row))));
+        Ok(steps)
+    }
+
+    /// Enters which files an item named and names.
+    fn enter_item(&mut self, at: usize, ledger: &mut Ledger) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let Shape::Entity(entity) = entry.shape else {
+            return Ok(());
+        };
+        let is_unseen = matches!(entry.before, Before::Unread) && entry.after.is_none();
+        if entry.is_witness || is_unseen || !names::has_files(entity) {
+            return Ok(());
+        }
+        let (old, new) = (entry.old().cloned(), entry.after.clone());
+        let files = |item: &Option<Rc<Map>>| {
+            let files = item.as_ref().map(|item| names::all(entity, item));
+            files.unwrap_or_default()
+        };
+        let (had, has) = (files(&old), files(&new));
+        if let Some(new) = &new {
+            let owner = self.owner(entity, new);
+            for file in &has {
+                ledger.entry(file.name.clone()).or_default().has(&owner);
+            }
+        }
+        let Some(old) = old else {
+            return Ok(());
+        };
+        self.guard_names(at, entity);
+        let owner = self.owner(entity, &old);
+        for file in &had {
+            let is_left = !is_among(&file.name, &has);
+            let is_kept = is_left && new.is_some() && self.is_kept(at, entity, &old, file)?;
+            let namers = ledger.entry(file.name.clone()).or_default();
+            namers.had(&owner);
+            if let Some(new) = &new {
+                let heir = self.owner(entity, new);
+                if is_kept {
+                    namers.has(&heir);
+                }
+                namers.heirs.push((owner.clone(), heir));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever replaces the names of files lets go what was there, so that must be what he saw.
+    fn guard_names(&mut self, at: usize, entity: &'a Entity) {
+        let attributes = entity.attributes.iter();
+        for attribute in attributes.filter(|one| names::names_files(one)) {
+            let entry = self.entry_mut(at);
+            if entry.is_written(&attribute.name) {
+                entry.guard(&attribute.name);
+            }
+        }
+    }
+
+    /// Enters which files a state that is kept of an item names.
+    fn enter_past(&self, past: &Past, ledger: &mut Ledger) {
+        let entry = self.entry(past.at);
+        let entity = entry.shape.source();
+        let files = |item: Option<&Rc<Map>>| {
+            let files = item.map(|item| names::all(entity, item));
+            files.unwrap_or_default()
+        };
+        if let Some(from) = &past.from {
+            for file in files(entry.old()) {
+                ledger.entry(file.name).or_default().had(from);
+            }
+        }
+        // A state that turned out to stay is whose it was.
+        let to = past.to.as_ref().or(past.from.as_ref());
+        if let Some(to) = to {
+            for file in files(entry.after.as_ref()) {
+                let namers = ledger.entry(file.name).or_default();
+                namers.has(to);
+                let heir = past.from.clone().map(|from| (from, to.clone()));
+                namers.heirs.extend(heir);
+            }
+        }
+    }
+
+    /// Whether a state that was kept of an item names a file that the item does not name any more.
+    fn is_kept(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+        old: &Map,
+        file: &File<'_>,
+    ) -> Result<bool, PlanError> {
+        let root = file.place.split(['.', '[']).next().unwrap_or_default();
+        let keeps = |view: &&View| view.history && view.keep.iter().any(|kept| kept == root);
+        let blueprint = self.context.blueprint;
+        let views = blueprint.design.views_of(&entity.name).filter(keeps);
+        let mut is_kept = false;
+        for view in views {
+            is_kept |= match self.kept_states(view, Shape::Entity(entity), old) {
+                Ok(states) => {
+                    let mut states = states.iter();
+                    states.any(|state| is_among(&file.name, &names::all(entity, state)))
+                }
+                // There are more than a plan goes through: one of them may.
+                Err(PlanError::TooMuch { .. }) => true,
+                Err(error) => return Err(error),
+            };
+            // Every further state comes with a change of the item.
+            self.entry_mut(at).is_whole = true;
+        }
+        Ok(is_kept)
+    }
+
+    /// Gives an object to the items that take it over.
+    fn take_over(&self, taking: &Taking, owners: &[Owner]) -> Vec<Step> {
+        let table = &self.context.blueprint.sidecar;
+        let Taking {
+            placement,
+            source,
+            prefix,
+            ..
+        } = taking;
+        let Some((first, others)) = owners.split_first() else {
+            return Vec::new();
+        };
+        let file = Record {
+            name: placement.to.clone(),
+            prefix: prefix.clone(),
+            owner: Some(first.clone()),
+            others: others.len() as u64,
+            origin: Some(source.origin().to_owned()),
+            // What an item names stays as long as it does, whatever lifetime its prefix has.
+            due_millis: None,
+            ..source.clone()
+        };
+        let is_open = || Some(files::is_open(source.caller.as_deref()));
+        let mut steps = Vec::new();
+        let condition = match placement.what {
+            Taken::Upload if placement.stays() => is_open(),
+            Taken::Upload => {
+                let taken = DeleteItem {
+                    table: table.clone(),
+                    key: files::key_of(&source.bucket, &source.name),
+                    condition: is_open(),
+                    return_item_on_failure: false,
+                };
+                steps.push(stale(TransactAction::Delete(taken)));
+                Some(files::is_copy_of(&placement.from))
+            }
+            Taken::File | Taken::Unknown => Some(files::is_copy_of(&placement.from)),
+        };
+        steps.push(put(PutItem {
+            condition,
+            ..PutItem::new(table.clone(), file.item())
+        }));
+        steps.extend(others.iter().map(|owner| self.add_row(&file, owner)));
+        steps
+    }
+
+    /// Gives a file to items and takes it from others. Where none is left, it is to be removed.
+    fn change_owners(&mut self, name: &str, namers: &Namers) -> Vec<Step> {
+        let buckets = self.context.blueprint.design.buckets.iter();
+        let mut records = buckets.filter_map(|bucket| self.known_file(&bucket.name, name));
+        let found = records.find(|record| record.is_owned() && !record.is_removing);
+        let Some(record) = found else {
+            return Vec::new();
+        };
+        let is_given = |owner: &Owner| {
+            let mut shared = self.files.shared.iter();
+            let mut heirs = namers.heirs.iter();
+            shared.any(|(by, shared)| by == owner && shared == name)
+                || heirs.any(|(from, heir)| heir == owner && self.is_owner(&record, from))
+        };
+        let (mut gained, mut lost) = (namers.gained(), namers.lost());
+        lost.retain(|owner| self.is_owner(&record, owner));
+        gained.retain(|owner| is_given(owner) && !self.is_owner(&record, owner));
+        if gained.is_empty() && lost.is_empty() {
+            return Vec::new();
+        }
+        self.replace_owners(record, gained, lost)
+    }
+
+    fn replace_owners(
+        &mut self,
+        record: Record,
+        mut gained: Vec<Owner>,
+        mut lost: Vec<Owner>,
+    ) -> Vec<Step> {
+        let table = self.context.blueprint.sidecar.clone();
+        if lost.is_empty() {
+            let update = UpdateItem {
+                table,
+                key: files::key_of(&record.bucket, &record.name),
+                update: files::with_more_owners(gained.len() as u64),
+                condition: Some(files::is_kept()),
+                return_item_on_failure: false,
+            };
+            let mut steps = vec![stale(TransactAction::Update(update))];
+            steps.extend(gained.iter().map(|owner| self.add_row(&record, owner)));
+            return steps;
+        }
+        let condition = Some(files::has_owners_of(&record));
+        let first = lost
+            .iter()
+            .position(|owner| Some(owner) == record.owner.as_ref());
+        let owner = match first {
+            None => record.owner.clone(),
+            Some(at) => {
+                lost.remove(at);
+                (!gained.is_empty()).then(|| gained.remove(0))
+            }
+        };
+        let others = record.others + gained.len() as u64;
+        let others = others.saturating_sub(lost.len() as u64);
+        let mut steps: Vec<Step> = Vec::new();
+        steps.extend(lost.iter().map(|owner| self.remove_row(&record, owner)));
+        steps.extend(gained.iter().map(|owner| self.add_row(&record, owner)));
+        let is_free = owner.is_none() && others == 0;
+        if is_free {
+            let released = (record.bucket.clone(), record.name.clone());
+            self.files.released.push(released);
+        }
+        let file = Record {
+            owner,
+            others,
+            is_removing: is_free,
+            due_millis: is_free.then_some(self.moment.now_millis),
+            // Whoever uploaded it cannot name it again.
+            caller: record.caller.clone().filter(|_| !is_free),
+            ..record
+        };
+        steps.push(put(PutItem {
+            condition,
+            ..PutItem::new(table, file.item())
+        }));
+        steps
+    }
+
+    fn add_row(&self, file: &Record, owner: &Owner) -> Step {
+        let table = self.context.blueprint.sidecar.clone();
+        let row = files::owner_row(&file.bucket, &file.name, owner);
+        put(PutItem {
+            condition: Some(sidecar::is_missing()),
+            ..PutItem::new(table, row)
+        })
+    }
+
+    fn remove_row(&self, file: &Record, owner: &Owner) -> Step {
+        stale(TransactAction::Delete(DeleteItem {
+            table: self.context.blueprint.sidecar.clone(),
+            key: files::owner_key(&file.bucket, &file.name, owner),
+            condition: Some(sidecar::is_there()),
+            return_item_on_failure: false,
+        }))
+    }
+}
+
+fn put(put: PutItem) -> Step {
+    stale(TransactAction::Put(put))
+}
+
+fn stale(action: TransactAction) -> Step {
+    Step {
+        action,
+        refusal: Refusal::Stale,
+    }
+}

@@ -1,0 +1,441 @@
+//! Histories of files: items take them over from uploads and from each other, under conflicts, lost
+//! answers and crashes between claim, copy, commit and remove.
+//!
+//! At every moment each name in an item has its object, with the bytes that the operations put
+//! there; at the end, long after everything that has a time is over, there is nothing but that.
+//! Mistakes that are planted in the planner's transactions must be found that way.
+
+mod model;
+mod shelf;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use partita_core::Item;
+use partita_plan::{
+    Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings, UploadLimits,
+};
+use partita_remote::{RemoteStore, Timeouts};
+use partita_store::dynamodb_local::DynamoDbLocal;
+use partita_store::faulty::{Faults, FaultyStore};
+use partita_store::request::Scan;
+use partita_store::surroundings::{ManualClock, SeededEntropy};
+use partita_store::{ModelStore, Store};
+
+use crate::histories::defects::Spoil;
+use crate::histories::witness::Witness;
+use crate::histories::world::World;
+use crate::stage;
+use model::{Act, Model};
+use shelf::Shelf;
+
+const FAULTS: Faults = Faults {
+    conflict: 0.05,
+    throttle: 0.02,
+    unknown_outcome: 0.05,
+};
+
+const DAY: i64 = 86_400_000;
+
+/// One history.
+struct History {
+    partita: Partita,
+    /// Where nothing goes wrong.
+    store: Arc<dyn Store>,
+    table: String,
+    shelf: Arc<Shelf>,
+    clock: Arc<ManualClock>,
+    random: fastrand::Rng,
+    model: Model,
+    accepted: usize,
+    crashes: usize,
+}
+
+/// An act with everything that it takes.
+#[derive(Debug)]
+struct Prepared {
+    act: Act,
+    uploads: Vec<(String, u64)>,
+    version: Option<(String, Vec<u64>)>,
+    operation: Option<Operation>,
+}
+
+/// The answer to an operation, if there was one.
+type Answered = Option<Result<Answer, PlanError>>;
+
+/// What a history is judged by.
+type Judged = Result<(), String>;
+
+impl History {
+    async fn begin(store: Arc<dyn Store>, clock: Arc<ManualClock>, table: &str, seed: u64) -> Self {
+        let shelf = Arc::new(Shelf::default());
+        let surroundings = Surroundings {
+            clock: clock.clone(),
+            entropy: Arc::new(SeededEntropy::new(seed ^ 0xf11e)),
+            cursor_key: [7; 32],
+            patience: Patience {
+                attempts: 12,
+                pause_millis: 0,
+            },
+        };
+        let design = stage::design("archive", table);
+        let faulty = Arc::new(FaultyStore::calm(store.clone(), FAULTS, seed));
+        let partita = Partita::open_with(design, faulty.clone(), surroundings).await;
+        let partita = partita.unwrap();
+        faulty.begin();
+        History {
+            partita: partita.with_objects(shelf.clone()),
+            store,
+            table: table.to_owned(),
+            shelf,
+            clock,
+            random: fastrand::Rng::with_seed(seed),
+            model: Model::default(),
+            accepted: 0,
+            crashes: 0,
+        }
+    }
+
+    /// Some operations, each judged by itself, and what is left of them all.
+    async fn live(&mut self, operations: usize) -> Judged {
+        for number in 0..operations {
+            let Some(act) = self.model.next(&mut self.random) else {
+                continue;
+            };
+            let told = format!("{number}: {act:?}");
+            let judged = self.step(act).await;
+            judged.map_err(|fault| format!("{told}: {fault}"))?;
+        }
+        self.end().await
+    }
+
+    async fn step(&mut self, act: Act) -> Judged {
+        if let Act::Wait(hours) = act {
+            self.clock.advance(hours * 3_600_000);
+            // What cannot be done now is done the next time.
+            let _ = self.partita.sweep_files(100).await;
+            let unchanged = self.model.clone();
+            return self.judge(&[unchanged]).await;
+        }
+        let Some(first) = self.prepared(act).await else {
+            return Ok(());
+        };
+        // Some are done at the same time as another one.
+        let second = match self.random.u8(0..3) {
+            0 => self.model.next(&mut self.random),
+            _ => None,
+        };
+        let second = second.filter(|act| !matches!(act, Act::Wait(_)));
+        let second = match second {
+            Some(act) => self.prepared(act).await,
+            None => None,
+        };
+        // Of two, one could die while the other waits for the store, which goes on by itself.
+        let may_die = second.is_none() && self.random.bool();
+        let fuse = may_die.then(|| self.random.u32(0..9));
+        self.shelf.light(fuse);
+        let work = async {
+            tokio::join!(
+                self.run(first.operation.clone()),
+                self.run(second.as_ref().and_then(|one| one.operation.clone())),
+            )
+        };
+        let answers = tokio::select! {
+            answers = work => Some(answers),
+            () = self.shelf.burnt() => None,
+        };
+        self.shelf.light(None);
+        self.settle().await;
+        self.accepted += usize::from(matches!(&answers, Some((Some(Ok(_)), _))));
+        self.crashes += usize::from(answers.is_none());
+        let possible = match &answers {
+            Some((first_answer, second_answer)) => {
+                let ends = |answer: &Answered| match answer {
+                    Some(Ok(_)) => vec![true],
+                    Some(Err(PlanError::OutcomeUnknown)) => vec![true, false],
+                    Some(Err(_)) | None => vec![false],
+                };
+                let mut possible = Vec::new();
+                for is_first in ends(first_answer) {
+                    for is_second in ends(second_answer) {
+                        possible.extend(self.outcomes(
+                            &first,
+                            second.as_ref(),
+                            is_first,
+                            is_second,
+                        ));
+                    }
+                }
+                possible
+            }
+            // Whoever died has done it or has not.
+            None => [true, false]
+                .into_iter()
+                .flat_map(|is_first| self.outcomes(&first, None, is_first, false))
+                .collect(),
+        };
+        let judged = self.judge(&possible).await;
+        judged.map_err(|fault| format!("{second:?}: {answers:?}: {fault}"))
+    }
+
+    async fn run(&self, operation: Option<Operation>) -> Answered {
+        let ann = Caller::user("ann");
+        Some(self.partita.run(&ann, operation?).await)
+    }
+
+    /// What there can be when one or both of two acts were done, in either order.
+    fn outcomes(
+        &self,
+        first: &Prepared,
+        second: Option<&Prepared>,
+        is_first: bool,
+        is_second: bool,
+    ) -> Vec<Model> {
+        let first = is_first.then_some(first);
+        let second = second.filter(|_| is_second);
+        let orders = [[first, second], [second, first]];
+        let done = orders.into_iter().filter_map(|order| {
+            let mut model = self.model.clone();
+            for act in order.into_iter().flatten() {
+                model.apply(&act.act, &act.uploads, act.version.as_ref())?;
+            }
+            Some(model)
+        });
+        done.collect()
+    }
+
+    /// Whatever a crash has left to others is done by them.
+    async fn settle(&self) {
+        for _ in 0..5 {
+            let _ = self.partita.take_over_jobs().await;
+            if self.partita.run_jobs().await.is_ok() {
+                return;
+            }
+        }
+    }
+
+    /// An act with the uploads that it needs; none where it cannot be done.
+    async fn prepared(&mut self, act: Act) -> Option<Prepared> {
+        let mut uploads = Vec::new();
+        for prefix in act.uploads() {
+            uploads.push(self.upload(prefix).await?);
+        }
+        let version = match &act {
+            Act::Revert(title) => Some(self.some_version(title).await?),
+            _ => None,
+        };
+        let mut after = self.model.clone();
+        let operation = Some(after.apply(&act, &uploads, version.as_ref())?);
+        Some(Prepared {
+            act,
+            uploads,
+            version,
+            operation,
+        })
+    }
+
+    /// An upload whose bytes have come; none where something went wrong on the way.
+    async fn upload(&mut self, prefix: &str) -> Option<(String, u64)> {
+        let limits = UploadLimits {
+            bytes: 1_000,
+            open: 1_000,
+        };
+        let ann = Caller::user("ann");
+        let asked = self
+            .partita
+            .allow_upload(&ann, prefix, "image/png", Some(3), limits);
+        let upload = asked.await.ok()?;
+        let bytes = self.shelf.put(&upload.name);
+        let arrived = self.partita.arrived(&upload.bucket, &upload.name).await;
+        Some((arrived.ok()?, bytes))
+    }
+
+    /// A state of a letter, and the bytes that it names.
+    async fn some_version(&mut self, title: &str) -> Option<(String, Vec<u64>)> {
+        let rows = self.rows().await;
+        let versions: Vec<_> = rows
+            .iter()
+            .filter(|row| row.kind == "Version" && row.id == title)
+            .collect();
+        let version = self.random.choice(versions)?;
+        let bytes = version.names.iter().map(|name| self.shelf.bytes(name));
+        Some((version.at.clone(), bytes.collect::<Option<_>>()?))
+    }
+
+    /// Each name has its object, with the bytes of one of the models.
+    async fn judge(&mut self, possible: &[Model]) -> Judged {
+        let mut found = Model::default();
+        for row in self.rows().await {
+            let mut bytes = Vec::new();
+            for name in &row.names {
+                let (kind, id) = (&row.kind, &row.id);
+                let lost = || format!("{kind} {id} names {name}, which is gone");
+                bytes.push(self.shelf.bytes(name).ok_or_else(lost)?);
+            }
+            if row.kind != "Version" {
+                found.items.insert((row.kind, row.id), bytes);
+            }
+        }
+        let fits = possible.iter().find(|model| model.items == found.items);
+        let Some(fits) = fits else {
+            let expected: Vec<_> = possible.iter().map(|model| &model.items).collect();
+            return Err(format!("there is {:?}, not {expected:?}", found.items));
+        };
+        self.model = fits.clone();
+        Ok(())
+    }
+
+    /// Long after everything: all that items name is there and can be read, and nothing else.
+    async fn end(&mut self) -> Judged {
+        self.clock.advance(100 * DAY);
+        let mut quiet = 0;
+        while quiet < 3 {
+            let swept = self.partita.sweep_files(100).await;
+            let is_quiet = swept.is_ok_and(|swept| !swept.has_more && swept.removed == 0);
+            quiet = if is_quiet { quiet + 1 } else { 0 };
+        }
+        let unchanged = self.model.clone();
+        self.judge(&[unchanged]).await?;
+        let rows = self.rows().await;
+        let ann = Caller::user("ann");
+        for row in rows.iter().filter(|row| row.kind != "Version") {
+            for name in &row.names {
+                let mut read = self.partita.file(&ann, name).await;
+                while matches!(read, Err(PlanError::Store(_) | PlanError::Conflict)) {
+                    read = self.partita.file(&ann, name).await;
+                }
+                let (kind, id) = (&row.kind, &row.id);
+                read.map_err(|error| format!("{kind} {id} names {name}: {error}"))?;
+            }
+        }
+        let mut named: Vec<String> = rows.into_iter().flat_map(|row| row.names).collect();
+        named.sort();
+        named.dedup();
+        if self.shelf.names() == named {
+            Ok(())
+        } else {
+            Err(format!("there are {:?}, not {named:?}", self.shelf.names()))
+        }
+    }
+
+    async fn rows(&self) -> Vec<model::Row> {
+        let items = self.all(&self.table).await;
+        items.iter().filter_map(model::row).collect()
+    }
+
+    /// All items of a table.
+    async fn all(&self, table: &str) -> Vec<Item> {
+        let mut request = Scan::new(table.parse().unwrap());
+        request.consistent = true;
+        let mut rows = Vec::new();
+        loop {
+            let page = self.store.scan(request.clone()).await.unwrap();
+            let page = page.answer.into_parts().unwrap();
+            rows.extend(page.items);
+            match page.last_key {
+                None => return rows,
+                last_key => request.start_after = last_key,
+            }
+        }
+    }
+}
+
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::at(1_767_225_600_000))
+}
+
+/// Histories, each with a table of its own, on the stores that they are given.
+async fn go_well(store: impl Fn() -> Arc<dyn Store>, seeds: Range<u64>, operations: usize) {
+    let (mut accepted, mut crashes) = (0, 0);
+    let all = seeds.clone().count() * operations;
+    for seed in seeds {
+        let table = format!("archive-{seed}");
+        let mut history = History::begin(store(), clock(), &table, seed).await;
+        if let Err(fault) = history.live(operations).await {
+            panic!("seed {seed}: {fault}");
+        }
+        accepted += history.accepted;
+        crashes += history.crashes;
+    }
+    assert!(accepted > all / 3, "only {accepted} of {all} were accepted");
+    assert!(crashes > all / 40, "only {crashes} crashes");
+}
+
+#[tokio::test]
+async fn on_the_model() {
+    let is_long = std::env::var_os("PARTITA_LONG").is_some();
+    let seed = std::env::var("PARTITA_SEED").ok();
+    let seeds = match seed.map(|seed| seed.parse().unwrap()) {
+        Some(seed) => seed..seed + 1,
+        None if is_long => 0..300,
+        None => 0..12,
+    };
+    // Every transaction of the model goes over the tokens of all before it, so each history has its own.
+    go_well(|| Arc::new(ModelStore::default()), seeds, 150).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(stage::engine(folder.path()));
+    go_well(|| store.clone(), 0..2, 100).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_dynamodb_local() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let store = RemoteStore::local(&local.endpoint(), Timeouts::default());
+    let store = Arc::new(store);
+    go_well(|| store.clone(), 0..1, 80).await;
+}
+
+/// A mistake, how it is made, and what whoever finds it speaks of.
+const DEFECTS: [(&str, Spoil, &str); 5] = [
+    (
+        "one owner is not counted",
+        Spoil::NotSet("others"),
+        "is gone",
+    ),
+    ("one owner has no row", Spoil::NotPut("OWNER#"), "there are"),
+    (
+        "a file is not handed over",
+        Spoil::NotPut("FILE#files#letters/"),
+        "names letters/",
+    ),
+    (
+        "what is released is not due",
+        Spoil::NotPut("FILE#DUE"),
+        "there are",
+    ),
+    (
+        "owners are changed without a look",
+        Spoil::Unconditional("FILE#files#"),
+        "",
+    ),
+];
+
+#[tokio::test]
+async fn find_every_planted_mistake() {
+    let mut missed = Vec::new();
+    for (mistake, spoil, told) in DEFECTS {
+        let mut found = None;
+        for seed in 0..24 {
+            let clock = clock();
+            let world = World::new(stage::design("archive", "archive"));
+            let witness = Arc::new(Witness::new(world, clock.clone(), Some(spoil)));
+            let mut history = History::begin(witness, clock, "archive", seed).await;
+            let judged = history.live(150).await;
+            found = judged.err().filter(|fault| fault.contains(told));
+            if found.is_some() {
+                break;
+            }
+        }
+        match found {
+            Some(fault) => println!("{mistake}: {fault}"),
+            None => missed.push(mistake),
+        }
+    }
+    assert!(missed.is_empty(), "nobody noticed that {missed:?}");
+}
