@@ -55,7 +55,7 @@ use crate::token::Verified;
 pub use objects::Buckets;
 pub use place::{Place, PlaceError};
 
-use sign::{Grant, Signer};
+use sign::{Grant, Signer, Size};
 
 /// What the server grants clients, beside what designs say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,9 @@ impl Files {
             bucket: &upload.bucket,
             name: &upload.name,
             media_type: &upload.media_type,
-            bytes_max: upload.bytes_max,
+            size: upload
+                .bytes
+                .map_or(Size::AtMost(upload.bytes_max), Size::Exactly),
             caller: caller.id.as_deref(),
             expires: self.now_seconds().saturating_add(seconds),
         };
@@ -149,7 +151,7 @@ impl Files {
                 "method": "PUT",
                 "url": self.signer.url(&grant),
                 "headers": { "Content-Type": upload.media_type },
-                "size": upload.bytes_max,
+                "size": grant.size.largest(),
                 "expires": time::format_millis(grant.expires.saturating_mul(1000)),
             },
         });
@@ -201,7 +203,7 @@ impl Files {
             bucket: &file.bucket,
             name: &file.name,
             media_type: &file.media_type,
-            bytes_max: 0,
+            size: Size::AtMost(0),
             caller: caller.id.as_deref(),
             expires,
         }))
@@ -219,20 +221,14 @@ impl Files {
         let signed = self.signed(partita, verified, "PUT", request, name)?;
         let store = self.buckets.store(&partita.design().name, &signed.bucket)?;
         let place = self.places.try_acquire().map_err(|_| Problem::busy())?;
-        upload::receive(&store, &signed, name, request.headers, body).await?;
-        drop(place);
-        let arrived = partita.arrived(&signed.bucket, name).await;
-        let named = match arrived {
-            Ok(named) => named,
-            // Nobody can name it any more, so it need not wait for the sweeper.
-            Err(refusal) => {
-                store.remove(name).await.map_err(PlanError::from)?;
-                return Err(match refusal {
-                    PlanError::Invalid { .. } => Problem::no_upload(),
-                    refusal => refusal.into(),
-                });
-            }
+        let upload = upload::Incoming {
+            partita,
+            store: &store,
+            signed: &signed,
+            name,
         };
+        let named = upload.receive(request.headers, body).await?;
+        drop(place);
         let answer = json!({ "name": named });
         Ok(encode::json_response(StatusCode::CREATED, &answer))
     }

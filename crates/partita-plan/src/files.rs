@@ -13,7 +13,8 @@
 //! An object comes and goes like this:
 //!
 //! 1. [`Partita::allow_upload`] records an upload under a name of the bucket's temporary prefix, with the
-//!    time when it is to be removed. Then the bytes come, and [`Partita::arrived`] says so.
+//!    time when it is to be removed. [`Partita::begin_upload`] lets one client send its bytes, and
+//!    [`Partita::arrived`] says that they have come.
 //! 2. An item is written that names the upload. The plan gives it the name that the design says;
 //!    the object is copied there; the transaction that writes the item also turns the record of
 //!    the upload into the record of the file, with the item as its owner. Last, the upload is
@@ -58,6 +59,7 @@ pub(crate) use record::{
     owner_address, owner_key, owner_row, with_more_owners,
 };
 pub use sweep::Swept;
+pub use uploads::Sending;
 
 /// Items that name one file and are asked whether the caller sees the name there, at most.
 const OWNERS_ASKED_MAX: usize = 1_000;
@@ -111,6 +113,8 @@ pub struct Upload {
     pub name: String,
     /// Its type.
     pub media_type: String,
+    /// How many bytes it must have, if the client has said so.
+    pub bytes: Option<u64>,
     /// How many bytes it may have.
     pub bytes_max: u64,
     /// When it is removed, in milliseconds since 1970, if no item has taken it over by then.

@@ -26,6 +26,12 @@ impl Problem {
         Problem::new(Kind::WrongType, detail)
     }
 
+    /// Fewer bytes than were announced.
+    pub(crate) fn wrong_size(bytes: u64, announced: u64) -> Self {
+        let detail = format!("the body has {bytes} bytes, and {announced} were announced");
+        Problem::bad_request(&detail)
+    }
+
     /// Bytes that are there already.
     pub(crate) fn uploaded_already() -> Self {
         Problem::new(Kind::Uploaded, "an upload is sent once")

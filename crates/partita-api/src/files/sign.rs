@@ -4,7 +4,9 @@
 //! The signature is an HMAC over everything that the URL allows: method, design, bucket, name,
 //! type, size, caller and expiry. The caller stands in it as a code, because URLs end up in logs.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -29,6 +31,50 @@ const PART: &AsciiSet = &NON_ALPHANUMERIC
 /// Bytes of the code that stands for a caller.
 const CODE_BYTES: usize = 16;
 
+/// How many bytes a URL allows: `10`, or `..10` where nobody has said how many there will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    Exactly(u64),
+    AtMost(u64),
+}
+
+impl Size {
+    /// How many there may be at most.
+    pub(super) fn largest(self) -> u64 {
+        match self {
+            Size::Exactly(bytes) | Size::AtMost(bytes) => bytes,
+        }
+    }
+
+    /// Whether so many are as many as there should be.
+    pub(super) fn allows(self, count: u64) -> bool {
+        match self {
+            Size::Exactly(bytes) => count == bytes,
+            Size::AtMost(bytes) => count <= bytes,
+        }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Exactly(bytes) => write!(f, "{bytes}"),
+            Size::AtMost(bytes) => write!(f, "..{bytes}"),
+        }
+    }
+}
+
+impl FromStr for Size {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_prefix("..") {
+            Some(bytes) => bytes.parse().map(Size::AtMost),
+            None => text.parse().map(Size::Exactly),
+        }
+    }
+}
+
 /// What a URL is to allow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant<'a> {
@@ -37,7 +83,7 @@ pub(super) struct Grant<'a> {
     pub(super) bucket: &'a str,
     pub(super) name: &'a str,
     pub(super) media_type: &'a str,
-    pub(super) bytes_max: u64,
+    pub(super) size: Size,
     pub(super) caller: Option<&'a str>,
     /// In seconds since 1970.
     pub(super) expires: i64,
@@ -48,7 +94,7 @@ pub(super) struct Grant<'a> {
 pub(super) struct Signed {
     pub(super) bucket: String,
     pub(super) media_type: String,
-    pub(super) bytes_max: u64,
+    pub(super) size: Size,
     pub(super) expires: i64,
     code: String,
 }
@@ -75,7 +121,7 @@ impl Signer {
             &Signed {
                 bucket: grant.bucket.to_owned(),
                 media_type: grant.media_type.to_owned(),
-                bytes_max: grant.bytes_max,
+                size: grant.size,
                 expires: grant.expires,
                 code: code.clone(),
             },
@@ -92,7 +138,7 @@ impl Signer {
         query
             .append_pair("bucket", grant.bucket)
             .append_pair("type", grant.media_type)
-            .append_pair("size", &grant.bytes_max.to_string())
+            .append_pair("size", &grant.size.to_string())
             .append_pair("for", &code)
             .append_pair("expires", &grant.expires.to_string())
             .append_pair(SIGNATURE, &BASE64.encode(signature));
@@ -118,7 +164,7 @@ impl Signer {
         let signed = Signed {
             bucket: bucket?,
             media_type: media_type?,
-            bytes_max: size?.parse().ok()?,
+            size: size?.parse().ok()?,
             expires: expires?.parse().ok()?,
             code: code?,
         };
@@ -134,7 +180,7 @@ impl Signer {
     }
 
     fn signature(&self, method: &str, design: &str, name: &str, signed: &Signed) -> [u8; 32] {
-        let (size, expires) = (signed.bytes_max.to_string(), signed.expires.to_string());
+        let (size, expires) = (signed.size.to_string(), signed.expires.to_string());
         self.mac(&[
             "url",
             method,

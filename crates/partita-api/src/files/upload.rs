@@ -7,13 +7,13 @@ use axum::http::{HeaderMap, header};
 use futures::StreamExt as _;
 use object_store::MultipartUpload;
 use partita_design::media_type;
-use partita_plan::PlanError;
+use partita_plan::{Partita, PlanError, Sending};
 use partita_store::StoreError;
 use tokio::time::timeout;
 
 use super::objects::BucketStore;
 use super::sign::Signed;
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 
 /// Bytes of a part. S3 takes no smaller ones, except for the last.
 const PART_BYTES: usize = 5 * 1_048_576;
@@ -31,22 +31,15 @@ const TIME_MAX: Duration = Duration::from_secs(3_600);
 const DRAINED_BYTES_MAX: usize = 4 * 1_048_576;
 const DRAINED_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Receives an upload into the store.
-pub(super) async fn receive(
-    store: &BucketStore,
-    signed: &Signed,
-    name: &str,
-    headers: &HeaderMap,
-    body: Body,
-) -> Result<(), Problem> {
-    let mut bytes = body.into_data_stream();
-    let received = take(store, signed, name, headers, &mut bytes).await;
-    if received.is_err() {
-        let drained = timeout(DRAINED_TIME_MAX, drain(&mut bytes));
-        // Whoever is still sending then does not wait for an answer.
-        let _ = drained.await;
-    }
-    received
+/// For the store to put the parts together.
+const COMPLETE_TIME_MAX: Duration = Duration::from_secs(300);
+
+/// An upload whose bytes come in.
+pub(super) struct Incoming<'a> {
+    pub(super) partita: &'a Partita,
+    pub(super) store: &'a BucketStore,
+    pub(super) signed: &'a Signed,
+    pub(super) name: &'a str,
 }
 
 async fn drain(bytes: &mut BodyDataStream) {
@@ -59,38 +52,98 @@ async fn drain(bytes: &mut BodyDataStream) {
     }
 }
 
-async fn take(
-    store: &BucketStore,
-    signed: &Signed,
-    name: &str,
-    headers: &HeaderMap,
-    bytes: &mut BodyDataStream,
-) -> Result<(), Problem> {
-    check_head(signed, headers)?;
-    if store.find(name).await.map_err(PlanError::from)?.is_some() {
-        return Err(Problem::uploaded_already());
-    }
-    demand_room(store)?;
-    let begun = store.begin(name, &signed.media_type).await;
-    let mut upload = begun.map_err(PlanError::from)?;
-    let sent = timeout(TIME_MAX, send_parts(store, &mut *upload, signed, bytes)).await;
-    let sent = sent.unwrap_or_else(|_| Err(Problem::too_slow(TIME_MAX.as_secs())));
-    let done = match sent {
-        Ok(()) => {
-            let completed = upload.complete().await;
-            let completed = completed.map_err(|error| store.failed(&error));
-            completed
-                .map(drop)
-                .map_err(|error| PlanError::from(error).into())
+impl Incoming<'_> {
+    /// Receives an upload into the store; gives the name that an item is to be given.
+    pub(super) async fn receive(&self, headers: &HeaderMap, body: Body) -> Result<String, Problem> {
+        let mut bytes = body.into_data_stream();
+        let received = self.take(headers, &mut bytes).await;
+        if received.is_err() {
+            let drained = timeout(DRAINED_TIME_MAX, drain(&mut bytes));
+            // Whoever is still sending then does not wait for an answer.
+            let _ = drained.await;
         }
-        Err(problem) => Err(problem),
-    };
-    if done.is_err()
-        && let Err(error) = upload.abort().await
-    {
-        tracing::warn!(%error, name, "the parts of an upload that failed are left behind");
+        received
     }
-    done
+
+    async fn take(
+        &self,
+        headers: &HeaderMap,
+        bytes: &mut BodyDataStream,
+    ) -> Result<String, Problem> {
+        check_head(self.signed, headers)?;
+        self.check_open().await?;
+        demand_room(self.store)?;
+        let begun = self.store.begin(self.name, &self.signed.media_type).await;
+        let mut upload = begun.map_err(PlanError::from)?;
+        let sent = send_parts(self.store, &mut *upload, self.signed, bytes);
+        let sent = timeout(TIME_MAX, sent).await;
+        let sent = sent.unwrap_or_else(|_| Err(Problem::too_slow(TIME_MAX.as_secs())));
+        let done = match sent {
+            Ok(()) => self.finish(&mut *upload).await,
+            Err(problem) => Err(problem),
+        };
+        if done.is_err()
+            && let Err(error) = upload.abort().await
+        {
+            let name = self.name;
+            tracing::warn!(%error, name, "the parts of an upload that failed are left behind");
+        }
+        done?;
+        let arrived = self.arrived().await;
+        if let Err(problem) = &arrived
+            && problem.kind == Kind::Uploaded
+        {
+            // Its record was swept meanwhile, so that nobody else knows of the object.
+            self.store
+                .remove(self.name)
+                .await
+                .map_err(PlanError::from)?;
+        }
+        arrived
+    }
+
+    /// Refuses what cannot be sent any more before a byte of it is read.
+    async fn check_open(&self) -> Result<(), Problem> {
+        let found = self.store.find(self.name).await;
+        if found.map_err(PlanError::from)?.is_some() {
+            // Whoever sent it may have died before he could say so.
+            let _ = self.arrived().await;
+            return Err(Problem::uploaded_already());
+        }
+        let (bucket, name) = (&self.signed.bucket, self.name);
+        refuse(self.partita.sending(bucket, name).await?)
+    }
+
+    /// Makes an object of what was received, if nobody else has. From the moment when this is
+    /// claimed nobody else can, and before it whoever is cut off can try again.
+    async fn finish(&self, upload: &mut dyn MultipartUpload) -> Result<(), Problem> {
+        let (bucket, name) = (&self.signed.bucket, self.name);
+        refuse(self.partita.begin_upload(bucket, name).await?)?;
+        let completed = timeout(COMPLETE_TIME_MAX, upload.complete()).await;
+        let failed = match completed {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => PlanError::from(self.store.failed(&error)).into(),
+            Err(_) => Problem::too_slow(COMPLETE_TIME_MAX.as_secs()),
+        };
+        self.partita.give_up_upload(bucket, name).await?;
+        Err(failed)
+    }
+
+    async fn arrived(&self) -> Result<String, Problem> {
+        let arrived = self.partita.arrived(&self.signed.bucket, self.name).await;
+        arrived.map_err(|refusal| match refusal {
+            PlanError::Invalid { .. } => Problem::no_upload(),
+            refusal => refusal.into(),
+        })
+    }
+}
+
+fn refuse(sending: Sending) -> Result<(), Problem> {
+    match sending {
+        Sending::Begun => Ok(()),
+        Sending::Taken => Err(Problem::uploaded_already()),
+        Sending::Gone => Err(Problem::no_upload()),
+    }
 }
 
 /// What the headers say must be what was signed.
@@ -102,8 +155,18 @@ fn check_head(signed: &Signed, headers: &HeaderMap) -> Result<(), Problem> {
     }
     let length = text(header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
     match length {
-        Some(length) if length > signed.bytes_max => Err(too_large(signed)),
-        _ => Ok(()),
+        Some(length) if length > signed.size.largest() => Err(too_large(signed)),
+        Some(length) => check_size(signed, length),
+        None => Ok(()),
+    }
+}
+
+/// A body has as many bytes as were announced.
+fn check_size(signed: &Signed, bytes: u64) -> Result<(), Problem> {
+    if signed.size.allows(bytes) {
+        Ok(())
+    } else {
+        Err(Problem::wrong_size(bytes, signed.size.largest()))
     }
 }
 
@@ -125,7 +188,7 @@ async fn send_parts(
         let chunk: Bytes =
             chunk.map_err(|_| Problem::bad_request("the body ends before its end"))?;
         received = received.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
-        if received > signed.bytes_max {
+        if received > signed.size.largest() {
             return Err(too_large(signed));
         }
         part.extend_from_slice(&chunk);
@@ -133,6 +196,7 @@ async fn send_parts(
             send_part(store, upload, std::mem::take(&mut part)).await?;
         }
     }
+    check_size(signed, received)?;
     if !part.is_empty() || received == 0 {
         send_part(store, upload, part).await?;
     }
@@ -159,5 +223,5 @@ fn demand_room(store: &BucketStore) -> Result<(), Problem> {
 }
 
 fn too_large(signed: &Signed) -> Problem {
-    Problem::too_large(usize::try_from(signed.bytes_max).unwrap_or(usize::MAX))
+    Problem::too_large(usize::try_from(signed.size.largest()).unwrap_or(usize::MAX))
 }

@@ -20,7 +20,11 @@ pub(super) fn ask_upload(design: &Design, name: &str) -> Described {
         "anyOf": [{ "required": ["contentType"] }, { "required": ["fileName"] }],
         "properties": {
             "contentType": { "type": "string" },
-            "size": { "type": "integer", "minimum": 0 },
+            "size": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "How many bytes there will be; then there must be exactly so many.",
+            },
             "fileName": {
                 "type": "string",
                 "description": "Its ending tells the type, where that is missing.",
@@ -150,7 +154,8 @@ pub(super) fn read() -> Described {
 fn signature(is_required: bool) -> impl Iterator<Item = Json> {
     sign::PARAMETERS.into_iter().map(move |name| {
         let schema = match name {
-            "size" | "expires" => json!({ "type": "integer", "minimum": 0 }),
+            "size" => json!({ "type": "string", "pattern": "^(\\.\\.)?[0-9]+$" }),
+            "expires" => json!({ "type": "integer", "minimum": 0 }),
             _ => json!({ "type": "string" }),
         };
         json!({

@@ -31,6 +31,8 @@ const COPY_OF: &str = "copyOf";
 const OTHERS: &str = "others";
 const ORIGIN: &str = "origin";
 const BYTES: &str = "bytes";
+const RECEIVING: &str = "receiving";
+const RECEIVED: &str = "received";
 const OBJECTS: &str = "objects";
 
 /// An object.
@@ -57,6 +59,10 @@ pub(crate) struct Record {
     pub(crate) is_removing: bool,
     /// The upload or file that it is made of, while the write that needs it is not committed.
     pub(crate) copy_of: Option<String>,
+    /// When somebody began to send its bytes, in milliseconds since 1970.
+    pub(crate) receiving_since: Option<i64>,
+    /// Whether all of its bytes have come.
+    pub(crate) received: bool,
 }
 
 /// An item that names an object, itself or in a state that is kept of it.
@@ -108,6 +114,8 @@ impl Record {
             due_millis: None,
             is_removing: false,
             copy_of: None,
+            receiving_since: None,
+            received: false,
         }
     }
 
@@ -137,6 +145,12 @@ impl Record {
         if let Some(upload) = &self.copy_of {
             set(COPY_OF, Value::from(upload.as_str()));
         }
+        if let Some(since) = self.receiving_since {
+            set(RECEIVING, Value::N(Number::from(since)));
+        }
+        if self.received {
+            set(RECEIVED, Value::Bool(true));
+        }
         if self.is_removing {
             set(REMOVING, Value::Bool(true));
         }
@@ -164,6 +178,8 @@ impl Record {
             due_millis: number(DUE_AT),
             is_removing: item.contains_key(REMOVING),
             copy_of: text(COPY_OF),
+            receiving_since: number(RECEIVING),
+            received: item.contains_key(RECEIVED),
         })
     }
 
@@ -283,6 +299,20 @@ pub(crate) fn is_open(caller: Option<&str>) -> Condition {
 fn is_unowned() -> Condition {
     let path = Path::attribute;
     Condition::NotExists(path(ENTITY)).and(Condition::NotExists(path(OTHERS)))
+}
+
+/// That an upload has been sent as far as it was when its record was read.
+pub(super) fn is_sent_as(record: &Record) -> Condition {
+    let path = Path::attribute;
+    let receiving = match record.receiving_since {
+        Some(since) => Condition::equals(path(RECEIVING), Number::from(since)),
+        None => Condition::NotExists(path(RECEIVING)),
+    };
+    if record.received {
+        receiving.and(Condition::Exists(path(RECEIVED)))
+    } else {
+        receiving.and(Condition::NotExists(path(RECEIVED)))
+    }
 }
 
 /// That this is a copy of the upload or file, which nobody has begun to remove.

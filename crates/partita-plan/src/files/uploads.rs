@@ -1,15 +1,30 @@
-//! Uploads: asked for, sent, and put in their place where no item will name them.
+//! Uploads: asked for, sent once, and put in their place where no item will name them.
 
 use partita_design::design::Prefix;
 use partita_design::media_type;
 use partita_store::request::{DeleteItem, PutItem, TransactAction};
 use ulid::Ulid;
 
-use super::record::{Record, due_row, is_copy_of, is_open, key_of};
+use super::record::{self, Record, due_row, is_copy_of, is_open, key_of};
 use super::{Placement, Taken, Upload, UploadLimits, invalid, names, put, step};
 use crate::error::{Fault, PlanError};
 use crate::operation::Caller;
 use crate::partita::Partita;
+
+/// How long it takes until whoever began to make an object of an upload is known to be gone: longer
+/// than that may take.
+const BEGUN_MILLIS_MAX: i64 = 600_000;
+
+/// Whether a client may send the bytes of an upload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    /// It may.
+    Begun,
+    /// They have been sent already.
+    Taken,
+    /// It is no upload, or none any more.
+    Gone,
+}
 
 impl Partita {
     /// Lets somebody upload a file of a type and size to a prefix, if its rule allows it.
@@ -52,6 +67,7 @@ impl Partita {
             bucket: bucket.name.clone(),
             name,
             media_type,
+            bytes,
             bytes_max,
             due_millis,
         })
@@ -84,6 +100,65 @@ impl Partita {
         Err(last)
     }
 
+    /// Whether a client may send the bytes of an upload now.
+    pub async fn sending(&self, bucket: &str, name: &str) -> Result<Sending, PlanError> {
+        let record = self.record(bucket, name).await?;
+        Ok(self.sending_of(record.as_ref()))
+    }
+
+    fn sending_of(&self, record: Option<&Record>) -> Sending {
+        let now = self.clock.now_millis();
+        let is_upload = |record: &&Record| {
+            let is_over = record.due_millis.is_none_or(|due| due <= now);
+            !is_over && !record.is_owned() && !record.is_removing && record.copy_of.is_none()
+        };
+        let Some(record) = record.filter(is_upload) else {
+            return Sending::Gone;
+        };
+        let since = record.receiving_since;
+        let is_begun = since.is_some_and(|since| !is_stale(since, now));
+        if record.received || is_begun {
+            Sending::Taken
+        } else {
+            Sending::Begun
+        }
+    }
+
+    /// Lets one client make an object of the bytes that it has sent: of several that send to one
+    /// upload, one. It says how that ended with [`Partita::arrived`] or
+    /// [`Partita::give_up_upload`]; if it does neither for some minutes, another one may.
+    pub async fn begin_upload(&self, bucket: &str, name: &str) -> Result<Sending, PlanError> {
+        let record = self.record(bucket, name).await?;
+        let sending = self.sending_of(record.as_ref());
+        let (Sending::Begun, Some(record)) = (sending, record) else {
+            return Ok(sending);
+        };
+        let begun = Record {
+            receiving_since: Some(self.clock.now_millis()),
+            ..record.clone()
+        };
+        match self.change_upload(&record, begun).await {
+            Ok(()) => Ok(Sending::Begun),
+            Err(PlanError::Conflict) => Ok(Sending::Taken),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says that no object was made of the bytes of an upload: whoever has the URL may try again.
+    pub async fn give_up_upload(&self, bucket: &str, name: &str) -> Result<(), PlanError> {
+        let Some(record) = self.record(bucket, name).await? else {
+            return Ok(());
+        };
+        let open = Record {
+            receiving_since: None,
+            ..record.clone()
+        };
+        match self.change_upload(&record, open).await {
+            Err(PlanError::Conflict) => Ok(()),
+            changed => changed,
+        }
+    }
+
     /// Says that the bytes of an upload have come, and gives the name that an item is to be given.
     /// Where no item can name it, because its prefix has none, the object is moved to its place
     /// at once, and this is its name there.
@@ -96,11 +171,30 @@ impl Partita {
         if record.due_millis.is_none() || record.is_owned() {
             return Ok(record.name);
         }
-        if names::is_named(design, prefix) {
-            Ok(record.name)
-        } else {
-            self.settle_upload(record, prefix).await
+        let received = Record {
+            received: true,
+            receiving_since: None,
+            ..record.clone()
+        };
+        match self.change_upload(&record, received.clone()).await {
+            Err(PlanError::Conflict) => return Err(gone()),
+            changed => changed?,
         }
+        if names::is_named(design, prefix) {
+            Ok(received.name)
+        } else {
+            self.settle_upload(received, prefix).await
+        }
+    }
+
+    /// Changes what is known of an upload that no item has taken over, if it is as it was read.
+    async fn change_upload(&self, was: &Record, is: Record) -> Result<(), PlanError> {
+        let condition = is_open(was.caller.as_deref()).and(record::is_sent_as(was));
+        self.commit_files(vec![put(PutItem {
+            condition: Some(condition),
+            ..PutItem::new(self.blueprint.sidecar.clone(), is.item())
+        })])
+        .await
     }
 
     /// Moves an upload that no item will name to its place.
@@ -158,6 +252,10 @@ impl Partita {
         let millis = u64::try_from(now_millis).unwrap_or(0);
         Ulid::from_parts(millis, u128::from_le_bytes(random))
     }
+}
+
+fn is_stale(since_millis: i64, now_millis: i64) -> bool {
+    now_millis.saturating_sub(since_millis) > BEGUN_MILLIS_MAX
 }
 
 /// The type of an upload in its normal form, if the prefix takes it.

@@ -193,6 +193,9 @@ impl<'a> Planner<'a> {
             },
             None => return Ok(()),
         };
+        if what == Taken::Upload && !source.received {
+            return Err("has not been uploaded yet: send its bytes to the URL first".to_owned());
+        }
         let (prefix, to) = match what {
             Taken::Upload => self.upload_destination(naming, &source)?,
             Taken::File | Taken::Unknown => self.file_destination(naming, &source)?,

@@ -39,6 +39,12 @@ impl Stand {
         }
     }
 
+    /// Ends the server as a power cut would, and starts it again.
+    fn restart(&mut self, flags: &[&str]) {
+        self.server.end();
+        self.server = Server::start(self.data.path(), flags);
+    }
+
     pub(crate) fn token(&self, user: &str, more: &[&str]) -> String {
         let output = Command::new(BINARY)
             .args(["token", self.design, "--user", user, "--data"])
@@ -317,7 +323,7 @@ async fn an_upload_is_what_was_asked_for_or_nothing() {
         .send()
         .await;
     assert!(streamed.is_err() || streamed.unwrap().status() == StatusCode::PAYLOAD_TOO_LARGE);
-    let altered = url.replace("size=1000000", "size=9000000");
+    let altered = url.replace("size=10", "size=90");
     assert_ne!(altered, url);
     let forged = stand.put_to(&altered, "image/png", b"x".to_vec()).await;
     assert_eq!(forged.status(), StatusCode::FORBIDDEN);
@@ -330,6 +336,7 @@ async fn an_upload_is_what_was_asked_for_or_nothing() {
     assert!(stand.on_disk().is_empty(), "nothing half-written stays");
 
     // No item names pictures: one that is whole is in its place, for everybody of the family.
+    let (_, upload) = ask("pictures", "image/png", 700_000).await;
     let sent = stand.put(&upload, "image/png", vec![1; 700_000]).await;
     assert_eq!(sent.status(), StatusCode::CREATED);
     let sent: Json = sent.json().await.unwrap();
@@ -347,6 +354,78 @@ async fn an_upload_is_what_was_asked_for_or_nothing() {
     assert_eq!(status, StatusCode::OK);
     let picture = stand.fetch(granted["url"].as_str().unwrap()).await;
     assert_eq!(picture.bytes().await.unwrap().len(), 700_000);
+}
+
+/// A body whose length nobody says beforehand.
+fn chunked(bytes: usize) -> reqwest::Body {
+    let chunks = (0..bytes).map(|_| Ok::<_, std::io::Error>(vec![b'x']));
+    reqwest::Body::wrap_stream(futures::stream::iter(chunks))
+}
+
+#[tokio::test]
+async fn an_upload_has_the_size_that_was_announced() {
+    let stand = Stand::new("holdthatthought", &[]);
+    let (ann, _, _) = family(&stand).await;
+    let asked = json!({"contentType": "image/png", "size": 10});
+    let (_, upload) = stand.post("files/messages", &ann, asked).await;
+    assert_eq!(upload["upload"]["size"], 10);
+    let url = upload["upload"]["url"].as_str().unwrap();
+    for (bytes, status) in [(9, 400), (11, 413), (0, 400)] {
+        let sent = stand.put_to(url, "image/png", vec![0; bytes]).await;
+        assert_eq!(sent.status(), status, "{bytes}");
+        let call = stand.client.put(format!("{}{url}", stand.server.base));
+        let call = call.header("content-type", "image/png");
+        let sent = call.body(chunked(bytes)).send().await.unwrap();
+        assert_eq!(sent.status(), status, "{bytes} in chunks");
+    }
+    assert!(stand.on_disk().is_empty(), "nothing half-written stays");
+    let call = stand.client.put(format!("{}{url}", stand.server.base));
+    let call = call.header("content-type", "image/png");
+    let sent = call.body(chunked(10)).send().await.unwrap();
+    assert_eq!(sent.status(), 201);
+    // Who does not say how many there are has the largest there may be.
+    let asked = json!({"contentType": "image/png"});
+    let (_, upload) = stand.post("files/messages", &ann, asked).await;
+    assert_eq!(upload["upload"]["size"], 100_000_000);
+    let sent = stand.put(&upload, "image/png", vec![0; 3]).await;
+    assert_eq!(sent.status(), 201);
+}
+
+#[tokio::test]
+async fn a_url_takes_one_upload() {
+    let mut stand = Stand::new("holdthatthought", &[]);
+    let (ann, _, _) = family(&stand).await;
+    let ask = || json!({"contentType": "image/png", "size": 3});
+    let (_, upload) = stand.post("files/temp", &ann, ask()).await;
+    // Of many at once, one.
+    let bodies = (0..8_u8).map(|number| stand.put(&upload, "image/png", vec![number; 3]));
+    let sent = futures::future::join_all(bodies).await;
+    let statuses: Vec<u16> = sent.iter().map(|sent| sent.status().as_u16()).collect();
+    let won = statuses.iter().position(|status| *status == 201).unwrap();
+    let others = statuses.iter().filter(|status| **status == 409).count();
+    assert_eq!(others, 7, "{statuses:?}");
+    let name = upload["name"].as_str().unwrap();
+    let refused = |sent: Response| async move {
+        let (status, refused) = json_of(sent).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{refused}");
+        assert_eq!(problem(&refused), "uploaded");
+    };
+    refused(stand.put(&upload, "image/png", vec![9; 3]).await).await;
+    // Neither once an item has it, nor after a restart.
+    let (status, draft) = stand.post("Draft", &ann, json!({"fileKeys": [name]})).await;
+    assert_eq!(status, StatusCode::CREATED, "{draft}");
+    refused(stand.put(&upload, "image/png", vec![9; 3]).await).await;
+    let (_, other) = stand.post("files/temp", &ann, ask()).await;
+    assert_eq!(
+        stand.put(&other, "image/png", vec![5; 3]).await.status(),
+        201
+    );
+    stand.restart(&["holdthatthought"]);
+    refused(stand.put(&upload, "image/png", vec![9; 3]).await).await;
+    refused(stand.put(&other, "image/png", vec![9; 3]).await).await;
+    let (_, granted) = stand.get(&format!("files/{name}"), &ann).await;
+    let bytes = stand.fetch(granted["url"].as_str().unwrap()).await;
+    assert_eq!(bytes.bytes().await.unwrap().as_ref(), [won as u8; 3]);
 }
 
 /// Nobody can give the first administrator a group but whoever has the table.

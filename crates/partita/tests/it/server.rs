@@ -89,6 +89,11 @@ impl Server {
 
     /// Ends the server without a warning, as a power cut would.
     pub(crate) fn kill(mut self) {
+        self.end();
+    }
+
+    /// The same for one that is kept for its address.
+    pub(crate) fn end(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
