@@ -328,19 +328,11 @@ impl<'a> Planner<'a> {
             seen.old.into_iter().for_each(|name| entry.guard(name));
         }
         for (address, shape, glimpse) in seen.foreign {
-            let stored = self.context.peek(&address);
             let at = self.touch(shape, address)?;
             let entry = self.entry_mut(at);
             match glimpse {
                 Glimpse::Attribute(name) if entry.is_written(name) => {}
-                Glimpse::Attribute(name) => match (shape, stored) {
-                    // The draft does not know what is the record's own.
-                    (Shape::View(..), Known::Found(stored)) => {
-                        let value = nested::get(stored, name).cloned();
-                        entry.guards.entry(name).or_insert(value);
-                    }
-                    _ => entry.guard(name),
-                },
+                Glimpse::Attribute(name) => self.guard_stored(at, name),
                 Glimpse::Presence if entry.old().is_some() => {
                     entry.must_be_present(Refusal::Stale);
                 }
@@ -353,6 +345,20 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Guards a value that was read, also one that is a view's record's own.
+    pub(crate) fn guard_stored(&mut self, at: usize, name: &'a str) {
+        let stored = self.context.peek(&self.entry(at).address);
+        let entry = self.entry_mut(at);
+        match (entry.shape, stored) {
+            // The draft does not know what is the record's own.
+            (Shape::View(..), Known::Found(stored)) => {
+                let value = nested::get(stored, name).cloned();
+                entry.guards.entry(name).or_insert(value);
+            }
+            _ => entry.guard(name),
+        }
     }
 
     /// An id that no other item has. The ULIDs of one write rise.

@@ -65,18 +65,18 @@ impl<'a> Planner<'a> {
         {
             let Some(is) = is else { return Ok(()) };
             let was = count.amount(self.entry(at).shape, old);
-            return self.adjust(is, was, count);
+            return self.adjust(at, is, was, count);
         }
         let was = self.share(at, count, old, true)?;
         let (was, is) = match (was, is) {
             (Some(was), Some(is)) if was.is_beside(&is) => {
-                return self.adjust(is, was.amount, count);
+                return self.adjust(at, is, was.amount, count);
             }
             shares => shares,
         };
         // The item counts elsewhere now, with all that it is: what it was must not change meanwhile.
         if let (Some(sum), Some(_)) = (&count.aggregate.sum, &was) {
-            self.entry_mut(at).guard(sum);
+            self.guard_stored(at, sum);
         }
         let zero = Number::from(0_i64);
         for share in was.into_iter() {
@@ -106,7 +106,19 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds what an item counts now and did not count before.
-    fn adjust(&mut self, is: Share<'a>, was: Number, count: Count<'a>) -> Result<(), PlanError> {
+    fn adjust(
+        &mut self,
+        at: usize,
+        is: Share<'a>,
+        was: Number,
+        count: Count<'a>,
+    ) -> Result<(), PlanError> {
+        // Two who replace an amount would both take the same one back. Two who add to it may meet.
+        if let Some(sum) = &count.aggregate.sum
+            && self.entry(at).is_written(sum)
+        {
+            self.guard_stored(at, sum);
+        }
         let difference = minus(is.amount, was, count)?;
         for target in is.targets {
             self.add_to(target, count, difference, false)?;

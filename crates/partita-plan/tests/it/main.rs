@@ -18,6 +18,7 @@ mod patterns;
 mod refusals;
 mod restores;
 mod stage;
+mod sums;
 mod unique;
 mod uploads;
 mod upsert;
