@@ -72,6 +72,13 @@ impl<'a> Planner<'a> {
                 }
             }
         }
+        // A guard is put with the time that was read of its owner.
+        if turns.iter().any(|turn| turn.to.is_some())
+            && let Some(expiry) = self.context.blueprint.expiry(shape)
+            && !self.entry(at).is_written(&expiry.name)
+        {
+            self.entry_mut(at).guard(&expiry.name);
+        }
         Ok(turns)
     }
 

@@ -6,7 +6,7 @@ use partita_core::{Item, Map, Value};
 use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::request::{PutItem, ReturnValues};
 use partita_store::surroundings::ManualClock;
-use partita_store::{ModelStore, Store};
+use partita_store::{Faults, FaultyStore, ModelStore, Store};
 use partita_verify::{Collected, Permission};
 
 use crate::stage::{NOW, items, open_at, texts};
@@ -205,6 +205,32 @@ async fn a_guard_expires_when_its_owner_does() {
 }
 
 /// A guard that another item has taken is not given back by one that had it before.
+/// One caller changes the value while another changes until when its owner is there, in an order
+/// that the seed decides.
+#[tokio::test]
+async fn a_guard_expires_with_its_owner_whoever_changes_it() {
+    for seed in 0..40 {
+        let doors = Doors::open().await;
+        doors.create("one", "a", None).await.unwrap();
+        let shuffled = FaultyStore::new(doors.store.clone(), Faults::default(), seed);
+        let clock = doors.clock.clone();
+        let shuffled = Doors {
+            partita: open_at(DESIGN, Arc::new(shuffled), seed + 2, clock.clone()).await,
+            store: doors.store.clone(),
+            clock,
+        };
+        let (value, time) = tokio::join!(
+            shuffled.update("one", texts(&[("code", "b")])),
+            shuffled.update("one", Map::from([("until", seconds(60))])),
+        );
+        value.unwrap();
+        time.unwrap();
+        let guard = doors.guard("CODE#b").await.unwrap();
+        assert_eq!(guard.get("until"), Some(&seconds(60)), "seed {seed}");
+        doors.assert_clean().await;
+    }
+}
+
 #[tokio::test]
 async fn only_its_owner_gives_a_guard_back() {
     let doors = Doors::open().await;
