@@ -139,6 +139,23 @@ impl Design {
         self.views.iter().filter(move |view| view.of == entity)
     }
 
+    /// The numbers of an entity over items that may stay when one of its items is deleted: their
+    /// refs neither cascade nor are cleared.
+    pub fn kept_numbers<'d>(&'d self, entity: &'d Entity) -> impl Iterator<Item = &'d Attribute> {
+        entity.attributes.iter().filter(|attribute| {
+            let Source::Aggregate(aggregate) = &attribute.source else {
+                return false;
+            };
+            let reference = match &aggregate.of {
+                RecordName::Entity(of) => self.entity(of),
+                RecordName::View(_) => None,
+            };
+            let reference = reference.and_then(|of| of.reference(&aggregate.by));
+            let mut targets = reference.into_iter().flat_map(|one| &one.targets);
+            targets.any(|target| target.leads_to(&entity.name) && target.may_stay(entity))
+        })
+    }
+
     /// All tables.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         std::iter::once(&self.table).chain(&self.other_tables)

@@ -172,11 +172,6 @@ impl Blueprint {
         }
     }
 
-    /// Whether an action is on the sidecar table.
-    pub(crate) fn is_aside(&self, action: &TransactAction) -> bool {
-        *table_of_action(action) == self.sidecar
-    }
-
     /// A record as it is stored, with keys and discriminator.
     pub(crate) fn stored(&self, shape: Shape<'_>, place: &Place, attributes: Map) -> Item {
         let mut item = attributes;

@@ -64,6 +64,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) after: Option<Rc<Map>>,
     /// Numbers that are added whatever they are.
     pub(crate) adds: BTreeMap<&'a str, Number>,
+    /// Numbers that were added to in an item that this write creates, since its values were computed.
+    pub(crate) added_new: Vec<&'a str>,
     /// What must still stand there: the values, as stored, that something was decided on.
     pub(crate) guards: BTreeMap<&'a str, Option<Value>>,
     /// Whether nothing at all may have changed since the item was read.
@@ -187,6 +189,7 @@ impl<'a> Draft<'a> {
             before,
             after: now.clone(),
             adds: BTreeMap::new(),
+            added_new: Vec::new(),
             guards: BTreeMap::new(),
             is_whole: false,
             conditions: Vec::new(),
@@ -348,7 +351,9 @@ impl<'a> Entry<'a> {
             nested::set(after, name, Value::N(sum(now)?));
         }
         // In an item that is written whole the sum stands already.
-        if !self.is_new() {
+        if self.is_new() {
+            self.added_new.push(name);
+        } else {
             let added = self.adds.entry(name).or_insert(zero);
             *added = sum(*added)?;
         }

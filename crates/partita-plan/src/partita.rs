@@ -29,6 +29,7 @@ use crate::reads::{Known, Reads};
 use crate::run::{Committed, Patience, Runner};
 use crate::scene::{Context, Lead, Others, Scene, Trace};
 use crate::shape::Shape;
+use crate::sidecar;
 use crate::table;
 
 /// What a design takes from its surroundings.
@@ -413,8 +414,11 @@ impl Partita {
                 Committed::NotYet { cause, failed } => {
                     last = cause;
                     let steps = failed.into_iter().map(|at| &plan.steps[at]);
-                    let steps = steps.filter(|step| !self.blueprint.is_aside(&step.action));
-                    doubted.extend(steps.map(|step| self.blueprint.place_of(&step.action)));
+                    let places = steps.map(|step| self.blueprint.place_of(&step.action));
+                    let sidecar = &self.blueprint.sidecar;
+                    doubted.extend(
+                        places.filter(|one| one.table != *sidecar || sidecar::is_kept(one)),
+                    );
                 }
             }
             self.runner.pause(attempt).await;

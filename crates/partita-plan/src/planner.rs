@@ -13,6 +13,7 @@
 //! | `planner::relocate` | an item whose identity changes, and what goes with it |
 //! | `planner::refs` | that the targets of refs are there |
 //! | `planner::aggregate` | counts and sums on other items |
+//! | `planner::kept` | counts and sums of items that are not there |
 //! | `planner::views` | the records derived from items |
 //! | `planner::history` | the states that were replaced |
 //! | `planner::unique` | the guards of values that no two items share |
@@ -41,6 +42,7 @@ mod files;
 pub(crate) mod follow;
 mod history;
 mod item;
+mod kept;
 pub(crate) mod later;
 mod limits;
 mod owners;
@@ -73,6 +75,7 @@ use crate::reads::Known;
 use crate::scene::{Context, Glimpse, Named, Others, Scene, Seen, Trace};
 use crate::shape::Shape;
 use files::FileChanges;
+use kept::Kept;
 use later::Later;
 use limits::Window;
 
@@ -148,6 +151,7 @@ pub(crate) struct Planner<'a> {
     /// Whether the write counts towards a limit, which is exact.
     is_limited: bool,
     files: FileChanges,
+    kept: Kept<'a>,
 }
 
 impl<'a> Planner<'a> {
@@ -165,6 +169,7 @@ impl<'a> Planner<'a> {
             windows: Vec::new(),
             is_limited: false,
             files: FileChanges::default(),
+            kept: Kept::default(),
         }
     }
 
@@ -238,11 +243,15 @@ impl<'a> Planner<'a> {
         let Shape::Entity(entity) = entry.shape else {
             return Ok(());
         };
-        let mut added = entry.adds.keys();
+        let mut added = entry.adds.keys().chain(&entry.added_new);
         if !added.any(|name| kernel.is_feeding(&entity.name, name)) {
             return Ok(());
         }
         match entry.before {
+            _ if entry.is_new() => {
+                self.entry_mut(at).added_new.clear();
+                self.recompute(at, entity, By::Effect)
+            }
             Before::Unread => {
                 self.context.reads.need(entry.address.clone());
                 Ok(())

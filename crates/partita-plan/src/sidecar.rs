@@ -7,6 +7,7 @@
 //! | `JOB#DONE` | id | one that is; it expires |
 //! | `DONE#`, a job's id and the number of a task | a digest | an element that the task was done for; it expires |
 //! | `HELD#`, a table and a partition key | a sort key | the item was removed, and a job is clearing up behind it |
+//! | `KEPT#`, a table and a partition key | a sort key | the numbers of an item that is gone, over items that stay |
 //! | `KEY#` and a caller | an idempotency key | the outcome of a write; it expires |
 //! | `ROOM#` and a caller | a number | how much was kept of the caller's outcomes in this hour; it expires |
 //! | `LIMIT#` and a caller | the name of a limit | how often the caller did it in this window; it expires |
@@ -32,12 +33,19 @@ use crate::table;
 pub(crate) const PARTITION: &str = "PK";
 /// Its sort key.
 pub(crate) const SORT: &str = "SK";
+/// What the partition of kept numbers begins with.
+const KEPT: &str = "KEPT#";
 /// When an item may be swept, in seconds since 1970.
 pub(crate) const EXPIRES: &str = "expires";
 
 /// The name of the sidecar of a table.
 pub(crate) fn name(table: &TableName) -> Result<TableName, PlanError> {
     Ok(format!("{table}-partita").parse()?)
+}
+
+/// Whether kept numbers are at a place of the sidecar.
+pub(crate) fn is_kept(place: &Place) -> bool {
+    place.partition.starts_with(KEPT)
 }
 
 /// The key of an item.
@@ -59,6 +67,12 @@ pub(crate) fn address(sidecar: &TableName, partition: &str, sort: &str) -> Addre
 pub(crate) fn hold(sidecar: &TableName, removed: &Place) -> Address {
     let partition = format!("HELD#{}#{}", removed.table, removed.partition);
     address(sidecar, &partition, &removed.sort)
+}
+
+/// Where the numbers of an item are while it is gone and what they count is not.
+pub(crate) fn kept(sidecar: &TableName, owner: &Place) -> Address {
+    let partition = format!("{KEPT}{}#{}", owner.table, owner.partition);
+    address(sidecar, &partition, &owner.sort)
 }
 
 /// That there is no such item.

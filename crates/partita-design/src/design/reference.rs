@@ -1,6 +1,6 @@
 //! How one item is found from another.
 
-use super::{KeyValue, RecordName};
+use super::{Entity, KeyValue, RecordName, Source};
 use crate::template::Template;
 
 /// A reference.
@@ -36,6 +36,26 @@ pub struct RefTarget {
     pub on_delete: OnDelete,
     /// How the items that refer to a target are found from it, where something needs that.
     pub finder: Option<Finder>,
+}
+
+impl RefTarget {
+    /// Whether it leads to items of an entity.
+    pub(crate) fn leads_to(&self, entity: &str) -> bool {
+        matches!(&self.to, TargetName::Record(RecordName::Entity(name)) if name == entity)
+    }
+
+    /// Whether items that refer to one of an entity may stay when it is deleted.
+    pub(crate) fn may_stay(&self, target: &Entity) -> bool {
+        match &self.on_delete {
+            OnDelete::Keep => true,
+            OnDelete::Cascade | OnDelete::Clear(_) => false,
+            // Where not all are counted, the rest stays.
+            OnDelete::Refuse { count } => {
+                let counted = target.attribute(count).map(|one| &one.source);
+                !matches!(counted, Some(Source::Aggregate(aggregate)) if aggregate.only.is_none())
+            }
+        }
+    }
 }
 
 /// What a reference leads to.

@@ -225,6 +225,13 @@ impl<'d> Counter<'d> {
             // What is released in a write stands in one row.
             self.touch("^released", usize::from(files.is_released), &cause);
         }
+        // Numbers that are kept while an item is gone are a record of their own.
+        if let Some(number) = self.design.kept_numbers(entity).next()
+            && matches!(change.access, Access::Create | Access::Delete)
+        {
+            let cause = format!("entity.{}.attributes.{}", entity.name, number.name);
+            self.touch(&format!("{}~", place.way), place.times, &cause);
+        }
         let name = RecordName::Entity(entity.name.clone());
         let all = self.reactions;
         for reaction in all.iter().filter(|one| one.on.of == name) {
@@ -246,9 +253,12 @@ impl<'d> Counter<'d> {
                 }
                 Does::Guard(unique) => {
                     let names = unique.attributes.iter().map(String::as_str);
+                    let expiry = entity.expiry().map(|one| one.name.as_str());
                     let each = match (change.is_whole(), change.touches(names)) {
                         (true, _) => 1,
-                        (false, touches) => 2 * usize::from(touches),
+                        (false, true) => 2,
+                        // A guard expires with its owner.
+                        (false, false) => usize::from(change.touches(expiry)),
                     };
                     self.touch(
                         &format!("{}!{}", place.way, unique.name),
@@ -322,6 +332,11 @@ impl<'d> Counter<'d> {
         for there in was.into_iter().chain([there]) {
             self.touch(&there.way, place.times, &cause);
             if let Some(target) = self.design.entity(target) {
+                let mut kept = self.design.kept_numbers(target);
+                // A new item needs its target; others add to what is kept where it is gone.
+                if change.access != Access::Create && kept.any(|one| one.name == attribute) {
+                    self.touch(&format!("{}~", there.way), place.times, &cause);
+                }
                 let changed = BTreeSet::from([attribute.to_owned()]);
                 let change = Change::new(target, Access::Update, changed, false);
                 self.item(target, &change, &there);

@@ -6,7 +6,7 @@
 use partita_core::{Map, Number};
 
 use super::Planner;
-use crate::draft::{Before, Presence, Refusal, out_of_range};
+use crate::draft::{Before, Refusal, out_of_range};
 use crate::error::{Fault, PlanError};
 use crate::kernel::Count;
 use crate::nested::{self, Difference};
@@ -195,7 +195,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds to a number of another item. A ref that this write sets must lead somewhere; one that
-    /// was set before may have lost its target, and nobody counts then.
+    /// was set before may have lost its target, whose numbers are kept then.
     fn add_to(
         &mut self,
         target: Target<'a>,
@@ -214,9 +214,10 @@ impl<'a> Planner<'a> {
                 return Ok(());
             }
             Before::Missing if entry.after.is_none() => {
-                match is_set_now {
-                    true => self.fault_of_target(count),
-                    false => entry.presence = Presence::Absent(Refusal::Stale),
+                if is_set_now {
+                    self.fault_of_target(count);
+                } else {
+                    self.add_to_missing(at, count, amount);
                 }
                 return Ok(());
             }

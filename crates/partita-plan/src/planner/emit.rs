@@ -40,6 +40,7 @@ impl Planner<'_> {
         }
         guards.extend(self.guard_steps(turns));
         guards.extend(self.file_steps()?);
+        guards.extend(self.kept_steps()?);
         self.refuse()?;
         let mut keys: Vec<Vec<KeyChange>> = Vec::new();
         keys.resize_with(self.draft.entries.len(), Vec::new);
@@ -382,7 +383,7 @@ fn stands_there(path: Path, value: Option<&Value>) -> Condition {
 }
 
 /// `SET x = if_not_exists(x, start) + d`: right whatever the number is by then.
-fn addition(path: Path, start: Number, amount: Number) -> (Path, SetValue) {
+pub(super) fn addition(path: Path, start: Number, amount: Number) -> (Path, SetValue) {
     let start = SetOperand::Value(Value::N(start));
     let now = SetOperand::IfNotExists(path.clone(), Box::new(start));
     let amount = SetOperand::Value(Value::N(amount));

@@ -84,8 +84,6 @@ impl<'a> Planner<'a> {
             self.refuse()?;
             return self.repeat(at, entity, given, by);
         }
-        let address = self.entry(at).address.clone();
-        self.claim(entity, given, &address);
         let entry = self.entry_mut(at);
         let item = Rc::new(item);
         entry.after = Some(item.clone());
@@ -96,6 +94,7 @@ impl<'a> Planner<'a> {
             }),
             _ => Refusal::Stale,
         });
+        self.claim(at, entity, given)?;
         self.draft.enqueue(at);
         self.remember(None, seen)?;
         self.check_refs(at)?;

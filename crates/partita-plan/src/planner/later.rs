@@ -198,16 +198,24 @@ impl<'a> Planner<'a> {
     /// Lets an item be created only if no job is still clearing up behind one of that identity:
     /// it would take the old one's children for the new one's. An id that was just drawn is
     /// nobody's.
-    pub(super) fn claim(&mut self, entity: &'a Entity, given: &Changes<'a>, address: &Address) {
+    pub(super) fn claim(
+        &mut self,
+        at: usize,
+        entity: &'a Entity,
+        given: &Changes<'a>,
+    ) -> Result<(), PlanError> {
         let is_drawn = entity.identity.iter().any(|part| {
             let source = entity.attribute(&part.attribute).map(|one| &one.source);
             let mut given = given.set.iter();
             matches!(source, Some(Source::Generated))
                 && !given.any(|(slot, _)| slot.name() == part.attribute)
         });
-        if !is_drawn {
-            self.claim_place(entity, address.clone());
+        if is_drawn {
+            return Ok(());
         }
+        let address = self.entry(at).address.clone();
+        self.claim_place(entity, address.clone());
+        self.take_up(at, &address)
     }
 
     /// Lets an item come to a place only if no job is still clearing up there.

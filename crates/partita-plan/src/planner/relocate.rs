@@ -42,7 +42,8 @@ impl<'a> Planner<'a> {
         };
         let place = address.clone();
         if self.draft.relocate(at, address) {
-            self.claim_place(entity, place);
+            self.claim_place(entity, place.clone());
+            self.take_up(at, &place)?;
             let mut parts = parts;
             let moved = parts.find(|part| nested::get(&old, part) != nested::get(&new, part));
             self.check_unreferred(entity, &old, moved.unwrap_or(part));

@@ -62,14 +62,14 @@ impl<'a> Planner<'a> {
         by: By,
     ) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let (Some(before), Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
+        let (before, Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
             return Ok(());
         };
         let mut item = Map::clone(&after);
         let trace = Trace::default();
-        self.compute(entity, Some(&before), &mut item, by, &trace);
-        if let (Some(version), By::Caller) = (entity.version(), by) {
-            let now = Shape::Entity(entity).number(&before, &version.name);
+        self.compute(entity, before.as_deref(), &mut item, by, &trace);
+        if let (Some(version), Some(before), By::Caller) = (entity.version(), &before, by) {
+            let now = Shape::Entity(entity).number(before, &version.name);
             let next = now.and_then(|now| now.checked_add(Number::from(1_i64)).ok());
             if let Some(next) = next {
                 nested::set(&mut item, &version.name, Value::N(next));
@@ -168,8 +168,11 @@ impl<'a> Planner<'a> {
     /// Finds everything that is wrong with the changes of an item.
     pub(super) fn check_changed(&mut self, at: usize, entity: &'a Entity) {
         let entry = self.entry(at);
-        let (Some(before), Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
-            return;
+        let (before, after) = match (entry.old().cloned(), entry.after.clone()) {
+            (Some(before), Some(after)) => (before, after),
+            // An effect changes what this write creates.
+            (None, Some(after)) => return self.check_new(entity, &after, Start::Any),
+            (_, None) => return,
         };
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
             let name = &attribute.name;

@@ -31,6 +31,7 @@ name      = "string"
 owner     = "string = caller on create"
 open      = "bool default true"
 members   = "count of Member"
+places    = "int = members + 9"
 weight    = "sum of weight of Member"
 greetings = "int default 0"
 
@@ -168,6 +169,11 @@ async fn of_a_creation_see_the_item_that_is_created() {
     };
     assert_eq!(org.attributes["members"], Value::from(1));
     assert_eq!(org.attributes["weight"], Value::from(1));
+    assert_eq!(
+        org.attributes["places"],
+        Value::from(10),
+        "of what it counts"
+    );
     assert_eq!(org.attributes["greetings"], Value::from(1));
     let member = stored(&store, "ORG#o", "MEMBER#ann").await.unwrap();
     assert_eq!(member["orgName"], "Chess".into(), "a copy");

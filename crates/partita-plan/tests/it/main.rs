@@ -8,6 +8,7 @@ mod effects;
 mod every;
 mod figureforge;
 mod files;
+mod kept;
 mod letters;
 mod limits;
 mod lists;

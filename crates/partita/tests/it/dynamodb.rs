@@ -28,7 +28,7 @@ async fn every_design_on_dynamodb_local() {
     for design in partita_design::shipped::all() {
         in_library(design.name, "remote", store.clone()).await;
     }
-    for design in ["helpdesk", "tenants"] {
+    for design in ["helpdesk", "tenants", "clubs"] {
         in_library(design, "remote", store.clone()).await;
     }
 }

@@ -424,7 +424,8 @@ async fn find_every_planted_mistake() {
         for seed in 0..24 {
             let clock = clock();
             let world = World::new(stage::design("archive", "archive"));
-            let witness = Arc::new(Witness::new(world, clock.clone(), Some(spoil)));
+            let store = Arc::new(ModelStore::new(clock.clone()));
+            let witness = Arc::new(Witness::new(store, world, clock.clone(), Some(spoil)));
             let mut history = History::begin(witness, clock, "archive", seed).await;
             let judged = history.live(150).await;
             found = judged.err().filter(|fault| fault.contains(told));

@@ -139,6 +139,7 @@ fn histories(design: &'static str, seeds: Range<u64>, operations: usize) -> Chro
             seed,
             operations,
             has_crowds: seed % 4 == 1,
+            has_crashes: true,
             spoil: None,
             focus: &[],
             script: None,
@@ -182,7 +183,7 @@ macro_rules! designs {
     )*};
 }
 
-designs! { stories storyhub mediahub holdthatthought figureforge helpdesk }
+designs! { stories storyhub mediahub holdthatthought figureforge helpdesk clubs }
 
 /// Every planted mistake is found by some history, and for what it is.
 #[test]
@@ -195,6 +196,7 @@ fn find_every_planted_mistake() {
                 seed,
                 operations: defect.operations,
                 has_crowds: defect.has_crowds,
+                has_crashes: true,
                 spoil: Some(defect.spoil),
                 focus: defect.focus,
                 script: None,
@@ -210,4 +212,55 @@ fn find_every_planted_mistake() {
         }
     }
     assert!(missed.is_empty(), "nobody noticed that {missed:?}");
+}
+
+/// The mistakes that a store of another kind must show as well: those of one design.
+fn finds_mistakes(design: &'static str, store: &std::sync::Arc<dyn partita_store::Store>) {
+    let plan = |seed, spoil, operations, focus| Plan {
+        design,
+        seed,
+        operations,
+        has_crowds: false,
+        has_crashes: false,
+        spoil,
+        focus,
+        script: None,
+    };
+    for seed in 0..2 {
+        let table = format!("{design}-{seed}");
+        let outcome = history::run_on(&plan(seed, None, 90, &[]), &table, store.clone());
+        assert!(outcome.faults.is_empty(), "{seed}: {:#?}", outcome.faults);
+    }
+    let defects = defects::DEFECTS.iter().enumerate();
+    for (number, defect) in defects.filter(|(_, one)| one.design == design) {
+        let is_found = (0..SEEDS_OF_A_DEFECT).any(|seed| {
+            let table = format!("{design}-{number}-{seed}");
+            let plan = plan(seed, Some(defect.spoil), 90, defect.focus);
+            let mut faults = history::run_on(&plan, &table, store.clone())
+                .faults
+                .into_iter();
+            faults.any(|fault| fault.contains(defect.told))
+        });
+        assert!(is_found, "nobody noticed that {}", defect.mistake);
+    }
+}
+
+#[test]
+fn on_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: std::sync::Arc<dyn partita_store::Store> =
+        std::sync::Arc::new(stage::engine(folder.path()));
+    finds_mistakes("clubs", &store);
+}
+
+#[test]
+fn on_dynamodb_local() {
+    let Some(local) = partita_store::dynamodb_local::DynamoDbLocal::start() else {
+        return;
+    };
+    let timeouts = partita_remote::Timeouts::default();
+    let store: std::sync::Arc<dyn partita_store::Store> = std::sync::Arc::new(
+        partita_remote::RemoteStore::local(&local.endpoint(), timeouts),
+    );
+    finds_mistakes("clubs", &store);
 }

@@ -18,11 +18,11 @@ fn update(entity: &str) -> Write {
     Write::Access(Access::Update, entity.to_owned())
 }
 
-/// The vote, its user and its chapter; the sums of the story and of the author; the notification
-/// and whom it is for.
+/// The vote, its user and its chapter; the sums of the story and of the author, and what is kept
+/// for an author who is gone; the notification and whom it is for.
 #[test]
 fn sums_of_counts_are_followed() {
-    assert_eq!(size("storyhub", &create("Vote")).actions, 7);
+    assert_eq!(size("storyhub", &create("Vote")).actions, 8);
 }
 
 /// 49 records of a view follow the time of the last message, and the same 49 count it as unread.

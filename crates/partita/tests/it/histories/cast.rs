@@ -33,7 +33,7 @@ pub(crate) struct Notes {
     pub(crate) crowds: &'static [(&'static str, &'static str)],
 }
 
-pub(crate) const NOTES: [Notes; 6] = [
+pub(crate) const NOTES: [Notes; 7] = [
     Notes {
         design: "stories",
         hands_off: &[],
@@ -72,6 +72,12 @@ pub(crate) const NOTES: [Notes; 6] = [
         hands_off: &[],
         keyed: &[],
         crowds: &[("Org", "Ticket")],
+    },
+    Notes {
+        design: "clubs",
+        hands_off: &[],
+        keyed: &[],
+        crowds: &[],
     },
 ];
 

@@ -23,6 +23,8 @@ pub(crate) enum Spoil {
     NotDeletedWith(&'static str),
     /// Items whose keys contain this are not put.
     NotPut(&'static str),
+    /// New items whose keys contain the first text lack an attribute.
+    Without(&'static str, &'static str),
     /// Conditions on items whose keys contain this are left out.
     Unconditional(&'static str),
 }
@@ -62,6 +64,12 @@ impl Spoil {
             }
             (Spoil::NotPut(part), TransactAction::Put(put)) => {
                 (!has(&put.item, part)).then_some(TransactAction::Put(put))
+            }
+            (Spoil::Without(part, name), TransactAction::Put(mut put)) => {
+                if has(&put.item, part) {
+                    put.item.remove(name);
+                }
+                Some(TransactAction::Put(put))
             }
             (Spoil::Unconditional(part), action) => unconditional(action, part),
             (_, action) => Some(action),
@@ -356,4 +364,66 @@ pub(crate) const DEFECTS: &[Defect] = &[
             &["update User"],
         )
     },
+    plain(
+        "an effect does not see the item that causes it",
+        "clubs",
+        Spoil::Without("MEMBER#", "clubName"),
+        "clubName",
+        &["create Club"],
+    ),
+    plain(
+        "an effect of an effect does not see the first item",
+        "clubs",
+        Spoil::Without("NOTE#", "clubName"),
+        "clubName",
+        &["create Club", "create Member"],
+    ),
+    plain(
+        "a guard does not expire with its owner",
+        "clubs",
+        Spoil::Without("UNIQUE#", "until"),
+        "a guard expires with its owner",
+        &["create Pass", "update Pass"],
+    ),
+    plain(
+        "a guard is taken although its owner has not expired",
+        "clubs",
+        Spoil::Unconditional("UNIQUE#"),
+        "is of several",
+        &["create Pass", "update Pass"],
+    ),
+    plain(
+        "the numbers of a deleted item are forgotten",
+        "clubs",
+        Spoil::NotPut("KEPT#"),
+        "warmth",
+        &["create Cheer", "delete Club", "create Club"],
+    ),
+    plain(
+        "the numbers of a missing item stay as they were",
+        "clubs",
+        Spoil::NotSet("numbers.warmth"),
+        "warmth",
+        &[
+            "create Cheer",
+            "delete Cheer",
+            "update Cheer",
+            "delete Club",
+            "create Club",
+        ],
+    ),
+    plain(
+        "an amount is replaced whatever it is by then",
+        "clubs",
+        Spoil::Unconditional("CHEER#"),
+        "warmth",
+        &["create Cheer", "update Cheer", "delete Cheer"],
+    ),
+    plain(
+        "an item comes back without a look at its numbers",
+        "clubs",
+        Spoil::Unconditional("KEPT#"),
+        "warmth",
+        &["create Cheer", "delete Cheer", "delete Club", "create Club"],
+    ),
 ];

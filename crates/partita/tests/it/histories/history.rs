@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use partita_plan::{Answer, JobState, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::surroundings::SeededEntropy;
-use partita_store::{Clock, Faults, FaultyStore, Store};
+use partita_store::{Clock, Faults, FaultyStore, ModelStore, Store};
 use partita_verify::Collected;
 
 use super::accounts;
@@ -27,6 +27,8 @@ const FAULTS: Faults = Faults {
     throttle: 0.01,
     unknown_outcome: 0.02,
 };
+/// When histories begin: 2036-01-01, which is not over by the clock of any store.
+const START: i64 = 2_082_758_400_000;
 const CLIENTS: usize = 6;
 /// How often the same request is sent under its key until the answer says what became of it.
 const RETRIES: usize = 60;
@@ -41,6 +43,8 @@ pub(crate) struct Plan {
     /// Whether there are items to which more refer than a transaction holds.
     pub(crate) has_crowds: bool,
     pub(crate) spoil: Option<Spoil>,
+    /// Whether clients and workers crash.
+    pub(crate) has_crashes: bool,
     /// The kinds of operations that are done more often.
     pub(crate) focus: &'static [&'static str],
     /// The operations, where they are not made up.
@@ -91,23 +95,41 @@ pub(crate) struct Stage {
     clients: AtomicU64,
 }
 
-/// Carries a history out on one thread, so that it replays.
+/// Carries a history out on one thread and in memory, so that it replays.
 pub(crate) fn run(plan: &Plan) -> Outcome {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_time().build().unwrap();
-    runtime.block_on(carry_out(plan))
+    block_on(carry_out(
+        plan,
+        plan.design,
+        Arc::new(ModelStore::default()),
+    ))
 }
 
-async fn carry_out(plan: &Plan) -> Outcome {
-    let clock = Arc::new(TickingClock(AtomicI64::new(1_767_225_600_000)));
-    let design = stage::design(plan.design, plan.design);
-    let world = World::new(design);
+/// Carries a history out in a table of a store. Nobody crashes: what a store does for somebody
+/// who is gone nobody would witness.
+pub(crate) fn run_on(plan: &Plan, table: &str, store: Arc<dyn Store>) -> Outcome {
+    block_on(carry_out(plan, table, store))
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap().block_on(work)
+}
+
+async fn carry_out(plan: &Plan, table: &str, store: Arc<dyn Store>) -> Outcome {
+    let clock = Arc::new(TickingClock(AtomicI64::new(START)));
+    let world = World::new(stage::design(plan.design, table));
     let cast = Cast::of(&world.design);
-    let witness = Arc::new(Witness::new(world, clock.clone(), plan.spoil));
+    let witness = Arc::new(Witness::new(store, world, clock.clone(), plan.spoil));
     let faulty = Arc::new(FaultyStore::new(witness.clone(), FAULTS, plan.seed));
     let stage = Arc::new(Stage {
-        calm: open(plan, witness.clone(), &clock, plan.seed + 1_000_000).await,
-        faulty: open(plan, faulty.clone(), &clock, plan.seed).await,
+        calm: open(
+            (plan, table),
+            witness.clone(),
+            &clock,
+            plan.seed + 1_000_000,
+        )
+        .await,
+        faulty: open((plan, table), faulty.clone(), &clock, plan.seed).await,
         witness,
         clock,
         cast,
@@ -140,7 +162,12 @@ async fn carry_out(plan: &Plan) -> Outcome {
     }
 }
 
-async fn open(plan: &Plan, store: Arc<dyn Store>, clock: &Arc<TickingClock>, seed: u64) -> Partita {
+async fn open(
+    (plan, table): (&Plan, &str),
+    store: Arc<dyn Store>,
+    clock: &Arc<TickingClock>,
+    seed: u64,
+) -> Partita {
     let surroundings = Surroundings {
         clock: clock.clone(),
         entropy: Arc::new(SeededEntropy::new(seed)),
@@ -150,7 +177,7 @@ async fn open(plan: &Plan, store: Arc<dyn Store>, clock: &Arc<TickingClock>, see
             pause_millis: 0,
         },
     };
-    let design = stage::design(plan.design, plan.design);
+    let design = stage::design(plan.design, table);
     Partita::open_with(design, store, surroundings)
         .await
         .unwrap()
@@ -179,7 +206,12 @@ async fn worker(stage: Arc<Stage>) {
     let mut random = fastrand::Rng::with_seed(stage.plan.seed * 1000 + 999);
     while stage.clients.load(Ordering::SeqCst) > 0 {
         let work = stage.faulty.run_jobs();
-        match interrupted(work, random.u32(5..300)).await {
+        let polls = if stage.plan.has_crashes {
+            random.u32(5..300)
+        } else {
+            u32::MAX
+        };
+        match interrupted(work, polls).await {
             None => {
                 stage.crashes.fetch_add(1, Ordering::SeqCst);
                 // Whoever it was is gone; his leases would run out by themselves.
@@ -232,7 +264,9 @@ impl Stage {
         Some(Step {
             proposal,
             key: (is_keyed || random.u8(0..4) > 0).then(|| format!("key-{id}")),
-            crash: (random.u8(0..12) == 0).then(|| random.u32(1..12)),
+            crash: (random.u8(0..12) == 0)
+                .then(|| random.u32(1..12))
+                .filter(|_| self.plan.has_crashes),
             again: random.u8(0..25) == 0,
             // Never so long that a store forgets the token of a transaction in doubt.
             wait_millis: match random.u8(0..40) {
@@ -250,6 +284,11 @@ impl Stage {
             operation,
         } = &step.proposal;
         self.clock.pass(step.wait_millis);
+        match step.wait_millis % 4 {
+            1 => self.witness.sweep(true).await,
+            2 => self.witness.sweep(false).await,
+            _ => {}
+        }
         if let Some(key) = &step.key {
             self.witness.intend(caller, key, operation);
         }
@@ -370,7 +409,7 @@ impl Stage {
             seen.faults.push(format!("verify: {report:?}"));
             seen.faults.extend(drifts);
         }
-        let mut left = laws::left(&seen.world);
+        let mut left = laws::left(&seen.world, self.clock.now_millis());
         left.extend(accounts::distinct(&seen.world));
         seen.faults.append(&mut left);
     }

@@ -320,11 +320,12 @@ fn creator(world: &World, entity: &str, item: &Map) -> Option<String> {
 
 /// What must be so of a world that is left alone: every unique value has one owner and one guard,
 /// and every number is in its range.
-pub(crate) fn left(world: &World) -> Vec<String> {
+pub(crate) fn left(world: &World, now_millis: i64) -> Vec<String> {
     let mut faults = Vec::new();
     let mut owned: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entity in &world.design.entities {
-        for (identity, item) in world.all(&entity.name) {
+        let all = world.all(&entity.name);
+        for (identity, item) in all.filter(|(_, item)| !world.is_over(item, now_millis)) {
             for unique in &entity.unique {
                 if let Ok(Some(value)) = unique.partition.key(item) {
                     let owner = format!("{} {}", entity.name, identity.join(" "));
@@ -354,14 +355,14 @@ pub(crate) fn left(world: &World) -> Vec<String> {
         if owners.len() > 1 {
             faults.push(format!("{value} is of several: {}", owners.join(", ")));
         }
-        if !world.guards.contains_key(value) {
+        let guard = world.guards.get(value);
+        if guard.is_none_or(|guard| world.is_over(guard, now_millis)) {
             faults.push(format!("{value} of {} has no guard", owners.join(", ")));
         }
     }
-    let unowned = world
-        .guards
-        .keys()
-        .filter(|guard| !owned.contains_key(*guard));
-    faults.extend(unowned.map(|guard| format!("{guard} guards nothing")));
+    let guards = world.guards.iter();
+    let guards = guards.filter(|(_, guard)| !world.is_over(guard, now_millis));
+    let unowned = guards.filter(|(value, _)| !owned.contains_key(*value));
+    faults.extend(unowned.map(|(value, _)| format!("{value} guards nothing")));
     faults
 }

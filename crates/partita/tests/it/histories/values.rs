@@ -54,7 +54,13 @@ impl Values<'_> {
             AttributeType::Uuid => Value::S(self.uuid()),
             AttributeType::Time(form) => self.time(*form),
             AttributeType::Expiry => {
-                let soon = self.now_millis + self.random.i64(60_000..4_000_000);
+                // Some of them expire within a history.
+                let longest = if self.random.bool() {
+                    90_000
+                } else {
+                    4_000_000
+                };
+                let soon = self.now_millis + self.random.i64(5_000..longest);
                 TimeForm::Epoch.write(soon)
             }
             AttributeType::Bool => Value::Bool(self.random.bool()),

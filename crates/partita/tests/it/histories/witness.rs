@@ -12,7 +12,6 @@ use partita_core::{Item, Map};
 use partita_plan::{Caller, Operation};
 use partita_store::capacity::Metered;
 use partita_store::error::CancellationReason;
-use partita_store::expiry::has_expired;
 use partita_store::found::FoundItem;
 use partita_store::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
@@ -25,7 +24,7 @@ use partita_store::stream::{
     StreamDescription, StreamNames,
 };
 use partita_store::table::TableName;
-use partita_store::{Clock, ModelStore, Store, StoreError, StoreResult};
+use partita_store::{Clock, Store, StoreError, StoreResult};
 
 use super::defects::Spoil;
 use super::laws;
@@ -79,7 +78,9 @@ pub(crate) struct Seen {
 
 /// The store.
 pub(crate) struct Witness {
-    inner: ModelStore,
+    inner: Arc<dyn Store>,
+    /// Held by whoever writes: a store that waits would let others in between.
+    turn: tokio::sync::Mutex<()>,
     clock: Arc<dyn Clock>,
     table: TableName,
     /// What the table's primary key is called.
@@ -89,9 +90,15 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    pub(crate) fn new(world: World, clock: Arc<dyn Clock>, spoil: Option<Spoil>) -> Witness {
+    pub(crate) fn new(
+        inner: Arc<dyn Store>,
+        world: World,
+        clock: Arc<dyn Clock>,
+        spoil: Option<Spoil>,
+    ) -> Witness {
         Witness {
-            inner: ModelStore::new(clock.clone()),
+            inner,
+            turn: tokio::sync::Mutex::default(),
             table: world.design.table.name.parse().unwrap(),
             keys: [&world.design.table.partition, &world.design.table.sort].map(Clone::clone),
             clock,
@@ -124,14 +131,15 @@ impl Witness {
         self.seen().intents.insert((by, key.to_owned()), intent);
     }
 
-    /// Carries actions out, spoilt if they are to be, and looks at what changed. The model never
-    /// waits, so nobody comes in between.
+    /// Carries actions out, spoilt if they are to be, and looks at what changed. Nobody else comes
+    /// in between.
     async fn witness<T>(
         &self,
         actions: &[TransactAction],
         token: Option<&String>,
         write: impl Future<Output = StoreResult<T>>,
     ) -> StoreResult<T> {
+        let _turn = self.turn.lock().await;
         let before = self.items(actions).await;
         let answer = write.await?;
         let is_repeated = token.is_some_and(|token| !self.seen().tokens.insert(token.clone()));
@@ -146,7 +154,11 @@ impl Witness {
         let mut items = Vec::new();
         for action in actions {
             let (table, key) = self.address(action);
-            let found = self.inner.get_item(GetItem::new(table, key)).await.unwrap();
+            let request = GetItem {
+                consistent: true,
+                ..GetItem::new(table, key)
+            };
+            let found = self.inner.get_item(request).await.unwrap();
             items.push(found.answer.map(|found| found.into_item().unwrap()));
         }
         items
@@ -197,7 +209,8 @@ impl Witness {
                 guards.push((key.to_owned(), new));
                 continue;
             }
-            let old = old.filter(|old| !self.is_over(&seen.world, old));
+            let now = self.clock.now_millis();
+            let old = old.filter(|old| !seen.world.is_over(old, now));
             if old.is_none() && new.is_none() {
                 continue;
             }
@@ -248,10 +261,21 @@ impl Witness {
         }
     }
 
-    /// Whether an item has expired: then it is missing, and another may take its place.
-    fn is_over(&self, world: &World, item: &Item) -> bool {
-        let ttl = world.design.table.ttl.as_deref();
-        ttl.is_some_and(|ttl| has_expired(item, ttl, self.clock.now_millis()))
+    /// Sweeps what has expired, as stores do now and then: guards, or what they guard.
+    pub(crate) async fn sweep(&self, guards: bool) {
+        let _turn = self.turn.lock().await;
+        let now = self.clock.now_millis();
+        let swept = self.seen().world.sweep(guards, now);
+        for key in swept {
+            let request = DeleteItem {
+                table: self.table.clone(),
+                key,
+                condition: None,
+                return_item_on_failure: false,
+            };
+            let swept = self.inner.delete_item(request, ReturnValues::None).await;
+            swept.unwrap();
+        }
     }
 
     /// The key of an item of the sidecar.

@@ -13,6 +13,7 @@ use partita_design::design::{
     Attribute, Entity, IdentityPart, KeyTemplates, RecordName, Ref, Rules, View, ViewAttribute,
 };
 use partita_design::template::{Format, dotted};
+use partita_design::time::TimeForm;
 use partita_design::types::AttributeType;
 
 /// The parts of an identity, as paths spell them.
@@ -100,6 +101,38 @@ impl World {
         let guards = self.design.entities.iter().flat_map(|one| &one.unique);
         let mut templates = guards.map(|guard| &guard.partition);
         (is_guard && templates.any(|template| template.read(key).is_some())).then_some(key)
+    }
+
+    /// Whether an item counts as missing because its time is over.
+    pub(crate) fn is_over(&self, item: &Map, now_millis: i64) -> bool {
+        let ttl = self.design.table.ttl.as_deref();
+        let until = ttl.and_then(|ttl| TimeForm::Epoch.read(item.get(ttl)?));
+        until.is_some_and(|until| until < now_millis)
+    }
+
+    /// Forgets the guards, or everything else, whose time is over. Gives their keys.
+    pub(crate) fn sweep(&mut self, guards: bool, now_millis: i64) -> Vec<Item> {
+        let world = World::new(self.design.clone());
+        let table = &world.design.table;
+        let key = |item: &Map| {
+            let names = [&table.partition, &table.sort];
+            let key = names.map(|name| (name.clone(), item[name].clone()));
+            Item::from(key)
+        };
+        let mut swept = Vec::new();
+        let mut is_left = |item: &Map| {
+            let is_over = world.is_over(item, now_millis);
+            swept.extend(is_over.then(|| key(item)));
+            !is_over
+        };
+        if guards {
+            self.guards.retain(|_, guard| is_left(guard));
+        } else {
+            for records in self.records.values_mut() {
+                records.retain(|_, item| is_left(item));
+            }
+        }
+        swept
     }
 
     pub(crate) fn put(&mut self, record: &str, identity: Identity, attributes: Map) {

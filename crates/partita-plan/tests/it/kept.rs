@@ -1,0 +1,274 @@
+//! Numbers of items that are deleted while what they count stays, and that come back.
+
+use std::sync::Arc;
+
+use partita_core::{Item, Map, Value};
+use partita_plan::{Caller, Operation, Partita, PlanError};
+use partita_store::{ModelStore, Store};
+use partita_verify::Collected;
+
+use crate::stage::{items, open, texts};
+
+const DESIGN: &str = r#"
+design = "tree"
+
+[table]
+name          = "tree"
+key           = ["PK", "SK"]
+discriminator = "Kind"
+
+[index]
+byScore = ["GSI1PK", "GSI1SK"]
+
+[entity.Story]
+PK = "STORY#{storyId}"
+SK = "STORY"
+
+[entity.Story.attributes]
+storyId = "string"
+total   = "sum of stats.votes of Chapter"
+weight  = "sum of stats.weight of Chapter"
+
+[entity.Story.allow]
+"*" = "signed-in"
+
+[entity.Chapter]
+PK     = "CHAPTER#{chapterId}"
+SK     = "CHAPTER"
+GSI1PK = "SCORES"
+GSI1SK = "{score:010}#{chapterId}"
+
+[entity.Chapter.attributes]
+chapterId    = "string"
+storyId      = "string"
+stats.votes  = "count of Vote where up = true"
+stats.weight = "sum of weight of Vote"
+score        = "int = stats.votes + 1"
+
+[entity.Chapter.refs]
+story = "Story"
+
+[entity.Chapter.allow]
+"*" = "signed-in"
+
+[entity.Vote]
+PK = "VOTES#{userId}"
+SK = "{chapterId}"
+
+[entity.Vote.attributes]
+userId    = "string"
+chapterId = "string"
+up        = "bool default true"
+weight    = "int default 1"
+
+[entity.Vote.refs]
+chapter = "Chapter"
+
+[entity.Vote.allow]
+"*" = "signed-in"
+
+[pattern.scores]
+query = "GSI1PK = 'SCORES'"
+
+[pattern.votes]
+query = "PK = 'VOTES#{userId}'"
+
+[pattern.story]
+get = "PK = 'STORY#{storyId}' AND SK = 'STORY'"
+"#;
+
+struct Tree {
+    store: Arc<ModelStore>,
+    partita: Partita,
+}
+
+impl Tree {
+    async fn open() -> Tree {
+        let store = Arc::new(ModelStore::default());
+        let partita = open(DESIGN, store.clone(), 1).await;
+        let tree = Tree { store, partita };
+        tree.run(create("Story", &[("storyId", "s")]))
+            .await
+            .unwrap();
+        tree.run(chapter()).await.unwrap();
+        tree
+    }
+
+    async fn run(&self, operation: Operation) -> Result<(), PlanError> {
+        let ann = Caller::user("ann");
+        self.partita.run(&ann, operation).await.map(drop)
+    }
+
+    async fn all(&self, operations: Vec<Operation>) -> Result<(), PlanError> {
+        let ann = Caller::user("ann");
+        self.partita.run_all(&ann, operations).await.map(drop)
+    }
+
+    async fn stored(&self, partition: &str) -> Item {
+        let mut items = items(&*self.store, "tree").await.into_iter();
+        items.find(|item| item["PK"] == partition.into()).unwrap()
+    }
+
+    /// Votes, weight and score of the chapter, and the total and weight of the story.
+    async fn numbers(&self) -> [i64; 5] {
+        let (chapter, story) = (self.stored("CHAPTER#c").await, self.stored("STORY#s").await);
+        let Some(Value::M(stats)) = chapter.get("stats") else {
+            panic!("{chapter:?}")
+        };
+        let number = |map: &Map, name: &str| match map.get(name) {
+            Some(Value::N(number)) => number.to_i64().unwrap(),
+            _ => 0,
+        };
+        [
+            number(stats, "votes"),
+            number(stats, "weight"),
+            number(&chapter, "score"),
+            number(&story, "total"),
+            number(&story, "weight"),
+        ]
+    }
+
+    async fn assert_clean(&self) {
+        let mut found = Collected::default();
+        let report = self.partita.verify(&mut found).await.unwrap();
+        assert!(report.is_clean(), "{:?}", found.open);
+    }
+}
+
+fn create(entity: &str, given: &[(&str, &str)]) -> Operation {
+    Operation::Create {
+        entity: entity.into(),
+        attributes: texts(given),
+    }
+}
+
+fn chapter() -> Operation {
+    create("Chapter", &[("chapterId", "c"), ("storyId", "s")])
+}
+
+fn vote(user: &str, weight: i64) -> Operation {
+    let mut attributes = texts(&[("userId", user), ("chapterId", "c")]);
+    attributes.insert("weight", Value::from(weight));
+    let entity = "Vote".into();
+    Operation::Create { entity, attributes }
+}
+
+fn change(user: &str, changes: Map) -> Operation {
+    Operation::Update {
+        entity: "Vote".into(),
+        identity: vec![user.into(), "c".into()],
+        changes,
+        with_deleted: false,
+        version: None,
+    }
+}
+
+fn delete(entity: &str, identity: &[&str]) -> Operation {
+    Operation::Delete {
+        entity: entity.into(),
+        identity: identity.iter().map(|part| (*part).to_owned()).collect(),
+        version: None,
+    }
+}
+
+#[tokio::test]
+async fn come_back_with_their_item() {
+    let tree = Tree::open().await;
+    for (user, weight) in [("ann", 2), ("bob", 3), ("cid", 4)] {
+        tree.run(vote(user, weight)).await.unwrap();
+    }
+    assert_eq!(tree.numbers().await, [3, 9, 4, 3, 9]);
+    tree.run(delete("Chapter", &["c"])).await.unwrap();
+    tree.assert_clean().await;
+    // Meanwhile one goes, one is changed, and one counts no longer.
+    tree.run(delete("Vote", &["ann", "c"])).await.unwrap();
+    let heavier = Map::from([("weight", Value::from(10))]);
+    tree.run(change("bob", heavier)).await.unwrap();
+    let down = Map::from([("up", Value::Bool(false))]);
+    tree.run(change("cid", down)).await.unwrap();
+    tree.assert_clean().await;
+    tree.run(chapter()).await.unwrap();
+    assert_eq!(tree.numbers().await, [1, 14, 2, 1, 14]);
+    tree.assert_clean().await;
+    tree.run(delete("Vote", &["bob", "c"])).await.unwrap();
+    tree.run(delete("Vote", &["cid", "c"])).await.unwrap();
+    assert_eq!(tree.numbers().await, [0, 0, 1, 0, 0]);
+    tree.assert_clean().await;
+    assert_eq!(items(&*tree.store, "tree-partita").await, []);
+}
+
+#[tokio::test]
+async fn are_forgotten_when_nothing_is_left_to_count() {
+    let tree = Tree::open().await;
+    tree.run(vote("ann", 2)).await.unwrap();
+    tree.run(delete("Chapter", &["c"])).await.unwrap();
+    assert_eq!(items(&*tree.store, "tree-partita").await.len(), 1);
+    tree.run(delete("Vote", &["ann", "c"])).await.unwrap();
+    assert_eq!(items(&*tree.store, "tree-partita").await, []);
+    tree.run(chapter()).await.unwrap();
+    tree.run(delete("Chapter", &["c"])).await.unwrap();
+    assert_eq!(items(&*tree.store, "tree-partita").await, []);
+}
+
+#[tokio::test]
+async fn are_those_of_any_number_of_items() {
+    let tree = Tree::open().await;
+    for number in 0..250 {
+        tree.run(vote(&format!("u{number}"), 1)).await.unwrap();
+    }
+    tree.run(delete("Chapter", &["c"])).await.unwrap();
+    tree.run(delete("Vote", &["u7", "c"])).await.unwrap();
+    tree.run(chapter()).await.unwrap();
+    assert_eq!(tree.numbers().await, [249, 249, 250, 249, 249]);
+    tree.assert_clean().await;
+}
+
+#[tokio::test]
+async fn go_with_a_batch() {
+    let tree = Tree::open().await;
+    tree.run(vote("ann", 2)).await.unwrap();
+    tree.run(vote("bob", 3)).await.unwrap();
+    let gone = || delete("Chapter", &["c"]);
+    tree.all(vec![gone(), delete("Vote", &["ann", "c"]), chapter()])
+        .await
+        .unwrap();
+    assert_eq!(tree.numbers().await, [1, 3, 2, 1, 3]);
+    tree.all(vec![gone(), chapter(), gone()]).await.unwrap();
+    tree.all(vec![chapter(), vote("cid", 1)]).await.unwrap();
+    assert_eq!(tree.numbers().await, [2, 4, 3, 2, 4]);
+    tree.assert_clean().await;
+}
+
+/// Votes go while their chapter goes and comes back, again and again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn are_exact_when_all_of_it_races() {
+    let tree = Arc::new(Tree::open().await);
+    let store: Arc<dyn Store> = tree.store.clone();
+    for round in 0..20_u64 {
+        for number in 0..6 {
+            let _ = tree.run(vote(&format!("u{number}"), 1 + number)).await;
+        }
+        let voters = (0..3).map(|number| {
+            let (store, round) = (store.clone(), round);
+            tokio::spawn(async move {
+                let seed = 100 + round * 10 + number;
+                let partita = open(DESIGN, store, seed).await;
+                let ann = Caller::user("ann");
+                for user in [number, number + 3] {
+                    let user = format!("u{user}");
+                    let _ = partita.run(&ann, delete("Vote", &[&user, "c"])).await;
+                }
+            })
+        });
+        let voters: Vec<_> = voters.collect();
+        for _ in 0..3 {
+            let _ = tree.run(delete("Chapter", &["c"])).await;
+            let _ = tree.run(chapter()).await;
+        }
+        for voter in voters {
+            voter.await.unwrap();
+        }
+        let _ = tree.run(chapter()).await;
+        tree.assert_clean().await;
+    }
+}
