@@ -138,6 +138,7 @@ codes! {
     OnDeleteClear        "on-delete-clear"       Error   File "A required attribute cannot be cleared."
     NoWayBack            "no-way-back"           Error   File "No key finds the items that refer to a target."
     ExpiringCount        "expiring-count"        Error   File "Items that expire unseen cannot be counted."
+    KeptCount            "kept-count"            Error   File "A number would be lost with its item, and what it counts would stay."
     AggregateCycle       "aggregate-cycle"       Error   File "A value follows from itself."
     RepeatedPosition     "repeated-position"     Warning File "A position that is taken from a count repeats after a delete."
     UnboundedList        "unbounded-list"        Warning File "Nothing bounds a list."

@@ -11,6 +11,7 @@
 //! | `pass` | one pass over the tables, page by page |
 //! | `check` | one stored item, judged |
 //! | `numbers` | counts and sums, counted once more before anything is said of them |
+//! | `kept` | the numbers of items that are gone, over items that stay |
 //! | `grouping` | what counts for which number, also when memory does not hold it |
 //! | `layout` | which record a stored item is, and where records stand |
 //! | `scene` | what expressions see of a stored item |
@@ -77,6 +78,7 @@
 mod check;
 mod grouping;
 mod jobs;
+mod kept;
 mod layout;
 mod mend;
 mod nested;

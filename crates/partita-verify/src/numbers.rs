@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use partita_core::expression::{Condition, Path};
-use partita_core::{Item, Number, Value};
+use partita_core::{Item, Number, Value, plain};
 use partita_design::template::dotted;
 use partita_store::request::{ItemAddress, TransactAction, UpdateItem};
 use partita_store::{StoreResult, table::TableName};
@@ -15,6 +15,7 @@ use partita_store::{StoreResult, table::TableName};
 use crate::check::drift;
 use crate::check::shares::number;
 use crate::grouping::{Grouping, Place};
+use crate::kept::{GONE_MAX, kept_number};
 use crate::layout::{Record, Stored};
 use crate::nested;
 use crate::pass::{Mode, Pass};
@@ -32,19 +33,23 @@ impl Pass<'_> {
         watch: &mut dyn Watch,
     ) -> Result<(), VerifyError> {
         let mut merge = grouping.merge()?;
-        let mut suspects = Vec::new();
+        let (mut suspects, mut gone) = (Vec::new(), Vec::new());
         while let Some((place, group)) = merge.next()? {
-            // What counts for an item that is not there counts nowhere.
-            let Some(stored) = group.stored else {
-                continue;
-            };
-            if number(stored.as_ref()) != Some(group.sum) {
-                suspects.push(place);
+            match group.stored {
+                Some(stored) if number(stored.as_ref()) != Some(group.sum) => suspects.push(place),
+                Some(_) => {}
+                // What counts for an item that is not there is kept for it, or counts nowhere.
+                None if self.outliving(&place).is_some() => gone.push((place, group.sum)),
+                None => {}
             }
-            if suspects.len() == SUSPECTS_MAX {
+            if gone.len() == GONE_MAX {
+                suspects.extend(self.forgotten(std::mem::take(&mut gone)).await?);
+            }
+            if suspects.len() >= SUSPECTS_MAX {
                 self.confirm(std::mem::take(&mut suspects), watch).await?;
             }
         }
+        suspects.extend(self.forgotten(gone).await?);
         match suspects.is_empty() {
             true => Ok(()),
             false => self.confirm(suspects, watch).await,
@@ -53,9 +58,11 @@ impl Pass<'_> {
 
     async fn confirm(
         &mut self,
-        suspects: Vec<Place>,
+        mut suspects: Vec<Place>,
         watch: &mut dyn Watch,
     ) -> Result<(), VerifyError> {
+        // Several numbers of one item stand one after the other.
+        suspects.sort_unstable();
         let before = self.stored(&suspects).await?;
         let sums = suspects.iter().cloned();
         let mut sums: HashMap<Place, Number> =
@@ -68,20 +75,16 @@ impl Pass<'_> {
         self.count_again(add).await?;
         let after = self.stored(&suspects).await?;
         for ((place, before), after) in suspects.into_iter().zip(before).zip(after) {
-            let Some((drift, sum)) = self.judged(&place, after.as_ref(), &sums) else {
+            let Some((drift, sum)) = self.judged(&place, &after, &sums) else {
                 continue;
             };
-            let value = |item: &Option<Item>| {
-                let value = item
-                    .as_ref()
-                    .and_then(|item| nested::get(item, &place.attribute));
-                value.cloned()
-            };
-            let outcome = match (value(&before) == value(&after), self.mode) {
+            let is_still = before.is_there() == after.is_there()
+                && before.value(&place) == after.value(&place);
+            let outcome = match (is_still, self.mode) {
                 (false, _) => Outcome::Moving,
                 (true, Mode::Verify) => Outcome::Found,
                 (true, Mode::Survey) => Outcome::Mendable,
-                (true, Mode::Repair(_)) => match self.write(&place, after.as_ref(), sum).await? {
+                (true, Mode::Repair(_)) => match self.write(&place, &after, sum).await? {
                     Written::Done => Outcome::Mended,
                     Written::Stale => Outcome::Moving,
                 },
@@ -91,8 +94,8 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The items that keep some numbers, as they are now.
-    async fn stored(&self, places: &[Place]) -> StoreResult<Vec<Option<Item>>> {
+    /// Where some numbers are now: in their items, or kept for them.
+    async fn stored(&self, places: &[Place]) -> StoreResult<Vec<Home>> {
         // Several numbers of one item stand one after the other.
         let mut addresses: Vec<ItemAddress> = Vec::new();
         let mut which = Vec::new();
@@ -104,7 +107,18 @@ impl Pass<'_> {
             which.push(addresses.len() - 1);
         }
         let items = self.reader.items(&addresses).await?;
-        Ok(which.into_iter().map(|at| items[at].clone()).collect())
+        let mut homes = Vec::new();
+        for (place, at) in places.iter().zip(which) {
+            homes.push(match (&items[at], self.outliving(place)) {
+                (Some(item), _) => Home::Item(item.clone()),
+                (None, Some(_)) => {
+                    let kept = self.kept_records(&[self.kept_at(place)?]).await?;
+                    Home::Kept(kept.into_iter().next().flatten())
+                }
+                (None, None) => Home::None,
+            });
+        }
+        Ok(homes)
     }
 
     fn address(&self, place: &Place) -> StoreResult<ItemAddress> {
@@ -122,16 +136,20 @@ impl Pass<'_> {
     fn judged(
         &self,
         place: &Place,
-        item: Option<&Item>,
+        home: &Home,
         sums: &HashMap<Place, Number>,
     ) -> Option<(Drift, Number)> {
-        let (item, sum) = (item?, *sums.get(place)?);
+        let sum = *sums.get(place)?;
         let address = self.address(place).ok()?;
-        let Stored::Record(Record::Entity(entity), _) = self.layout.recognise(&address.table, item)
-        else {
-            return None;
+        let entity = match home {
+            Home::Item(item) => match self.layout.recognise(&address.table, item) {
+                Stored::Record(Record::Entity(entity), _) => entity,
+                _ => return None,
+            },
+            Home::Kept(_) => self.outliving(place)?,
+            Home::None => return None,
         };
-        let stored = nested::get(item, &place.attribute);
+        let stored = home.value(place);
         if number(stored) == Some(sum) {
             return None;
         }
@@ -145,16 +163,31 @@ impl Pass<'_> {
         let mut drift = drift(kind, &entity.name, &address, name, says);
         drift.stored = stored.cloned();
         drift.expected = Some(Value::N(sum));
+        if let Home::Kept(_) = home {
+            let kept = match stored {
+                Some(stored) => format!("is kept as {}", plain::to_json(stored)),
+                None => "is not kept".to_owned(),
+            };
+            drift.note = Some(format!("{kept} while the item is gone, should be {sum}"));
+        }
         Some((drift, sum))
     }
 
     /// Writes the right number, if the wrong one still stands there.
-    async fn write(&self, place: &Place, item: Option<&Item>, sum: Number) -> StoreResult<Written> {
+    async fn write(&self, place: &Place, home: &Home, sum: Number) -> StoreResult<Written> {
         let address = self.address(place)?;
+        let item = match (home, self.outliving(place)) {
+            (Home::Item(item), _) => item,
+            (Home::Kept(record), Some(entity)) => {
+                let record = record.as_ref();
+                return self.keep(place, entity, &address, record, sum).await;
+            }
+            _ => return Ok(Written::Stale),
+        };
         let path = dotted(&place.attribute);
-        let stored = item.and_then(|item| path.find(item));
+        let stored = path.find(item);
         let mut update = partita_core::expression::Update::default();
-        let condition = match (stored, item.and_then(|item| item.get(&path.root))) {
+        let condition = match (stored, item.get(&path.root)) {
             (Some(stored), _) => {
                 update = update.setting(path.clone(), Value::N(sum));
                 Condition::equals(path, stored.clone())
@@ -190,5 +223,29 @@ impl Pass<'_> {
             return_item_on_failure: false,
         });
         self.reader.write(vec![action]).await
+    }
+}
+
+/// Where a number stands.
+enum Home {
+    /// In the item that it is of.
+    Item(Item),
+    /// In the record that keeps it while the item is gone, if there is one.
+    Kept(Option<Item>),
+    /// Nowhere: the item is gone, and the number with it.
+    None,
+}
+
+impl Home {
+    fn is_there(&self) -> bool {
+        matches!(self, Home::Item(_))
+    }
+
+    fn value(&self, place: &Place) -> Option<&Value> {
+        match self {
+            Home::Item(item) => nested::get(item, &place.attribute),
+            Home::Kept(record) => kept_number(record.as_ref(), place),
+            Home::None => None,
+        }
     }
 }

@@ -121,6 +121,7 @@ impl<'a> Pass<'a> {
             }
         }
         self.report.items = self.progress.items;
+        self.group_kept(&mut grouping).await?;
         self.settle_numbers(grouping, watch).await?;
         Ok(Passed {
             report: self.report,

@@ -20,6 +20,7 @@ pub(crate) fn check(
     triggers: &[Option<Trigger>],
     report: &mut Report,
 ) {
+    let refs_of = refs;
     for (entity, refs) in entities.iter().zip(refs) {
         let Some(entity) = entity else { continue };
         let Some((_, record)) = world.find(&entity.name) else {
@@ -27,6 +28,7 @@ pub(crate) fn check(
         };
         ways_back(world, record, entity, refs, report);
         expiring(world, record, entity, report);
+        kept(record, entity, entities, refs_of, report);
     }
     aggregate_cycles(world, entities, report);
     trigger_cycles(world, triggers, report);
@@ -157,6 +159,56 @@ fn expiring(world: &World, record: &Record, entity: &Entity, report: &mut Report
             .add(Code::ExpiringCount, span, message)
             .help("count something that stays, or remove items by an action")
             .related(expiry.span, "they expire here");
+    }
+}
+
+/// What is counted may stay when the item that counts it is deleted. Its numbers are kept then, and
+/// follow, for an item that comes back; so nobody may remove it unseen, and what is counted must
+/// lead to its identity.
+fn kept(
+    record: &Record,
+    entity: &Entity,
+    entities: &[Option<Entity>],
+    refs: &[Vec<Ref>],
+    report: &mut Report,
+) {
+    let expiry = record
+        .attributes
+        .iter()
+        .find(|one| one.kind == Some(AttributeType::Expiry));
+    for attribute in &entity.attributes {
+        let Source::Aggregate(aggregate) = &attribute.source else {
+            continue;
+        };
+        let counted = entities.iter().zip(refs).find_map(|(counted, refs)| {
+            let is_meant = matches!(&aggregate.of, RecordName::Entity(name)
+                if counted.as_ref().is_some_and(|counted| counted.name == *name));
+            let reference = refs.iter().find(|one| one.name == aggregate.by);
+            reference.filter(|_| is_meant)
+        });
+        let Some(reference) = counted else { continue };
+        let declared = record.find(&attribute.name);
+        let span = declared.map_or(record.span, |one| one.span);
+        let mut targets = reference.targets.iter();
+        let is_lost = targets.any(|target| {
+            target.via.is_some() && target.leads_to(&entity.name) && target.may_stay(entity)
+        });
+        if let Some(expiry) = expiry {
+            let (title, of) = (record.title(), aggregate.of.as_str());
+            let message = format!("`{title}` expire unseen, and the `{of}` that they count stay");
+            report
+                .add(Code::KeptCount, span, message)
+                .help("count in an item that stays, or remove items by an action")
+                .related(expiry.span, "they expire here");
+        } else if is_lost {
+            let (of, by) = (aggregate.of.as_str(), &reference.name);
+            let message = format!(
+                "`{by}` finds its target by a pattern, and not when it is gone: the `{of}` that stay would be lost to the number"
+            );
+            report.add(Code::KeptCount, span, message).help(format!(
+                "write `on delete cascade` behind `{by}`, or name the identity"
+            ));
+        }
     }
 }
 

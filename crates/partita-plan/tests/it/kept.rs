@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use partita_core::{Item, Map, Value};
 use partita_plan::{Caller, Operation, Partita, PlanError};
-use partita_store::{ModelStore, Store};
-use partita_verify::Collected;
+use partita_store::request::{DeleteItem, PutItem, ReturnValues};
+use partita_store::table::TableName;
+use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_verify::{Collected, Permission};
 
 use crate::stage::{items, open, texts};
 
@@ -128,6 +130,29 @@ impl Tree {
         ]
     }
 
+    /// What the sidecar keeps of numbers.
+    async fn kept(&self) -> Vec<Item> {
+        let mut kept = items(&*self.store, "tree-partita").await;
+        kept.retain(|item| {
+            item["PK"]
+                .as_str()
+                .is_some_and(|key| key.starts_with("KEPT#"))
+        });
+        kept
+    }
+
+    /// Removes a record of the sidecar.
+    async fn forget(&self, kept: &Item) {
+        let forget = DeleteItem {
+            table: "tree-partita".parse().unwrap(),
+            key: Item::from([("PK", kept["PK"].clone()), ("SK", kept["SK"].clone())]),
+            condition: None,
+            return_item_on_failure: false,
+        };
+        let forgotten = self.store.delete_item(forget, ReturnValues::None).await;
+        forgotten.unwrap();
+    }
+
     async fn assert_clean(&self) {
         let mut found = Collected::default();
         let report = self.partita.verify(&mut found).await.unwrap();
@@ -151,6 +176,10 @@ fn vote(user: &str, weight: i64) -> Operation {
     attributes.insert("weight", Value::from(weight));
     let entity = "Vote".into();
     Operation::Create { entity, attributes }
+}
+
+fn weight(weight: i64) -> Map {
+    Map::from([("weight", Value::from(weight))])
 }
 
 fn change(user: &str, changes: Map) -> Operation {
@@ -182,8 +211,7 @@ async fn come_back_with_their_item() {
     tree.assert_clean().await;
     // Meanwhile one goes, one is changed, and one counts no longer.
     tree.run(delete("Vote", &["ann", "c"])).await.unwrap();
-    let heavier = Map::from([("weight", Value::from(10))]);
-    tree.run(change("bob", heavier)).await.unwrap();
+    tree.run(change("bob", weight(10))).await.unwrap();
     let down = Map::from([("up", Value::Bool(false))]);
     tree.run(change("cid", down)).await.unwrap();
     tree.assert_clean().await;
@@ -194,7 +222,7 @@ async fn come_back_with_their_item() {
     tree.run(delete("Vote", &["cid", "c"])).await.unwrap();
     assert_eq!(tree.numbers().await, [0, 0, 1, 0, 0]);
     tree.assert_clean().await;
-    assert_eq!(items(&*tree.store, "tree-partita").await, []);
+    assert_eq!(tree.kept().await, []);
 }
 
 #[tokio::test]
@@ -202,12 +230,54 @@ async fn are_forgotten_when_nothing_is_left_to_count() {
     let tree = Tree::open().await;
     tree.run(vote("ann", 2)).await.unwrap();
     tree.run(delete("Chapter", &["c"])).await.unwrap();
-    assert_eq!(items(&*tree.store, "tree-partita").await.len(), 1);
+    assert_eq!(tree.kept().await.len(), 1);
     tree.run(delete("Vote", &["ann", "c"])).await.unwrap();
-    assert_eq!(items(&*tree.store, "tree-partita").await, []);
+    assert_eq!(tree.kept().await, []);
     tree.run(chapter()).await.unwrap();
     tree.run(delete("Chapter", &["c"])).await.unwrap();
-    assert_eq!(items(&*tree.store, "tree-partita").await, []);
+    assert_eq!(tree.kept().await, []);
+}
+
+/// Nothing is kept of numbers that are 0, and they may change while the item is gone.
+#[tokio::test]
+async fn begin_where_all_were_zero() {
+    let tree = Tree::open().await;
+    tree.run(vote("ann", 0)).await.unwrap();
+    let down = Map::from([("up", Value::Bool(false))]);
+    tree.run(change("ann", down)).await.unwrap();
+    tree.run(delete("Chapter", &["c"])).await.unwrap();
+    assert_eq!(tree.kept().await, []);
+    tree.run(change("ann", weight(5))).await.unwrap();
+    tree.assert_clean().await;
+    tree.run(change("ann", weight(7))).await.unwrap();
+    tree.run(chapter()).await.unwrap();
+    assert_eq!(tree.numbers().await, [0, 7, 1, 0, 7]);
+    tree.assert_clean().await;
+}
+
+/// Version 0.1.0 kept nothing: what is left of its votes is not counted until a repair does.
+#[tokio::test]
+async fn do_not_begin_with_fewer_than_none() {
+    let tree = Tree::open().await;
+    for user in ["ann", "bob", "cid"] {
+        tree.run(vote(user, 1)).await.unwrap();
+    }
+    tree.run(delete("Chapter", &["c"])).await.unwrap();
+    let kept = tree.kept().await.remove(0);
+    tree.forget(&kept).await;
+    tree.run(delete("Vote", &["ann", "c"])).await.unwrap();
+    let kept = tree.kept().await;
+    let numbers = kept.first().and_then(|kept| kept["numbers"].as_map());
+    assert!(numbers.is_none_or(|numbers| !numbers.contains_key("stats.votes")));
+    let report = tree
+        .partita
+        .repair(Permission::granted(), &mut Collected::default())
+        .await;
+    assert!(report.unwrap().is_clean());
+    tree.run(delete("Vote", &["bob", "c"])).await.unwrap();
+    tree.run(chapter()).await.unwrap();
+    assert_eq!(tree.numbers().await, [1, 1, 2, 1, 1]);
+    tree.assert_clean().await;
 }
 
 #[tokio::test]
@@ -237,6 +307,59 @@ async fn go_with_a_batch() {
     tree.all(vec![chapter(), vote("cid", 1)]).await.unwrap();
     assert_eq!(tree.numbers().await, [2, 4, 3, 2, 4]);
     tree.assert_clean().await;
+}
+
+/// Version 0.1.0 kept nothing; and what is kept can be wrong like anything that is derived.
+#[tokio::test]
+async fn are_verified_and_repaired() {
+    let tree = Tree::open().await;
+    tree.run(vote("ann", 2)).await.unwrap();
+    tree.run(vote("bob", 3)).await.unwrap();
+    tree.run(delete("Chapter", &["c"])).await.unwrap();
+    let sidecar: TableName = "tree-partita".parse().unwrap();
+    let kept = tree.kept().await.remove(0);
+    let wrong = async |numbers: Map| {
+        let mut item = kept.clone();
+        item.insert("numbers", Value::M(numbers));
+        let put = PutItem::new(sidecar.clone(), item);
+        tree.store.put_item(put, ReturnValues::None).await.unwrap();
+    };
+    let drifts = async || {
+        let mut found = Collected::default();
+        tree.partita.verify(&mut found).await.unwrap();
+        let names = found.open.iter().map(|(drift, _)| drift.attribute.clone());
+        names.flatten().collect::<Vec<_>>()
+    };
+    let mend = async || {
+        let report = tree
+            .partita
+            .repair(Permission::granted(), &mut Collected::default())
+            .await;
+        assert!(report.unwrap().is_clean());
+        assert_eq!(drifts().await, [""; 0]);
+        assert_eq!(tree.kept().await, std::slice::from_ref(&kept));
+    };
+    assert_eq!(drifts().await, [""; 0]);
+    tree.forget(&kept).await;
+    assert_eq!(drifts().await, ["stats.votes", "stats.weight"]);
+    mend().await;
+    let number = |number: i64| Value::from(number);
+    wrong(Map::from([
+        ("stats.votes", number(2)),
+        ("stats.weight", number(7)),
+    ]))
+    .await;
+    assert_eq!(drifts().await, ["stats.weight"]);
+    mend().await;
+    wrong(Map::from([("stats.votes", number(2))])).await;
+    mend().await;
+    tree.run(chapter()).await.unwrap();
+    assert_eq!(tree.numbers().await, [2, 5, 3, 2, 5]);
+    tree.assert_clean().await;
+    // A record for an item that is there again is of no account.
+    wrong(Map::from([("stats.votes", number(9))])).await;
+    tree.run(delete("Chapter", &["c"])).await.unwrap();
+    assert_eq!(tree.kept().await, std::slice::from_ref(&kept));
 }
 
 /// Votes go while their chapter goes and comes back, again and again.
@@ -269,6 +392,40 @@ async fn are_exact_when_all_of_it_races() {
             voter.await.unwrap();
         }
         let _ = tree.run(chapter()).await;
+        tree.assert_clean().await;
+    }
+}
+
+/// One vote goes and one is changed while the chapter goes and comes back, in an order that the
+/// seed decides.
+#[tokio::test]
+async fn are_exact_in_every_order() {
+    for seed in 0..100 {
+        let tree = Tree::open().await;
+        tree.run(vote("ann", 2)).await.unwrap();
+        tree.run(vote("bob", 3)).await.unwrap();
+        tree.run(delete("Chapter", &["c"])).await.unwrap();
+        let shuffled = FaultyStore::new(tree.store.clone(), Faults::default(), seed);
+        let partita = open(DESIGN, Arc::new(shuffled), seed + 2).await;
+        let ann = Caller::user("ann");
+        let run = async |operations: Vec<Operation>| {
+            for operation in operations {
+                let done = partita.run(&ann, operation).await;
+                assert!(
+                    done.is_ok() || matches!(done, Err(PlanError::Conflict)),
+                    "{done:?}"
+                );
+            }
+        };
+        let gone = || delete("Chapter", &["c"]);
+        tokio::join!(
+            run(vec![chapter(), gone(), chapter(), gone()]),
+            run(vec![delete("Vote", &["ann", "c"])]),
+            run(vec![change("bob", weight(8)), change("bob", weight(0))]),
+            run(vec![change("bob", weight(5))]),
+        );
+        tree.assert_clean().await;
+        tree.run(chapter()).await.unwrap();
         tree.assert_clean().await;
     }
 }

@@ -1,0 +1,192 @@
+//! Numbers of items that are gone, over items that stay: the sidecar has them until the identity
+//! comes back.
+//!
+//! The record of an item stands under `KEPT#`, its table and its partition key, with its sort key;
+//! `numbers` holds its numbers by their names.
+
+use partita_core::expression::{Condition, Path, Step, Update};
+use partita_core::{Item, Map, Number, Value};
+use partita_design::design::Entity;
+use partita_store::request::{
+    ConditionCheck, ItemAddress, PutItem, Scan, TransactAction, UpdateItem,
+};
+use partita_store::table::TableName;
+use partita_store::{StoreError, StoreResult};
+
+use crate::check::shares::number;
+use crate::grouping::{Grouping, Place};
+use crate::pass::Pass;
+use crate::reader::Written;
+use crate::report::VerifyError;
+
+const KEPT: &str = "KEPT#";
+const NUMBERS: &str = "numbers";
+
+/// How many numbers of missing items are looked up at once.
+pub(crate) const GONE_MAX: usize = 1_000;
+
+impl<'a> Pass<'a> {
+    /// Makes a group of every number that is kept, also where nothing counts for it any more.
+    pub(crate) async fn group_kept(&self, grouping: &mut Grouping) -> Result<(), VerifyError> {
+        let mut request = Scan::new(self.sidecar()?);
+        loop {
+            let page = match self.reader.scan(&request).await {
+                // Nothing was ever kept beside the table.
+                Err(StoreError::TableNotFound { .. }) => return Ok(()),
+                page => page?,
+            };
+            for place in page.items.iter().flat_map(|item| self.places(item)) {
+                grouping.add(place, Number::default())?;
+            }
+            match page.last_key {
+                None => return Ok(()),
+                last_key => request.start_after = last_key,
+            }
+        }
+    }
+
+    /// The numbers that a record of the sidecar keeps, if it keeps some.
+    fn places(&self, item: &Item) -> Vec<Place> {
+        let text = |name: &str| item.get(name).and_then(Value::as_str);
+        let (Some(key), Some(sort)) = (
+            text("PK").and_then(|key| key.strip_prefix(KEPT)),
+            text("SK"),
+        ) else {
+            return Vec::new();
+        };
+        let owner = self.layout.names().find_map(|table| {
+            let partition = key.strip_prefix(table.as_str())?.strip_prefix('#')?;
+            Some((table.to_string(), partition.to_owned()))
+        });
+        let Some((table, partition)) = owner else {
+            return Vec::new();
+        };
+        let names = numbers(Some(item)).into_iter().flat_map(Map::keys);
+        let place = |name: &partita_core::Name| Place {
+            table: table.clone(),
+            partition: partition.clone(),
+            sort: sort.to_owned(),
+            attribute: name.to_string(),
+        };
+        names.map(place).collect()
+    }
+
+    /// Those of some numbers of missing items that are not kept as they are counted.
+    pub(crate) async fn forgotten(&self, gone: Vec<(Place, Number)>) -> StoreResult<Vec<Place>> {
+        // Several numbers of one item stand one after the other.
+        let mut addresses: Vec<ItemAddress> = Vec::new();
+        let mut which = Vec::new();
+        for (place, _) in &gone {
+            let address = self.kept_at(place)?;
+            if addresses.last() != Some(&address) {
+                addresses.push(address);
+            }
+            which.push(addresses.len() - 1);
+        }
+        let kept = self.kept_records(&addresses).await?;
+        let differing = gone.into_iter().zip(which).filter(|((place, sum), at)| {
+            number(kept_number(kept[*at].as_ref(), place)) != Some(*sum)
+        });
+        Ok(differing.map(|((place, _), _)| place).collect())
+    }
+
+    /// Records of the sidecar, each found or missing.
+    pub(crate) async fn kept_records(
+        &self,
+        addresses: &[ItemAddress],
+    ) -> StoreResult<Vec<Option<Item>>> {
+        match self.reader.items(addresses).await {
+            Err(StoreError::TableNotFound { .. }) => Ok(vec![None; addresses.len()]),
+            items => items,
+        }
+    }
+
+    /// The entity whose number this is, if it outlives the entity's items.
+    pub(crate) fn outliving(&self, place: &Place) -> Option<&'a Entity> {
+        let design = self.layout.design;
+        design.entities.iter().find(|entity| {
+            let is_key = design.table_of(entity).name == place.table
+                && entity.key.partition.read(&place.partition).is_some()
+                && entity.key.sort.read(&place.sort).is_some();
+            let mut numbers = design.kept_numbers(entity);
+            // What cannot be counted again is left as it is.
+            let is_countable = self.numbers.find(&entity.name, &place.attribute).is_some();
+            is_key && is_countable && numbers.any(|one| one.name == place.attribute)
+        })
+    }
+
+    /// Where a number is kept.
+    pub(crate) fn kept_at(&self, place: &Place) -> StoreResult<ItemAddress> {
+        let partition = format!("{KEPT}{}#{}", place.table, place.partition);
+        Ok(ItemAddress {
+            table: self.sidecar()?,
+            key: Item::from([
+                ("PK", Value::S(partition)),
+                ("SK", Value::S(place.sort.clone())),
+            ]),
+        })
+    }
+
+    fn sidecar(&self) -> StoreResult<TableName> {
+        format!("{}-partita", self.layout.design.table.name).parse()
+    }
+
+    /// Keeps the right number, if the wrong one is still kept and the item is still gone.
+    pub(crate) async fn keep(
+        &self,
+        place: &Place,
+        entity: &Entity,
+        owner: &ItemAddress,
+        record: Option<&Item>,
+        sum: Number,
+    ) -> StoreResult<Written> {
+        let ItemAddress { table, key } = self.kept_at(place)?;
+        let mut path = Path::attribute(NUMBERS);
+        path.steps
+            .push(Step::Field(place.attribute.as_str().into()));
+        let action = match (record, kept_number(record, place)) {
+            (None, _) => {
+                let mut item = key;
+                item.insert("entity", Value::from(entity.name.as_str()));
+                let numbers = Map::from([(place.attribute.as_str(), Value::N(sum))]);
+                item.insert(NUMBERS, Value::M(numbers));
+                TransactAction::Put(PutItem {
+                    condition: Some(Condition::NotExists(Path::attribute("PK"))),
+                    ..PutItem::new(table, item)
+                })
+            }
+            (Some(_), stored) => TransactAction::Update(UpdateItem {
+                table,
+                key,
+                update: Update::default().setting(path.clone(), Value::N(sum)),
+                condition: Some(match stored {
+                    Some(stored) => Condition::equals(path, stored.clone()),
+                    None => {
+                        Condition::Exists(Path::attribute(NUMBERS)).and(Condition::NotExists(path))
+                    }
+                }),
+                return_item_on_failure: false,
+            }),
+        };
+        let partition = &self.layout.design.table_of(entity).partition;
+        let is_gone = TransactAction::Check(ConditionCheck {
+            table: owner.table.clone(),
+            key: owner.key.clone(),
+            condition: Condition::NotExists(Path::attribute(partition)),
+            return_item_on_failure: false,
+        });
+        self.reader.write(vec![action, is_gone]).await
+    }
+}
+
+fn numbers(record: Option<&Item>) -> Option<&Map> {
+    match record?.get(NUMBERS)? {
+        Value::M(numbers) => Some(numbers),
+        _ => None,
+    }
+}
+
+/// A number in the record that keeps it.
+pub(crate) fn kept_number<'r>(record: Option<&'r Item>, place: &Place) -> Option<&'r Value> {
+    numbers(record)?.get(&place.attribute)
+}
