@@ -278,13 +278,17 @@ pub(crate) const DEFECTS: &[Defect] = &[
         "flag_status",
         &["create Report", "create Image"],
     ),
-    plain(
-        "a range is not looked at",
-        "mediahub",
-        Spoil::Unconditional("USER#"),
-        "pscBalance",
-        &["earn User", "spend User", "withdraw User"],
-    ),
+    Defect {
+        // Two have to change the same balance at the same time.
+        operations: 420,
+        ..plain(
+            "a range is not looked at",
+            "mediahub",
+            Spoil::Unconditional("USER#"),
+            "pscBalance",
+            &["earn User", "spend User", "withdraw User"],
+        )
+    },
     plain(
         "a state goes anywhere",
         "mediahub",
