@@ -8,6 +8,7 @@
 //! | `FILE#`, a bucket, `#` and a name | `FILE` | an object: its type, who uploaded it, which item names it, when it is to be removed |
 //! | the same | `OWNER#` and a digest | another item that names it |
 //! | `FILE#DUE` | a time, a bucket and a name | that somebody has to look at this object then, and at others that the row lists |
+//! | the same | a time, `OWNER#` and a digest | that an item expires then, and that somebody has to look at its files |
 //! | `FILE#SLOT#` and a caller | a number | an upload of the caller that no item has taken over, or had not; it expires |
 //!
 //! An object comes and goes like this:
@@ -24,6 +25,8 @@
 //!    elsewhere its object is copied as in 2, and the copy has an owner of its own.
 //! 4. An item is deleted, or names another file: its transaction takes it from the owners. When
 //!    none is left, it says that the object is to be removed, and then it is.
+//! 5. An item expires, and the store removes it. Its files were noted down with the time; whoever
+//!    sweeps takes them from it once it is gone.
 //!
 //! Before anything is copied, the sidecar says that the copy is due to be looked at. So a process
 //! that dies at any point leaves an item whose object is there, or an object that
@@ -34,7 +37,9 @@
 //! Whoever knows the name of somebody else's file gains nothing by writing it into an item: a
 //! caller can only name an upload of his own. An item owns what it names and what its history does.
 
+mod expired;
 pub(crate) mod names;
+pub(crate) mod owning;
 mod placing;
 mod record;
 mod slots;
@@ -53,10 +58,11 @@ use crate::planner::request::On;
 use crate::planner::{Step, WritePlan};
 use crate::run::Committed;
 
+pub(crate) use expired::until;
 pub use names::{staging, write_rule};
 pub(crate) use record::{
-    Owner, Record, address, due_rows, has_owners_of, is_copy_of, is_kept, is_open, key_of,
-    owner_address, owner_key, owner_row, with_more_owners,
+    Owner, Record, address, due_rows, has_owners_of, is_copy_of, is_open, key_of, owner_address,
+    owner_due_row,
 };
 pub use sweep::Swept;
 pub use uploads::Sending;

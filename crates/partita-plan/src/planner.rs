@@ -10,6 +10,7 @@
 //! | `planner::values` | what is computed from the item and its refs |
 //! | `planner::files` | that the files that it names are where they belong |
 //! | `planner::owners` | whose files are whose |
+//! | `planner::expiring` | that the files of items that expire are looked at |
 //! | `planner::relocate` | an item whose identity changes, and what goes with it |
 //! | `planner::refs` | that the targets of refs are there |
 //! | `planner::aggregate` | counts and sums on other items |
@@ -38,6 +39,7 @@ mod creation;
 mod effects;
 mod emit;
 mod every;
+mod expiring;
 mod files;
 pub(crate) mod follow;
 mod history;

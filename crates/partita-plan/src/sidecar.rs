@@ -14,6 +14,7 @@
 //! | `FILE#`, a bucket and a name | `FILE` | an object of a bucket |
 //! | the same | `OWNER#` and a digest | an item that names it, where there are several |
 //! | `FILE#DUE` | a time, a bucket and a name | objects that are to be looked at then |
+//! | the same | a time, `OWNER#` and a digest | the files of an item that expires then |
 //! | `FILE#SLOT#` and a caller | a number | an upload of the caller; it expires |
 //!
 //! It has no stream: nobody who follows a design's tables hears of these. A design has one sidecar,

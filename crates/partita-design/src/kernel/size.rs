@@ -225,6 +225,10 @@ impl<'d> Counter<'d> {
             // What is released in a write stands in one row.
             self.touch("^released", usize::from(files.is_released), &cause);
         }
+        if files::is_noted(entity, change) {
+            let cause = format!("entity.{}", entity.name);
+            self.touch(&format!("{}^expiry", place.way), place.times, &cause);
+        }
         // Numbers that are kept while an item is gone are a record of their own.
         if let Some(number) = self.design.kept_numbers(entity).next()
             && matches!(change.access, Access::Create | Access::Delete)

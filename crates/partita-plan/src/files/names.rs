@@ -2,7 +2,7 @@
 
 use partita_core::{Map, Value};
 use partita_design::Design;
-use partita_design::design::{Attribute, Bucket, Entity, Prefix, Rule, Source};
+use partita_design::design::{Attribute, Bucket, Entity, Prefix, Rule, Source, View};
 use partita_design::expression::Expr;
 use partita_design::files::prefixes;
 use partita_design::media_type;
@@ -127,6 +127,14 @@ fn can_be_at(entity: &Entity, at: &str, prefix: &Prefix) -> bool {
 /// Whether an entity has attributes that name files.
 pub(crate) fn has_files(entity: &Entity) -> bool {
     entity.attributes.iter().any(names_files)
+}
+
+/// Whether a view keeps what stands at a place of its items, such as `attachments[0].s3Key`.
+pub(crate) fn is_kept_by(view: &View, place: &str) -> bool {
+    view.keep.iter().any(|kept| {
+        let rest = place.strip_prefix(kept.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    })
 }
 
 /// All names of objects in an item.

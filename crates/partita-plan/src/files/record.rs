@@ -34,6 +34,7 @@ const BYTES: &str = "bytes";
 const RECEIVING: &str = "receiving";
 const RECEIVED: &str = "received";
 const OBJECTS: &str = "objects";
+const NOTED: &str = "noted";
 
 /// An object.
 #[derive(Clone, Debug, PartialEq)]
@@ -266,6 +267,29 @@ pub(crate) fn due_rows(objects: &[(String, String)], due_millis: i64) -> Option<
     });
     row.insert(OBJECTS.to_owned(), Value::L(objects.collect()));
     Some(row)
+}
+
+/// Says that the files of an item that expires are to be looked at then. The time at which they were
+/// noted down is a part of its key, so that no row takes the place of another that lists others.
+pub(crate) fn owner_due_row(
+    owner: &Owner,
+    files: &[(String, String)],
+    due_millis: i64,
+    noted_millis: i64,
+) -> Option<Item> {
+    let mut row = due_rows(files, due_millis)?;
+    let digest = owner.row_sort();
+    let sort = format!("{:015}#{digest}#{noted_millis}", due_millis.max(0));
+    row.extend(sidecar::key(DUE, &sort));
+    row.insert(NOTED.to_owned(), Value::N(Number::from(noted_millis)));
+    owner.write(&mut row);
+    Some(row)
+}
+
+/// Whose files a row lists, and when they were noted down, if that item expires.
+pub(super) fn read_owner_due(row: &Item) -> Option<(Owner, i64)> {
+    let noted = row.get(NOTED)?.as_number()?.to_i64()?;
+    Some((Owner::read(row)?, noted))
 }
 
 /// The buckets and names of the objects that are to be looked at.

@@ -5,7 +5,7 @@ use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::{Item, Value};
 use partita_store::request::{DeleteItem, PutItem, Query, TransactAction};
 
-use super::record::{DUE, Record, is_still_due, key_of, read_due};
+use super::record::{DUE, Record, is_still_due, key_of, read_due, read_owner_due};
 use super::{Objects, new, put, step};
 use crate::error::PlanError;
 use crate::partita::Partita;
@@ -21,13 +21,48 @@ pub struct Swept {
 }
 
 /// What is to become of an object that is to be looked at.
-enum Finding {
+pub(super) enum Finding {
     /// It is to be removed, and nobody can take it over any more.
     Claimed,
     /// An item names it, or it is to be looked at again another time.
     Stays,
     /// Somebody changed what is known of it at this moment: it is looked at again.
     Unsure,
+}
+
+/// What a look at the objects of one row has done.
+pub(super) struct Looked {
+    removed: usize,
+    /// Whether none of them is to be looked at again.
+    is_done: bool,
+    failed: Option<PlanError>,
+}
+
+impl Default for Looked {
+    fn default() -> Self {
+        Looked {
+            removed: 0,
+            is_done: true,
+            failed: None,
+        }
+    }
+}
+
+impl Looked {
+    /// Notes down what became of one object. One that cannot be removed does not keep the others.
+    pub(super) fn note(&mut self, found: Result<Finding, PlanError>) -> Result<(), PlanError> {
+        match found {
+            Ok(Finding::Claimed) => self.removed += 1,
+            Ok(Finding::Stays) => {}
+            Ok(Finding::Unsure) => self.is_done = false,
+            Err(error @ PlanError::Objects(_)) => {
+                self.failed = Some(error);
+                self.is_done = false;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
 }
 
 impl Partita {
@@ -45,30 +80,38 @@ impl Partita {
             removed: 0,
             has_more: rows.len() == at_most,
         };
-        let mut last = None;
+        let mut failed = None;
         for row in rows {
-            let mut is_done = true;
-            for (bucket, name) in read_due(&row) {
-                match self.sweep_one(&**objects, &bucket, &name).await {
-                    Ok(Finding::Claimed) => swept.removed += 1,
-                    Ok(Finding::Stays) => {}
-                    Ok(Finding::Unsure) => is_done = false,
-                    // One object that cannot be removed must not keep the others.
-                    Err(error @ PlanError::Objects(_)) => {
-                        last = Some(error);
-                        is_done = false;
-                    }
-                    Err(error) => return Err(error),
+            let looked = match read_owner_due(&row) {
+                Some((owner, noted)) => {
+                    self.look_at_owner(&**objects, (&owner, noted), read_due(&row))
+                        .await?
                 }
-            }
-            if is_done {
+                None => self.look_at(&**objects, read_due(&row)).await?,
+            };
+            swept.removed += looked.removed;
+            if looked.is_done {
                 self.forget(row).await?;
             }
+            failed = failed.or(looked.failed);
         }
-        match last {
+        match failed {
             Some(error) => Err(error),
             None => Ok(swept),
         }
+    }
+
+    /// Removes those of some objects that are to be removed.
+    async fn look_at(
+        &self,
+        objects: &dyn Objects,
+        names: Vec<(String, String)>,
+    ) -> Result<Looked, PlanError> {
+        let mut looked = Looked::default();
+        for (bucket, name) in names {
+            looked.note(self.sweep_one(objects, &bucket, &name).await)?;
+        }
+        Ok(looked)
     }
 
     /// Removes an object, if it is to be removed.
@@ -104,7 +147,7 @@ impl Partita {
     }
 
     /// Removes an object, and then what is known of it.
-    async fn remove(
+    pub(super) async fn remove(
         &self,
         objects: &dyn Objects,
         bucket: &str,

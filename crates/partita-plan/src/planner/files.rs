@@ -501,7 +501,7 @@ impl<'a> Planner<'a> {
                 if let Err(message) = self.check_file(prefix, &file, &attribute.name, old, item) {
                     let fault = Fault::of(&entity.name, file.place, FaultRule::File, message);
                     self.faults.push(fault);
-                } else if self.is_strange(&file, &had, &owner) {
+                } else if self.is_strange(&file, &had, &owner, old.is_none()) {
                     let message = format!(
                         "is no upload of yours to `{wanted}`; ask for one with POST /files/{wanted}"
                     );
@@ -536,15 +536,15 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether objects are kept, and this is neither taken over nor a file that the item or its
-    /// history had before.
-    fn is_strange(&self, file: &File<'_>, had: &[File<'_>], owner: &Owner) -> bool {
+    /// history had before. A new item had none, also where one of its identity has expired.
+    fn is_strange(&self, file: &File<'_>, had: &[File<'_>], owner: &Owner, is_new: bool) -> bool {
         let is_shared = |(by, name): &(Owner, String)| by == owner && *name == file.name;
         let is_known = self.is_taken(&file.name)
             || is_among(&file.name, had)
             || self.files.shared.iter().any(is_shared);
         self.context.blueprint.keeps_files
             && !is_known
-            && self.own_file(&file.name, owner).is_none()
+            && (is_new || self.own_file(&file.name, owner).is_none())
     }
 
     fn is_taken(&self, name: &str) -> bool {

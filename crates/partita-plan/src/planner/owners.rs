@@ -8,16 +8,15 @@ use std::rc::Rc;
 
 use partita_core::Map;
 use partita_design::design::{Entity, View};
-use partita_store::request::{DeleteItem, PutItem, TransactAction, UpdateItem};
+use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction};
 
 use super::files::{Taking, is_among};
 use super::{Planner, Step};
 use crate::draft::{Before, Refusal};
 use crate::error::PlanError;
 use crate::files::names::{self, File};
-use crate::files::{self, Owner, Record, Taken};
+use crate::files::{self, Owner, Record, Taken, owning};
 use crate::shape::Shape;
-use crate::sidecar;
 
 /// A state that is kept of an item, and whose it is before and after the write.
 pub(super) struct Past {
@@ -93,7 +92,7 @@ impl<'a> Planner<'a> {
         for past in std::mem::take(&mut self.files.pasts) {
             self.enter_past(&past, &mut ledger);
         }
-        let mut steps = Vec::new();
+        let mut steps = self.expiry_steps();
         for (name, namers) in ledger {
             let mut taken = self.files.taken.iter();
             match taken.position(|taking| taking.placement.to == name) {
@@ -199,8 +198,7 @@ impl<'a> Planner<'a> {
         old: &Map,
         file: &File<'_>,
     ) -> Result<bool, PlanError> {
-        let root = file.place.split(['.', '[']).next().unwrap_or_default();
-        let keeps = |view: &&View| view.history && view.keep.iter().any(|kept| kept == root);
+        let keeps = |view: &&View| view.history && names::is_kept_by(view, &file.place);
         let blueprint = self.context.blueprint;
         let views = blueprint.design.views_of(&entity.name).filter(keeps);
         let mut is_kept = false;
@@ -262,7 +260,11 @@ impl<'a> Planner<'a> {
             condition,
             ..PutItem::new(table.clone(), file.item())
         }));
-        steps.extend(others.iter().map(|owner| self.add_row(&file, owner)));
+        steps.extend(
+            others
+                .iter()
+                .map(|owner| owning::add_row(table, &file, owner)),
+        );
         steps
     }
 
@@ -280,87 +282,48 @@ impl<'a> Planner<'a> {
             shared.any(|(by, shared)| by == owner && shared == name)
                 || heirs.any(|(from, heir)| heir == owner && self.is_owner(&record, from))
         };
-        let (mut gained, mut lost) = (namers.gained(), namers.lost());
+        let (gained, mut lost) = (namers.gained(), namers.lost());
         lost.retain(|owner| self.is_owner(&record, owner));
-        gained.retain(|owner| is_given(owner) && !self.is_owner(&record, owner));
+        let (known, new): (Vec<_>, Vec<_>) = gained
+            .into_iter()
+            .partition(|owner| self.is_owner(&record, owner));
+        let gained: Vec<_> = new.into_iter().filter(is_given).collect();
         if gained.is_empty() && lost.is_empty() {
-            return Vec::new();
+            // An item of that identity had it and expired, or its history has it: it must not be
+            // taken from the item meanwhile.
+            let check = (!known.is_empty()).then(|| self.check_owners(&record));
+            return check.into_iter().collect();
         }
         self.replace_owners(record, gained, lost)
+    }
+
+    /// That a file has the owners that it had.
+    fn check_owners(&self, record: &Record) -> Step {
+        stale(TransactAction::Check(ConditionCheck {
+            table: self.context.blueprint.sidecar.clone(),
+            key: files::key_of(&record.bucket, &record.name),
+            condition: files::has_owners_of(record),
+            return_item_on_failure: false,
+        }))
     }
 
     fn replace_owners(
         &mut self,
         record: Record,
-        mut gained: Vec<Owner>,
-        mut lost: Vec<Owner>,
+        gained: Vec<Owner>,
+        lost: Vec<Owner>,
     ) -> Vec<Step> {
-        let table = self.context.blueprint.sidecar.clone();
+        let table = &self.context.blueprint.sidecar;
         if lost.is_empty() {
-            let update = UpdateItem {
-                table,
-                key: files::key_of(&record.bucket, &record.name),
-                update: files::with_more_owners(gained.len() as u64),
-                condition: Some(files::is_kept()),
-                return_item_on_failure: false,
-            };
-            let mut steps = vec![stale(TransactAction::Update(update))];
-            steps.extend(gained.iter().map(|owner| self.add_row(&record, owner)));
-            return steps;
+            return owning::add(table, &record, &gained);
         }
-        let condition = Some(files::has_owners_of(&record));
-        let first = lost
-            .iter()
-            .position(|owner| Some(owner) == record.owner.as_ref());
-        let owner = match first {
-            None => record.owner.clone(),
-            Some(at) => {
-                lost.remove(at);
-                (!gained.is_empty()).then(|| gained.remove(0))
-            }
-        };
-        let others = record.others + gained.len() as u64;
-        let others = others.saturating_sub(lost.len() as u64);
-        let mut steps: Vec<Step> = Vec::new();
-        steps.extend(lost.iter().map(|owner| self.remove_row(&record, owner)));
-        steps.extend(gained.iter().map(|owner| self.add_row(&record, owner)));
-        let is_free = owner.is_none() && others == 0;
+        let file = (record.bucket.clone(), record.name.clone());
+        let now = self.moment.now_millis;
+        let (steps, is_free) = owning::replace(table, record, gained, lost, now);
         if is_free {
-            let released = (record.bucket.clone(), record.name.clone());
-            self.files.released.push(released);
+            self.files.released.push(file);
         }
-        let file = Record {
-            owner,
-            others,
-            is_removing: is_free,
-            due_millis: is_free.then_some(self.moment.now_millis),
-            // Whoever uploaded it cannot name it again.
-            caller: record.caller.clone().filter(|_| !is_free),
-            ..record
-        };
-        steps.push(put(PutItem {
-            condition,
-            ..PutItem::new(table, file.item())
-        }));
         steps
-    }
-
-    fn add_row(&self, file: &Record, owner: &Owner) -> Step {
-        let table = self.context.blueprint.sidecar.clone();
-        let row = files::owner_row(&file.bucket, &file.name, owner);
-        put(PutItem {
-            condition: Some(sidecar::is_missing()),
-            ..PutItem::new(table, row)
-        })
-    }
-
-    fn remove_row(&self, file: &Record, owner: &Owner) -> Step {
-        stale(TransactAction::Delete(DeleteItem {
-            table: self.context.blueprint.sidecar.clone(),
-            key: files::owner_key(&file.bucket, &file.name, owner),
-            condition: Some(sidecar::is_there()),
-            return_item_on_failure: false,
-        }))
     }
 }
 

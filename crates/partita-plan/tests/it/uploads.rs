@@ -1,5 +1,6 @@
 //! Uploads, the items that take them over, and what is swept.
 
+mod expiring;
 mod shares;
 mod slots;
 
@@ -108,6 +109,7 @@ const LIMITS: UploadLimits = UploadLimits {
 
 struct Scene {
     partita: Partita,
+    store: Arc<ModelStore>,
     shelf: Arc<Shelf>,
     clock: Arc<ManualClock>,
 }
@@ -130,13 +132,14 @@ impl Scene {
                 ..Patience::default()
             },
         };
-        let store = Arc::new(ModelStore::default());
-        let partita = Partita::open_with(design, store, surroundings)
+        let store = Arc::new(ModelStore::new(clock.clone()));
+        let partita = Partita::open_with(design, store.clone(), surroundings)
             .await
             .unwrap();
         let shelf = Arc::new(Shelf::default());
         Scene {
             partita: partita.with_objects(shelf.clone()),
+            store,
             shelf,
             clock,
         }

@@ -2,7 +2,8 @@
 //! answers and crashes between claim, copy, commit and remove.
 //!
 //! At every moment each name in an item has its object, with the bytes that the operations put
-//! there; at the end, long after everything that has a time is over, there is nothing but that.
+//! there; at the end, long after everything that has a time is over, there is nothing but that. Some
+//! items expire, and are removed by the store at some time after that.
 //! Mistakes that are planted in the planner's transactions must be found that way.
 
 mod model;
@@ -18,8 +19,8 @@ use partita_plan::{
 use partita_remote::{RemoteStore, Timeouts};
 use partita_store::dynamodb_local::DynamoDbLocal;
 use partita_store::faulty::{Faults, FaultyStore};
-use partita_store::request::Scan;
-use partita_store::surroundings::{ManualClock, SeededEntropy};
+use partita_store::request::{DeleteItem, ReturnValues, Scan};
+use partita_store::surroundings::{Clock as _, ManualClock, SeededEntropy};
 use partita_store::{ModelStore, Store};
 
 use crate::histories::defects::Spoil;
@@ -99,7 +100,8 @@ impl History {
     /// Some operations, each judged by itself, and what is left of them all.
     async fn live(&mut self, operations: usize) -> Judged {
         for number in 0..operations {
-            let Some(act) = self.model.next(&mut self.random) else {
+            let now = self.now_seconds();
+            let Some(act) = self.model.next(&mut self.random, now) else {
                 continue;
             };
             let told = format!("{number}: {act:?}");
@@ -112,6 +114,11 @@ impl History {
     async fn step(&mut self, act: Act) -> Judged {
         if let Act::Wait(hours) = act {
             self.clock.advance(hours * 3_600_000);
+            self.model.expire(self.now_seconds());
+            // The store removes what has expired, sooner or later.
+            if self.random.bool() {
+                self.remove_expired().await;
+            }
             // What cannot be done now is done the next time.
             let _ = self.partita.sweep_files(100).await;
             let unchanged = self.model.clone();
@@ -121,8 +128,9 @@ impl History {
             return Ok(());
         };
         // Some are done at the same time as another one.
+        let now = self.now_seconds();
         let second = match self.random.u8(0..3) {
-            0 => self.model.next(&mut self.random),
+            0 => self.model.next(&mut self.random, now),
             _ => None,
         };
         let second = second.filter(|act| !matches!(act, Act::Wait(_)));
@@ -272,11 +280,13 @@ impl History {
                 let lost = || format!("{kind} {id} names {name}, which is gone");
                 bytes.push(self.shelf.bytes(name).ok_or_else(lost)?);
             }
-            if row.kind != "Version" {
-                found.items.insert((row.kind, row.id), bytes);
+            // What has expired and is still stored has its file too, but is no item any more.
+            let is_over = row.until.is_some_and(|until| until < self.now_seconds());
+            if row.kind != "Version" && !is_over {
+                found.add(row, bytes);
             }
         }
-        let fits = possible.iter().find(|model| model.items == found.items);
+        let fits = possible.iter().find(|model| model.is(&found));
         let Some(fits) = fits else {
             let expected: Vec<_> = possible.iter().map(|model| &model.items).collect();
             return Err(format!("there is {:?}, not {expected:?}", found.items));
@@ -288,6 +298,8 @@ impl History {
     /// Long after everything: all that items name is there and can be read, and nothing else.
     async fn end(&mut self) -> Judged {
         self.clock.advance(100 * DAY);
+        self.model.expire(self.now_seconds());
+        self.remove_expired().await;
         let mut quiet = 0;
         while quiet < 3 {
             let swept = self.partita.sweep_files(100).await;
@@ -318,6 +330,31 @@ impl History {
         }
     }
 
+    fn now_seconds(&self) -> i64 {
+        self.clock.now_millis() / 1000
+    }
+
+    /// Does what the store does with items that have expired, by the clock of the history.
+    async fn remove_expired(&self) {
+        for item in self.all(&self.table).await {
+            let row = model::row(&item).unwrap();
+            if row.until.is_none_or(|until| until >= self.now_seconds()) {
+                continue;
+            }
+            let key = ["PK", "SK"].map(|name| (name.to_owned(), item.get(name).unwrap().clone()));
+            let delete = DeleteItem {
+                table: self.table.parse().unwrap(),
+                key: Item::from(key),
+                condition: None,
+                return_item_on_failure: false,
+            };
+            self.store
+                .delete_item(delete, ReturnValues::None)
+                .await
+                .unwrap();
+        }
+    }
+
     async fn rows(&self) -> Vec<model::Row> {
         let items = self.all(&self.table).await;
         items.iter().filter_map(model::row).collect()
@@ -340,8 +377,9 @@ impl History {
     }
 }
 
+/// A time that no store's own clock comes to, so that what expires is removed by the history alone.
 fn clock() -> Arc<ManualClock> {
-    Arc::new(ManualClock::at(1_767_225_600_000))
+    Arc::new(ManualClock::at(4_102_444_800_000))
 }
 
 /// Histories, each with a table of its own, on the stores that they are given.
@@ -357,8 +395,13 @@ async fn go_well(store: impl Fn() -> Arc<dyn Store>, seeds: Range<u64>, operatio
         accepted += history.accepted;
         crashes += history.crashes;
     }
-    assert!(accepted > all / 3, "only {accepted} of {all} were accepted");
-    assert!(crashes > all / 40, "only {crashes} crashes");
+    // One history alone may be a quiet one.
+    let is_alone = std::env::var_os("PARTITA_SEED").is_some();
+    assert!(
+        is_alone || accepted > all / 3,
+        "only {accepted} of {all} were accepted"
+    );
+    assert!(is_alone || crashes > all / 40, "only {crashes} crashes");
 }
 
 #[tokio::test]
@@ -388,11 +431,11 @@ async fn on_dynamodb_local() {
     };
     let store = RemoteStore::local(&local.endpoint(), Timeouts::default());
     let store = Arc::new(store);
-    go_well(|| store.clone(), 0..1, 80).await;
+    go_well(|| store.clone(), 0..2, 80).await;
 }
 
 /// A mistake, how it is made, and what whoever finds it speaks of.
-const DEFECTS: [(&str, Spoil, &str); 5] = [
+const DEFECTS: [(&str, Spoil, &str); 6] = [
     (
         "one owner is not counted",
         Spoil::NotSet("others"),
@@ -407,6 +450,11 @@ const DEFECTS: [(&str, Spoil, &str); 5] = [
     (
         "what is released is not due",
         Spoil::NotPut("FILE#DUE"),
+        "there are",
+    ),
+    (
+        "files of items that expire are not noted down",
+        Spoil::NotPut("#OWNER#"),
         "there are",
     ),
     (

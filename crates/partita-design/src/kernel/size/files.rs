@@ -2,7 +2,8 @@
 //!
 //! A file that an item takes over takes two records, those of the upload and of the file, or those
 //! of the file and of one more owner. One that it lets go takes one, or two where several items may
-//! name it. What is released in a write stands in one more.
+//! name it. What is released in a write stands in one more, and what an item names that expires in
+//! another.
 
 use super::change::Change;
 use crate::design::{Access, Attribute, Design, Entity};
@@ -48,6 +49,17 @@ pub(super) fn of<'d>(
         found.push((name, files));
     }
     found
+}
+
+/// Whether a change notes down the files of an item that expires, in one row.
+pub(super) fn is_noted(entity: &Entity, change: &Change) -> bool {
+    let files = entity.attributes.iter().filter(|one| names_files(one));
+    let mut names = files.map(|one| one.name.as_str()).peekable();
+    let expiry = entity.expiry().map(|one| one.name.as_str());
+    change.access != Access::Delete
+        && names.peek().is_some()
+        && expiry.is_some()
+        && change.touches(names.chain(expiry))
 }
 
 fn files(attribute: &Attribute) -> usize {

@@ -2,10 +2,11 @@
 
 use super::*;
 
-const DESIGN: &str = include_str!("../../../../partita/tests/designs/archive/archive.toml");
+pub(super) const DESIGN: &str =
+    include_str!("../../../../partita/tests/designs/archive/archive.toml");
 
 impl Scene {
-    async fn make(&self, entity: &str, item: Json) -> Result<Json, PlanError> {
+    pub(super) async fn make(&self, entity: &str, item: Json) -> Result<Json, PlanError> {
         let operation = Operation::Create {
             entity: entity.to_owned(),
             attributes: map(item),
@@ -13,7 +14,12 @@ impl Scene {
         self.run("ann", operation).await
     }
 
-    async fn change(&self, entity: &str, id: &[&str], changes: Json) -> Result<Json, PlanError> {
+    pub(super) async fn change(
+        &self,
+        entity: &str,
+        id: &[&str],
+        changes: Json,
+    ) -> Result<Json, PlanError> {
         let operation = Operation::Update {
             entity: entity.to_owned(),
             identity: id.iter().map(|part| (*part).to_owned()).collect(),
@@ -24,7 +30,7 @@ impl Scene {
         self.run("ann", operation).await
     }
 
-    async fn remove(&self, entity: &str, id: &[&str]) {
+    pub(super) async fn remove(&self, entity: &str, id: &[&str]) {
         let operation = Operation::Delete {
             entity: entity.to_owned(),
             identity: id.iter().map(|part| (*part).to_owned()).collect(),
@@ -33,7 +39,7 @@ impl Scene {
         self.run("ann", operation).await.unwrap();
     }
 
-    async fn act(
+    pub(super) async fn act(
         &self,
         action: &str,
         entity: &str,
@@ -73,7 +79,7 @@ impl Scene {
         while self.partita.sweep_files(100).await.unwrap().has_more {}
     }
 
-    async fn can_ann_read(&self, name: &str) -> bool {
+    pub(super) async fn can_ann_read(&self, name: &str) -> bool {
         self.may_read(&Caller::user("ann"), name).await
     }
 }

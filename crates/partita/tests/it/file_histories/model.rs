@@ -12,6 +12,8 @@ pub(super) struct Model {
     pub(super) items: BTreeMap<(String, String), Vec<u64>>,
     titles: BTreeMap<String, String>,
     published: BTreeMap<String, bool>,
+    /// When pins expire, in seconds since 1970.
+    until: BTreeMap<String, i64>,
     texts: u64,
 }
 
@@ -21,6 +23,13 @@ pub(super) enum Act {
     Photo,
     Note(String),
     DropNote(String),
+    /// A pin of the user's photo, and when it expires.
+    Pin(String, i64),
+    /// A pin with a photo of its own.
+    OwnPin(String, i64),
+    /// A pin expires at another time.
+    PutOff(String, i64),
+    DropPin(String),
     DropUser,
     Draft(String, String, usize),
     DropDraft(String),
@@ -39,7 +48,7 @@ impl Act {
     /// The prefixes of the uploads that it needs.
     pub(super) fn uploads(&self) -> Vec<&'static str> {
         match self {
-            Act::Photo => vec!["photos"],
+            Act::Photo | Act::OwnPin(..) => vec!["photos"],
             Act::Draft(_, _, scans) => vec!["temp"; *scans],
             Act::Scans(_) => vec!["letters"],
             _ => Vec::new(),
@@ -51,7 +60,10 @@ const TITLES: [&str; 4] = ["a", "b", "c", "d"];
 
 impl Model {
     /// Something that could be done now.
-    pub(super) fn next(&self, random: &mut fastrand::Rng) -> Option<Act> {
+    pub(super) fn next(&self, random: &mut fastrand::Rng, now_seconds: i64) -> Option<Act> {
+        if random.u8(0..6) == 0 {
+            return Some(self.next_pin(random, now_seconds));
+        }
         let pick = |random: &mut fastrand::Rng, kind: &str| {
             let all = self.items.keys().filter(|(one, _)| one == kind);
             random.choice(all.map(|(_, id)| id.clone()).collect::<Vec<_>>())
@@ -95,6 +107,45 @@ impl Model {
         })
     }
 
+    fn next_pin(&self, random: &mut fastrand::Rng, now_seconds: i64) -> Act {
+        let id = random.u8(0..3).to_string();
+        let until = now_seconds + random.i64(1..60) * 3_600;
+        if !self.has("Pin", &id) {
+            return if self.has("User", "ann") && random.bool() {
+                Act::Pin(id, until)
+            } else {
+                Act::OwnPin(id, until)
+            };
+        }
+        match random.u8(0..5) {
+            0 => Act::DropPin(id),
+            _ => Act::PutOff(id, until),
+        }
+    }
+
+    /// Whether all items that were found are as this says, by the times at which they expire too.
+    pub(super) fn is(&self, found: &Model) -> bool {
+        let pins = self.items.keys().filter(|(kind, _)| kind == "Pin");
+        let mut until = pins.map(|(_, id)| id);
+        self.items == found.items && until.all(|id| self.until.get(id) == found.until.get(id))
+    }
+
+    /// Notes down an item that was found.
+    pub(super) fn add(&mut self, row: Row, bytes: Vec<u64>) {
+        if let Some(until) = row.until {
+            self.until.insert(row.id.clone(), until);
+        }
+        self.items.insert((row.kind, row.id), bytes);
+    }
+
+    /// Forgets the pins that have expired.
+    pub(super) fn expire(&mut self, now_seconds: i64) {
+        let until = &self.until;
+        self.items.retain(|(kind, id), _| {
+            kind != "Pin" || until.get(id).is_some_and(|until| *until >= now_seconds)
+        });
+    }
+
     /// Whether a draft is there and not published.
     fn is_open(&self, draft: &str) -> bool {
         self.has("Draft", draft) && self.published.get(draft) == Some(&false)
@@ -121,6 +172,7 @@ impl Model {
                 None
             }
             Act::Note(id) if self.has("Note", id) => None,
+            Act::Pin(id, _) | Act::OwnPin(id, _) if self.has("Pin", id) => None,
             Act::Draft(id, ..) if self.has("Draft", id) => None,
             Act::Photo => {
                 self.items.insert(key("User", "ann"), bytes);
@@ -140,6 +192,29 @@ impl Model {
             Act::DropNote(id) => {
                 self.items.remove(&key("Note", id))?;
                 Some(delete("Note", &["ann", id]))
+            }
+            Act::Pin(id, until) => {
+                let photo = self.items.get(&key("User", "ann"))?.clone();
+                self.items.insert(key("Pin", id), photo);
+                self.until.insert(id.clone(), *until);
+                let given = json!({"pinId": id, "until": until});
+                Some(act_on("pin", "User", "ann", given))
+            }
+            Act::OwnPin(id, until) => {
+                self.items.insert(key("Pin", id), bytes);
+                self.until.insert(id.clone(), *until);
+                let pin = json!({"pinId": id, "photo": names[0], "until": until});
+                Some(create("Pin", pin))
+            }
+            Act::PutOff(id, until) => {
+                self.items.get(&key("Pin", id))?;
+                self.until.insert(id.clone(), *until);
+                let changes = json!({"until": until});
+                Some(update("Pin", &["ann", id], changes))
+            }
+            Act::DropPin(id) => {
+                self.items.remove(&key("Pin", id))?;
+                Some(delete("Pin", &["ann", id]))
             }
             Act::DropUser => {
                 self.items
@@ -183,16 +258,20 @@ impl Model {
             }
             Act::Text(title) => {
                 self.texts += 1;
-                Some(update(title, json!({"text": self.texts.to_string()})))
+                Some(update(
+                    "Letter",
+                    &[title],
+                    json!({"text": self.texts.to_string()}),
+                ))
             }
             Act::Scans(title) => {
                 self.items.insert(key("Letter", title), bytes);
-                Some(update(title, json!({"scans": names})))
+                Some(update("Letter", &[title], json!({"scans": names})))
             }
             Act::Move(from, to) => {
                 let scans = self.items.remove(&key("Letter", from))?;
                 self.items.insert(key("Letter", to), scans);
-                Some(update(from, json!({"title": to})))
+                Some(update("Letter", &[from], json!({"title": to})))
             }
             Act::DropLetter(title) => {
                 self.items.remove(&key("Letter", title))?;
@@ -210,6 +289,8 @@ pub(super) struct Row {
     /// The time of a state.
     pub(super) at: String,
     pub(super) names: Vec<String>,
+    /// When it expires, in seconds since 1970.
+    pub(super) until: Option<i64>,
 }
 
 pub(super) fn row(item: &Item) -> Option<Row> {
@@ -218,6 +299,7 @@ pub(super) fn row(item: &Item) -> Option<Row> {
     let (kind, id) = match sort.split('#').next()? {
         "PROFILE" => ("User", text("userId")?),
         "NOTE" => ("Note", text("noteId")?),
+        "PIN" => ("Pin", text("pinId")?),
         "METADATA" => ("Draft", text("draftId")?),
         "CURRENT" => ("Letter", text("title")?),
         "VERSION" => ("Version", text("title")?),
@@ -236,6 +318,9 @@ pub(super) fn row(item: &Item) -> Option<Row> {
         id,
         at: text("at").unwrap_or_default(),
         names,
+        until: item
+            .get("until")
+            .and_then(|until| until.as_number()?.to_i64()),
     })
 }
 
@@ -254,10 +339,10 @@ fn create(entity: &str, item: Json) -> Operation {
     }
 }
 
-fn update(title: &str, changes: Json) -> Operation {
+fn update(entity: &str, identity: &[&str], changes: Json) -> Operation {
     Operation::Update {
-        entity: "Letter".to_owned(),
-        identity: vec![title.to_owned()],
+        entity: entity.to_owned(),
+        identity: identity.iter().map(|part| (*part).to_owned()).collect(),
         changes: map(changes),
         with_deleted: false,
         version: None,
