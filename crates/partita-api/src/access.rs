@@ -19,7 +19,7 @@ mod page;
 mod print;
 
 use partita_design::Design;
-use partita_design::design::{Access, ActionOn, Entity, RecordName, Rule, Rules, TargetName};
+use partita_design::design::{Access, ActionOn, Pattern, RecordId, Ref, Rule};
 use partita_plan::files::write_rule;
 
 use crate::routes::{Route, Routes, Target, Verb};
@@ -120,8 +120,8 @@ pub fn matrix<'r>(design: &Design, routes: &'r Routes) -> Vec<Row<'r>> {
 /// What every caller is told who sends this request.
 pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
     let ways = match &route.target {
-        Target::Operation(Verb::Upsert { entity }) => return upsert(design, route, entity),
-        Target::Operation(verb) => ways(design, verb),
+        Target::Operation(Verb::Upsert(entity)) => return upsert(design, route, *entity),
+        Target::Operation(verb) => ways(design, *verb),
         Target::Batch => return batch(route),
         Target::AskUpload { prefix } => return upload(design, route, prefix),
         Target::SendFile => return signed(route, "a signed URL", ""),
@@ -142,18 +142,12 @@ pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
 
 /// Creating decides where nothing is, and changing where something is. Nothing is created where a
 /// part of the identity is computed.
-fn upsert<'r>(design: &Design, route: &'r Route, entity: &str) -> Row<'r> {
-    let takes_identity = design.entity(entity).is_none_or(Entity::takes_identity);
-    let entity = entity.to_owned();
-    let update = ways(
-        design,
-        &Verb::Update {
-            entity: entity.clone(),
-        },
-    );
-    let create = match takes_identity {
-        true => ways(design, &Verb::Create { entity }),
-        false => update.clone(),
+fn upsert<'r>(design: &Design, route: &'r Route, entity: RecordId) -> Row<'r> {
+    let update = ways(design, Verb::Update(entity));
+    let create = if design[entity].takes_identity() {
+        ways(design, Verb::Create(entity))
+    } else {
+        update.clone()
     };
     let outcomes = Persona::ALL.map(|persona| {
         match (
@@ -247,89 +241,49 @@ fn outcome(design: &Design, ways: &Ways<'_>, persona: Persona) -> Outcome {
     }))
 }
 
-fn ways<'d>(design: &'d Design, verb: &Verb) -> Ways<'d> {
-    let access = |entity: &str, access: Access| {
-        let entity = design.entity(entity);
-        vec![
-            entity
-                .into_iter()
-                .map(|one| one.rules.get(access))
-                .collect(),
-        ]
-    };
+fn ways<'d>(design: &'d Design, verb: Verb) -> Ways<'d> {
+    let may = |entity: RecordId, access: Access| vec![vec![design[entity].rules.get(access)]];
     match verb {
-        Verb::Create { entity } => access(entity, Access::Create),
-        Verb::Get { entity } => access(entity, Access::Read),
-        Verb::Update { entity } => access(entity, Access::Update),
+        Verb::Create(entity) => may(entity, Access::Create),
+        Verb::Get(entity) => may(entity, Access::Read),
+        Verb::Update(entity) => may(entity, Access::Update),
         // One of the two decides; `upsert` asks for them one by one.
-        Verb::Upsert { .. } => Vec::new(),
-        Verb::Delete { entity } => access(entity, Access::Delete),
-        Verb::Restore { entity } => access(entity, Access::Restore),
+        Verb::Upsert(_) => Vec::new(),
+        Verb::Delete(entity) => may(entity, Access::Delete),
+        Verb::Restore(entity) => may(entity, Access::Restore),
         Verb::Act { action, on } => {
-            let on = on.as_ref().or_else(|| found_by(design, action));
-            let rules = on.and_then(|record| rules_of(design, record));
-            vec![
-                rules
-                    .into_iter()
-                    .map(|rules| rules.action(action))
-                    .collect(),
-            ]
+            let found = match &design[action].on {
+                ActionOn::Items(_) => None,
+                ActionOn::Found { record, .. } => Some(*record),
+                ActionOn::Every(application) => Some(application.record),
+            };
+            let record = on.or(found);
+            let rule = record.map(|record| design[record].rules.action(action));
+            vec![rule.into_iter().collect()]
         }
-        Verb::Query { pattern } => of_pattern(design, pattern),
-    }
-}
-
-/// What an action finds by itself.
-fn found_by<'d>(design: &'d Design, action: &str) -> Option<&'d RecordName> {
-    match &design.action(action)?.on {
-        ActionOn::Items(_) => None,
-        ActionOn::Found { record, .. } => Some(record),
-        ActionOn::Every(application) => Some(&application.record),
+        Verb::Query(pattern) => of_pattern(design, &design[pattern]),
     }
 }
 
 /// A row is shown to whoever may read it; where rows are followed, to whoever may read the target,
 /// and the row as well unless it is a view's, which says no more than its source.
-fn of_pattern<'d>(design: &'d Design, name: &str) -> Ways<'d> {
-    let Some(pattern) = design.pattern(name) else {
-        return Vec::new();
-    };
-    let read = |record: &RecordName| rules_of(design, record).map(|rules| rules.get(Access::Read));
+fn of_pattern<'d>(design: &'d Design, pattern: &Pattern) -> Ways<'d> {
+    let read = |record: RecordId| design[record].rules.get(Access::Read);
     let Some(follow) = &pattern.follow else {
-        let rows = pattern.returns.iter();
-        return rows.map(|row| read(row).into_iter().collect()).collect();
+        return pattern.returns.iter().map(|row| vec![read(*row)]).collect();
     };
     let mut ways = Vec::new();
     for row in &pattern.returns {
-        match row {
-            RecordName::View(name) => {
-                let source = design.view(name).and_then(|view| design.entity(&view.of));
-                let source = source.map(|source| source.rules.get(Access::Read));
-                ways.push(source.into_iter().collect());
-            }
-            RecordName::Entity(name) => {
-                let reference = design.entity(name).and_then(|one| one.reference(follow));
-                for target in reference.into_iter().flat_map(|one| &one.targets) {
-                    if let TargetName::Record(target) = &target.to {
-                        ways.push(read(row).into_iter().chain(read(target)).collect());
-                    }
-                }
-            }
+        let record = &design[*row];
+        let reference = record.refs.iter().find(|one| one.name == *follow);
+        for target in reference.into_iter().flat_map(Ref::records) {
+            ways.push(match record.is_entity() {
+                true => vec![read(*row), read(target)],
+                false => vec![read(target)],
+            });
         }
     }
     ways
-}
-
-/// The rules of a record; a view without any has its source's.
-fn rules_of<'d>(design: &'d Design, record: &RecordName) -> Option<&'d Rules> {
-    match record {
-        RecordName::Entity(name) => design.entity(name).map(|entity| &entity.rules),
-        RecordName::View(name) => {
-            let view = design.view(name)?;
-            let own = view.rules.as_ref();
-            own.or_else(|| design.entity(&view.of).map(|source| &source.rules))
-        }
-    }
 }
 
 #[cfg(test)]

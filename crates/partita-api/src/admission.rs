@@ -29,12 +29,12 @@ impl Refusal {
 pub(crate) fn admit<'h>(
     partita: &Partita,
     caller: &Caller,
-    verb: &Verb,
+    verb: Verb,
     found: &Found<'_>,
     head: Result<Brought<'h>, Problem>,
 ) -> Result<Brought<'h>, Refusal> {
     let design = partita.design();
-    let known = partita.demand_token(caller, verb.purpose());
+    let known = partita.demand_token(caller, verb);
     known.map_err(|refusal| Refusal::Ruled(Problem::from(refusal).about(design, verb)))?;
     let malformed = |problem: Problem| Refusal::Malformed(problem.about(design, verb));
     let head = Brought {

@@ -262,9 +262,9 @@ impl App {
         let caller = verified.caller();
         match &found.route.target {
             Target::Operation(verb) => {
-                let answer = operate(&served.partita, verified, request, verb, found);
+                let answer = operate(&served.partita, verified, request, *verb, found);
                 let design = served.partita.design();
-                answer.await.map_err(|problem| problem.about(design, verb))
+                answer.await.map_err(|problem| problem.about(design, *verb))
             }
             Target::Batch => batch(served, caller, request).await,
             Target::Jobs => self.jobs(&served.partita, verified).await,
@@ -325,7 +325,7 @@ fn admit(
 ) -> Result<(), Problem> {
     let partita = &served.partita;
     let verb = match &found.route.target {
-        Target::Operation(verb) => verb,
+        Target::Operation(verb) => *verb,
         Target::Batch => return Ok(partita.demand_token_to_write(caller)?),
         Target::AskUpload { prefix } => return Ok(partita.permit_upload(caller, prefix)?),
         _ => return Ok(()),
@@ -378,7 +378,7 @@ async fn operate(
     partita: &Partita,
     verified: &Verified,
     request: &Request<'_>,
-    verb: &Verb,
+    verb: Verb,
     found: &Found<'_>,
 ) -> Result<Response, Problem> {
     let (design, caller) = (partita.design(), verified.caller());

@@ -110,7 +110,7 @@ impl Batch {
         let problems = refusals.into_iter().map(|refused| {
             let problem = match self.entries.get(refused.position) {
                 Some(entry) => {
-                    Problem::of_refusal(refused.error, design, &entry.verb, &entry.conditions)
+                    Problem::of_refusal(refused.error, design, entry.verb, &entry.conditions)
                 }
                 None => refused.error.into(),
             };
@@ -138,7 +138,7 @@ fn entry(
     let found = routes.find(&method, &parts);
     let found = found.map_err(|miss| Refusal::Malformed(miss.into()))?;
     let verb = match &found.route.target {
-        Target::Operation(verb) if !verb.is_read() => verb,
+        Target::Operation(verb) if !verb.is_read() => *verb,
         _ => {
             let detail = "a batch only writes; ask for this by itself";
             return Err(Refusal::Malformed(Problem::bad_request(detail)));
@@ -154,7 +154,7 @@ fn entry(
     let operation = decode::operation(design, verb, &found, &brought)
         .map_err(|problem| Refusal::Malformed(problem.about(design, verb)))?;
     Ok(Entry {
-        verb: verb.clone(),
+        verb,
         conditions: brought.conditions,
         operation,
     })

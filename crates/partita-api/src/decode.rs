@@ -15,12 +15,12 @@ pub mod wish;
 
 use partita_core::{Map, Value, excerpt};
 use partita_design::Design;
-use partita_design::design::{Pattern, Read, RecordName, Repeat};
+use partita_design::design::{Action, Pattern, Read, Record, RecordId, Repeat};
 use partita_plan::{Fault, Operation};
 
 use crate::problem::Problem;
 use crate::request::{Parameters, Request};
-use crate::routes::{self, Found, Verb};
+use crate::routes::{Found, Verb};
 use conditions::{Conditions, Tags};
 
 /// What a request brings besides its method and path.
@@ -115,87 +115,89 @@ fn no_such_parameter(name: &str) -> Problem {
 /// The operation that a request asks of a design.
 pub fn operation(
     design: &Design,
-    verb: &Verb,
+    verb: Verb,
     found: &Found<'_>,
     brought: &Brought<'_>,
 ) -> Result<Operation, Problem> {
-    let identity = |entity: &str| identity(design, &RecordName::Entity(entity.to_owned()), found);
-    match verb.clone() {
-        Verb::Create { entity } => {
+    let identity = |entity: RecordId| identity(&design[entity], found);
+    let name = |entity: RecordId| design[entity].name.clone();
+    match verb {
+        Verb::Create(entity) => {
             brought.no_parameters()?;
             brought.conditions.none()?;
             Ok(Operation::Create {
-                attributes: with_values(brought.attributes()?, design, &entity, found)?,
-                entity,
+                attributes: with_values(brought.attributes()?, &design[entity], found)?,
+                entity: name(entity),
             })
         }
-        Verb::Get { entity } => Ok(Operation::Get {
-            identity: identity(&entity),
-            entity,
+        Verb::Get(entity) => Ok(Operation::Get {
+            identity: identity(entity),
+            entity: name(entity),
             with_deleted: brought.with_deleted()?,
         }),
-        Verb::Update { entity } => Ok(Operation::Update {
-            identity: identity(&entity),
-            entity,
+        Verb::Update(entity) => Ok(Operation::Update {
+            identity: identity(entity),
+            entity: name(entity),
             changes: brought.attributes()?,
             with_deleted: brought.with_deleted()?,
             version: brought.conditions.version()?,
         }),
-        Verb::Upsert { entity } => {
+        Verb::Upsert(entity) => {
             brought.no_parameters()?;
-            upsert(design, entity, found, brought)
+            upsert(&design[entity], found, brought)
         }
-        Verb::Delete { entity } => {
+        Verb::Delete(entity) => {
             brought.no_parameters()?;
             Ok(Operation::Delete {
-                identity: identity(&entity),
-                entity,
+                identity: identity(entity),
+                entity: name(entity),
                 version: brought.conditions.version()?,
             })
         }
-        Verb::Restore { entity } => {
+        Verb::Restore(entity) => {
             brought.no_parameters()?;
             Ok(Operation::Restore {
-                identity: identity(&entity),
-                entity,
+                identity: identity(entity),
+                entity: name(entity),
                 version: brought.conditions.version()?,
             })
         }
-        Verb::Act { action, on } => act(design, action, on, found, brought),
-        Verb::Query { pattern } => query(design, pattern, found, brought),
+        Verb::Act { action, on } => {
+            let on = on.map(|record| &design[record]);
+            act(&design[action], on, found, brought)
+        }
+        Verb::Query(pattern) => query(&design[pattern], found, brought),
     }
 }
 
 /// A PUT creates or changes; a condition may leave only one of the two.
-fn upsert(
-    design: &Design,
-    entity: String,
-    found: &Found<'_>,
-    brought: &Brought<'_>,
-) -> Result<Operation, Problem> {
+fn upsert(entity: &Record, found: &Found<'_>, brought: &Brought<'_>) -> Result<Operation, Problem> {
     let conditions = &brought.conditions;
-    let attributes = with_values(brought.attributes()?, design, &entity, found)?;
-    let identity = identity(design, &RecordName::Entity(entity.clone()), found);
+    let attributes = with_values(brought.attributes()?, entity, found)?;
+    let identity = identity(entity, found);
+    let name = entity.name.clone();
     match (&conditions.only_if, &conditions.unless) {
         (None, Some(Tags::Any)) => {
-            let repeat = design.entity(&entity).map(|one| one.repeat);
-            if repeat != Some(Repeat::Refuse) {
+            if entity.repeat != Repeat::Refuse {
                 let detail = format!(
-                    "creating a `{entity}` again is no mistake, so `If-None-Match` has no meaning here"
+                    "creating a `{name}` again is no mistake, so `If-None-Match` has no meaning here"
                 );
                 return Err(Problem::bad_request(detail));
             }
-            Ok(Operation::Create { entity, attributes })
+            Ok(Operation::Create {
+                entity: name,
+                attributes,
+            })
         }
         (Some(Tags::Any), None) => Ok(Operation::Update {
-            changes: without_values(attributes, design, &entity),
-            entity,
+            changes: without_values(attributes, entity),
+            entity: name,
             identity,
             with_deleted: false,
             version: None,
         }),
         _ => Ok(Operation::Upsert {
-            entity,
+            entity: name,
             identity,
             attributes,
             version: conditions.version()?,
@@ -204,12 +206,8 @@ fn upsert(
 }
 
 /// What can change of an item, without the parts of its identity.
-fn without_values(mut attributes: Map, design: &Design, entity: &str) -> Map {
-    for part in design
-        .entity(entity)
-        .into_iter()
-        .flat_map(|one| &one.identity)
-    {
+fn without_values(mut attributes: Map, entity: &Record) -> Map {
+    for part in &entity.identity {
         attributes.remove(&part.name);
         attributes.remove(&part.attribute);
     }
@@ -217,22 +215,17 @@ fn without_values(mut attributes: Map, design: &Design, entity: &str) -> Map {
 }
 
 /// The values in the path that tell an item from others, in the order of its identity.
-fn identity(design: &Design, record: &RecordName, found: &Found<'_>) -> Vec<String> {
-    let parts = routes::identity(design, record).iter();
+fn identity(record: &Record, found: &Found<'_>) -> Vec<String> {
+    let parts = record.identity.iter();
     let values = parts.filter_map(|part| found.value(&part.name));
     values.map(str::to_owned).collect()
 }
 
 /// The attributes of a new item, with those that stand in the path.
-fn with_values(
-    mut attributes: Map,
-    design: &Design,
-    entity: &str,
-    found: &Found<'_>,
-) -> Result<Map, Problem> {
+fn with_values(mut attributes: Map, entity: &Record, found: &Found<'_>) -> Result<Map, Problem> {
     let mut faults = Vec::new();
     for (name, text) in found.values() {
-        let Some(attribute) = design.entity(entity).and_then(|one| one.attribute(name)) else {
+        let Some(attribute) = entity.attribute(name) else {
             continue;
         };
         // What is not of the attribute's type is refused with everything else that is wrong.
@@ -255,9 +248,8 @@ fn with_values(
 }
 
 fn act(
-    design: &Design,
-    action: String,
-    on: Option<RecordName>,
+    action: &Action,
+    on: Option<&Record>,
     found: &Found<'_>,
     brought: &Brought<'_>,
 ) -> Result<Operation, Problem> {
@@ -266,7 +258,7 @@ fn act(
         // It may be done to many items, each with a version of its own.
         brought.conditions.none()?;
         return Ok(Operation::Act {
-            action,
+            action: action.name.clone(),
             entity: None,
             identity: Vec::new(),
             given: brought.attributes_if_any()?,
@@ -274,23 +266,22 @@ fn act(
         });
     };
     Ok(Operation::Act {
-        action,
-        identity: identity(design, &record, found),
-        entity: Some(record.as_str().to_owned()),
+        action: action.name.clone(),
+        identity: identity(record, found),
+        entity: Some(record.name.clone()),
         given: brought.attributes_if_any()?,
         version: brought.conditions.version()?,
     })
 }
 
 fn query(
-    design: &Design,
-    pattern: String,
+    pattern: &Pattern,
     found: &Found<'_>,
     brought: &Brought<'_>,
 ) -> Result<Operation, Problem> {
     // One item has a version, a list has none.
-    let is_one = |one: &Pattern| one.one || matches!(one.read, Read::Get(_));
-    if !design.pattern(&pattern).is_some_and(is_one) {
+    let is_one = pattern.one || matches!(pattern.read, Read::Get(_));
+    if !is_one {
         brought.conditions.none()?;
     }
     let mut parameters = brought.parameters.clone();
@@ -306,7 +297,7 @@ fn query(
         }
     }
     Ok(Operation::Query {
-        pattern,
+        pattern: pattern.name.clone(),
         parameters,
         limit,
         cursor,

@@ -216,7 +216,7 @@ fn shown(design: &Design, record: &Record, with_keys: bool) -> Json {
 
 /// The version of a record, if its entity has one and it is shown.
 fn version(design: &Design, record: &Record) -> Option<i64> {
-    let version = design.entity(&record.name)?.version()?;
+    let version = design.find_entity(&record.name)?.version()?;
     match version.path().find(&record.attributes)? {
         Value::N(number) => number.to_string().parse().ok(),
         _ => None,
@@ -226,7 +226,7 @@ fn version(design: &Design, record: &Record) -> Option<i64> {
 /// Where a record is: at the path that its design gives it, or at the one that follows from its
 /// name.
 fn location(design: &Design, record: &Record) -> Option<String> {
-    let entity = design.entity(&record.name)?;
+    let entity = design.find_entity(&record.name)?;
     let path = match &entity.path {
         Some(path) => path.clone(),
         None => routes::item_path(&entity.name, &entity.identity),

@@ -114,26 +114,23 @@ fn tags(design: &Design) -> Json {
         }
         tag
     };
-    let entities = design.entities.iter();
-    let entities = entities.map(|entity| tag(&entity.name, entity.about.as_ref()));
-    let views = design.views.iter();
-    let views = views.map(|view| tag(&view.name, view.about.as_ref()));
-    entities
-        .chain(views)
+    let records = design.records.iter();
+    records
+        .map(|record| tag(&record.name, record.about.as_ref()))
         .chain([json!({ "name": "partita" })])
         .collect()
 }
 
 fn schemas(design: &Design) -> Map<String, Json> {
     let mut schemas = Map::new();
-    for entity in &design.entities {
+    for entity in design.entities() {
         let name = &entity.name;
         schemas.insert(name.clone(), record::of_entity(design, entity));
-        let new = record::new(entity, &[]).schema(entity.open);
+        let new = record::new(design, entity, &[]).schema(entity.open);
         schemas.insert(format!("{name}.New"), new);
-        schemas.insert(format!("{name}.Changes"), record::changes(entity));
+        schemas.insert(format!("{name}.Changes"), record::changes(design, entity));
     }
-    for view in &design.views {
+    for (view, _) in design.views() {
         schemas.insert(view.name.clone(), record::of_view(design, view));
     }
     schemas.insert(problems::SCHEMA.to_owned(), problems::schema());

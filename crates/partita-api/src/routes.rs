@@ -29,21 +29,23 @@
 //!
 //! let source = partita_design::shipped::find("stories").unwrap().source;
 //! let (design, _) = partita_design::check(source, &|_| None);
-//! let routes = Routes::of(&design.unwrap());
+//! let design = design.unwrap();
+//! let routes = Routes::of(&design);
 //!
 //! let found = routes.find(&Method::GET, &["Story", "ann", "1"]).unwrap();
 //! assert_eq!(found.route.path.to_string(), "Story/{userId}/{storyId}");
 //! assert_eq!(found.route.operation_id, "Story.get");
 //! assert_eq!(found.value("storyId"), Some("1"));
-//! assert_eq!(found.route.target, Target::Operation(Verb::Get { entity: "Story".into() }));
+//! let story = design.find_entity("Story").unwrap();
+//! assert_eq!(found.route.target, Target::Operation(Verb::Get(story.id)));
 //! ```
 
 mod tree;
 
 use axum::http::Method;
 use partita_design::Design;
-use partita_design::design::{Action, ActionOn, Entity, IdentityPart, PathTemplate, RecordName};
-use partita_plan::Purpose;
+use partita_design::design::{Action, ActionOn, IdentityPart, PathTemplate, Record};
+pub use partita_plan::Verb;
 
 use tree::Tree;
 
@@ -111,77 +113,6 @@ impl Target {
     }
 }
 
-/// What is to be carried out; the values in the path say on which item.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// Create an item.
-    Create {
-        /// Of this entity.
-        entity: String,
-    },
-    /// Read an item.
-    Get {
-        /// Of this entity.
-        entity: String,
-    },
-    /// Change some attributes of an item.
-    Update {
-        /// Of this entity.
-        entity: String,
-    },
-    /// Create an item, or change the one that is there.
-    Upsert {
-        /// Of this entity.
-        entity: String,
-    },
-    /// Delete an item.
-    Delete {
-        /// Of this entity.
-        entity: String,
-    },
-    /// Take a soft delete back.
-    Restore {
-        /// Of this entity.
-        entity: String,
-    },
-    /// Carry out an action.
-    Act {
-        /// The action.
-        action: String,
-        /// What the item is; the action finds its items itself where there is none.
-        on: Option<RecordName>,
-    },
-    /// Read by an access pattern.
-    Query {
-        /// The pattern.
-        pattern: String,
-    },
-}
-
-impl Verb {
-    /// Whether nothing can change.
-    pub fn is_read(&self) -> bool {
-        matches!(self, Verb::Get { .. } | Verb::Query { .. })
-    }
-
-    /// What it is for, as the planner asks.
-    pub fn purpose(&self) -> Purpose<'_> {
-        match self {
-            Verb::Create { entity } => Purpose::Create(entity),
-            Verb::Get { entity } => Purpose::Get(entity),
-            Verb::Update { entity } => Purpose::Update(entity),
-            Verb::Upsert { entity } => Purpose::Upsert(entity),
-            Verb::Delete { entity } => Purpose::Delete(entity),
-            Verb::Restore { entity } => Purpose::Restore(entity),
-            Verb::Act { action, on } => Purpose::Act {
-                action,
-                on: on.as_ref().map(RecordName::as_str),
-            },
-            Verb::Query { pattern } => Purpose::Query(pattern),
-        }
-    }
-}
-
 /// A request that has a route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found<'r> {
@@ -226,7 +157,7 @@ impl Routes {
     /// The routes of a design.
     pub fn of(design: &Design) -> Self {
         let mut routes = Vec::new();
-        for entity in &design.entities {
+        for entity in design.entities() {
             of_entity(entity, &mut routes);
         }
         for action in &design.actions {
@@ -235,9 +166,7 @@ impl Routes {
         for pattern in &design.patterns {
             let canonical = PathTemplate::literal(["query", &pattern.name]);
             for place in places(canonical, pattern.path.as_ref()) {
-                let verb = Verb::Query {
-                    pattern: pattern.name.clone(),
-                };
+                let verb = Verb::Query(pattern.id);
                 let id = format!("query.{}", pattern.name);
                 routes.push(place.route(Method::GET, place.path.clone(), id, verb));
             }
@@ -357,26 +286,25 @@ impl Place {
     }
 }
 
-fn of_entity(entity: &Entity, routes: &mut Vec<Route>) {
+fn of_entity(entity: &Record, routes: &mut Vec<Route>) {
     let canonical = item_path(&entity.name, &entity.identity);
     for place in places(canonical, entity.path.as_ref()) {
         let item = &place.path;
-        let name = || entity.name.clone();
         let mut add = |method, path: &PathTemplate, word: &str, verb| {
             let id = format!("{}.{word}", entity.name);
             routes.push(place.route(method, path.clone(), id, verb));
         };
-        let create = Verb::Create { entity: name() };
+        let create = Verb::Create(entity.id);
         add(Method::POST, &item.collection(), "create", create);
-        add(Method::GET, item, "get", Verb::Get { entity: name() });
-        let update = Verb::Update { entity: name() };
+        add(Method::GET, item, "get", Verb::Get(entity.id));
+        let update = Verb::Update(entity.id);
         add(Method::PATCH, item, "update", update);
-        let upsert = Verb::Upsert { entity: name() };
+        let upsert = Verb::Upsert(entity.id);
         add(Method::PUT, item, "upsert", upsert);
-        let delete = Verb::Delete { entity: name() };
+        let delete = Verb::Delete(entity.id);
         add(Method::DELETE, item, "delete", delete);
         if entity.soft_delete.is_some() {
-            let restore = Verb::Restore { entity: name() };
+            let restore = Verb::Restore(entity.id);
             add(Method::POST, &item.below("restore"), "restore", restore);
         }
     }
@@ -384,7 +312,7 @@ fn of_entity(entity: &Entity, routes: &mut Vec<Route>) {
 
 fn of_action(action: &Action, design: &Design, routes: &mut Vec<Route>) {
     let verb = |on| Verb::Act {
-        action: action.name.clone(),
+        action: action.id,
         on,
     };
     let ActionOn::Items(records) = &action.on else {
@@ -398,15 +326,12 @@ fn of_action(action: &Action, design: &Design, routes: &mut Vec<Route>) {
         return;
     };
     for record in records {
-        let canonical = item_path(record.as_str(), identity(design, record));
-        let own = match record {
-            RecordName::Entity(name) => design.entity(name).and_then(|one| one.path.as_ref()),
-            RecordName::View(_) => None,
-        };
-        for place in places(canonical, own) {
+        let record = &design[*record];
+        let canonical = item_path(&record.name, &record.identity);
+        for place in places(canonical, record.path.as_ref()) {
             let path = place.path.below(&action.name);
-            let id = format!("{}.{}", record.as_str(), action.name);
-            routes.push(place.route(Method::POST, path, id, verb(Some(record.clone()))));
+            let id = format!("{}.{}", record.name, action.name);
+            routes.push(place.route(Method::POST, path, id, verb(Some(record.id))));
         }
     }
 }
@@ -442,15 +367,6 @@ fn other(method: Method, path: PathTemplate, operation_id: String, target: Targe
         target,
         is_canonical: true,
     }
-}
-
-/// What tells one item of a record from another.
-pub fn identity<'d>(design: &'d Design, record: &RecordName) -> &'d [IdentityPart] {
-    let found = match record {
-        RecordName::Entity(name) => design.entity(name).map(|entity| &entity.identity),
-        RecordName::View(name) => design.view(name).map(|view| &view.identity),
-    };
-    found.map_or(&[], Vec::as_slice)
 }
 
 /// The path of an item that follows from the name of its record.

@@ -52,7 +52,6 @@ mod followers;
 mod index;
 mod key;
 mod keyspace;
-mod lasting;
 mod limits;
 mod names;
 mod outcome;
@@ -84,11 +83,10 @@ use std::cell::RefCell;
 use partita_core::expression::Span;
 
 use crate::codes::Code;
-use crate::design::{Design, Entity, Pattern};
+use crate::design::{Action, Assignments, Design, Pattern, Record, RecordId, Trigger};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::document::{self, Damage, Lines, Section, Table};
 use crate::origin::Origin;
-use names::Names;
 use sections::{about, check_name, design_name, named, spot, unknown_sections, words};
 use variables::{Used, Variables};
 use world::World;
@@ -132,6 +130,13 @@ pub fn check(
     (design, report.into_diagnostics())
 }
 
+/// What was compiled before the records are.
+pub(crate) struct Compiled<'c> {
+    pub(crate) patterns: &'c [Option<Pattern>],
+    pub(crate) actions: &'c [Option<Action>],
+    pub(crate) assigned: &'c attribute::Assigned,
+}
+
 fn compile(
     file: &Table,
     lines: Lines,
@@ -148,6 +153,10 @@ fn compile(
     let actions = named(&mut root, "action", report);
     let triggers = named(&mut root, "trigger", report);
     let mut patterns = named(&mut root, "pattern", report);
+    let paths = patterns.iter_mut();
+    let paths = paths
+        .map(|(_, section)| url::read(section, report))
+        .collect();
     let constants = named(&mut root, "constants", report);
     let mut world = World {
         lines,
@@ -160,36 +169,22 @@ fn compile(
         callers: caller::read(&mut root, report),
         actions: words(&actions),
         patterns: words(&patterns),
+        paths,
         triggers: words(&triggers),
         prefixes: bucket::prefix_names(&buckets),
         ..World::default()
     };
-    let mut records = declare(&mut root, &mut world, report);
-    let sections = records.entities.iter_mut().map(|one| &mut one.section);
-    let entity_paths: Vec<_> = sections.map(|one| url::read(one, report)).collect();
-    let sections = patterns.iter_mut().map(|(_, section)| section);
-    let pattern_paths: Vec<_> = sections.map(|one| url::read(one, report)).collect();
+    let declared = declare(&mut root, &mut world, report);
+    world.callers.entity = caller::entity(&mut root, &world, report);
     world.callers.administrators = caller::check(&mut root, &world, report);
     collisions::check(&world, report);
     collections::check(&world, report);
+    keyspace::check(&world, report);
 
-    let (mut entities, mut refs) = compile_entities(records.entities, &world, report);
-    keyspace::check(&world, &entities, report);
-    let views: Vec<_> = records
-        .views
-        .into_iter()
-        .map(|(index, pending)| pending.compile(index, &world, report))
-        .collect();
-    let mut patterns: Vec<Option<Pattern>> = patterns
+    let patterns: Vec<_> = patterns
         .into_iter()
         .map(|(name, section)| pattern::check(name, section, &world, report))
         .collect();
-    readable::check(&world, &entities, &views, &patterns, report);
-    unseen::check(&world, &entities, &refs, &views, &patterns, report);
-    for (record, refs) in world.records.iter().zip(&mut refs) {
-        let names = Names::of(&world, record);
-        reference::bind_patterns(record, refs, &names, &patterns, report);
-    }
     let triggers: Vec<_> = triggers
         .into_iter()
         .map(|(name, section)| trigger::check(name, section, &world, &patterns, report))
@@ -198,27 +193,13 @@ fn compile(
         .into_iter()
         .map(|(name, section)| action::check(name, section, &world, &patterns, report))
         .collect();
-    usage::check(&world, &entities, &refs, &patterns, report);
-    followers::check(&world, &entities, &refs, &triggers, report);
-    followers::action_rules(&world, &mut entities, &actions, report);
-    clashes::check(&world, &entities, &refs, &triggers, &actions, report);
-    steps::check(&world, &actions, report);
-    url::check(
-        &world,
-        (entity_paths, &mut entities),
-        (pattern_paths, &mut patterns),
-        &actions,
-        report,
-    );
-    let compiled = secrets::Compiled {
-        entities: &entities,
-        views: &views,
+    let assigned = assigned(&triggers, &actions);
+    let compiled = Compiled {
         patterns: &patterns,
-        triggers: &triggers,
         actions: &actions,
+        assigned: &assigned,
     };
-    secrets::check(&world, &compiled, report);
-    positions::check(&world, &entities, &triggers, &actions, report);
+    let records = compile_records(declared, &world, &compiled, report);
     let limits: Vec<_> = named(&mut root, "limit", report)
         .into_iter()
         .map(|(name, section)| limits::check(name, section, &world, report))
@@ -228,53 +209,77 @@ fn compile(
         .into_iter()
         .map(|(name, section)| bucket::check(name, section, &world, variables, report))
         .collect();
-    let mut tables = Vec::new();
-    for (position, table) in world.tables.iter().enumerate() {
-        let indexes = index::compile(position, &world, report);
-        tables.push(table.compile(indexes));
-    }
-
-    let mut tables = tables.into_iter();
-    let design = assemble(Pieces {
-        name,
-        about,
-        table: tables.next().flatten(),
-        other_tables: tables.collect(),
-        entities: with_refs(entities, refs),
-        views,
-        actions,
-        triggers,
-        patterns,
-        limits,
-        buckets,
-    });
-    let design = design.map(|design| Design {
-        callers: world.callers.clone(),
-        constants: world.constants.clone(),
-        limit_record,
-        entities: lasting::marked(&design),
-        ..design
-    });
+    let tables = world.tables.iter().enumerate();
+    let tables = tables.map(|(at, table)| table.compile(index::compile(at, &world, report)));
+    let tables: Vec<_> = tables.collect();
     let accepts = root.entry("accept");
     unknown_sections(&mut root, report);
-    // A mistake elsewhere may be what makes a write so large.
+
+    let design = all(tables).and_then(|tables| {
+        Some(Design {
+            name: name?,
+            about,
+            tables,
+            callers: world.callers.clone(),
+            constants: world.constants.clone(),
+            records: all(records)?,
+            actions: all(actions)?,
+            triggers: all(triggers)?,
+            patterns: all(patterns)?,
+            limits: all(limits)?,
+            limit_record,
+            buckets: all(buckets)?,
+            origin: Origin::default(),
+        })
+    });
+    // A mistake may be the reason for what a lint would report.
     if let Some(design) = design.as_ref().filter(|_| !report.has_errors()) {
-        sizes::check(&world, design, report);
-        beyond::check(&world, design, report);
-        files::check(&world, design, report);
+        lint(&world, design, report);
     }
     accept::check(accepts, report);
     design
 }
 
+/// Looks at a finished design for what is legal, and is not good or does not do what it seems to.
+fn lint(world: &World, design: &Design, report: &mut Report) {
+    readable::check(world, design, report);
+    unseen::check(world, design, report);
+    usage::check(world, design, report);
+    followers::check(world, design, report);
+    clashes::check(world, design, report);
+    url::check(world, design, report);
+    secrets::check(world, design, report);
+    positions::check(world, design, report);
+    sizes::check(world, design, report);
+    beyond::check(world, design, report);
+    files::check(world, design, report);
+}
+
+/// The attributes that actions and effects write.
+fn assigned(triggers: &[Option<Trigger>], actions: &[Option<Action>]) -> attribute::Assigned {
+    let effects = triggers.iter().flatten().map(|one| &one.effect.changes);
+    let actions = actions.iter().flatten();
+    let actions = actions.flat_map(|one| {
+        let effects = one.then.iter().map(|effect| &effect.changes);
+        std::iter::once(&one.changes).chain(effects)
+    });
+    let names = effects.chain(actions).flat_map(Assignments::names);
+    names.map(str::to_owned).collect()
+}
+
+/// All of some pieces; `None` if one is missing after a report.
+fn all<T>(pieces: Vec<Option<T>>) -> Option<Vec<T>> {
+    pieces.into_iter().collect()
+}
+
 /// The sections of the records, while they are being read.
-struct Records<'d> {
-    entities: Vec<entity::Pending<'d>>,
-    views: Vec<(usize, view::Pending<'d>)>,
+struct Declared<'d> {
+    entities: Vec<(RecordId, entity::Pending<'d>)>,
+    views: Vec<(RecordId, view::Pending<'d>)>,
 }
 
 /// Declares all records: attributes, then refs, then keys.
-fn declare<'d>(root: &mut Section<'d>, world: &mut World, report: &mut Report) -> Records<'d> {
+fn declare<'d>(root: &mut Section<'d>, world: &mut World, report: &mut Report) -> Declared<'d> {
     let shape_names: Vec<String> = world
         .shapes
         .iter()
@@ -285,14 +290,14 @@ fn declare<'d>(root: &mut Section<'d>, world: &mut World, report: &mut Report) -
     let mut entities = Vec::new();
     for (name, section) in named(root, "entity", report) {
         let (record, pending) = entity::declare(name, section, &every, world, report);
+        entities.push((record.id, pending));
         world.records.push(record);
-        entities.push(pending);
     }
     let mut views = Vec::new();
     for (name, section) in named(root, "view", report) {
         let (record, pending) = view::declare(name, section, world, report);
+        views.push((record.id, pending));
         world.records.push(record);
-        views.push((world.records.len() - 1, pending));
     }
     let known = world.shapes.clone();
     let attributes = world
@@ -302,85 +307,43 @@ fn declare<'d>(root: &mut Section<'d>, world: &mut World, report: &mut Report) -
     for kind in attributes.filter_map(|declared| declared.kind.as_mut()) {
         shapes::fill(kind, &known);
     }
-    for (index, pending) in entities.iter_mut().enumerate() {
+    for (id, pending) in &mut entities {
         let section = pending.section.section("refs", report);
-        world.records[index].refs = reference::declare(section, world, report);
+        world[*id].refs = reference::declare(section, world, report);
     }
     entity::type_copies(world);
-    for (index, pending) in entities.iter_mut().enumerate() {
-        pending.keys(index, world, report);
+    for (id, pending) in &mut entities {
+        pending.keys(*id, world, report);
     }
-    for (index, pending) in &mut views {
-        pending.keys(*index, world, report);
+    for (id, pending) in &mut views {
+        pending.keys(*id, world, report);
     }
     for record in &world.records {
         if let Some([_, sort]) = &world.table(record).keys {
             key::warn_of_numbers(record, sort, report);
         }
     }
-    Records { entities, views }
+    Declared { entities, views }
 }
 
-type Refs = Vec<crate::design::Ref>;
-
-fn compile_entities(
-    pending: Vec<entity::Pending<'_>>,
+/// Compiles entities, and then the views of them.
+fn compile_records(
+    declared: Declared<'_>,
     world: &World,
+    compiled: &Compiled<'_>,
     report: &mut Report,
-) -> (Vec<Option<Entity>>, Vec<Refs>) {
-    let compiled = pending.into_iter().enumerate().map(|(index, pending)| {
-        match pending.compile(index, world, report) {
-            Some((entity, refs)) => (Some(entity), refs),
-            None => (None, Vec::new()),
-        }
-    });
-    compiled.unzip()
-}
-
-fn with_refs(entities: Vec<Option<Entity>>, refs: Vec<Refs>) -> Vec<Option<Entity>> {
-    let joined = entities.into_iter().zip(refs).map(|(entity, refs)| {
-        let entity = entity?;
-        Some(Entity { refs, ..entity })
-    });
-    joined.collect()
-}
-
-/// What a design is made of; each is `None` after a report.
-struct Pieces {
-    name: Option<String>,
-    about: Option<String>,
-    table: Option<crate::design::Table>,
-    other_tables: Vec<Option<crate::design::Table>>,
-    entities: Vec<Option<Entity>>,
-    views: Vec<Option<crate::design::View>>,
-    actions: Vec<Option<crate::design::Action>>,
-    triggers: Vec<Option<crate::design::Trigger>>,
-    patterns: Vec<Option<Pattern>>,
-    limits: Vec<Option<crate::design::Limit>>,
-    buckets: Vec<Option<crate::design::Bucket>>,
-}
-
-fn assemble(pieces: Pieces) -> Option<Design> {
-    fn all<T>(list: Vec<Option<T>>) -> Option<Vec<T>> {
-        list.into_iter().collect()
+) -> Vec<Option<Record>> {
+    let mut records: Vec<Option<Record>> = Vec::new();
+    for (id, pending) in declared.entities {
+        records.push(pending.compile(id, world, compiled, report));
     }
-    Some(Design {
-        name: pieces.name?,
-        about: pieces.about,
-        table: pieces.table?,
-        other_tables: all(pieces.other_tables)?,
-        callers: Default::default(),
-        constants: Vec::new(),
-        entities: all(pieces.entities)?,
-        views: all(pieces.views)?,
-        actions: all(pieces.actions)?,
-        triggers: all(pieces.triggers)?,
-        patterns: all(pieces.patterns)?,
-        limits: all(pieces.limits)?,
-        limit_record: None,
-        buckets: all(pieces.buckets)?,
-        origin: Origin::default(),
-    })
+    for (id, pending) in declared.views {
+        let source = world[id].view.as_ref().and_then(|view| view.source);
+        let source = source.and_then(|source| records[source.index()].as_ref());
+        let view = pending.compile(id, world, (source, compiled.actions), report);
+        records.push(view);
+    }
+    records
 }
 
 /// Where lines are not TOML, only such mistakes count as are visible in a line of their own.

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::design::{
-    Attribute, Design, Entity, KeyTemplates, KeyValue, Parameter, ParameterKind, Pattern, Read,
-    RecordIndex, Ref, Rule, Rules, SortRange, Source, Table, TargetName, Timing, View,
+    Attribute, Design, KeyTemplates, KeyValue, Parameter, ParameterKind, Pattern, Read, Record,
+    Ref, RefTo, Rule, Rules, SortRange, Source, Table, Timing, View,
 };
 use crate::diagnostic::Diagnostic;
 use crate::kernel::{self, Write};
@@ -14,10 +14,10 @@ pub fn describe(design: &Design) -> Json {
     json!({
         "design": design.name,
         "about": design.about,
-        "tables": design.tables().map(table).collect::<Vec<_>>(),
-        "entities": design.entities.iter().map(|one| entity(design, one)).collect::<Vec<_>>(),
-        "views": design.views.iter().map(|one| view(design, one)).collect::<Vec<_>>(),
-        "patterns": design.patterns.iter().map(pattern).collect::<Vec<_>>(),
+        "tables": design.tables.iter().map(table).collect::<Vec<_>>(),
+        "entities": design.entities().map(|one| entity(design, one)).collect::<Vec<_>>(),
+        "views": design.views().map(|(record, of)| view(design, record, of)).collect::<Vec<_>>(),
+        "patterns": design.patterns.iter().map(|one| pattern(design, one)).collect::<Vec<_>>(),
         "actions": design.actions.iter().map(|action| json!({
             "name": action.name,
             "about": action.about,
@@ -26,12 +26,12 @@ pub fn describe(design: &Design) -> Json {
         })).collect::<Vec<_>>(),
         "triggers": design.triggers.iter().map(|trigger| json!({
             "name": trigger.name,
-            "of": trigger.on.of.as_str(),
+            "of": design[trigger.on.of].name,
         })).collect::<Vec<_>>(),
         "transactions": kernel::sizes(design).iter().map(|size| json!({
             "of": match &size.write {
-                Write::Access(_, entity) => entity,
-                Write::Action(action) => action,
+                Write::Access(_, entity) => &design[*entity].name,
+                Write::Action(action) => &design[*action].name,
             },
             "write": match &size.write {
                 Write::Access(access, _) => access.word(),
@@ -90,45 +90,36 @@ fn table(table: &Table) -> Json {
     })
 }
 
-fn entity(design: &Design, entity: &Entity) -> Json {
-    let table = design.table_of(entity);
+fn entity(design: &Design, entity: &Record) -> Json {
+    let table = &design[entity.table];
     json!({
         "name": entity.name,
         "about": entity.about,
         "path": entity.path.as_ref().map(ToString::to_string),
         "table": table.name,
         "identity": entity.identity.iter().map(|part| &part.name).collect::<Vec<_>>(),
-        "keys": keys(table, &entity.key, &entity.indexes).into_iter().collect::<Map<_, _>>(),
+        "keys": keys(table, entity).into_iter().collect::<Map<_, _>>(),
         "discriminator": entity.discriminator,
-        "attributes": entity.attributes.iter().map(attribute).collect::<Vec<_>>(),
-        "refs": entity.refs.iter().map(reference).collect::<Vec<_>>(),
+        "attributes": entity.attributes.iter().map(|one| attribute(design, one)).collect::<Vec<_>>(),
+        "refs": entity.refs.iter().map(|one| reference(design, one)).collect::<Vec<_>>(),
         "unique": entity.unique.iter().map(|one| json!({ "name": one.name, "key": one.partition.to_string() })).collect::<Vec<_>>(),
         "softDelete": entity.soft_delete.as_ref().map(|one| one.attribute()),
         "open": entity.open,
-        "rules": rules(&entity.rules),
+        "rules": rules(design, &entity.rules),
     })
 }
 
 /// The key attributes and their templates.
-pub(crate) fn keys(
-    table: &Table,
-    key: &KeyTemplates,
-    indexes: &[RecordIndex],
-) -> Vec<(String, Json)> {
+pub(crate) fn keys(table: &Table, record: &Record) -> Vec<(String, Json)> {
+    let KeyTemplates { partition, sort } = &record.key;
     let mut keys = vec![
-        (table.partition.clone(), key.partition.to_string().into()),
-        (table.sort.clone(), key.sort.to_string().into()),
+        (table.partition.clone(), partition.to_string().into()),
+        (table.sort.clone(), sort.to_string().into()),
     ];
-    for record in indexes {
-        let Some(index) = table
-            .indexes
-            .iter()
-            .find(|index| index.name == record.index)
-        else {
-            continue;
-        };
-        keys.push((index.partition.name.clone(), key_value(&record.partition)));
-        if let (Some(key), Some(value)) = (&index.sort, &record.sort) {
+    for keys_in in &record.indexes {
+        let index = &table.indexes[keys_in.index.index()];
+        keys.push((index.partition.name.clone(), key_value(&keys_in.partition)));
+        if let (Some(key), Some(value)) = (&index.sort, &keys_in.sort) {
             keys.push((key.name.clone(), key_value(value)));
         }
     }
@@ -151,13 +142,13 @@ fn key_value(value: &KeyValue) -> Json {
     }
 }
 
-fn attribute(attribute: &Attribute) -> Json {
+fn attribute(design: &Design, attribute: &Attribute) -> Json {
     json!({
         "name": attribute.name,
         "alias": attribute.alias,
         "type": attribute.kind.describe(),
         "optional": attribute.optional,
-        "value": value(&attribute.source),
+        "value": value(design, &attribute.source),
         "keyOnly": attribute.key_only,
         "secret": attribute.secret,
         "fixed": attribute.fixed,
@@ -165,7 +156,7 @@ fn attribute(attribute: &Attribute) -> Json {
 }
 
 /// Where a value comes from, in a few words.
-pub fn value(source: &Source) -> Option<String> {
+pub fn value(design: &Design, source: &Source) -> Option<String> {
     Some(match source {
         Source::Given { default: None } => return None,
         Source::Given {
@@ -177,7 +168,8 @@ pub fn value(source: &Source) -> Option<String> {
         Source::Generated => "generated".to_owned(),
         Source::Copy(reading) => format!("copy {}", reading.path),
         Source::Aggregate(aggregate) => {
-            let of = aggregate.of.as_str();
+            let counted = &design[aggregate.of];
+            let of = &counted.name;
             let what = match &aggregate.sum {
                 Some(sum) => format!("sum of {sum} of {of}"),
                 None => format!("count of {of}"),
@@ -186,8 +178,13 @@ pub fn value(source: &Source) -> Option<String> {
                 .only
                 .as_ref()
                 .map(|only| format!(" where {}", only.text));
-            format!("{what} by {}{}", aggregate.by, only.unwrap_or_default())
+            let by = &counted.refs[aggregate.by.index()].name;
+            format!("{what} by {by}{}", only.unwrap_or_default())
         }
+        Source::Derived(value) => match value.cases.as_slice() {
+            [case] => format!("= {}", case.is),
+            _ => "= by cases".to_owned(),
+        },
         Source::Computed(computed) => {
             let value = match computed.value.cases.as_slice() {
                 [case] => format!("= {}", case.is),
@@ -203,23 +200,23 @@ pub fn value(source: &Source) -> Option<String> {
     })
 }
 
-fn reference(reference: &Ref) -> Json {
+fn reference(design: &Design, reference: &Ref) -> Json {
     let targets = reference.targets.iter().map(|target| {
-        let to = match &target.to {
-            TargetName::Record(name) => name.as_str(),
-            TargetName::Constants(name) => name,
+        let to = match target.to {
+            RefTo::Record(record) => &design[record].name,
+            RefTo::Constants(constants) => &design[constants].name,
         };
         json!({
             "to": to,
             "when": target.when,
-            "via": target.via,
+            "via": target.via.map(|pattern| &design[pattern].name),
             "arguments": target.arguments.iter().map(|one| (one.part.clone(), Json::from(one.path.clone()))).collect::<Map<_, _>>(),
         })
     });
     json!({ "name": reference.name, "by": reference.by, "targets": targets.collect::<Vec<_>>() })
 }
 
-fn rules(rules: &Rules) -> Json {
+fn rules(design: &Design, rules: &Rules) -> Json {
     let access = rules
         .by_access
         .iter()
@@ -227,7 +224,7 @@ fn rules(rules: &Rules) -> Json {
     let actions = rules
         .by_action
         .iter()
-        .map(|(action, one)| (action.clone(), rule(one)));
+        .map(|(action, one)| (design[*action].name.clone(), rule(one)));
     let attributes = rules.by_attribute.iter().map(|one| {
         let verb = if one.writes { "write" } else { "read" };
         (
@@ -242,29 +239,34 @@ fn rule(rule: &Rule) -> Json {
     rule.text().into()
 }
 
-fn view(design: &Design, view: &View) -> Json {
-    let table = design
-        .entity(&view.of)
-        .map_or(&design.table, |of| design.table_of(of));
+fn view(design: &Design, record: &Record, view: &View) -> Json {
+    let table = &design[record.table];
+    let own = record.attributes.iter().filter(|one| one.is_declared());
+    let own = own.map(|one| json!({ "name": one.name, "type": one.kind.describe() }));
     json!({
-        "name": view.name,
-        "about": view.about,
-        "of": view.of,
+        "name": record.name,
+        "about": record.about,
+        "of": design[view.of].name,
         "history": view.history,
         "when": view.when.as_ref().map(|when| &when.text),
         "each": view.each.as_ref().map(|each| &each.name),
-        "keys": keys(table, &view.key, &view.indexes).into_iter().collect::<Map<_, _>>(),
-        "keep": view.keep,
-        "attributes": view.attributes.iter().map(|one| json!({ "name": one.name(), "type": one.kind().describe() })).collect::<Vec<_>>(),
+        "keys": keys(table, record).into_iter().collect::<Map<_, _>>(),
+        "keep": record.kept().map(|one| &one.name).collect::<Vec<_>>(),
+        "attributes": own.collect::<Vec<_>>(),
     })
 }
 
-fn pattern(pattern: &Pattern) -> Json {
-    let (kind, index) = match &pattern.read {
-        Read::Get(_) => ("get", None),
-        Read::Query(query) => ("query", query.index.as_ref()),
-        Read::Scan { index } => ("scan", index.as_ref()),
+fn pattern(design: &Design, pattern: &Pattern) -> Json {
+    let kind = match &pattern.read {
+        Read::Get(_) => "get",
+        Read::Query(_) => "query",
+        Read::Scan { .. } => "scan",
     };
+    let indexes = &design[pattern.table].indexes;
+    let index = pattern
+        .read
+        .index()
+        .map(|index| &indexes[index.index()].name);
     let sort = match &pattern.read {
         Read::Query(query) => match &query.sort {
             SortRange::All => "all",
@@ -284,7 +286,7 @@ fn pattern(pattern: &Pattern) -> Json {
         "sort": sort,
         "filter": pattern.filter.as_ref().map(|filter| &filter.text),
         "parameters": pattern.parameters.iter().map(parameter).collect::<Vec<_>>(),
-        "returns": pattern.returns.iter().map(|record| record.as_str()).collect::<Vec<_>>(),
+        "returns": pattern.returns.iter().map(|record| &design[*record].name).collect::<Vec<_>>(),
         "follow": pattern.follow,
         "one": pattern.one,
         "descending": pattern.descending,

@@ -6,40 +6,43 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`ids`] | typed positions: what one part of a design says of another |
 //! | [`table`] | tables, indexes, buckets, constants |
-//! | [`entity`] | entities, their attributes and where values come from |
+//! | [`record`] | entities and views |
+//! | [`attribute`] | attributes, and where values come from |
 //! | [`reference`](mod@reference) | how one item is found from another |
 //! | [`rules`] | who may do what, and how often |
-//! | [`view`] | records derived from items |
 //! | [`effect`] | actions and triggers: what one write causes |
 //! | [`pattern`] | named reads |
 //! | [`path`] | paths of URLs |
 
+use std::ops::Index as At;
+
 use crate::expression::Hop;
 
+pub mod attribute;
 pub mod effect;
-pub mod entity;
+pub mod ids;
 pub mod path;
 pub mod pattern;
+pub mod record;
 pub mod reference;
 pub mod rules;
 pub mod table;
-pub mod view;
 
+pub use attribute::{Aggregate, Attribute, Computed, Period, Source, Timing};
 pub use effect::{
     Action, ActionOn, Application, Assignments, Each, EachOver, Effect, EffectKind, EffectTarget,
     Event, EventKind, Trigger,
 };
-pub use entity::{
-    Aggregate, Attribute, Computed, Entity, IdentityPart, Period, Repeat, SoftDelete, Source,
-    Timing, Unique,
-};
+pub use ids::{ActionId, ConstantsId, IndexId, PatternId, RecordId, RefId, TableId, TriggerId};
 pub use path::{PathTemplate, Segment};
 pub use pattern::{
     KeyBound, LIMIT_DEFAULT, LIMIT_MAX, ONE_ROWS_MAX, Parameter, ParameterKind, Pattern, QueryRead,
     Read, SortOrder, SortRange, WHOLE_MAX,
 };
-pub use reference::{Argument, Finder, OnDelete, Ref, RefTarget, TargetName};
+pub use record::{IdentityPart, Record, Repeat, SoftDelete, Unique, View};
+pub use reference::{Argument, Finder, OnDelete, Ref, RefTarget, RefTo};
 pub use rules::{
     Access, AttributeRule, CallerSource, Callers, Limit, LimitRecord, Rule, RuleLine, Rules,
 };
@@ -47,7 +50,6 @@ pub use table::{
     Bucket, Constants, Index, IndexKey, KeyCase, KeyTemplates, KeyValue, Prefix, Projection,
     RecordIndex, Settings, Table,
 };
-pub use view::{View, ViewAttribute};
 
 use crate::origin::Origin;
 
@@ -58,18 +60,14 @@ pub struct Design {
     pub name: String,
     /// What it is about.
     pub about: Option<String>,
-    /// Its table, or the first of them.
-    pub table: Table,
-    /// Further tables.
-    pub other_tables: Vec<Table>,
+    /// Its tables. Records are in the first unless they name another.
+    pub tables: Vec<Table>,
     /// Who callers are.
     pub callers: Callers,
     /// Values that are written in the design.
     pub constants: Vec<Constants>,
-    /// Its entities.
-    pub entities: Vec<Entity>,
-    /// The records that are kept for its entities.
-    pub views: Vec<View>,
+    /// Its entities, and behind them its views.
+    pub records: Vec<Record>,
     /// What callers can do beyond creating, changing and deleting.
     pub actions: Vec<Action>,
     /// What writes cause.
@@ -86,84 +84,100 @@ pub struct Design {
     pub origin: Origin,
 }
 
-/// The name of a record: an entity's or a view's.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum RecordName {
-    /// An entity.
-    Entity(String),
-    /// A view.
-    View(String),
+macro_rules! tables {
+    ($($id:ident $table:ident $row:ident)*) => {$(
+        impl At<$id> for Design {
+            type Output = $row;
+
+            fn index(&self, id: $id) -> &$row {
+                &self.$table[id.index()]
+            }
+        }
+    )*};
 }
 
-impl RecordName {
-    /// The name alone.
-    pub fn as_str(&self) -> &str {
-        match self {
-            RecordName::Entity(name) | RecordName::View(name) => name,
-        }
-    }
+tables! {
+    TableId tables Table
+    ConstantsId constants Constants
+    RecordId records Record
+    ActionId actions Action
+    TriggerId triggers Trigger
+    PatternId patterns Pattern
 }
 
 impl Design {
-    /// The entity of that name.
-    pub fn entity(&self, name: &str) -> Option<&Entity> {
-        self.entities.iter().find(|entity| entity.name == name)
+    /// The entities.
+    pub fn entities(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(|record| record.is_entity())
     }
 
-    /// The view of that name.
-    pub fn view(&self, name: &str) -> Option<&View> {
-        self.views.iter().find(|view| view.name == name)
+    /// The views, each with what makes it one.
+    pub fn views(&self) -> impl Iterator<Item = (&Record, &View)> {
+        let records = self.records.iter();
+        records.filter_map(|record| Some((record, record.view.as_ref()?)))
     }
 
-    /// The pattern of that name.
-    pub fn pattern(&self, name: &str) -> Option<&Pattern> {
+    /// The views of an entity, each with what makes it one.
+    pub fn views_of(&self, entity: RecordId) -> impl Iterator<Item = (&Record, &View)> {
+        self.views().filter(move |(_, view)| view.of == entity)
+    }
+
+    /// The entity that a view is of; an entity itself.
+    pub fn source<'d>(&'d self, record: &'d Record) -> &'d Record {
+        record.view.as_ref().map_or(record, |view| &self[view.of])
+    }
+
+    /// The record that decides who may use a record: itself, or the source of a view without rules.
+    pub fn ruling<'d>(&'d self, record: &'d Record) -> &'d Record {
+        match &record.view {
+            Some(view) if !view.has_rules => &self[view.of],
+            _ => record,
+        }
+    }
+
+    /// The index in which a record has keys.
+    pub fn index_of(&self, record: &Record, index: IndexId) -> &Index {
+        &self[record.table].indexes[index.index()]
+    }
+
+    /// The ref that a path follows; `None` for one over the parameters of an action.
+    pub fn reference(&self, hop: &Hop) -> Option<&Ref> {
+        let (record, reference) = hop.reference?;
+        Some(&self[record].refs[reference.index()])
+    }
+
+    /// The record of that name, as a caller or a file gives it.
+    pub fn find_record(&self, name: &str) -> Option<&Record> {
+        self.records.iter().find(|record| record.name == name)
+    }
+
+    /// The entity of that name, as a caller or a file gives it.
+    pub fn find_entity(&self, name: &str) -> Option<&Record> {
+        self.entities().find(|record| record.name == name)
+    }
+
+    /// The pattern of that name, as a caller or a file gives it.
+    pub fn find_pattern(&self, name: &str) -> Option<&Pattern> {
         self.patterns.iter().find(|pattern| pattern.name == name)
     }
 
-    /// The action of that name.
-    pub fn action(&self, name: &str) -> Option<&Action> {
+    /// The action of that name, as a caller or a file gives it.
+    pub fn find_action(&self, name: &str) -> Option<&Action> {
         self.actions.iter().find(|action| action.name == name)
-    }
-
-    /// The ref that a path follows. A view's record has those of its source.
-    pub fn reference(&self, hop: &Hop) -> Option<&Ref> {
-        let entity = match &hop.record {
-            RecordName::Entity(name) => name,
-            RecordName::View(name) => &self.view(name)?.of,
-        };
-        self.entity(entity)?.reference(&hop.reference)
-    }
-
-    /// The views of an entity.
-    pub fn views_of(&self, entity: &str) -> impl Iterator<Item = &View> {
-        self.views.iter().filter(move |view| view.of == entity)
     }
 
     /// The numbers of an entity over items that may stay when one of its items is deleted: their
     /// refs neither cascade nor are cleared.
-    pub fn kept_numbers<'d>(&'d self, entity: &'d Entity) -> impl Iterator<Item = &'d Attribute> {
+    pub fn kept_numbers<'d>(&'d self, entity: &'d Record) -> impl Iterator<Item = &'d Attribute> {
         entity.attributes.iter().filter(|attribute| {
             let Source::Aggregate(aggregate) = &attribute.source else {
                 return false;
             };
-            let reference = match &aggregate.of {
-                RecordName::Entity(of) => self.entity(of),
-                RecordName::View(_) => None,
-            };
-            let reference = reference.and_then(|of| of.reference(&aggregate.by));
-            let mut targets = reference.into_iter().flat_map(|one| &one.targets);
-            targets.any(|target| target.leads_to(&entity.name) && target.may_stay(entity))
+            let counted = &self[aggregate.of];
+            let mut targets = counted.refs[aggregate.by.index()].targets.iter();
+            let stays =
+                |target: &RefTarget| target.record() == Some(entity.id) && target.may_stay(entity);
+            counted.is_entity() && targets.any(stays)
         })
-    }
-
-    /// All tables.
-    pub fn tables(&self) -> impl Iterator<Item = &Table> {
-        std::iter::once(&self.table).chain(&self.other_tables)
-    }
-
-    /// The table that an entity lives in.
-    pub fn table_of(&self, entity: &Entity) -> &Table {
-        let named = |table: &&Table| Some(&table.id) == entity.table.as_ref();
-        self.tables().find(named).unwrap_or(&self.table)
     }
 }

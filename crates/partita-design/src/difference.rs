@@ -6,7 +6,7 @@ mod wider;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::design::{Aggregate, Attribute, Design, Entity, OnDelete, RecordName, Source};
+use crate::design::{Aggregate, Attribute, Design, OnDelete, Record, Source};
 use crate::fingerprint::{Part, Prints, besides_type, parts};
 use wider::{is_wider, is_wider_shape};
 
@@ -114,18 +114,17 @@ fn may_come(old: &Design, new: &Design, name: &str, part: &Part<'_>) -> bool {
     // The check of a design finds keys that two records could have, so that no stored key is one
     // of a new entity.
     if let Some(entity) = owner(name, "entity.")
-        && old.entity(entity).is_none()
+        && old.find_entity(entity).is_none()
     {
         return true;
     }
     if let Some(view) = owner(name, "view.")
-        && old.view(view).is_none()
+        && old.find_record(view).is_none()
     {
         // A history has what happens from now on.
-        let of_new = |of: &str| old.entity(of).is_none();
-        return new
-            .view(view)
-            .is_some_and(|view| view.history || of_new(&view.of));
+        let of_new = |of: &str| old.find_entity(of).is_none();
+        let view = new.find_record(view).and_then(|one| one.view.as_ref());
+        return view.is_some_and(|view| view.history || of_new(&new[view.of].name));
     }
     match part {
         Part::Table(_)
@@ -134,35 +133,35 @@ fn may_come(old: &Design, new: &Design, name: &str, part: &Part<'_>) -> bool {
         | Part::Constants(_)
         | Part::Bucket(_)
         | Part::Prefix(_) => true,
-        Part::Index(table, _) => old.tables().all(|known| known.id != table.id),
+        Part::Index(table, _) => old.tables.iter().all(|known| known.id != table.id),
         Part::Ref(_, reference) => {
             let is_counted = owner(name, "entity.")
                 .is_some_and(|entity| is_counted(new, entity, &reference.name));
             reference.unchecked && !is_counted
         }
-        Part::Attribute(entity, attribute) => may_lack(old, entity, attribute),
+        Part::Attribute(_, entity, attribute) => may_lack(old, entity, attribute),
         _ => false,
     }
 }
 
 /// Whether a number is kept over the items of an entity that refer by a ref.
 fn is_counted(design: &Design, entity: &str, reference: &str) -> bool {
-    let attributes = design.entities.iter().flat_map(|one| &one.attributes);
+    let attributes = design.entities().flat_map(|one| &one.attributes);
     attributes.into_iter().any(|attribute| {
         let Source::Aggregate(Aggregate { of, by, .. }) = &attribute.source else {
             return false;
         };
-        let of = match of {
-            RecordName::Entity(name) => Some(name),
-            RecordName::View(name) => design.view(name).map(|view| &view.of),
-        };
-        by == reference && of.is_some_and(|of| of == entity)
+        let counted = &design[*of];
+        let by = &counted.refs[by.index()].name;
+        by == reference && design.source(counted).name == entity
     })
 }
 
 /// Whether stored items of an entity are right without an attribute, and cannot have it already.
-fn may_lack(old: &Design, entity: &Entity, attribute: &Attribute) -> bool {
-    let was_open = old.entity(&entity.name).is_some_and(|entity| entity.open);
+fn may_lack(old: &Design, entity: &Record, attribute: &Attribute) -> bool {
+    let was_open = old
+        .find_entity(&entity.name)
+        .is_some_and(|entity| entity.open);
     let is_given = matches!(
         attribute.source,
         Source::Given { default: None } | Source::Generated
@@ -174,7 +173,7 @@ fn may_lack(old: &Design, entity: &Entity, attribute: &Attribute) -> bool {
 fn may_go(part: &Part<'_>) -> bool {
     match part {
         Part::Require(_) | Part::Shape(_) | Part::Constants(_) => true,
-        Part::Attribute(_, attribute) => attribute.is_virtual,
+        Part::Attribute(_, _, attribute) => attribute.is_virtual,
         Part::Ref(_, reference) => {
             let mut targets = reference.targets.iter();
             targets.all(|target| target.on_delete == OnDelete::Keep)
@@ -187,8 +186,8 @@ fn may_go(part: &Part<'_>) -> bool {
 fn may_change(old: &Part<'_>, new: &Part<'_>) -> bool {
     match (old, new) {
         (Part::Shape(old), Part::Shape(new)) => is_wider_shape(old, new),
-        (Part::Attribute(_, old), Part::Attribute(_, new)) => {
-            besides_type(old) == besides_type(new)
+        (Part::Attribute(old_design, _, old), Part::Attribute(new_design, _, new)) => {
+            besides_type(old_design, old) == besides_type(new_design, new)
                 && (new.optional || !old.optional)
                 && is_wider(&old.kind, &new.kind)
         }

@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use partita_core::expression::{Condition, Found, Path, Scope};
 use partita_core::{Number, Value};
 
-use crate::design::RecordName;
+use crate::design::{RecordId, RefId};
 use crate::template::Template;
 use crate::time::{self, TimeForm};
 use crate::types::AttributeType;
@@ -151,10 +151,10 @@ pub enum Origin {
 /// One step through a ref.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hop {
-    /// Whose ref it is.
-    pub record: RecordName,
-    /// The ref.
-    pub reference: String,
+    /// The name of the ref.
+    pub name: String,
+    /// Whose ref it is, and which; `None` for one over the parameters of an action.
+    pub reference: Option<(RecordId, RefId)>,
 }
 
 /// A condition with what it reads.

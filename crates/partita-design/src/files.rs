@@ -1,9 +1,7 @@
 //! Which attributes name files, and which values come from such attributes.
 
 use crate::Design;
-use crate::design::{
-    Assignments, Attribute, Each, EachOver, Entity, RecordName, Ref, Source, TargetName,
-};
+use crate::design::{Assignments, Attribute, Each, EachOver, Record, RecordId, Ref, Source};
 use crate::expression::{Formula, Origin, Reading};
 use crate::types::AttributeType;
 
@@ -12,7 +10,7 @@ use crate::types::AttributeType;
 #[derive(Clone, Copy)]
 pub struct Standing<'d> {
     /// The entity or view.
-    pub record: &'d str,
+    pub record: RecordId,
     /// The refs of an action.
     pub refs: &'d [Ref],
     /// The `each` of an effect.
@@ -63,7 +61,7 @@ pub fn lenders<'d>(
     design: &'d Design,
     standing: Standing<'d>,
     value: &Formula,
-) -> Vec<(&'d Entity, &'d Attribute)> {
+) -> Vec<(&'d Record, &'d Attribute)> {
     let is_given = |reading: &Reading| matches!(reading.origin, Origin::Parameter(_));
     if value.reads.iter().any(is_given) {
         return Vec::new();
@@ -79,30 +77,20 @@ fn ends<'d>(
     design: &'d Design,
     standing: Standing<'d>,
     reading: &Reading,
-) -> Vec<(&'d Entity, &'d Attribute)> {
-    let of = |record: &RecordName| {
-        let entity = source_of(design, record.as_str())?;
-        let attributes = entity.attributes.iter();
-        let mut attributes = attributes.filter(|one| one.name == reading.attribute);
-        Some((entity, attributes.next()?))
+) -> Vec<(&'d Record, &'d Attribute)> {
+    let of = |record: RecordId| {
+        let entity = design.source(&design[record]);
+        Some((entity, entity.stored(&reading.attribute)?))
     };
     if let Some(hop) = reading.hops.last() {
-        let entity = source_of(design, hop.record.as_str());
-        let own = entity.map(|entity| entity.refs.as_slice());
-        let mut refs = standing.refs.iter().chain(own.unwrap_or_default());
-        let reference = refs.find(|one| one.name == hop.reference);
-        let targets = reference.into_iter().flat_map(|one| &one.targets);
-        let records = targets.filter_map(|target| match &target.to {
-            TargetName::Record(record) => of(record),
-            TargetName::Constants(_) => None,
-        });
-        return records.collect();
+        let mut given = standing.refs.iter();
+        let given = || given.find(|one| one.name == hop.name);
+        let reference = design.reference(hop).or_else(given);
+        let records = reference.into_iter().flat_map(Ref::records);
+        return records.filter_map(of).collect();
     }
     match (&reading.origin, standing.each.map(|each| &each.over)) {
-        (Origin::Item | Origin::Old, _) => {
-            let record = RecordName::Entity(standing.record.to_owned());
-            of(&record).into_iter().collect()
-        }
+        (Origin::Item | Origin::Old, _) => of(standing.record).into_iter().collect(),
         (Origin::Element(_), Some(EachOver::List { reading, .. })) => {
             let outside = Standing {
                 each: None,
@@ -114,60 +102,52 @@ fn ends<'d>(
             }
         }
         (Origin::Element(_), Some(EachOver::Pattern { pattern, .. })) => {
-            let pattern = design.pattern(pattern);
-            let records = pattern.into_iter().flat_map(|pattern| &pattern.returns);
+            let records = design[*pattern].returns.iter().copied();
             records.filter_map(of).collect()
         }
         _ => Vec::new(),
     }
 }
 
-/// The entity that a record is, or is a view of.
-fn source_of<'d>(design: &'d Design, record: &str) -> Option<&'d Entity> {
-    let view = design.view(record).map(|view| view.of.as_str());
-    design.entity(view.unwrap_or(record))
-}
-
 /// Every value that something other than a caller gives an attribute of an entity, with where it
 /// stands.
 pub fn values_for<'d>(
     design: &'d Design,
-    entity: &'d Entity,
+    entity: &'d Record,
     attribute: &'d Attribute,
 ) -> Vec<(Standing<'d>, &'d Formula)> {
     let mut values = Vec::new();
-    let standing = |record: &'d str| Standing {
+    let standing = |record: RecordId| Standing {
         record,
         refs: &[],
         each: None,
     };
     if let Source::Computed(computed) = &attribute.source {
-        values.push((standing(&entity.name), &computed.value));
+        values.push((standing(entity.id), &computed.value));
     }
     let assigned = |changes: &'d Assignments| {
         let set = changes.set.iter();
         let set = set.filter(|(name, _)| *name == attribute.name);
         set.map(|(_, value)| value)
     };
-    let is_target = |records: &[RecordName]| records.iter().any(|one| one.as_str() == entity.name);
     let triggers = design.triggers.iter();
     let mut effects: Vec<_> = triggers
-        .map(|trigger| (standing(trigger.on.of.as_str()), &trigger.effect))
+        .map(|trigger| (standing(trigger.on.of), &trigger.effect))
         .collect();
     for action in &design.actions {
-        for record in action.on.records() {
+        for record in action.on.all_records() {
             let here = Standing {
                 refs: &action.refs,
-                ..standing(record.as_str())
+                ..standing(*record)
             };
             effects.extend(action.then.iter().map(|effect| (here, effect)));
-            if record.as_str() == entity.name {
+            if *record == entity.id {
                 values.extend(assigned(&action.changes).map(|value| (here, value)));
             }
         }
     }
     for (here, effect) in effects {
-        if is_target(&effect.target.records()) {
+        if effect.target.records().contains(&entity.id) {
             let here = Standing {
                 each: effect.each.as_ref(),
                 ..here
@@ -180,13 +160,13 @@ pub fn values_for<'d>(
 
 /// Whether several items may name one file by an attribute: where it takes names over from another
 /// entity's files of the same prefix.
-pub fn is_shared(design: &Design, entity: &Entity, attribute: &Attribute) -> bool {
+pub fn is_shared(design: &Design, entity: &Record, attribute: &Attribute) -> bool {
     let own = prefixes(attribute);
     let mut values = values_for(design, entity, attribute).into_iter();
     let takes = values.any(|(standing, value)| {
         let mut lenders = lenders(design, standing, value).into_iter();
         lenders.any(|(from, lender)| {
-            let is_own = from.name == entity.name && is_past(design, standing, value);
+            let is_own = from.id == entity.id && is_past(design, standing, value);
             !is_own && (lender.file_at.is_some() || shares(&own, &prefixes(lender)))
         })
     });
@@ -202,33 +182,33 @@ fn is_past(design: &Design, standing: Standing<'_>, value: &Formula) -> bool {
     let hops = value.reads.iter().filter_map(|reading| reading.hops.last());
     let mut refs = hops.filter_map(|hop| {
         let mut refs = standing.refs.iter();
-        refs.find(|one| one.name == hop.reference)
+        refs.find(|one| one.name == hop.name)
     });
     refs.any(|reference| {
         let mut targets = reference.targets.iter();
-        targets.all(|target| match &target.to {
-            TargetName::Record(RecordName::View(view)) => {
-                design.view(view).is_some_and(|view| view.history)
-            }
-            _ => false,
+        targets.all(|target| {
+            let view = target
+                .record()
+                .and_then(|record| design[record].view.as_ref());
+            view.is_some_and(|view| view.history)
         })
     })
 }
 
 /// Whether another attribute takes over names of the same prefix from this one.
-fn is_lent(design: &Design, entity: &Entity, attribute: &Attribute) -> bool {
+fn is_lent(design: &Design, entity: &Record, attribute: &Attribute) -> bool {
     let own = prefixes(attribute);
-    design.entities.iter().any(|taker| {
+    design.entities().any(|taker| {
         let mut attributes = taker.attributes.iter().filter(|one| names_files(one));
         attributes.any(|one| {
             let mut values = values_for(design, taker, one).into_iter();
             shares(&own, &prefixes(one))
                 && values.any(|(standing, value)| {
                     let mut lenders = lenders(design, standing, value).into_iter();
-                    let is_own = taker.name == entity.name && is_past(design, standing, value);
+                    let is_own = taker.id == entity.id && is_past(design, standing, value);
                     !is_own
                         && lenders.any(|(from, lender)| {
-                            from.name == entity.name && lender.name == attribute.name
+                            from.id == entity.id && lender.name == attribute.name
                         })
                 })
         })

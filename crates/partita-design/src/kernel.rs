@@ -16,8 +16,8 @@ use std::fmt;
 
 use crate::Design;
 use crate::design::{
-    Aggregate, Each, Effect, Entity, Event, EventKind, Finder, OnDelete, RecordName, Ref, Source,
-    Trigger, Unique, View,
+    Action, Aggregate, Attribute, Each, Effect, Event, EventKind, Finder, OnDelete, Record,
+    RecordId, Ref, Source, Trigger, Unique, View,
 };
 use crate::expression::{Predicate, Reading};
 
@@ -41,35 +41,39 @@ pub struct Reaction<'d> {
 /// The part of a design that says so.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause<'d> {
-    /// An attribute that counts or sums: its entity and its name.
-    Aggregate(&'d str, &'d str),
-    /// An attribute that follows another: its entity and its name.
-    Copy(&'d str, &'d str),
+    /// An attribute that counts or sums, of this entity.
+    Aggregate(&'d Record, &'d Attribute),
+    /// An attribute that follows another, of this entity.
+    Copy(&'d Record, &'d Attribute),
     /// A view.
-    View(&'d str),
+    View(&'d Record),
     /// A history.
-    History(&'d str),
-    /// A guard: its entity and its name.
-    Unique(&'d str, &'d str),
-    /// The `on delete` of a ref: its entity and its name.
-    OnDelete(&'d str, &'d str),
+    History(&'d Record),
+    /// A guard of this entity.
+    Unique(&'d Record, &'d Unique),
+    /// The `on delete` of a ref of this entity.
+    OnDelete(&'d Record, &'d Ref),
     /// A trigger.
-    Trigger(&'d str),
+    Trigger(&'d Trigger),
     /// An effect of an action.
-    Action(&'d str),
+    Action(&'d Action),
 }
 
 impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cause::Aggregate(entity, name) | Cause::Copy(entity, name) => {
-                write!(f, "entity.{entity}.attributes.{name}")
+            Cause::Aggregate(entity, attribute) | Cause::Copy(entity, attribute) => {
+                write!(f, "entity.{}.attributes.{}", entity.name, attribute.name)
             }
-            Cause::View(name) | Cause::History(name) => write!(f, "view.{name}"),
-            Cause::Unique(entity, name) => write!(f, "entity.{entity}.unique.{name}"),
-            Cause::OnDelete(entity, name) => write!(f, "entity.{entity}.refs.{name}"),
-            Cause::Trigger(name) => write!(f, "trigger.{name}"),
-            Cause::Action(name) => write!(f, "action.{name}"),
+            Cause::View(view) | Cause::History(view) => write!(f, "view.{}", view.name),
+            Cause::Unique(entity, unique) => {
+                write!(f, "entity.{}.unique.{}", entity.name, unique.name)
+            }
+            Cause::OnDelete(entity, reference) => {
+                write!(f, "entity.{}.refs.{}", entity.name, reference.name)
+            }
+            Cause::Trigger(trigger) => write!(f, "trigger.{}", trigger.name),
+            Cause::Action(action) => write!(f, "action.{}", action.name),
         }
     }
 }
@@ -106,7 +110,7 @@ pub enum Does<'d> {
     /// A number of the target follows: by how much the item counts now, less what it did before.
     Add {
         /// The ref from the item to the target.
-        by: &'d str,
+        by: &'d Ref,
         /// What is counted.
         aggregate: &'d Aggregate,
     },
@@ -118,9 +122,9 @@ pub enum Does<'d> {
         to: &'d str,
     },
     /// A record is put, moved or deleted, so that it is there and right.
-    Keep(&'d View),
+    Keep(&'d Record, &'d View),
     /// A record with the state that is replaced is put.
-    Archive(&'d View),
+    Archive(&'d Record, &'d View),
     /// A guard is put, moved or deleted; one that is there refuses the write.
     Guard(&'d Unique),
     /// What `on delete` says is done to the items that refer.
@@ -132,25 +136,20 @@ pub enum Does<'d> {
 /// Everything that writes cause, in the order of the design.
 pub fn reactions(design: &Design) -> Vec<Reaction<'_>> {
     let mut found = Vec::new();
-    for entity in &design.entities {
-        followers(entity, &mut found);
+    for entity in design.entities() {
+        followers(design, entity, &mut found);
         guards(entity, &mut found);
         for reference in &entity.refs {
             releases(entity, reference, &mut found);
         }
     }
-    found.extend(design.views.iter().map(view));
+    found.extend(design.views().map(|(record, of)| view(record, of)));
     found.extend(design.triggers.iter().map(trigger));
     for action in &design.actions {
         for effect in &action.then {
-            let records = match &action.on {
-                crate::design::ActionOn::Items(records) => records.clone(),
-                crate::design::ActionOn::Found { record, .. } => vec![record.clone()],
-                crate::design::ActionOn::Every(_) => Vec::new(),
-            };
-            found.extend(records.into_iter().map(|of| Reaction {
-                cause: Cause::Action(&action.name),
-                on: event(of, EventKind::Update),
+            found.extend(action.on.records().iter().map(|of| Reaction {
+                cause: Cause::Action(action),
+                on: event(*of, EventKind::Update),
                 when: effect.when.as_ref().map_or(When::Always, When::If),
                 each: effect.each.as_ref().map_or(Times::Once, Times::Each),
                 does: Does::Operate(effect),
@@ -160,39 +159,31 @@ pub fn reactions(design: &Design) -> Vec<Reaction<'_>> {
     found
 }
 
-fn event(of: RecordName, kind: EventKind) -> Event {
+fn event(of: RecordId, kind: EventKind) -> Event {
     Event { of, kind }
 }
 
-fn named(entity: &Entity) -> RecordName {
-    RecordName::Entity(entity.name.clone())
-}
-
 /// Counts, sums and copies. They are declared where they are stored, and caused elsewhere.
-fn followers<'d>(entity: &'d Entity, found: &mut Vec<Reaction<'d>>) {
+fn followers<'d>(design: &'d Design, entity: &'d Record, found: &mut Vec<Reaction<'d>>) {
     for attribute in &entity.attributes {
         match &attribute.source {
             Source::Aggregate(aggregate) => found.push(Reaction {
-                cause: Cause::Aggregate(&entity.name, &attribute.name),
-                on: event(aggregate.of.clone(), EventKind::Write),
+                cause: Cause::Aggregate(entity, attribute),
+                on: event(aggregate.of, EventKind::Write),
                 when: aggregate.only.as_ref().map_or(When::Always, When::While),
                 each: Times::Once,
                 does: Does::Add {
-                    by: &aggregate.by,
+                    by: &design[aggregate.of].refs[aggregate.by.index()],
                     aggregate,
                 },
             }),
             Source::Copy(reading) => {
-                let hop = reading.hops.first();
-                let reference = hop.and_then(|hop| entity.reference(&hop.reference));
-                let Some(reference) = reference else { continue };
-                for target in &reference.targets {
-                    let crate::design::TargetName::Record(of) = &target.to else {
-                        continue;
-                    };
+                let reference = reading.hops.first().and_then(|hop| design.reference(hop));
+                for target in reference.into_iter().flat_map(|one| &one.targets) {
+                    let Some(of) = target.record() else { continue };
                     found.push(Reaction {
-                        cause: Cause::Copy(&entity.name, &attribute.name),
-                        on: event(of.clone(), EventKind::Update),
+                        cause: Cause::Copy(entity, attribute),
+                        on: event(of, EventKind::Update),
                         when: When::Always,
                         each: target
                             .finder
@@ -210,27 +201,25 @@ fn followers<'d>(entity: &'d Entity, found: &mut Vec<Reaction<'d>>) {
     }
 }
 
-fn guards<'d>(entity: &'d Entity, found: &mut Vec<Reaction<'d>>) {
+fn guards<'d>(entity: &'d Record, found: &mut Vec<Reaction<'d>>) {
     found.extend(entity.unique.iter().map(|unique| Reaction {
-        cause: Cause::Unique(&entity.name, &unique.name),
-        on: event(named(entity), EventKind::Write),
+        cause: Cause::Unique(entity, unique),
+        on: event(entity.id, EventKind::Write),
         when: When::Always,
         each: Times::Once,
         does: Does::Guard(unique),
     }));
 }
 
-fn releases<'d>(entity: &'d Entity, reference: &'d Ref, found: &mut Vec<Reaction<'d>>) {
+fn releases<'d>(entity: &'d Record, reference: &'d Ref, found: &mut Vec<Reaction<'d>>) {
     for target in &reference.targets {
-        let crate::design::TargetName::Record(of) = &target.to else {
-            continue;
-        };
+        let Some(of) = target.record() else { continue };
         if target.on_delete == OnDelete::Keep {
             continue;
         }
         found.push(Reaction {
-            cause: Cause::OnDelete(&entity.name, &reference.name),
-            on: event(of.clone(), EventKind::Delete),
+            cause: Cause::OnDelete(entity, reference),
+            on: event(of, EventKind::Delete),
             when: When::Always,
             each: target
                 .finder
@@ -241,19 +230,17 @@ fn releases<'d>(entity: &'d Entity, reference: &'d Ref, found: &mut Vec<Reaction
     }
 }
 
-fn view(view: &View) -> Reaction<'_> {
-    let of = RecordName::Entity(view.of.clone());
-    let (cause, kind, does) = match view.history {
-        true => (
-            Cause::History(&view.name),
-            EventKind::Update,
-            Does::Archive(view),
-        ),
-        false => (Cause::View(&view.name), EventKind::Write, Does::Keep(view)),
+fn view<'d>(record: &'d Record, view: &'d View) -> Reaction<'d> {
+    let (cause, kind, does) = if view.history {
+        let does = Does::Archive(record, view);
+        (Cause::History(record), EventKind::Update, does)
+    } else {
+        let does = Does::Keep(record, view);
+        (Cause::View(record), EventKind::Write, does)
     };
     Reaction {
         cause,
-        on: event(of, kind),
+        on: event(view.of, kind),
         when: match (&view.when, view.history) {
             (None, _) => When::Always,
             (Some(when), true) => When::If(when),
@@ -268,7 +255,7 @@ fn trigger(trigger: &Trigger) -> Reaction<'_> {
     let effect = &trigger.effect;
     let when = effect.when.as_ref();
     Reaction {
-        cause: Cause::Trigger(&trigger.name),
+        cause: Cause::Trigger(trigger),
         on: trigger.on.clone(),
         when: match &trigger.turns {
             Some(turns) => When::Turns(turns, when),

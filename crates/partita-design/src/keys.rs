@@ -5,23 +5,20 @@ mod view;
 use partita_core::expression::Scope;
 use partita_core::{Map, Value};
 
-use crate::design::entity::UNIQUE_SORT;
+use crate::design::record::UNIQUE_SORT;
 use crate::design::{
-    Computed, Design, EachOver, Entity, KeyTemplates, KeyValue, RecordIndex, RecordName, Source,
-    Table, Timing, View,
+    Computed, Design, EachOver, KeyValue, Record, RecordIndex, Source, Table, Timing, View,
 };
 use crate::expression::With;
+use crate::nested;
 use crate::spelling;
-use crate::stored::Stored;
 use crate::template::{PartError, Template, dotted};
-
-pub use view::of_view;
 
 /// The keys of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordKeys {
-    /// The entity, or one of its views.
-    pub record: RecordName,
+    /// The name of the entity, of one of its views, or of a guard.
+    pub record: String,
     /// The key attributes with their values: those of the table, the partition key first, then
     /// those of the indexes that the record is in.
     pub keys: Vec<(String, Value)>,
@@ -74,7 +71,7 @@ pub enum KeyFault {
     Part(#[from] PartError),
 }
 
-/// The keys of the item of `entity` that has these attributes, under their names or aliases,
+/// The keys of the item of an entity that has these attributes, under their names or aliases,
 /// key-only ones too: first those of its own record, then those of each view that exists, then
 /// those of its guards.
 ///
@@ -83,16 +80,19 @@ pub enum KeyFault {
 /// while a part of it is missing. All faults are reported at once.
 pub fn keys(
     design: &Design,
-    entity: &str,
+    record: &str,
     attributes: &Map,
 ) -> Result<Vec<RecordKeys>, Vec<KeyFault>> {
-    let Some(entity) = design.entity(entity) else {
-        let names = design.entities.iter().map(|entity| entity.name.as_str());
+    let Some(entity) = design.find_record(record) else {
+        let names = design.entities().map(|entity| entity.name.as_str());
         return Err(vec![KeyFault::UnknownEntity {
-            name: entity.to_owned(),
-            nearest: spelling::nearest(entity, names).map(str::to_owned),
+            name: record.to_owned(),
+            nearest: spelling::nearest(record, names).map(str::to_owned),
         }]);
     };
+    if let Some(view) = &entity.view {
+        return view::keys(design, (entity, view), attributes);
+    }
     let (given, mut faults) = given(entity, attributes);
     for part in &entity.identity {
         if dotted(&part.attribute).find(&given).is_none() {
@@ -101,15 +101,14 @@ pub fn keys(
         }
     }
     let mut maker = Maker {
-        table: design.table_of(entity),
+        table: &design[entity.table],
         item: completed(entity, given),
         faults,
     };
     let mut records = Vec::new();
-    let own = RecordName::Entity(entity.name.clone());
-    records.extend(maker.record(own, &entity.key, &entity.indexes, None));
-    for view in design.views_of(&entity.name).filter(|view| !view.history) {
-        maker.view(view, &Map::new(), &mut records);
+    records.extend(maker.record(entity, None));
+    for (record, view) in design.views_of(entity.id).filter(|(_, view)| !view.history) {
+        maker.view(record, view, &Map::new(), &mut records);
     }
     for guard in &entity.unique {
         records.extend(maker.guard(&guard.name, &guard.partition));
@@ -123,28 +122,20 @@ pub fn keys(
 /// The keys of a record, entity's or view's, as far as they follow from these attributes. Those
 /// of which a part is missing are left out.
 pub fn of_record(design: &Design, record: &str, attributes: &Map) -> Vec<(String, Value)> {
-    let (of, name, key, indexes) = match (design.entity(record), design.view(record)) {
-        (Some(entity), _) => {
-            let name = RecordName::Entity(record.to_owned());
-            (Some(entity), name, &entity.key, &entity.indexes)
-        }
-        (None, Some(view)) => {
-            let name = RecordName::View(record.to_owned());
-            (design.entity(&view.of), name, &view.key, &view.indexes)
-        }
-        (None, None) => return Vec::new(),
+    let Some(record) = design.find_record(record) else {
+        return Vec::new();
     };
     let mut maker = Maker {
-        table: of.map_or(&design.table, |entity| design.table_of(entity)),
+        table: &design[record.table],
         item: attributes.clone(),
         faults: Vec::new(),
     };
-    let keys = maker.record(name, key, indexes, None);
+    let keys = maker.record(record, None);
     keys.map_or_else(Vec::new, |record| record.keys)
 }
 
 /// The attributes under their stored names, with defaults.
-fn given(entity: &Entity, attributes: &Map) -> (Map, Vec<KeyFault>) {
+fn given(entity: &Record, attributes: &Map) -> (Map, Vec<KeyFault>) {
     let mut item = Map::new();
     let mut faults = Vec::new();
     for (name, value) in attributes {
@@ -177,15 +168,11 @@ fn given(entity: &Entity, attributes: &Map) -> (Map, Vec<KeyFault>) {
 }
 
 /// The item with what follows from its attributes, and with what it reads as having.
-fn completed(entity: &Entity, given: Map) -> Map {
-    let stored = Stored {
-        item: &given,
-        declared: |name: &str| entity.attributes.iter().find(|one| one.name == name),
-    };
+fn completed(entity: &Record, given: Map) -> Map {
     let mut item = given.clone();
     for attribute in &entity.attributes {
-        if let Some(value) = stored.read(&attribute.name) {
-            insert(&mut item, &attribute.name, value.into_owned());
+        if let Some(value) = entity.read(&given, &attribute.name) {
+            nested::set(&mut item, &attribute.name, value.into_owned());
         }
     }
     // One round for each value that rests on another.
@@ -202,7 +189,7 @@ fn completed(entity: &Entity, given: Map) -> Map {
             if attribute.path().find(&item).is_none()
                 && let Some(value) = value.value(&item)
             {
-                insert(&mut item, &attribute.name, attribute.kind.adopt(value));
+                nested::set(&mut item, &attribute.name, attribute.kind.adopt(value));
                 is_done = false;
             }
         }
@@ -213,22 +200,7 @@ fn completed(entity: &Entity, given: Map) -> Map {
     item
 }
 
-/// Puts a value under a name with dots.
-fn insert(item: &mut Map, name: &str, value: Value) {
-    match name.split_once('.') {
-        None => {
-            item.insert(name, value);
-        }
-        Some((outer, inner)) => {
-            let around = item.get_or_insert_with(outer, || Value::M(Map::new()));
-            if let Value::M(map) = around {
-                insert(map, inner, value);
-            }
-        }
-    }
-}
-
-fn unknown_attribute(entity: &Entity, name: &str) -> KeyFault {
+fn unknown_attribute(entity: &Record, name: &str) -> KeyFault {
     let names = entity.attributes.iter().flat_map(|attribute| {
         let alias = attribute.alias.as_deref();
         std::iter::once(attribute.name.as_str()).chain(alias)
@@ -249,34 +221,28 @@ struct Maker<'d> {
 impl Maker<'_> {
     /// The keys of a record, of which some attributes are other than the item's; `None` when a
     /// part of the primary key is missing or faulty.
-    fn record(
-        &mut self,
-        record: RecordName,
-        key: &KeyTemplates,
-        indexes: &[RecordIndex],
-        own: Option<&Map>,
-    ) -> Option<RecordKeys> {
+    fn record(&mut self, record: &Record, own: Option<&Map>) -> Option<RecordKeys> {
         let item = own.unwrap_or(&self.item).clone();
-        let partition = self.render(&key.partition, &item);
-        let sort = self.render(&key.sort, &item);
+        let partition = self.render(&record.key.partition, &item);
+        let sort = self.render(&record.key.sort, &item);
         let mut keys = vec![
             (self.table.partition.clone(), Value::S(partition?)),
             (self.table.sort.clone(), Value::S(sort?)),
         ];
-        for index in indexes {
+        for index in &record.indexes {
             for (name, value) in self.index(index, &item).unwrap_or_default() {
                 if keys.iter().all(|(known, _)| *known != name) {
                     keys.push((name, value));
                 }
             }
         }
+        let record = record.name.clone();
         Some(RecordKeys { record, keys })
     }
 
     /// The keys of an index; `None` while a part of them is missing.
     fn index(&mut self, keys: &RecordIndex, item: &Map) -> Option<Vec<(String, Value)>> {
-        let indexes = &self.table.indexes;
-        let index = indexes.iter().find(|index| index.name == keys.index)?;
+        let index = &self.table.indexes[keys.index.index()];
         let names = std::iter::once(&index.partition).chain(&index.sort);
         let names: Vec<String> = names.map(|key| key.name.clone()).collect();
         let values = std::iter::once(&keys.partition).chain(&keys.sort);
@@ -300,8 +266,7 @@ impl Maker<'_> {
 
     /// The keys of a view: of its record, or of one record for every element. What is given of
     /// the view itself goes before what follows from its source.
-    fn view(&mut self, view: &View, own: &Map, records: &mut Vec<RecordKeys>) {
-        let name = RecordName::View(view.name.clone());
+    fn view(&mut self, record: &Record, view: &View, own: &Map, records: &mut Vec<RecordKeys>) {
         let elements = match &view.each {
             None => vec![None],
             Some(each) => match &each.over {
@@ -322,11 +287,11 @@ impl Maker<'_> {
                         value,
                         rest: &outer,
                     };
-                    let mut inner = derived(view, &outer, &scope);
+                    let mut inner = derived(record, &outer, &scope);
                     inner.get_or_insert_with(&each.name, || value.clone());
                     inner
                 }
-                _ => derived(view, &outer, &outer),
+                _ => derived(record, &outer, &outer),
             };
             view::overlay(&mut inner, own);
             if view.when.as_ref().is_some_and(|when| !when.holds(&outer)) {
@@ -338,7 +303,7 @@ impl Maker<'_> {
                 }
                 seen.push(value);
             }
-            records.extend(self.record(name.clone(), &view.key, &view.indexes, Some(&inner)));
+            records.extend(self.record(record, Some(&inner)));
         }
     }
 
@@ -346,7 +311,7 @@ impl Maker<'_> {
         let item = self.item.clone();
         let partition = self.render(partition, &item)?;
         Some(RecordKeys {
-            record: RecordName::View(format!("unique {name}")),
+            record: format!("unique {name}"),
             keys: vec![
                 (self.table.partition.clone(), Value::S(partition)),
                 (self.table.sort.clone(), Value::from(UNIQUE_SORT)),
@@ -370,9 +335,10 @@ impl Maker<'_> {
 }
 
 /// The attributes of a view's record, in front of those of its source.
-fn derived(view: &View, source: &Map, scope: &impl Scope) -> Map {
+fn derived(record: &Record, source: &Map, scope: &impl Scope) -> Map {
     let mut inner = source.clone();
-    for (name, formula) in view.derived() {
+    for (attribute, formula) in record.derived() {
+        let name = attribute.name.as_str();
         match formula.value(scope) {
             Some(value) => inner.insert(name, value),
             None => inner.remove(name),

@@ -15,6 +15,7 @@
 //! | [`codes`] | [`Code`]: every mistake and risk that a design can have, in one table |
 //! | [`diagnostic`] | [`Diagnostic`]: one of them, with its place and what to write instead |
 //! | [`mod@render`] | diagnostics as people read them |
+//! | [`nested`] | attributes inside maps |
 //! | [`stored`] | a stored item by itself, with the defaults of what it lacks |
 //! | [`mod@keys`] | the keys of an item, for `partita keys` |
 //! | [`describe`](mod@describe) | a compiled design as JSON, for `partita describe` |
@@ -51,7 +52,7 @@
 //! let (design, diagnostics) = partita_design::check(source, &|_variable| None);
 //! assert!(diagnostics.is_empty());
 //! let design = design.expect("a design without errors is compiled");
-//! assert_eq!(design.table.name, "notes-dev");
+//! assert_eq!(design.tables[0].name, "notes-dev");
 //!
 //! let note = Map::from([
 //!     ("userId".to_owned(), Value::from("ann")),
@@ -81,6 +82,7 @@ pub mod fingerprint;
 pub mod kernel;
 pub mod keys;
 pub mod media_type;
+pub mod nested;
 pub mod occupant;
 pub mod origin;
 pub mod page;

@@ -1,30 +1,22 @@
 //! What stands at a primary key: a key read back to the record whose templates spell it.
 
-use crate::design::entity::UNIQUE_SORT;
-use crate::design::{Design, Entity, IdentityPart, KeyTemplates, View};
-use crate::types::AttributeType;
+use crate::design::record::UNIQUE_SORT;
+use crate::design::{Design, IdentityPart, Record};
 
 /// What a design keeps at a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Occupant<'d> {
-    /// An item of an entity.
-    Entity {
-        /// The entity.
-        entity: &'d Entity,
-        /// The parts of its identity, in order.
-        identity: Vec<String>,
-    },
-    /// A record of a view.
-    View {
-        /// The view.
-        view: &'d View,
+    /// An item of an entity, or a record of a view.
+    Record {
+        /// The entity or view.
+        record: &'d Record,
         /// The parts of its identity, in order.
         identity: Vec<String>,
     },
     /// What stands for a value that no two items share.
     Guard {
         /// The entity that the value belongs to.
-        entity: &'d Entity,
+        entity: &'d Record,
     },
 }
 
@@ -32,8 +24,8 @@ impl Occupant<'_> {
     /// The name of the entity or view; of a guard, that of its entity.
     pub fn name(&self) -> &str {
         match self {
-            Occupant::Entity { entity, .. } | Occupant::Guard { entity } => &entity.name,
-            Occupant::View { view, .. } => &view.name,
+            Occupant::Record { record, .. } => &record.name,
+            Occupant::Guard { entity } => &entity.name,
         }
     }
 }
@@ -48,46 +40,32 @@ pub fn occupant<'d>(
     partition: &str,
     sort: &str,
 ) -> Option<Occupant<'d>> {
-    let is_here = |entity: &Entity| design.table_of(entity).name == table;
-    let entities = || design.entities.iter().filter(|entity| is_here(entity));
+    let records = || {
+        let records = design.records.iter();
+        records.filter(|record| design[record.table].name == table)
+    };
     if sort == UNIQUE_SORT {
-        let is_guarded = |entity: &&Entity| {
-            let mut guards = entity.unique.iter();
+        let is_guarded = |record: &&Record| {
+            let mut guards = record.unique.iter();
             guards.any(|unique| unique.partition.read(partition).is_some())
         };
-        if let Some(entity) = entities().find(is_guarded) {
+        if let Some(entity) = records().find(is_guarded) {
             return Some(Occupant::Guard { entity });
         }
     }
-    let as_entity = entities().find_map(|entity| {
-        let kind = |name: &str| entity.attribute(name).map(|attribute| &attribute.kind);
-        let identity = read(&entity.key, &entity.identity, (partition, sort), kind)?;
-        Some(Occupant::Entity { entity, identity })
-    });
-    as_entity.or_else(|| {
-        let views = design.views.iter();
-        let mut views = views.filter(|view| design.entity(&view.of).is_some_and(is_here));
-        views.find_map(|view| {
-            let source = design.entity(&view.of)?;
-            let kind = |name: &str| source.attribute(name).map(|attribute| &attribute.kind);
-            let identity = read(&view.key, &view.identity, (partition, sort), kind)?;
-            Some(Occupant::View { view, identity })
-        })
+    records().find_map(|record| {
+        let identity = read(record, (partition, sort))?;
+        Some(Occupant::Record { record, identity })
     })
 }
 
 /// The identity in a key; none if the templates do not spell it, or not with values of their types.
-fn read<'d>(
-    templates: &KeyTemplates,
-    identity: &[IdentityPart],
-    (partition, sort): (&str, &str),
-    kind: impl Fn(&str) -> Option<&'d AttributeType>,
-) -> Option<Vec<String>> {
-    let mut parts = templates.partition.read(partition)?;
-    parts.extend(templates.sort.read(sort)?);
+fn read(record: &Record, (partition, sort): (&str, &str)) -> Option<Vec<String>> {
+    let mut parts = record.key.partition.read(partition)?;
+    parts.extend(record.key.sort.read(sort)?);
     let fits = |(name, text): &(String, &str)| {
-        // An element of a view's list has no type of its own.
-        kind(name).is_none_or(|kind| kind.from_text(text).is_ok())
+        let attribute = record.attribute(name);
+        attribute.is_none_or(|one| one.kind.from_text(text).is_ok())
     };
     if !parts.iter().all(fits) {
         return None;
@@ -97,7 +75,7 @@ fn read<'d>(
         let found = parts.find(|(name, _)| *name == wanted.attribute || *name == wanted.name);
         found.map(|(_, text)| (*text).to_owned())
     };
-    identity.iter().map(part).collect()
+    record.identity.iter().map(part).collect()
 }
 
 #[cfg(test)]
@@ -108,13 +86,11 @@ mod tests {
     fn found(design: &str, partition: &str, sort: &str) -> String {
         let source = shipped::find(design).unwrap().source;
         let design = crate::check(source, &|_| None).0.unwrap();
-        let table = design.table.name.clone();
+        let table = design.tables[0].name.clone();
         match occupant(&design, &table, partition, sort) {
-            Some(Occupant::Entity { entity, identity }) => {
-                format!("{} {}", entity.name, identity.join(" "))
-            }
-            Some(Occupant::View { view, identity }) => {
-                format!("view {} {}", view.name, identity.join(" "))
+            Some(Occupant::Record { record, identity }) => {
+                let kind = if record.is_entity() { "" } else { "view " };
+                format!("{kind}{} {}", record.name, identity.join(" "))
             }
             Some(Occupant::Guard { entity }) => format!("guard {}", entity.name),
             None => "nothing".to_owned(),

@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::describe;
-use crate::design::{
-    Design, Entity, KeyTemplates, Pattern, Read, RecordIndex, Table, TargetName, View,
-};
+use crate::design::{Design, Read, Record, Table, View};
 use crate::kernel::{self, Write};
 
 /// The page of a design.
@@ -21,21 +19,21 @@ fn write(design: &Design, page: &mut String) -> std::fmt::Result {
     if let Some(about) = &design.about {
         writeln!(page, "{about}\n")?;
     }
-    for table in design.tables() {
+    for table in &design.tables {
         write_table(table, page)?;
     }
     diagram(design, page)?;
     writeln!(page, "## Entities")?;
-    for entity in &design.entities {
+    for entity in design.entities() {
         write_entity(design, entity, page)?;
     }
-    if !design.views.is_empty() {
+    if design.views().next().is_some() {
         writeln!(page, "\n## Views")?;
     }
-    for view in &design.views {
-        write_view(design, view, page)?;
+    for (record, view) in design.views() {
+        write_view(design, record, view, page)?;
     }
-    patterns(&design.patterns, page)?;
+    patterns(design, page)?;
     transactions(design, page)
 }
 
@@ -63,39 +61,32 @@ fn write_table(table: &Table, page: &mut String) -> std::fmt::Result {
 /// Who refers to whom.
 fn diagram(design: &Design, page: &mut String) -> std::fmt::Result {
     writeln!(page, "```mermaid\nerDiagram")?;
-    for entity in &design.entities {
+    for entity in design.entities() {
         writeln!(page, "    {}", entity.name)?;
     }
-    for entity in &design.entities {
+    for entity in design.entities() {
         for reference in &entity.refs {
-            for target in &reference.targets {
-                let TargetName::Record(to) = &target.to else {
-                    continue;
-                };
+            for to in reference.records() {
                 let (from, name) = (&entity.name, &reference.name);
                 let arrow = if reference.optional {
                     "}o--o|"
                 } else {
                     "}o--||"
                 };
-                writeln!(page, "    {from} {arrow} {} : {name}", to.as_str())?;
+                writeln!(page, "    {from} {arrow} {} : {name}", design[to].name)?;
             }
         }
     }
-    for view in &design.views {
-        writeln!(page, "    {} ||..o{{ {} : view", view.of, view.name)?;
+    for (record, view) in design.views() {
+        let of = &design[view.of].name;
+        writeln!(page, "    {of} ||..o{{ {} : view", record.name)?;
     }
     writeln!(page, "```\n")
 }
 
-fn write_keys(
-    table: &Table,
-    key: &KeyTemplates,
-    indexes: &[RecordIndex],
-    page: &mut String,
-) -> std::fmt::Result {
+fn write_keys(design: &Design, record: &Record, page: &mut String) -> std::fmt::Result {
     writeln!(page, "| key | template |\n|---|---|")?;
-    for (name, template) in describe::keys(table, key, indexes) {
+    for (name, template) in describe::keys(&design[record.table], record) {
         let template = match template.as_str() {
             Some(text) => format!("`{text}`"),
             None => format!("`{template}`"),
@@ -105,7 +96,7 @@ fn write_keys(
     Ok(())
 }
 
-fn write_entity(design: &Design, entity: &Entity, page: &mut String) -> std::fmt::Result {
+fn write_entity(design: &Design, entity: &Record, page: &mut String) -> std::fmt::Result {
     writeln!(page, "\n### {}\n", entity.name)?;
     if let Some(about) = &entity.about {
         writeln!(page, "{about}\n")?;
@@ -113,11 +104,11 @@ fn write_entity(design: &Design, entity: &Entity, page: &mut String) -> std::fmt
     if let Some(path) = &entity.path {
         writeln!(page, "In URLs: `/{}/{path}`.\n", design.name)?;
     }
-    write_keys(design.table_of(entity), &entity.key, &entity.indexes, page)?;
+    write_keys(design, entity, page)?;
     writeln!(page, "\n| attribute | type | value |\n|---|---|---|")?;
     for attribute in &entity.attributes {
         let optional = if attribute.optional { "?" } else { "" };
-        let value = describe::value(&attribute.source);
+        let value = describe::value(design, &attribute.source);
         let value = value.map_or(String::new(), |value| format!("`{value}`"));
         let kind = attribute.kind.describe();
         writeln!(
@@ -131,9 +122,14 @@ fn write_entity(design: &Design, entity: &Entity, page: &mut String) -> std::fmt
     Ok(())
 }
 
-fn write_view(design: &Design, view: &View, page: &mut String) -> std::fmt::Result {
-    writeln!(page, "\n### {}\n", view.name)?;
-    if let Some(about) = &view.about {
+fn write_view(
+    design: &Design,
+    record: &Record,
+    view: &View,
+    page: &mut String,
+) -> std::fmt::Result {
+    writeln!(page, "\n### {}\n", record.name)?;
+    if let Some(about) = &record.about {
         writeln!(page, "{about}\n")?;
     }
     let what = match (view.history, &view.each) {
@@ -141,30 +137,28 @@ fn write_view(design: &Design, view: &View, page: &mut String) -> std::fmt::Resu
         (false, Some(each)) => format!("One record for every `{}` of", each.name),
         (false, None) => "One record for every".to_owned(),
     };
-    write!(page, "{what} `{}`", view.of)?;
+    write!(page, "{what} `{}`", design[view.of].name)?;
     match view.when.as_ref().map(|when| when.text.as_str()) {
         Some(text) if !text.is_empty() => writeln!(page, ", while `{text}`.\n")?,
         _ => writeln!(page, ".\n")?,
     }
-    let table = design
-        .entity(&view.of)
-        .map_or(&design.table, |of| design.table_of(of));
-    write_keys(table, &view.key, &view.indexes, page)
+    write_keys(design, record, page)
 }
 
-fn patterns(patterns: &[Pattern], page: &mut String) -> std::fmt::Result {
-    if patterns.is_empty() {
+fn patterns(design: &Design, page: &mut String) -> std::fmt::Result {
+    if design.patterns.is_empty() {
         return Ok(());
     }
     writeln!(
         page,
         "\n## Access patterns\n\n| pattern | read | condition | returns | path |\n|---|---|---|---|---|"
     )?;
-    for pattern in patterns {
+    for pattern in &design.patterns {
+        let indexes = &design[pattern.table].indexes;
         let read = match &pattern.read {
             Read::Get(_) => "get".to_owned(),
-            Read::Query(query) => match &query.index {
-                Some(index) => format!("query `{index}`"),
+            Read::Query(query) => match query.index {
+                Some(index) => format!("query `{}`", indexes[index.index()].name),
                 None => "query".to_owned(),
             },
             Read::Scan { .. } => "**scan**".to_owned(),
@@ -172,7 +166,7 @@ fn patterns(patterns: &[Pattern], page: &mut String) -> std::fmt::Result {
         let returns: Vec<_> = pattern
             .returns
             .iter()
-            .map(|record| record.as_str())
+            .map(|record| design[*record].name.as_str())
             .collect();
         let about = pattern
             .about
@@ -204,8 +198,10 @@ fn transactions(design: &Design, page: &mut String) -> std::fmt::Result {
     let sizes = kernel::sizes(design).into_iter();
     for size in sizes.filter(|size| size.actions > 1 || size.has_jobs) {
         let write = match &size.write {
-            Write::Access(access, entity) => format!("{} `{entity}`", access.word()),
-            Write::Action(action) => format!("action `{action}`"),
+            Write::Access(access, entity) => {
+                format!("{} `{}`", access.word(), design[*entity].name)
+            }
+            Write::Action(action) => format!("action `{}`", design[*action].name),
         };
         let jobs = if size.has_jobs { " and a job" } else { "" };
         let largest = size.parts.first().filter(|part| part.actions > 1);

@@ -2,29 +2,28 @@
 
 use partita_core::Map;
 use partita_core::expression::{Found, Scope as _};
-use partita_design::design::{Access, AttributeRule, Rule, Rules};
+use partita_design::design::{Access, Action, AttributeRule, Record, Rule, Rules};
 use partita_design::expression::Predicate;
 use serde::Serialize;
 
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
-use crate::nested;
 use crate::operation::Caller;
 use crate::scene::{Others, Scene};
-use crate::shape::Shape;
+use partita_design::nested;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked<'a> {
     Access(Access),
-    Action(&'a str),
+    Action(&'a Action),
 }
 
 impl<'a> Asked<'a> {
     pub(crate) fn rule(self, rules: &Rules) -> &Rule {
         match self {
             Asked::Access(access) => rules.get(access),
-            Asked::Action(name) => rules.action(name),
+            Asked::Action(action) => rules.action(action.id),
         }
     }
 
@@ -32,7 +31,7 @@ impl<'a> Asked<'a> {
     pub(crate) fn word(self) -> &'a str {
         match self {
             Asked::Access(access) => access.word(),
-            Asked::Action(name) => name,
+            Asked::Action(action) => &action.name,
         }
     }
 }
@@ -52,7 +51,7 @@ pub enum Verdict {
 impl Scene<'_, '_> {
     /// What the record's rule says of this.
     pub(crate) fn verdict(&self, asked: Asked<'_>) -> Verdict {
-        self.decide(asked.rule(self.shape.rules()))
+        self.decide(asked.rule(&self.shape.rules))
     }
 
     pub(crate) fn decide(&self, rule: &Rule) -> Verdict {
@@ -122,7 +121,7 @@ impl Scene<'_, '_> {
 
     fn refusal(&self, asked: Asked<'_>) -> PlanError {
         let word = asked.word().to_owned();
-        self.refused(asked.rule(self.shape.rules()), word)
+        self.refused(asked.rule(&self.shape.rules), word)
     }
 
     fn refused(&self, rule: &Rule, access: String) -> PlanError {
@@ -148,24 +147,19 @@ impl Scene<'_, '_> {
     /// nobody.
     pub(crate) fn shown(&self) -> Map {
         let mut shown = self.item.clone();
-        for attribute in &self.shape.source().attributes {
+        for attribute in &self.shape.attributes {
+            let is_stored = nested::get(self.item, &attribute.name).is_some();
+            let is_computed = attribute.is_virtual || (attribute.per.is_some() && is_stored);
             if attribute.secret {
                 nested::remove(&mut shown, &attribute.name);
-            } else if let (true, Shape::Entity(_)) = (
-                attribute.is_virtual
-                    || (attribute.per.is_some()
-                        && nested::get(self.item, &attribute.name).is_some()),
-                self.shape,
-            ) && let Found::Value(value) = self.find(&attribute.path())
+            } else if is_computed
+                && self.shape.is_entity()
+                && let Found::Value(value) = self.find(&attribute.path())
             {
                 nested::set(&mut shown, &attribute.name, value.into_owned());
             }
         }
-        if let Shape::View(view, _) = self.shape {
-            let own = view.attributes.iter().filter(|own| own.is_secret());
-            own.for_each(|own| nested::remove(&mut shown, own.name()));
-        }
-        for rule in &self.shape.rules().by_attribute {
+        for rule in &self.shape.rules.by_attribute {
             if !rule.writes && self.decide(&rule.rule) != Verdict::Allowed {
                 for name in &rule.attributes {
                     nested::remove(&mut shown, name);
@@ -180,10 +174,10 @@ impl Scene<'_, '_> {
 pub(crate) fn demand_token(
     blueprint: &Blueprint,
     caller: &Caller,
-    shape: Shape<'_>,
+    shape: &Record,
     asked: Asked<'_>,
 ) -> Result<(), PlanError> {
-    let rule = asked.rule(shape.rules());
+    let rule = asked.rule(&shape.rules);
     if caller.id.is_some() || !rule.needs_caller(&blueprint.design) {
         return Ok(());
     }
@@ -191,8 +185,8 @@ pub(crate) fn demand_token(
 }
 
 /// What a caller is told whom a rule does not allow something.
-fn refused(caller: &Caller, shape: Shape<'_>, rule: &Rule, access: String) -> PlanError {
-    let entity = shape.name().to_owned();
+fn refused(caller: &Caller, shape: &Record, rule: &Rule, access: String) -> PlanError {
+    let entity = shape.name.to_owned();
     if caller.id.is_none() && *rule != Rule::Never {
         return PlanError::Unauthenticated { access, entity };
     }
@@ -209,10 +203,10 @@ fn refused(caller: &Caller, shape: Shape<'_>, rule: &Rule, access: String) -> Pl
 }
 
 pub(crate) fn attribute_rules<'r>(
-    shape: Shape<'r>,
+    shape: &'r Record,
     writes: bool,
     name: &'r str,
 ) -> impl Iterator<Item = &'r AttributeRule> {
-    let rules = shape.rules().by_attribute.iter();
+    let rules = shape.rules.by_attribute.iter();
     rules.filter(move |rule| rule.writes == writes && rule.attributes.iter().any(|one| one == name))
 }

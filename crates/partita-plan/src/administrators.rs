@@ -8,7 +8,6 @@ use crate::operation::Caller;
 use crate::partita::Partita;
 use crate::pattern::scene;
 use crate::scene::Trace;
-use crate::shape::Shape;
 
 impl Partita {
     /// Whether somebody is an administrator of the design, as `administrators` in `[caller]` says.
@@ -17,7 +16,7 @@ impl Partita {
         let design = &self.blueprint.design;
         let rule = &design.callers.administrators;
         // The rule is of the caller alone, so that any record and no item will do.
-        let Some(shape) = design.entities.first().map(Shape::Entity) else {
+        let Some(shape) = design.records.first() else {
             return Ok(false);
         };
         let moment = self.moment();

@@ -118,7 +118,7 @@ impl Partita {
     fn demand_tokens(&self, caller: &Caller, operations: &[Operation]) -> Result<(), PlanError> {
         let operations = operations.iter().enumerate();
         let refusals = operations.filter_map(|(position, operation)| {
-            let refusal = self.demand_token(caller, operation.purpose()).err()?;
+            let refusal = self.demand_token_for(caller, operation).err()?;
             Some(Refused::new(position, refusal))
         });
         let refusals: Vec<Refused> = refusals.collect();

@@ -10,8 +10,8 @@ use partita_core::key::KeyType;
 use partita_core::{Item, Map, Type, Value};
 use partita_design::Design;
 use partita_design::design::{
-    Action, Attribute, Constants, Entity, IndexKey, KeyValue, Pattern, Projection, RecordIndex,
-    RecordName, Table,
+    Action, Attribute, IndexKey, KeyValue, Pattern, Projection, Record, RecordId, RecordIndex,
+    Table, TableId,
 };
 use partita_design::template::{PartError, Template};
 use partita_store::StoreError;
@@ -21,20 +21,17 @@ use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::kernel::Kernel;
-use crate::nested;
-use crate::operation::Record;
+use crate::operation;
 use crate::place::{Address, KeyNames, Place};
-use crate::shape::Shape;
 use crate::sidecar;
+use partita_design::nested;
 
 /// A design, what its writes cause, and the tables that it lives in.
 pub(crate) struct Blueprint {
     pub(crate) design: Design,
     pub(crate) kernel: Kernel,
-    /// The design's table in the store, or the first of them.
-    pub(crate) table: TableName,
-    /// Further tables, in the design's order.
-    other_tables: Vec<TableName>,
+    /// The design's tables in the store, in their order.
+    pub(crate) tables: Vec<TableName>,
     /// The table of what is not the design's: one, however many tables the design has.
     pub(crate) sidecar: TableName,
     /// What the keys of all of these are called.
@@ -45,17 +42,16 @@ pub(crate) struct Blueprint {
 
 impl Blueprint {
     pub(crate) fn new(design: Design) -> Result<Self, PlanError> {
-        let table = TableName::from_str(&design.table.name)?;
-        let others = design.other_tables.iter();
-        let other_tables: Result<Vec<_>, _> = others
+        let tables = design.tables.iter();
+        let tables: Result<Vec<_>, _> = tables
             .map(|table| TableName::from_str(&table.name))
             .collect();
-        let other_tables = other_tables?;
-        let sidecar = sidecar::name(&table)?;
+        let tables = tables?;
+        let sidecar = sidecar::name(&tables[0])?;
         check_apart(&design, &sidecar)?;
         let kernel = Kernel::new(&design);
-        let names = std::iter::once(&table).chain(&other_tables).cloned();
-        let keys = design.tables();
+        let names = tables.iter().cloned();
+        let keys = design.tables.iter();
         let keys = keys.map(|table| [table.partition.clone(), table.sort.clone()]);
         let aside = [sidecar::PARTITION, sidecar::SORT].map(str::to_owned);
         let keys = names.zip(keys).chain([(sidecar.clone(), aside)]);
@@ -63,8 +59,7 @@ impl Blueprint {
             keys: KeyNames::new(keys),
             design,
             kernel,
-            table,
-            other_tables,
+            tables,
             sidecar,
             keeps_files: false,
         })
@@ -72,75 +67,48 @@ impl Blueprint {
 
     /// All tables, each with its name in the store.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (&Table, &TableName)> {
-        let names = std::iter::once(&self.table).chain(&self.other_tables);
-        self.design.tables().zip(names)
+        self.design.tables.iter().zip(&self.tables)
     }
 
-    /// The table that a record lives in. A view's is that of its source.
-    pub(crate) fn table_of(&self, shape: Shape<'_>) -> (&Table, &TableName) {
-        let named = shape.source().table.as_deref();
-        let found = named.and_then(|id| self.tables().find(|(table, _)| table.id == id));
-        found.unwrap_or((&self.design.table, &self.table))
+    /// The table that a record lives in.
+    pub(crate) fn table_of(&self, record: &Record) -> (&Table, &TableName) {
+        self.table(record.table)
     }
 
-    /// The table that a pattern reads: everything that it returns is in one.
-    pub(crate) fn table_read(&self, pattern: &Pattern) -> (&Table, &TableName) {
-        let first = pattern.returns.first().and_then(|name| self.shape(name));
-        match first {
-            Some(shape) => self.table_of(shape),
-            None => (&self.design.table, &self.table),
-        }
+    /// A table, and its name in the store.
+    pub(crate) fn table(&self, table: TableId) -> (&Table, &TableName) {
+        (&self.design[table], &self.tables[table.index()])
     }
 
-    pub(crate) fn entity(&self, name: &str) -> Result<&Entity, PlanError> {
-        let found = self.design.entity(name);
+    pub(crate) fn entity(&self, name: &str) -> Result<&Record, PlanError> {
+        let found = self.design.find_entity(name);
         found.ok_or_else(|| PlanError::UnknownEntity {
             name: name.to_owned(),
         })
     }
 
-    pub(crate) fn shape(&self, name: &RecordName) -> Option<Shape<'_>> {
-        match name {
-            RecordName::Entity(name) => self.design.entity(name).map(Shape::Entity),
-            RecordName::View(name) => {
-                let view = self.design.view(name)?;
-                let source = self.design.entity(&view.of)?;
-                Some(Shape::View(view, source))
-            }
-        }
-    }
-
     pub(crate) fn pattern(&self, name: &str) -> Result<&Pattern, PlanError> {
-        let found = self.design.pattern(name);
+        let found = self.design.find_pattern(name);
         found.ok_or_else(|| PlanError::UnknownPattern {
             name: name.to_owned(),
         })
     }
 
     pub(crate) fn action(&self, name: &str) -> Result<&Action, PlanError> {
-        let found = self.design.action(name);
+        let found = self.design.find_action(name);
         found.ok_or_else(|| PlanError::UnknownAction {
             name: name.to_owned(),
         })
     }
 
-    pub(crate) fn constants(&self, name: &str) -> Option<&Constants> {
-        let mut constants = self.design.constants.iter();
-        constants.find(|constants| constants.name == name)
-    }
-
     /// The path of the partition key, which every existing item of a record's table has.
-    pub(crate) fn partition(&self, shape: Shape<'_>) -> Path {
+    pub(crate) fn partition(&self, shape: &Record) -> Path {
         Path::attribute(&self.table_of(shape).0.partition)
     }
 
     /// The address of a record with these attributes.
-    pub(crate) fn address(
-        &self,
-        shape: Shape<'_>,
-        scope: &impl Scope,
-    ) -> Result<Address, PlanError> {
-        let templates = shape.key();
+    pub(crate) fn address(&self, shape: &Record, scope: &impl Scope) -> Result<Address, PlanError> {
+        let templates = &shape.key;
         let partition = templates.partition.key(scope)?;
         let sort = templates.sort.key(scope)?;
         match (partition, sort) {
@@ -164,24 +132,20 @@ impl Blueprint {
     }
 
     /// The attribute that says when items of a record expire.
-    pub(crate) fn expiry<'d>(&self, shape: Shape<'d>) -> Option<&'d Attribute> {
+    pub(crate) fn expiry<'d>(&self, shape: &'d Record) -> Option<&'d Attribute> {
         let ttl = self.table_of(shape).0.ttl.as_deref()?;
-        match shape {
-            Shape::Entity(entity) => entity.expiry().filter(|one| one.name == ttl),
-            Shape::View(..) => None,
-        }
+        let expiry = shape.expiry().filter(|_| shape.is_entity());
+        expiry.filter(|one| one.name == ttl)
     }
 
     /// A record as it is stored, with keys and discriminator.
-    pub(crate) fn stored(&self, shape: Shape<'_>, place: &Place, attributes: Map) -> Item {
+    pub(crate) fn stored(&self, shape: &Record, place: &Place, attributes: Map) -> Item {
         let mut item = attributes;
-        if let Shape::Entity(entity) = shape {
-            let key_only = entity.attributes.iter().filter(|one| one.key_only);
-            key_only.for_each(|one| drop(item.remove(&one.name)));
-        }
+        let key_only = shape.attributes.iter().filter(|one| one.key_only);
+        key_only.for_each(|one| drop(item.remove(&one.name)));
         self.keys.put_key(place, &mut item);
         let (table, _) = self.table_of(shape);
-        if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator()) {
+        if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator.as_deref()) {
             item.insert(name.as_str(), Value::from(value));
         }
         item
@@ -190,12 +154,11 @@ impl Blueprint {
     /// The keys of a record in one index; none while a part of one is missing.
     pub(crate) fn index_keys(
         &self,
+        record: &Record,
         index: &RecordIndex,
         scope: &impl Scope,
     ) -> Result<Vec<(&str, String)>, PartError> {
-        let Some(schema) = self.index(&index.index) else {
-            return Ok(Vec::new());
-        };
+        let schema = self.design.index_of(record, index.index);
         let sides = [
             (Some(&schema.partition), Some(&index.partition)),
             (schema.sort.as_ref(), index.sort.as_ref()),
@@ -220,42 +183,38 @@ impl Blueprint {
     }
 
     /// The names of an index's keys that are made for it.
-    pub(crate) fn made_keys(&self, index: &RecordIndex) -> impl Iterator<Item = &str> {
-        let schema = self.index(&index.index).into_iter();
-        schema
-            .flat_map(|schema| std::iter::once(&schema.partition).chain(&schema.sort))
-            .filter(|key| !key.native)
-            .map(|key| key.name.as_str())
-    }
-
-    /// The index of that name, whichever table it is of: no two have the same.
-    pub(crate) fn index(&self, name: &str) -> Option<&partita_design::design::Index> {
-        let mut indexes = self.design.tables().flat_map(|table| &table.indexes);
-        indexes.find(|index| index.name == name)
+    pub(crate) fn made_keys(
+        &self,
+        record: &Record,
+        index: &RecordIndex,
+    ) -> impl Iterator<Item = &str> {
+        let schema = self.design.index_of(record, index.index);
+        let keys = std::iter::once(&schema.partition).chain(&schema.sort);
+        keys.filter(|key| !key.native).map(|key| key.name.as_str())
     }
 
     /// Whether an attribute of a record is one that Partita keeps for itself.
-    pub(crate) fn is_reserved(&self, shape: Shape<'_>, name: &str) -> bool {
+    pub(crate) fn is_reserved(&self, shape: &Record, name: &str) -> bool {
         let (table, _) = self.table_of(shape);
         table.discriminator.as_deref() == Some(name) || is_key(table, name)
     }
 
     /// The attributes of a stored item of this shape.
-    pub(crate) fn attributes(&self, shape: Shape<'_>, item: &Item) -> Result<Map, PlanError> {
+    pub(crate) fn attributes(&self, shape: &Record, item: &Item) -> Result<Map, PlanError> {
         self.read(shape, item).ok_or_else(|| {
             PlanError::Store(StoreError::Corrupt {
-                message: format!("an item has a key of `{}` but not its form", shape.name()),
+                message: format!("an item has a key of `{}` but not its form", &shape.name),
             })
         })
     }
 
     /// The first of the named records that a stored item is.
-    pub(crate) fn recognise(&self, names: &[RecordName], item: &Item) -> Option<(Shape<'_>, Map)> {
-        names.iter().find_map(|name| {
-            let shape = self.shape(name)?;
+    pub(crate) fn recognise(&self, records: &[RecordId], item: &Item) -> Option<(&Record, Map)> {
+        records.iter().find_map(|record| {
+            let shape = &self.design[*record];
             let marked = match &self.table_of(shape).0.discriminator {
                 Some(attribute) => {
-                    item.get(attribute).and_then(Value::as_str) == shape.discriminator()
+                    item.get(attribute).and_then(Value::as_str) == shape.discriminator.as_deref()
                 }
                 None => true,
             };
@@ -265,20 +224,19 @@ impl Blueprint {
     }
 
     /// An item without its keys, but with what its keys hold.
-    fn read(&self, shape: Shape<'_>, item: &Item) -> Option<Map> {
+    fn read(&self, shape: &Record, item: &Item) -> Option<Map> {
         let (table, _) = self.table_of(shape);
         let (partition, sort) = (item.get(&table.partition)?, item.get(&table.sort)?);
         let mut attributes = item.part(|name| !is_key(table, name));
-        let templates = shape.key();
+        let templates = &shape.key;
         let parts = [
             templates.partition.read(partition.as_str()?)?,
             templates.sort.read(sort.as_str()?)?,
         ];
         for (name, text) in parts.into_iter().flatten() {
             if nested::get(&attributes, &name).is_none() {
-                // An element of a view's list has no type of its own.
-                let value = match shape.kind(&name) {
-                    Some(kind) => kind.from_text(text).ok()?,
+                let value = match shape.stored(&name) {
+                    Some(attribute) => attribute.kind.from_text(text).ok()?,
                     None => Value::from(text),
                 };
                 nested::set(&mut attributes, &name, value);
@@ -289,7 +247,7 @@ impl Blueprint {
 
     /// What is stored of a record beside its primary key and its discriminator, with its keys in
     /// indexes.
-    pub(crate) fn without_keys(&self, shape: Shape<'_>, item: &Item) -> Map {
+    pub(crate) fn without_keys(&self, shape: &Record, item: &Item) -> Map {
         let (table, _) = self.table_of(shape);
         let mut attributes = item.clone();
         attributes.remove(&table.partition);
@@ -301,27 +259,27 @@ impl Blueprint {
     }
 
     /// A record as callers see it, with its discriminator.
-    pub(crate) fn record(&self, shape: Shape<'_>, mut attributes: Map) -> Record {
+    pub(crate) fn record(&self, shape: &Record, mut attributes: Map) -> operation::Record {
         let (table, _) = self.table_of(shape);
-        if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator()) {
+        if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator.as_deref()) {
             attributes.insert(name.as_str(), Value::from(value));
         }
-        Record {
-            name: shape.name().to_owned(),
+        operation::Record {
+            name: shape.name.clone(),
             attributes,
         }
     }
 }
 
 /// That a key cannot be made, because it has parts that are missing.
-fn incomplete(shape: Shape<'_>, lacks_partition: bool, lacks_sort: bool) -> PlanError {
-    let templates = shape.key();
+fn incomplete(shape: &Record, lacks_partition: bool, lacks_sort: bool) -> PlanError {
+    let templates = &shape.key;
     let partition = lacks_partition.then_some(&templates.partition);
     let sort = lacks_sort.then_some(&templates.sort);
     let names = partition.into_iter().chain(sort).flat_map(Template::names);
     let faults = names.map(|name| {
         let message = "is part of the key and is missing";
-        Fault::of(shape.name(), name, FaultRule::Required, message)
+        Fault::of(&shape.name, name, FaultRule::Required, message)
     });
     PlanError::Invalid {
         faults: faults.collect(),
@@ -341,7 +299,7 @@ fn table_of_action(action: &TransactAction) -> &TableName {
 /// Two tables of one name in the store would be one, and nobody could tell whose items are in it.
 fn check_apart(design: &Design, sidecar: &TableName) -> Result<(), PlanError> {
     let mut names: Vec<&str> = vec![sidecar.as_str()];
-    for table in design.tables() {
+    for table in &design.tables {
         let name = table.name.as_str();
         if names.contains(&name) {
             let design = &design.name;

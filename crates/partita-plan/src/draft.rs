@@ -7,17 +7,16 @@ use std::sync::Arc;
 
 use partita_core::expression::Condition;
 use partita_core::{Item, Map, Number, Value};
-use partita_design::design::Access;
+use partita_design::design::{Access, Record, TriggerId};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::batch::earlier::Earlier;
 use crate::error::{Fault, FaultRule, PlanError};
-use crate::nested;
 use crate::pattern;
 use crate::place::Address;
 use crate::reads::{Known, Listed, Listing};
 use crate::scene::{Context, Others, Scene, Trace};
-use crate::shape::Shape;
+use partita_design::nested;
 
 /// What a failed condition means.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +54,7 @@ pub(crate) enum Presence {
 
 /// One item that a write touches.
 pub(crate) struct Entry<'a> {
-    pub(crate) shape: Shape<'a>,
+    pub(crate) shape: &'a Record,
     pub(crate) address: Address,
     /// Where the item will be, if it moves.
     pub(crate) moves_to: Option<Address>,
@@ -78,7 +77,7 @@ pub(crate) struct Entry<'a> {
     /// The state whose consequences are in the draft already.
     pub(crate) told: Option<Rc<Map>>,
     /// The triggers that this write of the item has set off.
-    pub(crate) fired: Vec<usize>,
+    pub(crate) fired: Vec<TriggerId>,
     /// The records of its views.
     pub(crate) views: Vec<usize>,
     /// Whether it only tells what a job was caused by: nothing is done to it, nothing rests on it.
@@ -153,20 +152,23 @@ impl<'a> Draft<'a> {
         after: &Map,
     ) -> Item {
         let blueprint = context.blueprint;
-        let mut item = match (entry.shape, entry.old(), context.peek(place)) {
-            (Shape::View(..), Some(_), Known::Found(stored)) => entry.over(stored),
+        let mut item = match (&entry.shape.view, entry.old(), context.peek(place)) {
+            (Some(_), Some(_), Known::Found(stored)) => entry.over(stored),
             _ => blueprint.stored(entry.shape, place, after.clone()),
         };
         // The keys of views are part of their records.
-        if let Shape::Entity(_) = entry.shape {
+        if entry.shape.is_entity() {
             let unwatched = Trace::default();
             let scene = Scene {
                 others: Others::During(self),
                 ..pattern::scene(*context, entry.shape, after, &unwatched)
             };
-            for index in entry.shape.indexes() {
+            for index in &entry.shape.indexes {
                 // What cannot be part of a key is refused where the key is written.
-                for (name, key) in blueprint.index_keys(index, &scene).unwrap_or_default() {
+                for (name, key) in blueprint
+                    .index_keys(entry.shape, index, &scene)
+                    .unwrap_or_default()
+                {
                     item.insert(name, Value::S(key));
                 }
             }
@@ -175,7 +177,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Puts an item into the draft that is not in it yet.
-    pub(crate) fn insert(&mut self, shape: Shape<'a>, address: Address, before: Before) -> usize {
+    pub(crate) fn insert(&mut self, shape: &'a Record, address: Address, before: Before) -> usize {
         let at = self.entries.len();
         let now = match &before {
             Before::Found(map) => Some(map.clone()),
@@ -341,7 +343,7 @@ impl<'a> Entry<'a> {
         let shape = self.shape;
         let sum = |one: Number| {
             one.checked_add(amount).map_err(|_| PlanError::Invalid {
-                faults: vec![out_of_range(shape.name(), name)],
+                faults: vec![out_of_range(&shape.name, name)],
             })
         };
         let zero = Number::from(0_i64);

@@ -268,7 +268,7 @@ impl Partita {
         };
         match self.read_one(caller, &on).await {
             Ok(Answer::Record(record)) => {
-                let files = names::all(on.shape.source(), &record.attributes);
+                let files = names::all(on.shape, &record.attributes);
                 Ok(files.iter().any(|file| file.name == name))
             }
             Ok(_) => Ok(false),

@@ -26,7 +26,6 @@ use crate::operation::{Answer, Caller, Operation, Record};
 use crate::partita::Partita;
 use crate::planner::Step;
 use crate::planner::request::On;
-use crate::shape::identity_of;
 use crate::sidecar;
 use room::{Room, Used};
 
@@ -258,7 +257,7 @@ impl Partita {
             }
             None => {
                 let shape = self.shape_named(&record.name)?;
-                let identity = identity_of(shape, &record.attributes);
+                let identity = shape.identity_of(&record.attributes);
                 ("identity", identity.unwrap_or_default())
             }
         };

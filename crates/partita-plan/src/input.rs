@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Access, Attribute, Entity, SoftDelete, Source};
+use partita_design::design::{Access, Attribute, Record, SoftDelete, Source};
 use partita_design::template::check_part;
 use partita_design::types::AttributeType;
 
 use crate::blueprint::Blueprint;
 use crate::error::{Fault, FaultRule, PlanError, note};
-use crate::nested;
-use crate::shape::Shape;
+use partita_design::nested;
 
 /// Where a value goes.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,8 +41,8 @@ pub(crate) struct Changes<'d> {
 
 impl Changes<'_> {
     /// Whether they make a deleted item of a live one, or the other way round.
-    pub(crate) fn crossing(&self, shape: Shape<'_>, old: &Map) -> Option<Access> {
-        let name = shape.soft_delete()?.attribute();
+    pub(crate) fn crossing(&self, shape: &Record, old: &Map) -> Option<Access> {
+        let name = shape.soft_delete.as_ref()?.attribute();
         let mut set = self.set.iter().rev();
         let value = set.find(|(slot, _)| slot.name() == name);
         let value = value.map(|(_, value)| value.clone());
@@ -91,7 +90,7 @@ impl<'d> Named<'d> {
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a> {
     pub(crate) blueprint: &'a Blueprint,
-    pub(crate) entity: &'a Entity,
+    pub(crate) entity: &'a Record,
 }
 
 impl<'a> Input<'a> {
@@ -241,7 +240,7 @@ impl<'a> Input<'a> {
         let attribute = self.entity.attribute(name);
         let slot = match attribute {
             Some(attribute) => Slot::Declared(attribute),
-            None if Shape::Entity(self.entity).is_container(name) => {
+            None if self.entity.is_container(name) => {
                 match value {
                     Value::M(map) => {
                         for (inner, value) in map {
@@ -254,7 +253,7 @@ impl<'a> Input<'a> {
                 }
                 return;
             }
-            None if self.blueprint.is_reserved(Shape::Entity(self.entity), name) => {
+            None if self.blueprint.is_reserved(self.entity, name) => {
                 let message = "is kept by Partita and cannot be given";
                 note(faults, || self.fault(name, FaultRule::NotGiven, message));
                 return;
@@ -329,13 +328,13 @@ impl<'a> Input<'a> {
 }
 
 /// The identity that the parts of a path spell.
-pub(crate) fn identity(shape: Shape<'_>, parts: &[String]) -> Result<Map, PlanError> {
-    let expected = shape.identity();
+pub(crate) fn identity(shape: &Record, parts: &[String]) -> Result<Map, PlanError> {
+    let expected = &shape.identity;
     if parts.len() != expected.len() {
         let names: Vec<_> = expected.iter().map(|part| part.name.as_str()).collect();
         return Err(PlanError::Invalid {
             faults: vec![Fault::of(
-                shape.name(),
+                &shape.name,
                 names.join("/"),
                 FaultRule::Identity,
                 format!("is the identity; {} parts were given", parts.len()),
@@ -345,15 +344,15 @@ pub(crate) fn identity(shape: Shape<'_>, parts: &[String]) -> Result<Map, PlanEr
     let mut identity = Map::new();
     let mut faults = Vec::new();
     for (part, text) in expected.iter().zip(parts) {
-        // An element of a view's list has no type of its own.
-        let kind = shape.kind(&part.attribute).cloned();
-        let kind = kind.unwrap_or_else(AttributeType::string);
-        match key_part(&part.name, &kind, text) {
+        let text_type = AttributeType::string();
+        let attribute = shape.stored(&part.attribute);
+        let kind = attribute.map_or(&text_type, |attribute| &attribute.kind);
+        match key_part(&part.name, kind, text) {
             Ok(value) => {
                 identity.insert(part.attribute.as_str(), value);
             }
             Err(fault) => faults.push(Fault {
-                entity: Some(shape.name().to_owned()),
+                entity: Some(shape.name.to_owned()),
                 ..fault
             }),
         }

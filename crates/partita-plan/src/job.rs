@@ -16,15 +16,13 @@ mod worker;
 
 use partita_core::{Item, Map};
 use partita_design::design::{
-    Action, ActionOn, Application, Each, EachOver, Effect, Entity, Pattern, RecordName, Ref,
-    RefTarget, View,
+    Action, ActionOn, Application, Each, EachOver, Effect, Pattern, Record, Ref, RefTarget,
 };
 
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::operation::Caller;
 use crate::place::Address;
-use crate::shape::Shape;
 
 pub(crate) use record::{DONE, OPEN};
 
@@ -270,15 +268,12 @@ impl Task {
 
     /// The parts of the design that a task names. A design that was changed since may lack them.
     pub(crate) fn within<'a>(&self, blueprint: &'a Blueprint) -> Option<Within<'a>> {
-        let names = [
-            RecordName::Entity(self.source.clone()),
-            RecordName::View(self.source.clone()),
-        ];
-        let source = names.iter().find_map(|name| blueprint.shape(name));
+        let source = blueprint.design.find_record(&self.source);
         Some(match &self.work {
             Work::Referring(work) => {
-                let entity = blueprint.design.entity(&work.entity)?;
-                let reference = entity.reference(&work.reference)?;
+                let entity = blueprint.design.find_entity(&work.entity)?;
+                let mut refs = entity.refs.iter();
+                let reference = refs.find(|one| one.name == work.reference)?;
                 Within::Referring(Referrers {
                     source: source?,
                     entity,
@@ -290,7 +285,7 @@ impl Task {
             Work::Apply(work) => Within::Apply(Applied::find(blueprint, work)?),
             Work::History(work) => Within::History {
                 source: source?,
-                view: blueprint.design.view(&work.view)?,
+                view: blueprint.design.find_record(&work.view)?,
             },
         })
     }
@@ -320,14 +315,17 @@ pub(crate) enum Within<'a> {
     Referring(Referrers<'a>),
     Each(Effected<'a>),
     Apply(Applied<'a>),
-    History { source: Shape<'a>, view: &'a View },
+    History {
+        source: &'a Record,
+        view: &'a Record,
+    },
 }
 
 /// Those who refer to an item.
 #[derive(Clone, Copy)]
 pub(crate) struct Referrers<'a> {
-    pub(crate) source: Shape<'a>,
-    pub(crate) entity: &'a Entity,
+    pub(crate) source: &'a Record,
+    pub(crate) entity: &'a Record,
     pub(crate) reference: &'a Ref,
     pub(crate) target: &'a RefTarget,
 }
@@ -335,7 +333,7 @@ pub(crate) struct Referrers<'a> {
 /// An effect for every item of a pattern.
 #[derive(Clone, Copy)]
 pub(crate) struct Effected<'a> {
-    pub(crate) source: Shape<'a>,
+    pub(crate) source: &'a Record,
     /// The trigger or the action.
     pub(crate) name: &'a str,
     pub(crate) effect: &'a Effect,
@@ -346,7 +344,7 @@ pub(crate) struct Effected<'a> {
 }
 
 impl<'a> Effected<'a> {
-    fn find(blueprint: &'a Blueprint, source: Shape<'a>, work: &EachWork) -> Option<Self> {
+    fn find(blueprint: &'a Blueprint, source: &'a Record, work: &EachWork) -> Option<Self> {
         let (name, effect, action) = match work.then {
             None => {
                 let mut triggers = blueprint.design.triggers.iter();
@@ -354,7 +352,7 @@ impl<'a> Effected<'a> {
                 (&trigger.name, &trigger.effect, None)
             }
             Some(at) => {
-                let action = blueprint.design.action(&work.name)?;
+                let action = blueprint.design.find_action(&work.name)?;
                 (&action.name, action.then.get(at)?, Some(action))
             }
         };
@@ -381,7 +379,7 @@ pub(crate) struct Applied<'a> {
 
 impl<'a> Applied<'a> {
     fn find(blueprint: &'a Blueprint, work: &ApplyWork) -> Option<Self> {
-        let action = blueprint.design.action(&work.action)?;
+        let action = blueprint.design.find_action(&work.action)?;
         let ActionOn::Every(application) = &action.on else {
             return None;
         };
@@ -389,7 +387,7 @@ impl<'a> Applied<'a> {
             action,
             application,
             pattern: pattern_of(blueprint, &application.each)?,
-            applied: blueprint.design.action(&application.apply)?,
+            applied: &blueprint.design[application.apply],
         })
     }
 }
@@ -397,7 +395,7 @@ impl<'a> Applied<'a> {
 /// The pattern that an `each` goes through.
 fn pattern_of<'a>(blueprint: &'a Blueprint, each: &Each) -> Option<&'a Pattern> {
     match &each.over {
-        EachOver::Pattern { pattern, .. } => blueprint.design.pattern(pattern),
+        EachOver::Pattern { pattern, .. } => Some(&blueprint.design[*pattern]),
         EachOver::List { .. } => None,
     }
 }

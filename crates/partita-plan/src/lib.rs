@@ -11,8 +11,7 @@
 //! | [`typed`] | entities as types of one's own |
 //! | `kernel` | what a write to a record can cause, found once |
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
-//! | `shape` | what a record looks like |
-//! | `nested` | attributes inside maps |
+//! | `lapse` | counters that start again with every period |
 //! | `input` | a caller's attributes: checked, all faults at once |
 //! | `reads` | what was read for a plan, and what it turned out to need |
 //! | `scene` | what expressions see, and what they looked at |
@@ -62,23 +61,22 @@ mod idempotency;
 mod input;
 pub mod job;
 mod kernel;
+mod lapse;
 pub mod live;
-mod nested;
 pub mod operation;
 pub mod partita;
 mod pattern;
 mod place;
 mod planner;
 pub mod preview;
-pub mod purpose;
 mod reads;
 pub mod ruling;
 mod run;
 mod scene;
-mod shape;
 mod sidecar;
 mod table;
 pub mod typed;
+pub mod verb;
 mod verification;
 
 pub use access::Verdict;
@@ -90,7 +88,7 @@ pub use operation::{Answer, Caller, Operation, Record};
 pub use partita::{Partita, Surroundings};
 pub use pattern::ReadBound;
 pub use preview::{Left, Preview};
-pub use purpose::Purpose;
 pub use ruling::{Decision, Ruling};
 pub use run::Patience;
 pub use typed::{Typed, TypedError};
+pub use verb::Verb;

@@ -97,7 +97,7 @@ impl Partita {
 /// The designs that the data in a design's tables follow or followed, in their order; the last one
 /// is live. The design itself need not be one of them.
 pub async fn history(design: &Design, store: Arc<dyn Store>) -> Result<Vec<Recorded>, PlanError> {
-    let sidecar = sidecar::name(&design.table.name.parse()?)?;
+    let sidecar = sidecar::name(&design.tables[0].name.parse()?)?;
     record::read(&sidecar, &runner(store, &Surroundings::default())).await
 }
 
@@ -154,7 +154,7 @@ pub(crate) async fn settle(
     runner: &Runner,
     start: &mut Start,
 ) -> Result<Settled, PlanError> {
-    let sidecar = sidecar::name(&given.table.name.parse()?)?;
+    let sidecar = sidecar::name(&given.tables[0].name.parse()?)?;
     let records = record::read(&sidecar, runner).await?;
     let bytes = Recorded::new(&given, 0, 0).bytes();
     if bytes > ITEM_BYTES_MAX {
@@ -165,7 +165,7 @@ pub(crate) async fn settle(
     let number = records.last().map_or(0, |live| live.number);
     let is_overtaken = *start.first.get_or_insert(number) != number;
     let Some((live, earlier)) = records.split_last() else {
-        let reason = if has_items(given.tables(), runner).await? {
+        let reason = if has_items(given.tables.iter(), runner).await? {
             Reason::NothingRecorded
         } else {
             Reason::NewTables
@@ -174,7 +174,7 @@ pub(crate) async fn settle(
     };
     if live.design != given.name {
         let error = DesignError::OtherName {
-            table: given.table.name.clone(),
+            table: given.tables[0].name.clone(),
             recorded: live.design.clone(),
             given: given.name,
         };
@@ -249,7 +249,7 @@ fn again(
     let Some(mut design) = design else {
         let mut mistakes = diagnostics.into_iter();
         let error = DesignError::Unreadable {
-            table: given.table.name.clone(),
+            table: given.tables[0].name.clone(),
             recorded: Box::new(live.clone()),
             reason: mistakes.next().map(|one| one.message).unwrap_or_default(),
         };
@@ -281,7 +281,7 @@ fn differences(given: &Design, prints: &Prints, live: &Recorded) -> Vec<Differen
 
 fn refused(given: &Design, live: &Recorded, differences: Vec<Difference>) -> PlanError {
     let error = DesignError::Differs {
-        table: given.table.name.clone(),
+        table: given.tables[0].name.clone(),
         recorded: Box::new(live.clone()),
         differences,
     };
@@ -299,7 +299,7 @@ pub(crate) async fn record(
     };
     let design = &settled.design;
     let recorded = Recorded::new(design, number, clock.now_millis());
-    let sidecar = sidecar::name(&design.table.name.parse()?)?;
+    let sidecar = sidecar::name(&design.tables[0].name.parse()?)?;
     let written = record::write(&recorded, &sidecar, runner).await?;
     if written == Written::Done {
         log(&design.name, number, reason);
@@ -335,9 +335,8 @@ async fn has_any_items(
 ) -> Result<bool, PlanError> {
     let (recorded, _) = live.compile(&live.variables);
     let recorded = recorded.as_ref();
-    let tables = given
-        .tables()
-        .chain(recorded.into_iter().flat_map(Design::tables));
+    let recorded = recorded.into_iter().flat_map(|design| &design.tables);
+    let tables = given.tables.iter().chain(recorded);
     has_items(tables, runner).await
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use partita_core::{Map, Value};
 use partita_design::Design;
-use partita_design::design::{Access, RecordName};
+use partita_design::design::{Access, Record};
 use partita_design::time;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock, Entropy, Store};
@@ -28,7 +28,6 @@ use crate::planner::{Moment, Planner, WritePlan};
 use crate::reads::{Known, Reads};
 use crate::run::{Committed, Patience, Runner};
 use crate::scene::{Context, Lead, Others, Scene, Trace};
-use crate::shape::Shape;
 use crate::sidecar;
 use crate::table;
 
@@ -203,7 +202,7 @@ impl Partita {
         operation: Operation,
         once: Option<Once>,
     ) -> Result<Answer, PlanError> {
-        self.demand_token(caller, operation.purpose())?;
+        self.demand_token_for(caller, &operation)?;
         match operation {
             Operation::Get {
                 entity,
@@ -300,7 +299,7 @@ impl Partita {
         with_deleted: bool,
         version: Option<i64>,
     ) -> Result<On<'_>, PlanError> {
-        let shape = Shape::Entity(self.blueprint.entity(entity)?);
+        let shape = self.blueprint.entity(entity)?;
         Ok(On {
             shape,
             identity: input::identity(shape, identity)?,
@@ -335,8 +334,7 @@ impl Partita {
             return Ok(Request::Found { action, given });
         };
         let shape = self.shape_named(record)?;
-        let names = record_names(record);
-        if !names.iter().any(|name| is_for(action, name)) {
+        if !is_for(action, shape.id) {
             let name = name.to_owned();
             return Err(PlanError::UnknownAction { name });
         }
@@ -352,10 +350,9 @@ impl Partita {
     }
 
     /// The entity or view of that name.
-    pub(crate) fn shape_named(&self, record: &str) -> Result<Shape<'_>, PlanError> {
-        let names = record_names(record);
-        let shape = names.iter().find_map(|name| self.blueprint.shape(name));
-        shape.ok_or_else(|| PlanError::UnknownEntity {
+    pub(crate) fn shape_named(&self, record: &str) -> Result<&Record, PlanError> {
+        let found = self.blueprint.design.find_record(record);
+        found.ok_or_else(|| PlanError::UnknownEntity {
             name: record.to_owned(),
         })
     }
@@ -468,7 +465,7 @@ impl Partita {
     fn found(&self, context: &Context<'_>, on: &On<'_>) -> Result<Answer, PlanError> {
         let asked = Asked::Access(Access::Read);
         let not_found = |deleted| PlanError::NotFound {
-            entity: on.shape.name().to_owned(),
+            entity: on.shape.name.to_owned(),
             deleted,
         };
         let trace = Trace::default();
@@ -553,17 +550,10 @@ impl Partita {
     }
 }
 
-fn record_names(name: &str) -> [RecordName; 2] {
-    [
-        RecordName::Entity(name.to_owned()),
-        RecordName::View(name.to_owned()),
-    ]
-}
-
 /// Whether a live reference hides an item: its target is deleted or gone.
 pub(crate) fn is_hidden(scene: &Scene<'_, '_>) -> bool {
     let mut is_hidden = false;
-    for reference in scene.shape.refs().iter().filter(|one| one.live) {
+    for reference in scene.shape.refs.iter().filter(|one| one.live) {
         let Lead::To(targets) = scene.lead(reference) else {
             continue;
         };

@@ -17,7 +17,9 @@ mod row;
 use std::collections::BTreeMap;
 
 use partita_core::{Item, Map};
-use partita_design::design::{Access, KeyTemplates, LIMIT_MAX, ParameterKind, Pattern, Read};
+use partita_design::design::{
+    Access, KeyTemplates, LIMIT_MAX, ParameterKind, Pattern, Read, RecordId,
+};
 use partita_design::types::AttributeType;
 use partita_store::request::{Page, Query, Scan};
 
@@ -48,7 +50,7 @@ struct Asked<'a> {
     /// The caller's own records that decide on every row, as they were read.
     own: OwnRecords,
     /// The records that are allowed in every row.
-    allowed: Vec<String>,
+    allowed: Vec<RecordId>,
 }
 
 /// Items that were read, with where they are.
@@ -197,7 +199,7 @@ impl Asked<'_> {
         let (Some(partition), Some(sort)) = (partition, sort) else {
             return Ok(Vec::new());
         };
-        let (_, table) = self.blueprint().table_read(self.pattern);
+        let (_, table) = self.blueprint().table(self.pattern.table);
         let address = Place::address(table, partition, sort);
         let items = self.partita.runner.read_items(&[address]).await?;
         Ok(items.into_iter().flatten().collect())
@@ -228,7 +230,7 @@ impl Asked<'_> {
     fn not_found(&self) -> PlanError {
         PlanError::NotFound {
             entity: match self.pattern.returns.first() {
-                Some(name) => name.as_str().to_owned(),
+                Some(record) => self.blueprint().design[*record].name.clone(),
                 None => self.pattern.name.clone(),
             },
             deleted: false,
@@ -238,11 +240,11 @@ impl Asked<'_> {
     async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page<Item>, PlanError> {
         if let Read::Scan { index } = &self.pattern.read {
             let request = Scan {
-                index: index.clone(),
+                index: self.index_name(),
                 limit: Some(limit),
                 start_after,
                 consistent: index.is_none(),
-                ..Scan::new(self.blueprint().table_read(self.pattern).1.clone())
+                ..Scan::new(self.blueprint().table(self.pattern.table).1.clone())
             };
             return self.partita.runner.scan(&request).await;
         }
@@ -286,6 +288,13 @@ impl Asked<'_> {
         let cursor = position
             .map(|position| seal.seal(&self.question, position, &**clock, &*runner.entropy));
         Answer::Page { records, cursor }
+    }
+
+    /// The name of the index that is read.
+    fn index_name(&self) -> Option<String> {
+        let indexes = &self.blueprint().design[self.pattern.table].indexes;
+        let index = self.pattern.read.index()?;
+        Some(indexes[index.index()].name.clone())
     }
 
     fn blueprint(&self) -> &Blueprint {

@@ -60,7 +60,7 @@ mod views;
 use std::rc::Rc;
 
 use partita_core::{Map, Value};
-use partita_design::design::Entity;
+use partita_design::design::Record;
 use partita_design::types::AttributeType;
 use partita_store::request::TransactAction;
 use ulid::Ulid;
@@ -70,16 +70,15 @@ use crate::error::{Fault, FaultRule, PlanError};
 use crate::files::Placement;
 use crate::input::refuse;
 use crate::job::Job;
-use crate::nested;
 use crate::operation::Answer;
 use crate::place::Address;
 use crate::reads::Known;
 use crate::scene::{Context, Glimpse, Named, Others, Scene, Seen, Trace};
-use crate::shape::Shape;
 use files::FileChanges;
 use kept::Kept;
 use later::Later;
 use limits::Window;
+use partita_design::nested;
 
 /// How many items' consequences are looked at in one write. The checker excludes cycles; this
 /// keeps a mistake of ours from running on.
@@ -176,7 +175,11 @@ impl<'a> Planner<'a> {
     }
 
     /// The place of an item in the draft, as far as it was read.
-    pub(crate) fn touch(&mut self, shape: Shape<'a>, address: Address) -> Result<usize, PlanError> {
+    pub(crate) fn touch(
+        &mut self,
+        shape: &'a Record,
+        address: Address,
+    ) -> Result<usize, PlanError> {
         if let Some(at) = self.draft.find(&address) {
             return Ok(at);
         }
@@ -194,7 +197,7 @@ impl<'a> Planner<'a> {
     /// The place of an item in the draft; it is read if it was not.
     pub(crate) fn look_up(
         &mut self,
-        shape: Shape<'a>,
+        shape: &'a Record,
         address: Address,
     ) -> Result<usize, PlanError> {
         let at = self.touch(shape, address)?;
@@ -220,7 +223,7 @@ impl<'a> Planner<'a> {
         while let Some(at) = self.draft.next() {
             steps += 1;
             if steps > STEPS_MAX {
-                let name = self.entry(at).shape.name();
+                let name = &self.entry(at).shape.name;
                 let what = format!("one thing leads to another, at last to a `{name}`");
                 return Err(PlanError::TooMuch { what });
             }
@@ -242,11 +245,9 @@ impl<'a> Planner<'a> {
     fn refresh(&mut self, at: usize) -> Result<(), PlanError> {
         let kernel = &self.context.blueprint.kernel;
         let entry = self.entry(at);
-        let Shape::Entity(entity) = entry.shape else {
-            return Ok(());
-        };
+        let entity = entry.shape;
         let mut added = entry.adds.keys().chain(&entry.added_new);
-        if !added.any(|name| kernel.is_feeding(&entity.name, name)) {
+        if !entity.is_entity() || !added.any(|name| kernel.is_feeding(entity.id, name)) {
             return Ok(());
         }
         match entry.before {
@@ -298,7 +299,7 @@ impl<'a> Planner<'a> {
     /// as this write leaves them.
     pub(crate) fn scene<'s>(
         &'s self,
-        shape: Shape<'a>,
+        shape: &'a Record,
         item: &'s Map,
         old: Option<&'s Map>,
         trace: &'s Trace<'a>,
@@ -319,7 +320,7 @@ impl<'a> Planner<'a> {
     /// What expressions saw of an item before the write.
     pub(crate) fn scene_before<'s>(
         &'s self,
-        shape: Shape<'a>,
+        shape: &'a Record,
         item: &'s Map,
         trace: &'s Trace<'a>,
     ) -> Scene<'s, 'a> {
@@ -362,9 +363,9 @@ impl<'a> Planner<'a> {
     pub(crate) fn guard_stored(&mut self, at: usize, name: &'a str) {
         let stored = self.context.peek(&self.entry(at).address);
         let entry = self.entry_mut(at);
-        match (entry.shape, stored) {
+        match (&entry.shape.view, stored) {
             // The draft does not know what is the record's own.
-            (Shape::View(..), Known::Found(stored)) => {
+            (Some(_), Known::Found(stored)) => {
                 let value = nested::get(stored, name).cloned();
                 entry.guards.entry(name).or_insert(value);
             }
@@ -386,7 +387,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The time of the write in the form of an attribute.
-    pub(crate) fn now_as(&self, entity: &Entity, name: &str) -> Value {
+    pub(crate) fn now_as(&self, entity: &Record, name: &str) -> Value {
         let now = self.moment.now.clone();
         match entity.attribute(name) {
             Some(attribute) => attribute.kind.adopt(now),

@@ -13,6 +13,7 @@ use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_core::size::item_bytes;
 use partita_core::{Item, Value};
+use partita_design::design::RecordId;
 use partita_design::time::TimeForm;
 use partita_store::request::Query;
 use partita_store::table::TableName;
@@ -79,7 +80,7 @@ pub(crate) struct Reads {
 
 /// An item that a ref led to: the record, the values of its identity, and where it is.
 struct Led {
-    record: String,
+    record: RecordId,
     values: Arc<[Value]>,
     address: Address,
 }
@@ -209,7 +210,7 @@ impl Reads {
     /// Where the item of an identity is, if a ref led there before; with the values, to share them.
     pub(crate) fn led_to(
         &self,
-        record: &str,
+        record: RecordId,
         values: &[Cow<'_, Value>],
     ) -> Option<(Address, Arc<[Value]>)> {
         let led = self.led.borrow();
@@ -222,11 +223,11 @@ impl Reads {
     }
 
     /// Remembers where a ref led to. The first few are those that are asked for again.
-    pub(crate) fn remember(&self, record: &str, values: &Arc<[Value]>, address: &Address) {
+    pub(crate) fn remember(&self, record: RecordId, values: &Arc<[Value]>, address: &Address) {
         let mut led = self.led.borrow_mut();
         if led.len() < LED_MAX {
             led.push(Led {
-                record: record.to_owned(),
+                record,
                 values: values.clone(),
                 address: address.clone(),
             });

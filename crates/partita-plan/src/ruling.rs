@@ -4,7 +4,7 @@
 //! asked, and the answer says where each stands in the design.
 
 use partita_core::Map;
-use partita_design::design::AttributeRule;
+use partita_design::design::{AttributeRule, Record};
 use serde::Serialize;
 
 use crate::access::{Asked, Verdict, attribute_rules};
@@ -13,7 +13,6 @@ use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
 use crate::planner::Planner;
 use crate::scene::Scene;
-use crate::shape::{Shape, identity_of};
 
 /// Whether a caller may do something, and what decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,10 +75,10 @@ impl Decision {
 
 impl Row {
     /// An item with what its rules say.
-    pub(crate) fn new(shape: Shape<'_>, item: &Map, rulings: Vec<Ruling>) -> Row {
+    pub(crate) fn new(shape: &Record, item: &Map, rulings: Vec<Ruling>) -> Row {
         Row {
-            record: shape.name().to_owned(),
-            identity: identity_of(shape, item).unwrap_or_default(),
+            record: shape.name.to_owned(),
+            identity: shape.identity_of(item).unwrap_or_default(),
             rulings,
         }
     }
@@ -100,11 +99,17 @@ impl Ruling {
 impl Scene<'_, '_> {
     /// What the record's rule says of this, and where it stands.
     pub(crate) fn ruling(&self, asked: Asked<'_>) -> Ruling {
-        let rules = self.shape.rules();
+        let rules = &self.shape.rules;
         let rule = asked.rule(rules);
         let line = rules.line(asked.word());
         Ruling {
-            record: self.shape.ruled_by().to_owned(),
+            record: self
+                .context
+                .blueprint
+                .design
+                .ruling(self.shape)
+                .name
+                .clone(),
             asked: asked.word().to_owned(),
             verdict: self.decide(rule),
             rule: line.map(|line| WrittenRule {
@@ -131,15 +136,21 @@ impl Scene<'_, '_> {
 
     /// What the rules for reading single attributes say.
     pub(crate) fn read_rulings(&self) -> impl Iterator<Item = Ruling> {
-        let rules = self.shape.rules().by_attribute.iter();
+        let rules = self.shape.rules.by_attribute.iter();
         let rules = rules.filter(|rule| !rule.writes);
         rules.map(move |rule| self.attribute_ruling(rule, rule.words.clone()))
     }
 
     fn attribute_ruling(&self, rule: &AttributeRule, asked: String) -> Ruling {
-        let line = self.shape.rules().line(&rule.words);
+        let line = self.shape.rules.line(&rule.words);
         Ruling {
-            record: self.shape.ruled_by().to_owned(),
+            record: self
+                .context
+                .blueprint
+                .design
+                .ruling(self.shape)
+                .name
+                .clone(),
             asked,
             verdict: self.decide(&rule.rule),
             rule: line.map(|line| WrittenRule {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Attribute, CallerSource, Ref, Source, ViewAttribute};
+use partita_design::design::{Attribute, CallerSource, Record, Ref, Source};
 use partita_design::expression::Formula;
 use partita_design::stored;
 use partita_design::template::dotted;
@@ -18,11 +18,12 @@ use partita_design::template::dotted;
 use crate::batch::earlier::Earlier;
 use crate::blueprint::Blueprint;
 use crate::draft::{Draft, Entry};
-use crate::nested;
+use crate::lapse::lapsed;
 use crate::operation::Caller;
 use crate::place::Address;
 use crate::reads::{Known, Listed, Listing, Reads};
-use crate::shape::{SOURCE, Shape, is_path, lapsed};
+use partita_design::nested;
+use partita_design::stored::is_path;
 
 pub(crate) use lead::{Lead, Target};
 pub(crate) use trace::{Glimpse, Seen, Trace};
@@ -44,7 +45,7 @@ pub(crate) struct Context<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'s, 'a> {
     pub(crate) context: Context<'a>,
-    pub(crate) shape: Shape<'a>,
+    pub(crate) shape: &'a Record,
     /// The item as it will be.
     pub(crate) item: &'s Map,
     /// The item as it was.
@@ -79,7 +80,7 @@ pub(crate) enum Others<'s, 'a> {
 pub(crate) enum Named<'s, 'a> {
     Value(Option<Value>),
     Item {
-        shape: Shape<'a>,
+        shape: &'a Record,
         item: &'s Map,
         address: Address,
     },
@@ -144,7 +145,7 @@ impl<'a> Scene<'_, 'a> {
                     address,
                 },
                 [Step::Field(first), rest @ ..],
-            ) => self.inside(*shape, item, Place::Other(address), first, rest),
+            ) => self.inside(shape, item, Place::Other(address), first, rest),
             (Named::Item { .. }, _) => Found::Missing,
         }
     }
@@ -186,12 +187,11 @@ impl<'a> Scene<'_, 'a> {
     /// What the caller's own item says of the caller.
     fn caller_attribute(&self, id: &str, attribute: &'a str) -> Found<'_> {
         let blueprint = self.context.blueprint;
-        let entity = blueprint.design.callers.entity.as_deref();
-        let shape = entity.and_then(|name| blueprint.design.entity(name));
-        let Some(shape) = shape.map(Shape::Entity) else {
+        let Some(entity) = blueprint.design.callers.entity else {
             return Found::Missing;
         };
-        let identity = shape.identity().iter();
+        let shape = &blueprint.design[entity];
+        let identity = shape.identity.iter();
         let identity: Map = identity
             .map(|part| (part.attribute.clone(), Value::from(id)))
             .collect();
@@ -213,7 +213,7 @@ impl<'a> Scene<'_, 'a> {
     /// What stands at a path of some item.
     fn inside<'f>(
         &'f self,
-        shape: Shape<'a>,
+        shape: &'a Record,
         item: &'f Map,
         place: Place<'_>,
         root: &str,
@@ -222,10 +222,7 @@ impl<'a> Scene<'_, 'a> {
         if let Some(reference) = self.reference(shape, place, root)
             && !item.contains_key(root)
         {
-            let lead = match reference {
-                Reference::Declared(reference) => self.lead_from(shape, item, place, reference),
-                Reference::Source => self.source_of(shape, item),
-            };
+            let lead = self.lead_from(shape, item, place, reference);
             return match place {
                 // What was before leads to what was before.
                 Place::Old => owned(self.before().through(lead, steps)),
@@ -262,7 +259,7 @@ impl<'a> Scene<'_, 'a> {
     /// the item that has it, or reads as its default.
     fn unstored(
         &self,
-        shape: Shape<'a>,
+        shape: &'a Record,
         item: &Map,
         place: Place<'_>,
         attribute: &'a Attribute,
@@ -291,17 +288,13 @@ impl<'a> Scene<'_, 'a> {
         stored::inside(&value, inside).cloned()
     }
 
-    fn reference(&self, shape: Shape<'a>, place: Place<'_>, name: &str) -> Option<Reference<'a>> {
-        if let (Shape::View(..), SOURCE) = (shape, name) {
-            return Some(Reference::Source);
-        }
+    fn reference(&self, shape: &'a Record, place: Place<'_>, name: &str) -> Option<&'a Ref> {
         let extra: &'a [Ref] = match place {
             Place::Own => self.refs,
             Place::Old | Place::Other(_) => &[],
         };
-        let mut refs = extra.iter().chain(shape.refs());
+        let mut refs = extra.iter().chain(&shape.refs);
         refs.find(|reference| reference.name == name)
-            .map(Reference::Declared)
     }
 
     /// What stands behind a ref.
@@ -365,9 +358,9 @@ impl<'a> Scene<'_, 'a> {
         steps: &[Step],
     ) -> Found<'f> {
         let place = Place::Other(&target.address);
-        match (entry.shape, &entry.after, entry.old()) {
+        match (&entry.shape.view, &entry.after, entry.old()) {
             // Of a record that stays only what is derived is in the draft.
-            (Shape::View(..), Some(_), Some(_)) => match self.context.item(&target.address) {
+            (Some(_), Some(_), Some(_)) => match self.context.item(&target.address) {
                 Known::Unread => Found::Unknown,
                 Known::Missing => Found::Missing,
                 Known::Found(stored) => {
@@ -403,7 +396,7 @@ impl<'a> Scene<'_, 'a> {
             Known::Found(item) => item,
         };
         self.glimpse(target, Glimpse::Presence);
-        if let Some(soft_delete) = target.shape.soft_delete() {
+        if let Some(soft_delete) = target.shape.soft_delete.as_ref() {
             self.glimpse(target, Glimpse::Attribute(soft_delete.attribute()));
             if soft_delete.is_deleted(item) {
                 return Found::Missing;
@@ -421,8 +414,8 @@ impl<'a> Scene<'_, 'a> {
         self.trace.seen.borrow_mut().foreign.push(seen);
     }
 
-    fn note(&self, place: Place<'_>, shape: Shape<'a>, attribute: &'a Attribute) {
-        if shape.keeps(attribute) {
+    fn note(&self, place: Place<'_>, shape: &'a Record, attribute: &'a Attribute) {
+        if attribute.lasting {
             return;
         }
         let attribute = attribute.name.as_str();
@@ -439,19 +432,10 @@ impl<'a> Scene<'_, 'a> {
 }
 
 /// What a view's record has of its source under another name.
-fn repeated<'v>(shape: Shape<'_>, item: &'v Map, root: &str, steps: &[Step]) -> Option<&'v Value> {
-    let Shape::View(view, _) = shape else {
-        return None;
-    };
-    let mut attributes = view.attributes.iter();
-    let is_copy =
-        |one: &&ViewAttribute| one.copied().is_some_and(|name| is_path(name, root, steps));
-    nested::get(item, attributes.find(is_copy)?.name())
-}
-
-enum Reference<'a> {
-    Declared(&'a Ref),
-    Source,
+fn repeated<'v>(shape: &Record, item: &'v Map, root: &str, steps: &[Step]) -> Option<&'v Value> {
+    let mut attributes = shape.attributes.iter();
+    let is_copy = |one: &&Attribute| one.renames().is_some_and(|name| is_path(name, root, steps));
+    nested::get(item, &attributes.find(is_copy)?.name)
 }
 
 /// The value of an attribute that is not stored.

@@ -19,12 +19,12 @@ pub(crate) mod views;
 use std::collections::BTreeSet;
 
 use partita_core::{Item, Value};
-use partita_design::design::Attribute;
+use partita_design::design::{Attribute, Record};
 use partita_design::expression::{Origin, Reading};
 use partita_store::request::{ItemAddress, TransactAction};
 
 use crate::jobs::Jobs;
-use crate::layout::{Record, Stored};
+use crate::layout::Stored;
 use crate::permission::Rights;
 use crate::report::{Drift, DriftKind};
 use crate::scene::{Scene, World};
@@ -111,14 +111,14 @@ pub(crate) fn examine(subject: Subject<'_, '_>) -> Findings {
                 item: &item,
                 names: &[],
             };
-            match record {
-                Record::Entity(entity) => {
-                    own::judge(subject, entity, &scene, &mut findings);
-                    given::judge(subject, entity, &scene, &mut findings);
-                    views::judge_all(subject, entity, &scene, &mut findings);
-                    guards::judge_all(subject, entity, &scene, &mut findings);
+            match &record.view {
+                None => {
+                    own::judge(subject, record, &scene, &mut findings);
+                    given::judge(subject, record, &scene, &mut findings);
+                    views::judge_all(subject, record, &scene, &mut findings);
+                    guards::judge_all(subject, record, &scene, &mut findings);
                 }
-                Record::View(view, _) => views::judge_record(subject, view, &scene, &mut findings),
+                Some(view) => views::judge_record(subject, view, &scene, &mut findings),
             }
         }
         Stored::Guard(entity, unique) => {
@@ -208,10 +208,10 @@ pub(crate) fn shown(attribute: Option<&Attribute>, value: Option<&Value>) -> Opt
 }
 
 /// Whether what reads these can be computed from the item alone, at any time.
-pub(crate) fn is_own(record: Record<'_>, reads: &[Reading]) -> bool {
+pub(crate) fn is_own(record: &Record, reads: &[Reading]) -> bool {
     reads.iter().all(|reading| {
         let origin = matches!(reading.origin, Origin::Item | Origin::Element(_));
-        let attribute = record.attribute(&reading.attribute);
+        let attribute = record.stored(&reading.attribute);
         let is_steady = attribute.is_none_or(|attribute| {
             let partita_design::design::Source::Computed(computed) = &attribute.source else {
                 return attribute.per.is_none();

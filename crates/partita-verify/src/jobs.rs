@@ -5,7 +5,6 @@
 
 use partita_core::expression::KeyCondition;
 use partita_core::{Item, Map, Value};
-use partita_design::design::RecordName;
 use partita_store::request::{ItemAddress, Query};
 use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
@@ -92,11 +91,7 @@ impl Jobs {
 impl Task {
     /// Where the item is, or was, that others refer to.
     fn place(&self, layout: &Layout<'_>) -> Option<ItemAddress> {
-        let names = [
-            RecordName::Entity(self.source.clone()),
-            RecordName::View(self.source.clone()),
-        ];
-        let record = names.iter().find_map(|name| layout.record(name))?;
+        let record = layout.design.find_record(&self.source)?;
         layout.address(record, &self.identity)
     }
 }

@@ -6,7 +6,7 @@
 
 use partita_core::expression::{Condition, Path, Step, Update};
 use partita_core::{Item, Map, Number, Value};
-use partita_design::design::Entity;
+use partita_design::design::Record;
 use partita_store::request::{
     ConditionCheck, ItemAddress, PutItem, Scan, TransactAction, UpdateItem,
 };
@@ -102,15 +102,15 @@ impl<'a> Pass<'a> {
     }
 
     /// The entity whose number this is, if it outlives the entity's items.
-    pub(crate) fn outliving(&self, place: &Place) -> Option<&'a Entity> {
+    pub(crate) fn outliving(&self, place: &Place) -> Option<&'a Record> {
         let design = self.layout.design;
-        design.entities.iter().find(|entity| {
-            let is_key = design.table_of(entity).name == place.table
+        design.entities().find(|entity| {
+            let is_key = design[entity.table].name == place.table
                 && entity.key.partition.read(&place.partition).is_some()
                 && entity.key.sort.read(&place.sort).is_some();
             let mut numbers = design.kept_numbers(entity);
             // What cannot be counted again is left as it is.
-            let is_countable = self.numbers.find(&entity.name, &place.attribute).is_some();
+            let is_countable = self.numbers.find(entity, &place.attribute).is_some();
             is_key && is_countable && numbers.any(|one| one.name == place.attribute)
         })
     }
@@ -128,14 +128,14 @@ impl<'a> Pass<'a> {
     }
 
     fn sidecar(&self) -> StoreResult<TableName> {
-        format!("{}-partita", self.layout.design.table.name).parse()
+        format!("{}-partita", self.layout.design.tables[0].name).parse()
     }
 
     /// Keeps the right number, if the wrong one is still kept and the item is still gone.
     pub(crate) async fn keep(
         &self,
         place: &Place,
-        entity: &Entity,
+        entity: &Record,
         owner: &ItemAddress,
         record: Option<&Item>,
         sum: Number,
@@ -168,7 +168,7 @@ impl<'a> Pass<'a> {
                 return_item_on_failure: false,
             }),
         };
-        let partition = &self.layout.design.table_of(entity).partition;
+        let partition = &self.layout.design[entity.table].partition;
         let is_gone = TransactAction::Check(ConditionCheck {
             table: owner.table.clone(),
             key: owner.key.clone(),

@@ -6,31 +6,19 @@
 use partita_core::expression::Scope;
 use partita_core::{Item, Map, Value};
 use partita_design::Design;
-use partita_design::design::entity::UNIQUE_SORT;
-use partita_design::design::{
-    Attribute, Entity, IdentityPart, Index, KeyTemplates, KeyValue, RecordIndex, RecordName, Ref,
-    Source, Table, Unique, View, ViewAttribute,
-};
-use partita_design::types::AttributeType;
+use partita_design::design::record::UNIQUE_SORT;
+use partita_design::design::{Index, KeyValue, Record, Table, Unique};
+use partita_design::nested;
 use partita_store::StoreResult;
 use partita_store::request::ItemAddress;
 use partita_store::table::TableName;
 
-use crate::nested;
-
-/// An entity, or a view and the entity that it is derived from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Record<'d> {
-    Entity(&'d Entity),
-    View(&'d View, &'d Entity),
-}
-
 /// What a stored item is.
 pub(crate) enum Stored<'d> {
     /// A record with these attributes.
-    Record(Record<'d>, Map),
+    Record(&'d Record, Map),
     /// The guard of a unique value.
-    Guard(&'d Entity, &'d Unique),
+    Guard(&'d Record, &'d Unique),
     /// Nothing that the design speaks of.
     Stranger,
 }
@@ -41,107 +29,9 @@ pub(crate) struct Layout<'d> {
     tables: Vec<(TableName, &'d Table)>,
 }
 
-impl<'d> Record<'d> {
-    pub(crate) fn name(self) -> &'d str {
-        match self {
-            Record::Entity(entity) => &entity.name,
-            Record::View(view, _) => &view.name,
-        }
-    }
-
-    pub(crate) fn is(self, name: &RecordName) -> bool {
-        match (self, name) {
-            (Record::Entity(entity), RecordName::Entity(name)) => entity.name == *name,
-            (Record::View(view, _), RecordName::View(name)) => view.name == *name,
-            _ => false,
-        }
-    }
-
-    /// The entity, or the one that the view is derived from.
-    pub(crate) fn source(self) -> &'d Entity {
-        match self {
-            Record::Entity(entity) | Record::View(_, entity) => entity,
-        }
-    }
-
-    pub(crate) fn key(self) -> &'d KeyTemplates {
-        match self {
-            Record::Entity(entity) => &entity.key,
-            Record::View(view, _) => &view.key,
-        }
-    }
-
-    pub(crate) fn indexes(self) -> &'d [RecordIndex] {
-        match self {
-            Record::Entity(entity) => &entity.indexes,
-            Record::View(view, _) => &view.indexes,
-        }
-    }
-
-    pub(crate) fn identity(self) -> &'d [IdentityPart] {
-        match self {
-            Record::Entity(entity) => &entity.identity,
-            Record::View(view, _) => &view.identity,
-        }
-    }
-
-    pub(crate) fn refs(self) -> &'d [Ref] {
-        match self {
-            Record::Entity(entity) => &entity.refs,
-            Record::View(..) => &[],
-        }
-    }
-
-    pub(crate) fn discriminator(self) -> Option<&'d str> {
-        match self {
-            Record::Entity(entity) => entity.discriminator.as_deref(),
-            Record::View(view, _) => view.discriminator.as_deref(),
-        }
-    }
-
-    /// The declared attribute of that stored name; what a view keeps is its source's.
-    pub(crate) fn attribute(self, name: &str) -> Option<&'d Attribute> {
-        if let Record::View(view, _) = self {
-            match view.attributes.iter().find(|one| one.name() == name) {
-                Some(ViewAttribute::Own(own)) => return Some(&**own),
-                Some(ViewAttribute::Derived { .. }) => return None,
-                None => {}
-            }
-        }
-        let mut attributes = self.source().attributes.iter();
-        attributes.find(|one| one.name == name)
-    }
-
-    /// What the attribute of that stored name may hold.
-    pub(crate) fn kind(self, name: &str) -> Option<&'d AttributeType> {
-        if let Record::View(view, _) = self
-            && let Some(own) = view.attributes.iter().find(|one| one.name() == name)
-        {
-            return Some(own.kind());
-        }
-        self.attribute(name).map(|attribute| &attribute.kind)
-    }
-
-    /// Whether the item is soft-deleted. A view's record exists or does not.
-    pub(crate) fn is_deleted(self, item: &Map) -> bool {
-        match self {
-            Record::Entity(entity) => {
-                let soft_delete = entity.soft_delete.as_ref();
-                soft_delete.is_some_and(|soft_delete| soft_delete.is_deleted(item))
-            }
-            Record::View(..) => false,
-        }
-    }
-}
-
-/// Whether an attribute is a number that begins with 0.
-pub(crate) fn begins_with_zero(attribute: &Attribute) -> bool {
-    attribute.kind == AttributeType::Counter || matches!(attribute.source, Source::Aggregate(_))
-}
-
 impl<'d> Layout<'d> {
     pub(crate) fn new(design: &'d Design) -> StoreResult<Layout<'d>> {
-        let tables = design.tables();
+        let tables = design.tables.iter();
         let tables = tables.map(|table| Ok((table.name.parse()?, table)));
         Ok(Layout {
             design,
@@ -161,31 +51,20 @@ impl<'d> Layout<'d> {
     }
 
     /// The name of the table that a record lives in.
-    pub(crate) fn table_of(&self, record: Record<'d>) -> Option<&TableName> {
-        self.home(record.source()).map(|(name, _)| name)
+    pub(crate) fn table_of(&self, record: &Record) -> &TableName {
+        &self.home(record).0
     }
 
-    /// The table that a record lives in; views stand beside their sources.
-    fn home(&self, entity: &Entity) -> Option<&(TableName, &'d Table)> {
-        let home = self.design.table_of(entity);
-        self.tables.iter().find(|(_, table)| table.id == home.id)
-    }
-
-    pub(crate) fn record(&self, name: &RecordName) -> Option<Record<'d>> {
-        match name {
-            RecordName::Entity(name) => self.design.entity(name).map(Record::Entity),
-            RecordName::View(name) => {
-                let view = self.design.view(name)?;
-                Some(Record::View(view, self.design.entity(&view.of)?))
-            }
-        }
+    /// The table that a record lives in.
+    fn home(&self, record: &Record) -> &(TableName, &'d Table) {
+        &self.tables[record.table.index()]
     }
 
     /// The address of a record; none while a part of its key is missing or cannot be one.
-    pub(crate) fn address(&self, record: Record<'d>, scope: &impl Scope) -> Option<ItemAddress> {
-        let (name, table) = self.home(record.source())?;
-        let partition = record.key().partition.key(scope).ok()??;
-        let sort = record.key().sort.key(scope).ok()??;
+    pub(crate) fn address(&self, record: &'d Record, scope: &impl Scope) -> Option<ItemAddress> {
+        let (name, table) = self.home(record);
+        let partition = record.key.partition.key(scope).ok()??;
+        let sort = record.key.sort.key(scope).ok()??;
         Some(ItemAddress {
             table: name.clone(),
             key: Item::from([
@@ -198,11 +77,11 @@ impl<'d> Layout<'d> {
     /// The address of the guard of an item's value; none while a part of the value is missing.
     pub(crate) fn guard(
         &self,
-        entity: &Entity,
+        entity: &Record,
         unique: &Unique,
         scope: &impl Scope,
     ) -> Option<ItemAddress> {
-        let (name, table) = self.home(entity)?;
+        let (name, table) = self.home(entity);
         let partition = unique.partition.key(scope).ok()??;
         Some(ItemAddress {
             table: name.clone(),
@@ -214,8 +93,8 @@ impl<'d> Layout<'d> {
     }
 
     /// The attribute that says when items of an entity expire.
-    pub(crate) fn expiry(&self, entity: &'d Entity) -> Option<&'d str> {
-        let ttl = self.home(entity)?.1.ttl.as_deref()?;
+    pub(crate) fn expiry(&self, entity: &'d Record) -> Option<&'d str> {
+        let ttl = self.home(entity).1.ttl.as_deref()?;
         let expiry = entity.expiry()?;
         (expiry.name == ttl).then_some(expiry.name.as_str())
     }
@@ -236,24 +115,18 @@ impl<'d> Layout<'d> {
         let Some(table) = self.table(name) else {
             return Stored::Stranger;
         };
-        let is_here = |entity: &Entity| self.home(entity).is_some_and(|(known, _)| known == name);
-        let entities = self.design.entities.iter();
-        let entities = entities.filter(|entity| is_here(entity));
-        if let Some(found) = entities
+        let records = self.design.records.iter();
+        let records = records.filter(|record| self.home(record).0 == *name);
+        if let Some(found) = records
             .clone()
-            .find_map(|entity| guard_of(table, entity, item))
+            .find_map(|record| guard_of(table, record, item))
         {
             return found;
         }
-        let views = self.design.views.iter();
-        let views = views.filter_map(|view| {
-            let source = self.design.entity(&view.of)?;
-            is_here(source).then_some(Record::View(view, source))
-        });
-        for record in entities.map(Record::Entity).chain(views) {
+        for record in records {
             let mark = table.discriminator.as_ref();
             let is_marked = mark.is_none_or(|mark| {
-                item.get(mark).and_then(Value::as_str) == record.discriminator()
+                item.get(mark).and_then(Value::as_str) == record.discriminator.as_deref()
             });
             if let (true, Some(attributes)) = (is_marked, attributes(table, record, item)) {
                 return Stored::Record(record, attributes);
@@ -265,27 +138,19 @@ impl<'d> Layout<'d> {
     /// The attributes of an item that is stored where such a record is.
     pub(crate) fn attributes(
         &self,
-        record: Record<'d>,
+        record: &'d Record,
         name: &TableName,
         item: &Item,
     ) -> Option<Map> {
         attributes(self.table(name)?, record, item)
     }
 
-    /// The index of that name, in the table of a record.
-    pub(crate) fn index(&self, record: Record<'d>, name: &str) -> Option<&'d Index> {
-        let (_, table) = self.home(record.source())?;
-        table.indexes.iter().find(|index| index.name == name)
-    }
-
     /// The keys that a record has in the indexes. An index has all of its keys or none; where
     /// two share one, the first that has it gives it.
-    pub(crate) fn index_keys(&self, record: Record<'d>, scope: &impl Scope) -> Map {
+    pub(crate) fn index_keys(&self, record: &'d Record, scope: &impl Scope) -> Map {
         let mut keys = Map::new();
-        for index in record.indexes() {
-            let Some(schema) = self.index(record, &index.index) else {
-                continue;
-            };
+        for index in &record.indexes {
+            let schema = self.design.index_of(record, index.index);
             let sides = [
                 (Some(&schema.partition), Some(&index.partition)),
                 (schema.sort.as_ref(), index.sort.as_ref()),
@@ -324,7 +189,7 @@ pub(crate) fn made_keys(index: &Index) -> impl Iterator<Item = &str> {
     keys.filter(|key| !key.native).map(|key| key.name.as_str())
 }
 
-fn guard_of<'d>(table: &Table, entity: &'d Entity, item: &Item) -> Option<Stored<'d>> {
+fn guard_of<'d>(table: &Table, entity: &'d Record, item: &Item) -> Option<Stored<'d>> {
     if item.get(&table.sort)?.as_str()? != UNIQUE_SORT {
         return None;
     }
@@ -336,8 +201,8 @@ fn guard_of<'d>(table: &Table, entity: &'d Entity, item: &Item) -> Option<Stored
 
 /// What a stored item holds beside its keys and its discriminator, and in its key; `None` if its
 /// key is not that of such a record.
-fn attributes(table: &Table, record: Record<'_>, item: &Item) -> Option<Map> {
-    let templates = record.key();
+fn attributes(table: &Table, record: &Record, item: &Item) -> Option<Map> {
+    let templates = &record.key;
     let partition = item.get(&table.partition)?.as_str()?;
     let sort = item.get(&table.sort)?.as_str()?;
     let parts = [
@@ -357,9 +222,8 @@ fn attributes(table: &Table, record: Record<'_>, item: &Item) -> Option<Map> {
         if nested::get(&attributes, &name).is_some() {
             continue;
         }
-        let value = match record.kind(&name) {
-            Some(kind) => kind.from_text(text).ok()?,
-            // An element of a view's list has no type of its own.
+        let value = match record.stored(&name) {
+            Some(attribute) => attribute.kind.from_text(text).ok()?,
             None => Value::from(text),
         };
         nested::set(&mut attributes, &name, value);

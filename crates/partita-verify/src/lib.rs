@@ -81,7 +81,6 @@ mod jobs;
 mod kept;
 mod layout;
 mod mend;
-mod nested;
 mod numbers;
 mod pass;
 pub mod permission;

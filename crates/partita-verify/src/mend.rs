@@ -9,9 +9,9 @@ use partita_store::request::{ConditionCheck, DeleteItem, ItemAddress, TransactAc
 
 use crate::check::{Findings, Own};
 use crate::layout::{Layout, Stored};
-use crate::nested;
 use crate::reader::{Reader, Written};
 use crate::reads::{Known, Reads};
+use partita_design::nested;
 
 /// Actions of a transaction at most.
 const ACTIONS_MAX: usize = 100;
@@ -32,7 +32,7 @@ pub(crate) fn as_read(
     // What is missing must still be missing, too.
     let declared = match layout.recognise(&address.table, stored) {
         Stored::Record(record, _) => {
-            let attributes = record.source().attributes.iter();
+            let attributes = record.attributes.iter();
             let attributes = attributes.filter(|one| !one.key_only && !one.is_virtual);
             attributes.map(|one| one.path().root).collect()
         }

@@ -16,11 +16,11 @@ use crate::check::drift;
 use crate::check::shares::number;
 use crate::grouping::{Grouping, Place};
 use crate::kept::{GONE_MAX, kept_number};
-use crate::layout::{Record, Stored};
-use crate::nested;
+use crate::layout::Stored;
 use crate::pass::{Mode, Pass};
 use crate::reader::Written;
 use crate::report::{Drift, DriftKind, Outcome, VerifyError, Watch};
+use partita_design::nested;
 
 /// How many numbers are counted again at once.
 const SUSPECTS_MAX: usize = 50_000;
@@ -143,7 +143,7 @@ impl Pass<'_> {
         let address = self.address(place).ok()?;
         let entity = match home {
             Home::Item(item) => match self.layout.recognise(&address.table, item) {
-                Stored::Record(Record::Entity(entity), _) => entity,
+                Stored::Record(record, _) => record,
                 _ => return None,
             },
             Home::Kept(_) => self.outliving(place)?,
@@ -153,7 +153,7 @@ impl Pass<'_> {
         if number(stored) == Some(sum) {
             return None;
         }
-        let counted = self.numbers.find(&entity.name, &place.attribute)?;
+        let counted = self.numbers.find(entity, &place.attribute)?;
         let kind = match counted.is_tally(self.layout.design) {
             true => DriftKind::Tally,
             false => DriftKind::Aggregate,

@@ -136,9 +136,10 @@ impl<'p> Permission<'p> {
 
 /// What an operator may name.
 fn removable(design: &Design) -> BTreeSet<String> {
-    let views = design.views.iter().filter(|view| view.history);
-    let mut places: BTreeSet<String> = views.map(|view| format!("view.{}", view.name)).collect();
-    for entity in &design.entities {
+    let views = design.views().filter(|(_, view)| view.history);
+    let views = views.map(|(record, _)| format!("view.{}", record.name));
+    let mut places: BTreeSet<String> = views.collect();
+    for entity in design.entities() {
         let releases = entity.refs.iter().filter(|reference| {
             let mut targets = reference.targets.iter();
             targets.any(|one| matches!(one.on_delete, OnDelete::Cascade | OnDelete::Clear(_)))

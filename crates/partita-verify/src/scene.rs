@@ -9,19 +9,17 @@ use partita_core::expression::{Comparator, Found, KeyCondition, KeyRange, Path, 
 use partita_core::{Map, Type, Value};
 use partita_design::design::pattern::TEXTS;
 use partita_design::design::{
-    Attribute, KeyBound, Pattern, Read, Ref, RefTarget, SortRange, Source, TargetName,
+    Attribute, KeyBound, Pattern, PatternId, Read, Record, Ref, RefTarget, RefTo, SortRange,
+    Source, Table,
 };
 use partita_design::stored;
 use partita_design::template::dotted;
 use partita_store::request::ItemAddress;
 use partita_store::table::TableName;
 
-use crate::layout::{Layout, Record, Stored};
-use crate::nested;
+use crate::layout::{Layout, Stored};
 use crate::reads::{Known, Listing, Reads};
-
-/// The ref that every view has.
-const SOURCE: &str = "source";
+use partita_design::nested;
 
 /// The design, and what was read.
 #[derive(Clone, Copy)]
@@ -34,7 +32,7 @@ pub(crate) struct World<'s, 'd> {
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'s, 'd> {
     pub(crate) world: World<'s, 'd>,
-    pub(crate) record: Record<'d>,
+    pub(crate) record: &'d Record,
     pub(crate) item: &'s Map,
     /// Names that are no attributes: an element, a view's own values.
     pub(crate) names: &'s [(String, Option<Value>)],
@@ -56,7 +54,7 @@ pub(crate) enum Lead<'d> {
 
 /// The item that a ref leads to.
 pub(crate) struct Target<'d> {
-    pub(crate) record: Record<'d>,
+    pub(crate) record: &'d Record,
     pub(crate) address: ItemAddress,
     pub(crate) identity: Map,
 }
@@ -87,27 +85,19 @@ impl<'d> Scene<'_, 'd> {
         self.lead_from(self.record, self.item, reference)
     }
 
-    /// The item that a view's record was derived from.
-    pub(crate) fn source(&self) -> Lead<'d> {
-        self.source_of(self.record, self.item)
-    }
-
     fn inside<'f>(
         &'f self,
-        record: Record<'d>,
+        record: &'d Record,
         item: &'f Map,
         root: &str,
         steps: &[Step],
     ) -> Found<'f> {
-        if !item.contains_key(root) {
-            if matches!(record, Record::View(..)) && root == SOURCE {
-                return self.through(self.source_of(record, item), steps);
-            }
-            if let Some(reference) = record.refs().iter().find(|one| one.name == root) {
-                return self.through(self.lead_from(record, item, reference), steps);
-            }
+        if !item.contains_key(root)
+            && let Some(reference) = record.refs.iter().find(|one| one.name == root)
+        {
+            return self.through(self.lead_from(record, item, reference), steps);
         }
-        let attribute = declared(record, root, steps);
+        let attribute = record.declared(root, steps);
         // A counter that starts again with every day has no value without a day.
         if attribute.is_some_and(|attribute| attribute.per.is_some()) {
             return Found::Unknown;
@@ -123,7 +113,7 @@ impl<'d> Scene<'_, 'd> {
     /// the item that has it, or reads as its default.
     fn unstored(
         &self,
-        record: Record<'d>,
+        record: &'d Record,
         item: &Map,
         attribute: &Attribute,
         steps: &[Step],
@@ -145,8 +135,7 @@ impl<'d> Scene<'_, 'd> {
             return computed.value.value(&scene);
         }
         let value = attribute.when_missing(&scene)?;
-        let inside = steps.get(attribute.name.matches('.').count()..)?;
-        stored::inside(&value, inside).cloned()
+        stored::inside(&value, attribute.steps_inside(steps)?).cloned()
     }
 
     /// What stands behind a ref.
@@ -191,29 +180,12 @@ impl<'d> Scene<'_, 'd> {
         }
     }
 
-    fn source_of(&self, record: Record<'d>, item: &Map) -> Lead<'d> {
-        match crate::check::views::source_identity(record, item) {
-            Some(identity) => {
-                let source = Record::Entity(record.source());
-                match self.world.layout.address(source, &identity) {
-                    Some(address) => Lead::To(vec![Target {
-                        record: source,
-                        address,
-                        identity,
-                    }]),
-                    None => Lead::Nowhere,
-                }
-            }
-            None => Lead::Nowhere,
-        }
-    }
-
     /// Which of the targets of a ref is meant.
     pub(crate) fn chosen(&self, reference: &'d Ref) -> Option<&'d RefTarget> {
         self.chosen_from(self.record, self.item, reference).ok()?
     }
 
-    fn lead_from(&self, record: Record<'d>, item: &Map, reference: &'d Ref) -> Lead<'d> {
+    fn lead_from(&self, record: &'d Record, item: &Map, reference: &'d Ref) -> Lead<'d> {
         match self.chosen_from(record, item, reference) {
             Ok(Some(target)) => self.lead_to(record, item, target),
             Ok(None) => Lead::Nowhere,
@@ -223,7 +195,7 @@ impl<'d> Scene<'_, 'd> {
 
     fn chosen_from(
         &self,
-        record: Record<'d>,
+        record: &'d Record,
         item: &Map,
         reference: &'d Ref,
     ) -> Result<Option<&'d RefTarget>, Unread> {
@@ -240,7 +212,7 @@ impl<'d> Scene<'_, 'd> {
         }
     }
 
-    fn lead_to(&self, from: Record<'d>, item: &Map, target: &'d RefTarget) -> Lead<'d> {
+    fn lead_to(&self, from: &'d Record, item: &Map, target: &'d RefTarget) -> Lead<'d> {
         let mut values = Vec::new();
         for argument in &target.arguments {
             match self.argument(from, item, &argument.path) {
@@ -250,20 +222,15 @@ impl<'d> Scene<'_, 'd> {
             }
         }
         let layout = self.world.layout;
-        let record = match &target.to {
-            TargetName::Record(name) => layout.record(name),
-            TargetName::Constants(name) => {
+        let record = match target.to {
+            RefTo::Record(record) => &layout.design[record],
+            RefTo::Constants(constants) => {
                 let key = values.first().and_then(|(_, value)| value.as_str());
-                let mut all = layout.design.constants.iter();
-                let row = all.find(|one| one.name == *name);
-                let row = row.and_then(|one| one.rows.get(key?));
+                let row = key.and_then(|key| layout.design[constants].rows.get(key));
                 return row.map_or(Lead::Nowhere, Lead::Constants);
             }
         };
-        let Some(record) = record else {
-            return Lead::Nowhere;
-        };
-        if let Some(pattern) = &target.via {
+        if let Some(pattern) = target.via {
             let values = values.into_iter();
             let values = values.map(|(argument, value)| (argument.part.clone(), value));
             return self.lead_via(record, pattern, &values.collect());
@@ -276,7 +243,7 @@ impl<'d> Scene<'_, 'd> {
         let mut targets = Vec::new();
         for at in 0..lengths.max().unwrap_or(1) {
             let mut identity = Map::new();
-            for (part, (argument, value)) in record.identity().iter().zip(&values) {
+            for (part, (argument, value)) in record.identity.iter().zip(&values) {
                 let value = match value {
                     Value::L(list) if argument.many => list.get(at),
                     value => Some(value),
@@ -295,12 +262,10 @@ impl<'d> Scene<'_, 'd> {
     }
 
     /// The item that a pattern of one finds.
-    fn lead_via(&self, record: Record<'d>, pattern: &str, values: &Map) -> Lead<'d> {
+    fn lead_via(&self, record: &'d Record, pattern: PatternId, values: &Map) -> Lead<'d> {
         let layout = self.world.layout;
-        let Some(pattern) = layout.design.pattern(pattern) else {
-            return Lead::Nowhere;
-        };
-        let Some(listing) = self.listing(record, pattern, values) else {
+        let pattern = &layout.design[pattern];
+        let Some(listing) = self.listing(pattern, values) else {
             return Lead::Nowhere;
         };
         let Some(rows) = self.world.reads.list(&listing) else {
@@ -313,18 +278,14 @@ impl<'d> Scene<'_, 'd> {
             ) else {
                 continue;
             };
-            if found.name() != record.name() || !self.passes(pattern, values, record, &item, row) {
+            if found.id != record.id || !self.passes(pattern, values, record, &item, row) {
                 continue;
             }
-            let parts = record.identity().iter();
-            let identity = parts.filter_map(|part| {
-                let value = nested::get(&item, &part.attribute)?;
-                Some((part.attribute.clone(), value.clone()))
-            });
+            let identity = record.identity_of(&item).unwrap_or_default();
             return Lead::To(vec![Target {
                 record,
                 address,
-                identity: identity.collect(),
+                identity,
             }]);
         }
         Lead::Lost
@@ -335,7 +296,7 @@ impl<'d> Scene<'_, 'd> {
         &self,
         pattern: &Pattern,
         values: &Map,
-        record: Record<'d>,
+        record: &'d Record,
         item: &Map,
         row: &Map,
     ) -> bool {
@@ -356,11 +317,10 @@ impl<'d> Scene<'_, 'd> {
     }
 
     /// The query that a pattern is with these parameters; none while one is missing.
-    fn listing(&self, record: Record<'d>, pattern: &Pattern, values: &Map) -> Option<Listing> {
+    fn listing(&self, pattern: &Pattern, values: &Map) -> Option<Listing> {
         let layout = self.world.layout;
-        let mut tables = layout.names();
-        let home = layout.design.table_of(record.source());
-        let table: &TableName = tables.find(|name| name.as_str() == home.name)?;
+        let home = &layout.design[pattern.table];
+        let table: &TableName = layout.names().nth(pattern.table.index())?;
         let (index, keys) = match &pattern.read {
             Read::Get(templates) => {
                 let partition = templates.partition.key(values).ok()??;
@@ -370,10 +330,13 @@ impl<'d> Scene<'_, 'd> {
                 (None, keys)
             }
             Read::Query(query) => {
-                let (name, value) = self.bound(record, &query.partition, values)?;
+                let (name, value) = key_bound(home, &query.partition, values)?;
                 let mut keys = KeyCondition::partition(name, value);
-                self.range(record, &query.sort, values, &mut keys)?;
-                (query.index.clone(), keys)
+                range(home, &query.sort, values, &mut keys)?;
+                let index = query
+                    .index
+                    .map(|index| home.indexes[index.index()].name.clone());
+                (index, keys)
             }
             Read::Scan { .. } => return None,
         };
@@ -384,56 +347,8 @@ impl<'d> Scene<'_, 'd> {
         })
     }
 
-    fn range(
-        &self,
-        record: Record<'d>,
-        sort: &SortRange,
-        values: &Map,
-        keys: &mut KeyCondition,
-    ) -> Option<()> {
-        let (bound, make): (_, fn(Value) -> KeyRange) = match sort {
-            SortRange::All => return Some(()),
-            SortRange::Equals(bound) => {
-                keys.equals.push(self.bound(record, bound, values)?);
-                return Some(());
-            }
-            SortRange::Between(low, high) => {
-                let (name, low) = self.bound(record, low, values)?;
-                let (_, high) = self.bound(record, high, values)?;
-                keys.range = Some((name, KeyRange::Between(low, high)));
-                return Some(());
-            }
-            SortRange::BeginsWith(bound) => (bound, KeyRange::BeginsWith),
-            SortRange::Compared(bound, Comparator::Less) => (bound, KeyRange::Less),
-            SortRange::Compared(bound, Comparator::LessOrEqual) => (bound, KeyRange::LessOrEqual),
-            SortRange::Compared(bound, Comparator::Greater) => (bound, KeyRange::Greater),
-            SortRange::Compared(bound, Comparator::GreaterOrEqual) => {
-                (bound, KeyRange::GreaterOrEqual)
-            }
-            SortRange::Compared(_, Comparator::Equal | Comparator::NotEqual) => return Some(()),
-        };
-        let (name, value) = self.bound(record, bound, values)?;
-        keys.range = Some((name, make(value)));
-        Some(())
-    }
-
-    /// A key that is asked for, in the type that the index has it in.
-    fn bound(&self, record: Record<'d>, bound: &KeyBound, values: &Map) -> Option<(String, Value)> {
-        let home = self.world.layout.design.table_of(record.source());
-        let indexes = home.indexes.iter();
-        let mut keys =
-            indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
-        let is_number = keys.any(|key| key.name == bound.attribute && key.kind == Type::N);
-        let text = bound.value.key(values).ok()??;
-        let value = match (is_number, text.parse()) {
-            (true, Ok(number)) => Value::N(number),
-            _ => Value::S(text),
-        };
-        Some((bound.attribute.clone(), value))
-    }
-
     /// The value of a ref's argument: an attribute, or something behind another ref.
-    fn argument<'f>(&'f self, record: Record<'d>, item: &'f Map, path: &str) -> Found<'f> {
+    fn argument<'f>(&'f self, record: &'d Record, item: &'f Map, path: &str) -> Found<'f> {
         let path = dotted(path);
         let named = self.names.iter().find(|(name, _)| *name == path.root);
         if let (Some((_, value)), true) = (named, std::ptr::eq(item, self.item)) {
@@ -447,22 +362,42 @@ impl<'d> Scene<'_, 'd> {
     }
 }
 
-/// The declared attribute that a path leads to or into.
-fn declared<'d>(record: Record<'d>, root: &str, steps: &[Step]) -> Option<&'d Attribute> {
-    let mut name = root.to_owned();
-    let mut steps = steps.iter();
-    loop {
-        if let Some(attribute) = record.attribute(&name) {
-            return Some(attribute);
+fn range(home: &Table, sort: &SortRange, values: &Map, keys: &mut KeyCondition) -> Option<()> {
+    let (bound, make): (_, fn(Value) -> KeyRange) = match sort {
+        SortRange::All => return Some(()),
+        SortRange::Equals(bound) => {
+            keys.equals.push(key_bound(home, bound, values)?);
+            return Some(());
         }
-        match steps.next() {
-            Some(Step::Field(field)) => {
-                name.push('.');
-                name.push_str(field);
-            }
-            _ => return None,
+        SortRange::Between(low, high) => {
+            let (name, low) = key_bound(home, low, values)?;
+            let (_, high) = key_bound(home, high, values)?;
+            keys.range = Some((name, KeyRange::Between(low, high)));
+            return Some(());
         }
-    }
+        SortRange::BeginsWith(bound) => (bound, KeyRange::BeginsWith),
+        SortRange::Compared(bound, Comparator::Less) => (bound, KeyRange::Less),
+        SortRange::Compared(bound, Comparator::LessOrEqual) => (bound, KeyRange::LessOrEqual),
+        SortRange::Compared(bound, Comparator::Greater) => (bound, KeyRange::Greater),
+        SortRange::Compared(bound, Comparator::GreaterOrEqual) => (bound, KeyRange::GreaterOrEqual),
+        SortRange::Compared(_, Comparator::Equal | Comparator::NotEqual) => return Some(()),
+    };
+    let (name, value) = key_bound(home, bound, values)?;
+    keys.range = Some((name, make(value)));
+    Some(())
+}
+
+/// A key that is asked for, in the type that the index has it in.
+fn key_bound(home: &Table, bound: &KeyBound, values: &Map) -> Option<(String, Value)> {
+    let indexes = home.indexes.iter();
+    let mut keys = indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
+    let is_number = keys.any(|key| key.name == bound.attribute && key.kind == Type::N);
+    let text = bound.value.key(values).ok()??;
+    let value = match (is_number, text.parse()) {
+        (true, Ok(number)) => Value::N(number),
+        _ => Value::S(text),
+    };
+    Some((bound.attribute.clone(), value))
 }
 
 fn found(value: Option<&Value>) -> Found<'_> {

@@ -69,7 +69,9 @@ fn operation(design: &Design, flags: &AskFlags) -> Result<Operation> {
     let found_itself = match word {
         "create" | "read" | "update" | "upsert" | "delete" | "restore" => false,
         name => {
-            let action = design.action(name).ok_or_else(|| unknown(design, name))?;
+            let action = design
+                .find_action(name)
+                .ok_or_else(|| unknown(design, name))?;
             !matches!(action.on, ActionOn::Items(_))
         }
     };
@@ -175,13 +177,15 @@ fn given(flags: &AskFlags) -> Result<Map> {
 /// A new item's attributes, with the parts of its identity that were given as such.
 fn identified(design: &Design, entity: &str, identity: &[String], given: Map) -> Result<Map> {
     let mut attributes = given;
-    let parts = design.entity(entity).map_or(&[][..], |one| &one.identity);
+    let parts = design
+        .find_entity(entity)
+        .map_or(&[][..], |one| &one.identity);
     if identity.len() > parts.len() {
         bail!("the identity of `{entity}` has {} parts", parts.len());
     }
     for (part, text) in parts.iter().zip(identity) {
         let attribute = design
-            .entity(entity)
+            .find_entity(entity)
             .and_then(|one| one.attribute(&part.attribute));
         let value = match attribute {
             Some(attribute) => attribute

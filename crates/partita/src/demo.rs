@@ -132,7 +132,7 @@ async fn fill(
 
 /// A demo twice, or among somebody's items, would be neither.
 async fn refuse_if_filled(design: &Design, store: &dyn Store) -> Result<()> {
-    for table in design.tables() {
+    for table in design.tables.iter() {
         let scan = Scan {
             limit: Some(1),
             ..Scan::new(table.name.parse()?)
@@ -151,7 +151,7 @@ async fn refuse_if_filled(design: &Design, store: &dyn Store) -> Result<()> {
 /// How many items there are of each entity and view.
 async fn count(design: &Design, store: &dyn Store) -> Result<BTreeMap<String, u64>> {
     let mut records: BTreeMap<String, u64> = BTreeMap::new();
-    for table in design.tables() {
+    for table in design.tables.iter() {
         let mut scan = Scan::new(table.name.parse()?);
         loop {
             let page = store.scan(scan.clone()).await?.answer;
@@ -161,8 +161,7 @@ async fn count(design: &Design, store: &dyn Store) -> Result<BTreeMap<String, u6
                 let (partition, sort) = (part(&table.partition), part(&table.sort));
                 let name = match occupant(design, &table.name, partition, sort) {
                     Some(Occupant::Guard { .. }) => "unique values",
-                    Some(Occupant::Entity { entity, .. }) => &entity.name,
-                    Some(Occupant::View { view, .. }) => &view.name,
+                    Some(Occupant::Record { record, .. }) => &record.name,
                     None => "others",
                 };
                 *records.entry(name.to_owned()).or_default() += 1;

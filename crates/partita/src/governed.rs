@@ -31,7 +31,7 @@ impl Guard for Governed {
                     "the table {table} is Partita's own, beside the design {name}: nobody else writes it"
                 ));
             }
-            design.tables().find(|one| one.name == table)?;
+            design.tables.iter().find(|one| one.name == table)?;
             let instead = match change {
                 Change::Table => "change the design and start the server again".to_owned(),
                 Change::Put(item) | Change::Update(item) | Change::Delete(item) => {
@@ -47,19 +47,25 @@ impl Guard for Governed {
 
 /// A design has one sidecar, that of its first table.
 fn is_sidecar(design: &Design, table: &str) -> bool {
-    table.strip_suffix("-partita") == Some(&design.table.name)
+    table.strip_suffix("-partita") == Some(&design.tables[0].name)
 }
 
 /// The request of the API that makes such a change, with everything that the design keeps for it.
 fn request_instead(design: &Design, table: &str, change: Change<'_>, item: &Item) -> String {
     let name = &design.name;
-    let keys = design.tables().find(|one| one.name == table);
+    let keys = design.tables.iter().find(|one| one.name == table);
     let part = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
     let found =
         keys.and_then(|keys| occupant(design, table, part(&keys.partition), part(&keys.sort)));
     match found {
-        Some(Occupant::Entity { entity, identity }) => {
-            let entity = &entity.name;
+        Some(Occupant::Record { record, identity }) => {
+            if let Some(view) = &record.view {
+                let (view, of) = (&record.name, &design[view.of].name);
+                return format!(
+                    "the item is a {view} that follows its {of}; write that under /{name}/{of}"
+                );
+            }
+            let entity = &record.name;
             let identity = identity.join("/");
             match change {
                 Change::Put(_) => format!(
@@ -71,10 +77,6 @@ fn request_instead(design: &Design, table: &str, change: Change<'_>, item: &Item
                 }
             }
         }
-        Some(Occupant::View { view, .. }) => format!(
-            "the item is a {} that follows its {}; write that under /{name}/{}",
-            view.name, view.of, view.of
-        ),
         Some(Occupant::Guard { entity }) => {
             let entity = &entity.name;
             format!("the item keeps a value of {entity} unique; write that under /{name}/{entity}")

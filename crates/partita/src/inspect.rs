@@ -7,7 +7,6 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use partita_api::openapi;
 use partita_api::routes::Routes;
 use partita_core::{Map, plain};
-use partita_design::design::RecordName;
 use partita_design::{Design, Severity, describe, page};
 use serde_json::Value as Json;
 
@@ -125,21 +124,15 @@ pub(crate) fn new(flags: &NewFlags) -> Result<ExitCode> {
 
 /// The keys of an entity's or a view's record; none while a view's condition does not hold.
 fn record_keys(design: &Design, record: &str, attributes: &Map) -> Result<Json> {
-    let view = design.view(record);
-    let records = match view {
-        Some(view) => partita_design::keys::of_view(design, view, attributes),
-        None => partita_design::keys(design, record, attributes),
-    };
+    let records = partita_design::keys(design, record, attributes);
     let records = records.map_err(|faults| {
         let sentences: Vec<_> = faults.iter().map(ToString::to_string).collect();
         anyhow!(sentences.join("\n"))
     })?;
-    let named = |name: &RecordName| match name {
-        RecordName::Entity(name) | RecordName::View(name) => name == record,
-    };
-    let found = records.into_iter().filter(|keys| named(&keys.record));
+    let found = records.into_iter().filter(|keys| keys.record == record);
     let mut found: Vec<Json> = found.map(|found| as_json(found.keys)).collect();
     // A view with `each` has a record for every element.
+    let view = design.find_record(record).and_then(|one| one.view.as_ref());
     let is_each = view.is_some_and(|view| view.each.is_some());
     Ok(match is_each {
         true => Json::Array(found),

@@ -142,7 +142,7 @@ fn limits(flags: &ServeFlags) -> Result<Granted> {
 /// A table that must be there while the store can be reached, where the store is elsewhere.
 fn probe(flags: &ServeFlags, designs: &[(String, Design)]) -> Option<TableName> {
     let is_remote = flags.place.store == StoreKind::Dynamodb && !flags.memory;
-    let mut tables = designs.iter().flat_map(|(_, design)| design.tables());
+    let mut tables = designs.iter().flat_map(|(_, design)| design.tables.iter());
     tables.next().filter(|_| is_remote)?.name.parse().ok()
 }
 
@@ -389,8 +389,8 @@ fn check_apart(designs: &[(String, Design)]) -> Result<()> {
                 bail!("two of the designs are called `{}`", design.name);
             }
             // Each would read and write the other's items, past the other's rules.
-            let mut tables = design.tables().map(|table| &table.name);
-            let shared = tables.find(|name| other.tables().any(|table| table.name == **name));
+            let mut tables = design.tables.iter().map(|table| &table.name);
+            let shared = tables.find(|name| other.tables.iter().any(|table| table.name == **name));
             if let Some(table) = shared {
                 bail!(
                     "the designs `{}` and `{}` have the same table `{table}`",

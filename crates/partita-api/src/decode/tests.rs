@@ -29,7 +29,7 @@ fn decoded(method: &str, uri: &str, content: &str) -> Result<Operation, Problem>
     let Target::Operation(verb) = &found.route.target else {
         panic!("{uri} asks for no operation")
     };
-    operation(&design, verb, &found, &Brought::of(&request)?)
+    operation(&design, *verb, &found, &Brought::of(&request)?)
 }
 
 #[test]

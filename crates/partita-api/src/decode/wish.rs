@@ -23,7 +23,7 @@ impl Wish {
     /// The wish of a request; the parameters that it takes are no longer in what is brought.
     pub fn of(
         request: &Request<'_>,
-        verb: &Verb,
+        verb: Verb,
         brought: &mut Brought<'_>,
     ) -> Result<Self, Problem> {
         if !verb.is_read() {

@@ -1,7 +1,7 @@
 //! Operations on one item: create, read, change, delete, restore.
 
 use partita_design::Design;
-use partita_design::design::{Access, ActionOn, Entity, RecordName, rules::LimitOf};
+use partita_design::design::{Access, ActionOn, Record, rules::LimitOf};
 use serde_json::{Map, Value as Json, json};
 
 use super::operation::Described;
@@ -11,9 +11,9 @@ use super::parts::{
 use super::{record, sample};
 use crate::routes::Route;
 
-pub(super) fn create(design: &Design, route: &Route, entity: &Entity) -> Described {
+pub(super) fn create(design: &Design, route: &Route, entity: &Record) -> Described {
     let but: Vec<&str> = route.path.parameters().collect();
-    let object = record::new(entity, &but);
+    let object = record::new(design, entity, &but);
     let name = &entity.name;
     let schema = match but.is_empty() {
         true => refer(&format!("{name}.New")),
@@ -47,13 +47,13 @@ pub(super) fn create(design: &Design, route: &Route, entity: &Entity) -> Describ
         answers,
         refusals: with_limit(
             design,
-            &LimitOf::Access(Access::Create, name.clone()),
+            &LimitOf::Access(Access::Create, entity.id),
             vec![404, 409, 413, 415, 422],
         ),
     }
 }
 
-pub(super) fn get(design: &Design, entity: &Entity) -> Described {
+pub(super) fn get(design: &Design, entity: &Record) -> Described {
     let name = &entity.name;
     let found = answer("The item.", refer(name), sample::answered(design, entity));
     let mut parameters = deleted(entity);
@@ -79,7 +79,7 @@ pub(super) fn get(design: &Design, entity: &Entity) -> Described {
     }
 }
 
-pub(super) fn update(design: &Design, entity: &Entity) -> Described {
+pub(super) fn update(design: &Design, entity: &Record) -> Described {
     let name = &entity.name;
     let mut answers = one(
         "200",
@@ -110,7 +110,7 @@ pub(super) fn update(design: &Design, entity: &Entity) -> Described {
     }
 }
 
-pub(super) fn upsert(design: &Design, entity: &Entity) -> Described {
+pub(super) fn upsert(design: &Design, entity: &Record) -> Described {
     let name = &entity.name;
     let shown = || sample::answered(design, entity);
     let there = answer("The item was there, and is changed.", refer(name), shown());
@@ -139,13 +139,13 @@ pub(super) fn upsert(design: &Design, entity: &Entity) -> Described {
         about: Some(about.to_owned()),
         tag: name.clone(),
         parameters,
-        body: Some(body(record::replacement(entity), given, true)),
+        body: Some(body(record::replacement(design, entity), given, true)),
         answers,
         refusals: vec![404, 409, 412, 413, 415, 422, 429],
     }
 }
 
-pub(super) fn delete(entity: &Entity) -> Described {
+pub(super) fn delete(entity: &Record) -> Described {
     let name = &entity.name;
     let about = match &entity.soft_delete {
         Some(_) => "The item is kept and can be restored.",
@@ -166,7 +166,7 @@ pub(super) fn delete(entity: &Entity) -> Described {
     }
 }
 
-pub(super) fn restore(entity: &Entity) -> Described {
+pub(super) fn restore(entity: &Record) -> Described {
     let name = &entity.name;
     let mut answers = one("200", answer("The item as it is now.", refer(name), None));
     answers.insert("204".to_owned(), silent());
@@ -186,7 +186,7 @@ pub(super) fn restore(entity: &Entity) -> Described {
 }
 
 /// From a new item to everything that can be done to it.
-fn links(design: &Design, entity: &Entity) -> Json {
+fn links(design: &Design, entity: &Record) -> Json {
     let is_secret = |name: &str| entity.attribute(name).is_none_or(|one| one.secret);
     if entity
         .identity
@@ -208,10 +208,9 @@ fn links(design: &Design, entity: &Entity) -> Json {
     if entity.soft_delete.is_some() {
         words.push("restore");
     }
-    let actions = design.actions.iter().filter(|action| {
-        let record = RecordName::Entity(name.clone());
-        matches!(&action.on, ActionOn::Items(records) if records.contains(&record))
-    });
+    let actions = design.actions.iter().filter(
+        |action| matches!(&action.on, ActionOn::Items(records) if records.contains(&entity.id)),
+    );
     words.extend(actions.map(|action| action.name.as_str()));
     let links = words.into_iter().map(|word| {
         let operation = format!("{name}.{word}");
@@ -223,7 +222,7 @@ fn links(design: &Design, entity: &Entity) -> Json {
     Json::Object(links.collect())
 }
 
-fn deleted(entity: &Entity) -> Vec<Json> {
+fn deleted(entity: &Record) -> Vec<Json> {
     let parameter = entity.soft_delete.as_ref();
     parameter
         .map(|_| query_parameter("deleted"))

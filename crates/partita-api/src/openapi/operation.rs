@@ -1,19 +1,18 @@
 //! One route as an operation of the document: what the kinds of routes say of it, and the rules.
 
 use partita_design::Design;
-use partita_design::design::RecordName;
 use serde_json::{Map, Value as Json, json};
 
 use super::{Told, action, example, files, item, own, pattern, problems, record, schema};
 use crate::access::{self, Outcome, Persona};
-use crate::routes::{self, Route, Target, Verb};
+use crate::routes::{Route, Target, Verb};
 
 /// What a route is in the document.
 pub(super) fn of(design: &Design, told: &Told<'_>) -> Json {
     let route = told.at;
     let row = access::row(design, route);
     let described = match &route.target {
-        Target::Operation(verb) => of_verb(design, route, verb),
+        Target::Operation(verb) => of_verb(design, route, *verb),
         Target::Batch => own::batch(),
         Target::Jobs => own::jobs(),
         Target::Document => own::document(),
@@ -62,70 +61,40 @@ pub(super) struct Described {
     pub(super) refusals: Vec<u16>,
 }
 
-fn of_verb(design: &Design, route: &Route, verb: &Verb) -> Described {
-    let entity = |name: &str| design.entity(name);
-    let described = match verb {
-        Verb::Create { entity: name } => entity(name).map(|one| item::create(design, route, one)),
-        Verb::Get { entity: name } => entity(name).map(|one| item::get(design, one)),
-        Verb::Update { entity: name } => entity(name).map(|one| item::update(design, one)),
-        Verb::Upsert { entity: name } => entity(name).map(|one| item::upsert(design, one)),
-        Verb::Delete { entity: name } => entity(name).map(item::delete),
-        Verb::Restore { entity: name } => entity(name).map(item::restore),
-        Verb::Act { action, on } => design
-            .action(action)
-            .map(|action| action::act(design, action, on.as_ref())),
-        Verb::Query { pattern } => design
-            .pattern(pattern)
-            .map(|pattern| pattern::query(design, route, pattern)),
+fn of_verb(design: &Design, route: &Route, verb: Verb) -> Described {
+    let mut described = match verb {
+        Verb::Create(entity) => item::create(design, route, &design[entity]),
+        Verb::Get(entity) => item::get(design, &design[entity]),
+        Verb::Update(entity) => item::update(design, &design[entity]),
+        Verb::Upsert(entity) => item::upsert(design, &design[entity]),
+        Verb::Delete(entity) => item::delete(&design[entity]),
+        Verb::Restore(entity) => item::restore(&design[entity]),
+        Verb::Act { action, on } => action::act(design, &design[action], on),
+        Verb::Query(pattern) => pattern::query(design, route, &design[pattern]),
     };
-    let mut described = described.unwrap_or_else(|| nothing(route));
     let mut parameters = in_path(design, route, verb);
     parameters.append(&mut described.parameters);
     described.parameters = parameters;
     described
 }
 
-/// A route to something that the design does not have; there is none.
-fn nothing(route: &Route) -> Described {
-    Described {
-        summary: route.operation_id.clone(),
-        about: None,
-        tag: "partita".to_owned(),
-        parameters: Vec::new(),
-        body: None,
-        answers: Map::new(),
-        refusals: vec![404],
-    }
-}
-
 /// The parameters in the path, each with the type of the attribute that it names.
-fn in_path(design: &Design, route: &Route, verb: &Verb) -> Vec<Json> {
-    let record = match verb {
-        Verb::Create { entity }
-        | Verb::Get { entity }
-        | Verb::Update { entity }
-        | Verb::Upsert { entity }
-        | Verb::Delete { entity }
-        | Verb::Restore { entity } => Some(RecordName::Entity(entity.clone())),
-        Verb::Act { on, .. } => on.clone(),
-        Verb::Query { .. } => None,
-    };
+fn in_path(design: &Design, route: &Route, verb: Verb) -> Vec<Json> {
     let names = route.path.parameters();
     let parameters = names.map(|name| {
-        let (schema, example) = match (verb, &record) {
-            (Verb::Query { pattern }, _) => {
-                let pattern = design.pattern(pattern);
-                let mut known = pattern.into_iter().flat_map(|one| &one.parameters);
+        let (schema, example) = match (verb, verb.record()) {
+            (Verb::Query(pattern), _) => {
+                let mut known = design[pattern].parameters.iter();
                 match known.find(|parameter| parameter.name == name) {
                     Some(one) => (schema::of_parameter(one), example::of_parameter(one)),
                     None => (json!({ "type": "string" }), None),
                 }
             }
             (_, Some(record)) => {
-                let mut identity = routes::identity(design, record).iter();
-                let part = identity.find(|part| part.name == name);
+                let record = &design[record];
+                let part = record.identity.iter().find(|part| part.name == name);
                 let attribute = part.map_or(name, |part| &part.attribute);
-                let kind = record::identity_kind(design, record, attribute);
+                let kind = record::identity_kind(record, attribute);
                 (schema::of(&kind), example::of(name, &kind))
             }
             (_, None) => (json!({ "type": "string" }), None),

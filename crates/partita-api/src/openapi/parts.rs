@@ -1,7 +1,7 @@
 //! Pieces that operations are put together from: answers, bodies, headers.
 
 use partita_design::Design;
-use partita_design::design::{Entity, rules::LimitOf};
+use partita_design::design::{Record, rules::LimitOf};
 use serde_json::{Map, Value as Json, json};
 
 pub(super) fn answer(means: &str, schema: Json, example: Option<Json>) -> Json {
@@ -45,7 +45,7 @@ pub(super) fn query_parameter(name: &str) -> Json {
     super::query_parameter(name)
 }
 
-pub(super) fn version_header(entity: &Entity) -> Option<Json> {
+pub(super) fn version_header(entity: &Record) -> Option<Json> {
     entity.version().map(|_| header("If-Match"))
 }
 

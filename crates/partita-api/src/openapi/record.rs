@@ -3,8 +3,8 @@
 use partita_core::plain;
 use partita_design::Design;
 use partita_design::design::{
-    Action, ActionOn, Attribute, EachOver, Entity, KeyValue, Pattern, RecordName, Repeat, Rule,
-    Rules, SoftDelete, Source, Table, View, ViewAttribute,
+    Action, ActionOn, Attribute, EachOver, KeyValue, Pattern, PatternId, Record, RecordId, Ref,
+    Repeat, Rule, Rules, SoftDelete, Source,
 };
 use partita_design::expression::{Expr, Formula};
 use partita_design::types::AttributeType;
@@ -14,53 +14,41 @@ use super::object::Object;
 use super::schema;
 
 /// An entity's item as it is answered. What rules hide from some callers may be missing.
-pub(super) fn of_entity(design: &Design, entity: &Entity) -> Json {
+pub(super) fn of_entity(design: &Design, entity: &Record) -> Json {
     let mut object = Object::default();
     for attribute in entity.attributes.iter().filter(|one| !one.secret) {
         let is_sure = !attribute.optional && !attribute.is_virtual;
         let is_shown = is_sure && !is_hidden(&entity.rules, &attribute.name);
-        object.add(&attribute.name, described(attribute), is_shown);
+        object.add(&attribute.name, described(design, attribute), is_shown);
     }
-    let table = design.table_of(entity);
-    add_table_keys(&mut object, table, entity.discriminator.as_deref(), entity);
+    add_table_keys(&mut object, design, entity);
     about(object.schema(entity.open), entity.about.as_deref())
 }
 
 /// A view's record as it is answered.
-pub(super) fn of_view(design: &Design, view: &View) -> Json {
+pub(super) fn of_view(design: &Design, view: &Record) -> Json {
     let mut object = Object::default();
-    let Some(source) = design.entity(&view.of) else {
-        return object.schema(true);
-    };
-    let rules = view.rules.as_ref().unwrap_or(&source.rules);
     // What stands in the key can be read from it, and counts as an attribute.
     for part in &view.identity {
-        let kind = kind_in_view(view, source, &part.attribute);
-        let kind = kind.unwrap_or_else(AttributeType::string);
+        let kind = identity_kind(view, &part.attribute);
         object.add(&part.attribute, schema::of(&kind), false);
     }
-    for name in &view.keep {
-        let Some(attribute) = source.attribute(name).filter(|one| !one.secret) else {
-            continue;
-        };
-        let is_sure = !attribute.optional && !is_hidden(rules, &attribute.name);
-        object.add(&attribute.name, described(attribute), is_sure);
+    let shown = |attribute: &&Attribute| !attribute.secret;
+    for attribute in view.kept().filter(shown) {
+        let is_sure = !attribute.optional && !is_hidden(&view.rules, &attribute.name);
+        object.add(&attribute.name, described(design, attribute), is_sure);
     }
-    for attribute in view.attributes.iter().filter(|one| !one.is_secret()) {
-        let is_optional = match attribute {
-            ViewAttribute::Derived { optional, .. } => *optional,
-            ViewAttribute::Own(own) => own.optional,
-        };
-        let is_sure = !is_optional && !is_hidden(rules, attribute.name());
-        object.add(attribute.name(), schema::of(attribute.kind()), is_sure);
+    let declared = view.attributes.iter().filter(|one| one.is_declared());
+    for attribute in declared.filter(shown) {
+        let is_sure = !attribute.optional && !is_hidden(&view.rules, &attribute.name);
+        object.add(&attribute.name, schema::of(&attribute.kind), is_sure);
     }
-    let table = design.table_of(source);
-    add_table_keys(&mut object, table, view.discriminator.as_deref(), source);
+    add_table_keys(&mut object, design, view);
     about(object.schema(false), view.about.as_deref())
 }
 
 /// What a new item takes; `but` has what comes from elsewhere, such as the path.
-pub(super) fn new(entity: &Entity, but: &[&str]) -> Object {
+pub(super) fn new(design: &Design, entity: &Record, but: &[&str]) -> Object {
     let mut object = Object::default();
     for attribute in given(entity) {
         let name = &attribute.name;
@@ -75,7 +63,7 @@ pub(super) fn new(entity: &Entity, but: &[&str]) -> Object {
         // A state begins with its first, a flag of another kind has to be given.
         let is_state = matches!(attribute.kind, AttributeType::State(_));
         let is_required = !attribute.optional && !has_value && !is_state;
-        let mut schema = input(entity, attribute);
+        let mut schema = input(design, entity, attribute);
         if let AttributeType::State(states) = &attribute.kind
             && entity.repeat == Repeat::Refuse
         {
@@ -89,10 +77,10 @@ pub(super) fn new(entity: &Entity, but: &[&str]) -> Object {
 }
 
 /// What an update takes: any of the attributes that may change; a null removes one.
-pub(super) fn changes(entity: &Entity) -> Json {
+pub(super) fn changes(design: &Design, entity: &Record) -> Json {
     let mut object = Object::default();
     for attribute in given(entity).filter(|one| may_change(entity, one)) {
-        let mut schema = input(entity, attribute);
+        let mut schema = input(design, entity, attribute);
         // A default is for new items.
         if let Json::Object(schema) = &mut schema {
             schema.remove("default");
@@ -104,11 +92,11 @@ pub(super) fn changes(entity: &Entity) -> Json {
 
 /// What takes the place of an item, or of nothing: all that a new one takes, but for its identity.
 /// What is there need not be given, so nothing is required.
-pub(super) fn replacement(entity: &Entity) -> Json {
+pub(super) fn replacement(design: &Design, entity: &Record) -> Json {
     let mut object = Object::default();
     let is_identity = |name: &str| entity.identity.iter().any(|part| part.attribute == name);
     for attribute in given(entity).filter(|one| !is_identity(&one.name)) {
-        object.add(&attribute.name, input(entity, attribute), false);
+        object.add(&attribute.name, input(design, entity, attribute), false);
     }
     object.schema(entity.open)
 }
@@ -116,9 +104,8 @@ pub(super) fn replacement(entity: &Entity) -> Json {
 /// What an action takes on a record of this kind.
 pub(super) fn action_input(design: &Design, action: &Action) -> Object {
     let mut object = Object::default();
-    let add_pattern = |object: &mut Object, name: &str| {
-        let pattern = design.pattern(name);
-        for parameter in pattern.into_iter().flat_map(|one| &one.parameters) {
+    let add_pattern = |object: &mut Object, pattern: PatternId| {
+        for parameter in &design[pattern].parameters {
             let schema = schema::in_key(schema::of_parameter(parameter));
             object.add(&parameter.name, schema, !parameter.optional);
         }
@@ -126,18 +113,17 @@ pub(super) fn action_input(design: &Design, action: &Action) -> Object {
     match &action.on {
         ActionOn::Items(records) => add_own_input(&mut object, design, action, records),
         ActionOn::Found { pattern, record } => {
-            add_pattern(&mut object, pattern);
+            add_pattern(&mut object, *pattern);
             let record = std::slice::from_ref(record);
             add_own_input(&mut object, design, action, record);
         }
         ActionOn::Every(application) => {
             if let EachOver::Pattern { pattern, .. } = &application.each.over {
-                add_pattern(&mut object, pattern);
+                add_pattern(&mut object, *pattern);
             }
-            if let Some(applied) = design.action(&application.apply) {
-                let record = std::slice::from_ref(&application.record);
-                add_own_input(&mut object, design, applied, record);
-            }
+            let applied = &design[application.apply];
+            let record = std::slice::from_ref(&application.record);
+            add_own_input(&mut object, design, applied, record);
         }
     }
     object
@@ -145,29 +131,19 @@ pub(super) fn action_input(design: &Design, action: &Action) -> Object {
 
 /// The records that a pattern answers with.
 pub(super) fn found<'d>(design: &'d Design, pattern: &'d Pattern) -> Vec<&'d str> {
-    let Some(follow) = &pattern.follow else {
-        return pattern.returns.iter().map(RecordName::as_str).collect();
-    };
     let mut found: Vec<&str> = Vec::new();
     for row in &pattern.returns {
-        let targets: Vec<&str> = match row {
-            RecordName::View(name) => design
-                .view(name)
-                .map(|view| view.of.as_str())
-                .into_iter()
-                .collect(),
-            RecordName::Entity(name) => {
-                let reference = design.entity(name).and_then(|one| one.reference(follow));
-                let targets = reference.into_iter().flat_map(|one| &one.targets);
-                targets
-                    .filter_map(|target| match &target.to {
-                        partita_design::design::TargetName::Record(name) => Some(name.as_str()),
-                        partita_design::design::TargetName::Constants(_) => None,
-                    })
-                    .collect()
+        let targets: Vec<RecordId> = match &pattern.follow {
+            None => vec![*row],
+            Some(follow) => {
+                let reference = design[*row].refs.iter().find(|one| one.name == *follow);
+                reference.into_iter().flat_map(Ref::records).collect()
             }
         };
-        for target in targets {
+        for target in targets
+            .into_iter()
+            .map(|target| design[target].name.as_str())
+        {
             if !found.contains(&target) {
                 found.push(target);
             }
@@ -177,26 +153,13 @@ pub(super) fn found<'d>(design: &'d Design, pattern: &'d Pattern) -> Vec<&'d str
 }
 
 /// The type of a part of a record's identity.
-pub(super) fn identity_kind(
-    design: &Design,
-    record: &RecordName,
-    attribute: &str,
-) -> AttributeType {
-    let kind = match record {
-        RecordName::Entity(name) => design
-            .entity(name)
-            .and_then(|entity| entity.attribute(attribute))
-            .map(|attribute| attribute.kind.clone()),
-        RecordName::View(name) => design.view(name).and_then(|view| {
-            let source = design.entity(&view.of)?;
-            kind_in_view(view, source, attribute)
-        }),
-    };
-    kind.unwrap_or_else(AttributeType::string)
+pub(super) fn identity_kind(record: &Record, attribute: &str) -> AttributeType {
+    let attribute = record.attribute(attribute);
+    attribute.map_or_else(AttributeType::string, |one| one.kind.clone())
 }
 
 /// The attributes that callers give. What is never to be written is left out.
-pub(super) fn given(entity: &Entity) -> impl Iterator<Item = &Attribute> {
+pub(super) fn given(entity: &Record) -> impl Iterator<Item = &Attribute> {
     let flag = match &entity.soft_delete {
         Some(SoftDelete::Flag(name) | SoftDelete::Time(name)) => Some(name.as_str()),
         Some(SoftDelete::Value { .. }) | None => None,
@@ -216,19 +179,19 @@ pub(super) fn given(entity: &Entity) -> impl Iterator<Item = &Attribute> {
 }
 
 /// Whether creating an item that is there answers with what is there.
-pub(super) fn is_repeatable(entity: &Entity) -> bool {
+pub(super) fn is_repeatable(entity: &Record) -> bool {
     entity.repeat != Repeat::Refuse
 }
 
-fn may_change(entity: &Entity, attribute: &Attribute) -> bool {
+fn may_change(entity: &Record, attribute: &Attribute) -> bool {
     let mut identity = entity.identity.iter();
     let is_identity = identity.any(|part| part.attribute == attribute.name);
     attribute.movable || !(is_identity || attribute.fixed)
 }
 
 /// The schema of an attribute as callers give it.
-fn input(entity: &Entity, attribute: &Attribute) -> Json {
-    let mut schema = described(attribute);
+fn input(design: &Design, entity: &Record, attribute: &Attribute) -> Json {
+    let mut schema = described(design, attribute);
     if in_some_key(entity, &attribute.name) {
         schema = schema::in_key(schema);
     }
@@ -248,14 +211,12 @@ fn input(entity: &Entity, attribute: &Attribute) -> Json {
     schema
 }
 
-fn add_own_input(object: &mut Object, design: &Design, action: &Action, records: &[RecordName]) {
+fn add_own_input(object: &mut Object, design: &Design, action: &Action, records: &[RecordId]) {
     for name in &action.input {
-        let attribute = records.iter().find_map(|record| match record {
-            RecordName::Entity(entity) => {
-                let entity = design.entity(entity)?;
-                entity.attribute(name).map(|one| input(entity, one))
-            }
-            RecordName::View(_) => None,
+        let mut entities = records.iter().map(|record| &design[*record]);
+        let attribute = entities.find_map(|record| {
+            let attribute = record.attribute(name).filter(|_| record.is_entity())?;
+            Some(input(design, record, attribute))
         });
         object.add(name, attribute.unwrap_or_else(|| json!({})), true);
     }
@@ -270,14 +231,16 @@ fn add_own_input(object: &mut Object, design: &Design, action: &Action, records:
 }
 
 /// The schema of an attribute, with where its value comes from.
-fn described(attribute: &Attribute) -> Json {
+fn described(design: &Design, attribute: &Attribute) -> Json {
     let mut schema = schema::of(&attribute.kind);
     let mut sentences: Vec<String> = Vec::new();
     if let Some(text) = schema.get("description").and_then(Json::as_str) {
         sentences.push(text.to_owned());
     }
     let derived = !matches!(attribute.source, Source::Given { .. });
-    if let Some(words) = partita_design::describe::value(&attribute.source).filter(|_| derived) {
+    if let Some(words) =
+        partita_design::describe::value(design, &attribute.source).filter(|_| derived)
+    {
         sentences.push(format!("`{words}`"));
     }
     if let Some(prefix) = &attribute.file_in {
@@ -296,8 +259,9 @@ fn described(attribute: &Attribute) -> Json {
 }
 
 /// What is added to every record: the discriminator, and the table's keys if an administrator asks.
-fn add_table_keys(object: &mut Object, table: &Table, discriminator: Option<&str>, of: &Entity) {
-    if let (Some(name), Some(value)) = (&table.discriminator, discriminator) {
+fn add_table_keys(object: &mut Object, design: &Design, record: &Record) {
+    let table = &design[record.table];
+    if let (Some(name), Some(value)) = (&table.discriminator, &record.discriminator) {
         // Lists leave it out.
         object.add(name, json!({ "const": value }), false);
     }
@@ -305,7 +269,7 @@ fn add_table_keys(object: &mut Object, table: &Table, discriminator: Option<&str
     let made = indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
     let made = made.filter(|key| !key.native).map(|key| &key.name);
     for name in [&table.partition, &table.sort].into_iter().chain(made) {
-        if of.attribute(name).is_none() {
+        if record.attribute(name).is_none() {
             let description = "A key of the table, for administrators with `keys=true`.";
             let schema = json!({ "type": ["string", "number"], "description": description });
             object.add(name, schema, false);
@@ -319,14 +283,8 @@ fn is_hidden(rules: &Rules, name: &str) -> bool {
     reading.any(|rule| rule.attributes.iter().any(|one| one == name))
 }
 
-fn kind_in_view(view: &View, source: &Entity, name: &str) -> Option<AttributeType> {
-    let own = view.attributes.iter().find(|one| one.name() == name);
-    let own = own.map(|one| one.kind().clone());
-    own.or_else(|| source.attribute(name).map(|one| one.kind.clone()))
-}
-
 /// Whether an attribute goes into a key of its item, in the table or an index, or into a guard.
-fn in_some_key(entity: &Entity, name: &str) -> bool {
+fn in_some_key(entity: &Record, name: &str) -> bool {
     let mut templates = vec![&entity.key.partition, &entity.key.sort];
     for keys in &entity.indexes {
         for key in std::iter::once(&keys.partition).chain(&keys.sort) {

@@ -1,19 +1,19 @@
 //! Examples of whole bodies: of new items, of changes, of answers, of what actions take.
 
 use partita_design::Design;
-use partita_design::design::{Action, ActionOn, EachOver, Entity};
+use partita_design::design::{Action, ActionOn, EachOver, Record};
 use serde_json::{Map, Value as Json};
 
 use super::{example, object, record};
 
 /// An example of a new item: what must be given, or else something that may be.
-pub(super) fn given(design: &Design, entity: &Entity, but: &[&str]) -> Option<Json> {
+pub(super) fn given(design: &Design, entity: &Record, but: &[&str]) -> Option<Json> {
     let is_elsewhere = |name: &str, alias: Option<&str>| {
         but.contains(&name) || alias.is_some_and(|alias| but.contains(&alias))
     };
     let mut required = Map::new();
     let mut first_optional = None;
-    let object = record::new(entity, but).schema(entity.open);
+    let object = record::new(design, entity, but).schema(entity.open);
     for attribute in record::given(entity) {
         if is_elsewhere(&attribute.name, attribute.alias.as_deref()) {
             continue;
@@ -47,8 +47,8 @@ fn is_required(schema: &Json, name: &str) -> bool {
 }
 
 /// An example of a change: the first attribute that may be changed.
-pub(super) fn changed(design: &Design, entity: &Entity) -> Option<Json> {
-    let schema = record::changes(entity);
+pub(super) fn changed(design: &Design, entity: &Record) -> Option<Json> {
+    let schema = record::changes(design, entity);
     let attributes = record::given(entity).filter(|attribute| {
         let root = attribute.name.split('.').next().unwrap_or_default();
         schema["properties"].get(root).is_some()
@@ -64,7 +64,7 @@ pub(super) fn changed(design: &Design, entity: &Entity) -> Option<Json> {
 }
 
 /// An example of an item as it is answered.
-pub(super) fn answered(design: &Design, entity: &Entity) -> Option<Json> {
+pub(super) fn answered(design: &Design, entity: &Record) -> Option<Json> {
     let mut map = Map::new();
     for attribute in entity.attributes.iter().filter(|one| !one.secret) {
         match example::of_attribute(design, attribute) {
@@ -80,31 +80,26 @@ pub(super) fn answered(design: &Design, entity: &Entity) -> Option<Json> {
 pub(super) fn action_example(design: &Design, action: &Action) -> Option<Json> {
     let mut map = Map::new();
     let (pattern, own) = match &action.on {
-        ActionOn::Items(_) => (None, Some(action)),
-        ActionOn::Found { pattern, .. } => (design.pattern(pattern), Some(action)),
+        ActionOn::Items(_) => (None, action),
+        ActionOn::Found { pattern, .. } => (Some(&design[*pattern]), action),
         ActionOn::Every(application) => {
             let pattern = match &application.each.over {
-                EachOver::Pattern { pattern, .. } => design.pattern(pattern),
+                EachOver::Pattern { pattern, .. } => Some(&design[*pattern]),
                 EachOver::List { .. } => None,
             };
-            (pattern, design.action(&application.apply))
+            (pattern, &design[application.apply])
         }
     };
     for parameter in pattern.into_iter().flat_map(|one| &one.parameters) {
         map.insert(parameter.name.clone(), example::of_parameter(parameter)?);
     }
-    let entity = match own.map(|own| &own.on) {
-        Some(ActionOn::Items(records)) => records
-            .iter()
-            .find_map(|record| design.entity(record.as_str())),
-        Some(ActionOn::Found { record, .. }) => design.entity(record.as_str()),
-        _ => None,
-    };
-    for name in own.into_iter().flat_map(|one| &one.input) {
+    let mut records = own.on.records().iter().map(|record| &design[*record]);
+    let entity = records.find(|record| record.is_entity());
+    for name in &own.input {
         let attribute = entity.and_then(|entity| entity.attribute(name))?;
         object::put(&mut map, name, example::of_attribute(design, attribute)?);
     }
-    for parameter in own.into_iter().flat_map(|one| &one.parameters) {
+    for parameter in &own.parameters {
         map.insert(parameter.name.clone(), example::of_parameter(parameter)?);
     }
     Some(Json::Object(map))

@@ -1,7 +1,6 @@
 //! What the planner and the store refuse, as problems.
 
 use partita_design::Design;
-use partita_design::design::RecordName;
 use partita_plan::{FAULTS_MAX, Fault, PlanError};
 use partita_store::{ErrorKind, StoreError};
 use serde_json::{Value as Json, json};
@@ -131,10 +130,10 @@ impl Problem {
     pub(crate) fn of_refusal(
         refusal: PlanError,
         design: &Design,
-        verb: &Verb,
+        verb: Verb,
         conditions: &Conditions,
     ) -> Self {
-        let is_put = matches!(verb, Verb::Upsert { .. });
+        let is_put = matches!(verb, Verb::Upsert(_));
         let is_precondition = match &refusal {
             PlanError::Exists { .. } => conditions.unless.is_some(),
             PlanError::NotFound { .. } => conditions.only_if.is_some(),
@@ -149,20 +148,15 @@ impl Problem {
 
     /// Says which entity or view a request was about.
     #[must_use]
-    pub(crate) fn about(self, design: &Design, verb: &Verb) -> Self {
-        let entity = match verb {
-            Verb::Create { entity }
-            | Verb::Get { entity }
-            | Verb::Update { entity }
-            | Verb::Upsert { entity }
-            | Verb::Delete { entity }
-            | Verb::Restore { entity } => Some(entity.as_str()),
-            Verb::Act { on, .. } => on.as_ref().map(RecordName::as_str),
-            Verb::Query { pattern } => match design.pattern(pattern).map(|one| &one.returns[..]) {
-                Some([record]) => Some(record.as_str()),
+    pub(crate) fn about(self, design: &Design, verb: Verb) -> Self {
+        let record = match verb {
+            Verb::Query(pattern) => match design[pattern].returns.as_slice() {
+                [record] => Some(*record),
                 _ => None,
             },
+            verb => verb.record(),
         };
+        let entity = record.map(|record| design[record].name.as_str());
         match entity {
             Some(entity) if !self.members.contains_key("entity") => self.with("entity", entity),
             _ => self,

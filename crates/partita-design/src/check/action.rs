@@ -6,11 +6,12 @@ use super::effect::{self, optional};
 use super::names::{Meaning, Names};
 use super::parameter;
 use super::reference;
+use super::steps;
 use super::world::{Record, World};
 use super::{about, spot};
 use crate::codes::Code;
 use crate::design::{
-    Action, ActionOn, Application, Assignments, Effect, Parameter, Pattern, RecordName,
+    Action, ActionOn, Application, Assignments, Effect, Parameter, Pattern, PatternId, RecordId,
 };
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
@@ -29,8 +30,8 @@ pub(crate) fn check(
     if section.key_span("apply").is_some() {
         return application(name, about, section, world, patterns, report);
     }
-    let (on, records) = subject(&mut section, world, patterns, report)?;
-    let records: Vec<&Record> = records.iter().map(|index| &world.records[*index]).collect();
+    let on = subject(&mut section, world, patterns, report)?;
+    let records: Vec<&Record> = on.records().iter().map(|record| &world[*record]).collect();
     let parameters = parameter::check(&mut section, world, report);
     shadowing(&parameters, &records, &section, report);
     let first = records.first()?;
@@ -46,7 +47,7 @@ pub(crate) fn check(
             names.with(&parameter.name, meaning)
         });
     let declared = reference::declare(section.section("refs", report), world, report);
-    let refs = reference::compile(first, &names, &declared, report);
+    let refs = reference::compile(first, &names, &declared, patterns, report);
     let names = Names {
         refs: &declared,
         ..names
@@ -72,7 +73,8 @@ pub(crate) fn check(
             .add(Code::IdleAction, name.span, message)
             .help("write `set`, `add`, `input`, `delete = true`, or a `then`");
     }
-    Some(Action {
+    let action = Action {
+        id: world.action(&name.text)?,
         name: name.text.clone(),
         about,
         on,
@@ -83,7 +85,9 @@ pub(crate) fn check(
         changes,
         delete,
         then,
-    })
+    };
+    steps::check(world, &action, name.span, report);
+    Some(action)
 }
 
 /// What the action is done to: `entity`, or `find`.
@@ -92,21 +96,20 @@ fn subject(
     world: &World,
     patterns: &[Option<Pattern>],
     report: &mut Report,
-) -> Option<(ActionOn, Vec<usize>)> {
+) -> Option<ActionOn> {
     let entity = section.texts("entity", true, report);
     let find = section.text("find", report);
     match (entity, find) {
         (Field::Given(names), Field::Absent) => {
             let found: Vec<_> = names
                 .iter()
-                .map(|text| world.resolve(&spot(text), report).map(|(index, _)| index))
+                .map(|text| world.resolve(&spot(text), report).map(|record| record.id))
                 .collect();
-            let indexes: Vec<usize> = found.into_iter().collect::<Option<_>>()?;
-            let on = ActionOn::Items(effect::record_names(world, &indexes));
-            Some((on, indexes))
+            let records: Vec<RecordId> = found.into_iter().collect::<Option<_>>()?;
+            Some(ActionOn::Items(records))
         }
         (Field::Absent, Field::Given(text)) => {
-            let pattern = known_pattern(text, world, patterns, report)?;
+            let (id, pattern) = known_pattern(text, world, patterns, report)?;
             let [record] = pattern.returns.as_slice() else {
                 return None;
             };
@@ -117,12 +120,10 @@ fn subject(
                     .help("use a pattern with `one = true`, or `each` with `apply`");
                 return None;
             }
-            let (index, _) = world.find(record.as_str())?;
-            let on = ActionOn::Found {
-                pattern: pattern.name.clone(),
-                record: record.clone(),
-            };
-            Some((on, vec![index]))
+            Some(ActionOn::Found {
+                pattern: id,
+                record: *record,
+            })
         }
         (Field::Absent, Field::Absent) => {
             section.missing("entity", "\"Story\"", report);
@@ -145,19 +146,17 @@ fn known_pattern<'p>(
     world: &World,
     patterns: &'p [Option<Pattern>],
     report: &mut Report,
-) -> Option<&'p Pattern> {
+) -> Option<(PatternId, &'p Pattern)> {
     let name = text.as_str();
-    if !world.patterns.iter().any(|(known, _)| known == name) {
+    let id = world.pattern(name);
+    if id.is_none() {
         let known = world.patterns.iter().map(|(name, _)| name.as_str());
         let message = format!("there is no pattern `{name}`");
         report
             .add(Code::UnknownPattern, text.span(), message)
             .suggest(name, known);
     }
-    patterns
-        .iter()
-        .flatten()
-        .find(|pattern| pattern.name == name)
+    Some((id?, patterns[id?.index()].as_ref()?))
 }
 
 /// A parameter under the name of an attribute would hide it.
@@ -262,6 +261,7 @@ fn application(
         record: None,
         extra: Vec::new(),
         refs: &[],
+        view: None,
         with_caller: true,
         with_old: false,
         with_refs: true,
@@ -280,11 +280,8 @@ fn application(
     };
     section.finish(|_| Excuse::None, report);
     let apply = apply?;
-    if !world
-        .actions
-        .iter()
-        .any(|(known, _)| known == apply.as_str())
-    {
+    let applied = world.action(apply.as_str());
+    if applied.is_none() {
         let message = format!("there is no action `{}`", apply.as_str());
         let known = world.actions.iter().map(|(name, _)| name.as_str());
         report
@@ -293,26 +290,26 @@ fn application(
         return None;
     }
     let element = element?;
-    let Meaning::Item(index, _) = element.meaning else {
+    let Meaning::Item(record, _) = element.meaning else {
         let message = "an action is applied to the items of a pattern";
-        report.add(Code::UnknownPattern, section_span(each?), message);
+        report.add(Code::UnknownPattern, each?.span(), message);
         return None;
     };
     let parameters = match &element.each.over {
         crate::design::EachOver::Pattern { pattern, .. } => {
-            let found = patterns.iter().flatten().find(|one| one.name == *pattern);
+            let found = patterns[pattern.index()].as_ref();
             found.map_or_else(Vec::new, |pattern| pattern.parameters.clone())
         }
         crate::design::EachOver::List { .. } => Vec::new(),
     };
-    let record: RecordName = world.records[index].name.clone();
     Some(Action {
+        id: world.action(&name.text)?,
         name: name.text.clone(),
         about,
         on: ActionOn::Every(Box::new(Application {
             each: element.each,
             when: optional(when)?,
-            apply: apply.as_str().to_owned(),
+            apply: applied?,
             record,
         })),
         input: Vec::new(),
@@ -323,8 +320,4 @@ fn application(
         delete: false,
         then: Vec::new(),
     })
-}
-
-fn section_span(text: &Text) -> partita_core::expression::Span {
-    text.span()
 }

@@ -7,7 +7,7 @@ use super::names::Names;
 use super::reference::DeclaredRef;
 use super::world::{Record, World};
 use crate::codes::Code;
-use crate::design::Aggregate;
+use crate::design::{Aggregate, RefId};
 use crate::diagnostic::Report;
 use crate::expression::Reading;
 use crate::spelling;
@@ -50,7 +50,7 @@ pub(crate) fn check(
     world: &World,
     report: &mut Report,
 ) -> Option<Aggregate> {
-    let (_, of) = world.resolve(&raw.of, report)?;
+    let of = world.resolve(&raw.of, report)?;
     let names = Names::own(world, of);
     let sum = match &raw.sum {
         Some(path) => Some(summed(path, &names, report)?),
@@ -60,10 +60,10 @@ pub(crate) fn check(
         Some(text) => Some(condition::check(text, &names, report)?),
         None => None,
     };
-    let by = by(raw, of, record, world, report)?;
+    let by = by(raw, of, record, report)?;
     Some(Aggregate {
         sum,
-        of: of.name.clone(),
+        of: of.id,
         by,
         only,
     })
@@ -85,19 +85,13 @@ fn summed(path: &RawPath, names: &Names<'_>, report: &mut Report) -> Option<Stri
 }
 
 /// The ref by which the counted items lead here.
-fn by(
-    raw: &RawAggregate,
-    of: &Record,
-    record: &Record,
-    world: &World,
-    report: &mut Report,
-) -> Option<String> {
-    let leads_here = |reference: &&DeclaredRef| reference.leads_to(&record.name, world);
+fn by(raw: &RawAggregate, of: &Record, record: &Record, report: &mut Report) -> Option<RefId> {
+    let leads_here = |reference: &&DeclaredRef| reference.leads_to(record.id);
     let candidates: Vec<&DeclaredRef> = of.refs.iter().filter(leads_here).collect();
     let titles: Vec<&str> = candidates.iter().map(|one| one.name.0.as_str()).collect();
     if let Some((name, span)) = &raw.by {
         if titles.contains(&name.as_str()) {
-            return Some(name.clone());
+            return of.reference(name).map(|(id, _)| id);
         }
         let message = format!(
             "`{}` has no ref `{name}` to `{}`",
@@ -113,7 +107,7 @@ fn by(
         return None;
     }
     let (message, help) = match titles.as_slice() {
-        [one] => return Some((*one).to_owned()),
+        [one] => return of.reference(one).map(|(id, _)| id),
         [] => (
             format!("nothing in `{}` refers to `{}`", of.title(), record.title()),
             format!("write a ref in `[{}.refs]`", of.place),

@@ -2,6 +2,8 @@
 
 mod clauses;
 
+use std::collections::BTreeSet;
+
 use partita_core::Value;
 use partita_core::expression::Span;
 
@@ -189,6 +191,7 @@ pub(crate) fn compile(
     record: &Record,
     cases: &[(String, &[Node])],
     world: &World,
+    assigned: &Assigned,
     report: &mut Report,
 ) -> Option<Vec<Attribute>> {
     let names = Names::of(world, record);
@@ -205,7 +208,7 @@ pub(crate) fn compile(
                     .help("write a type such as `string` before the `=`");
                 return None;
             }
-            one(declared, cases, record, &names, report)
+            one(declared, cases, record, &names, assigned, report)
         })
         .collect();
     compiled.into_iter().collect()
@@ -217,6 +220,7 @@ pub(crate) fn one(
     cases: Option<&[Node]>,
     record: &Record,
     names: &Names<'_>,
+    assigned: &Assigned,
     report: &mut Report,
 ) -> Option<Attribute> {
     let line = &declared.line;
@@ -228,6 +232,7 @@ pub(crate) fn one(
         Head::Typed(_) | Head::Untyped => source(declared, cases, names, report)?,
     };
     let is_good = agree(declared, record, names.world, report);
+    let lasting = is_lasting(declared, record, &source, assigned);
     is_good.then_some(Attribute {
         name: declared.name.clone(),
         alias: declared.alias.as_ref().map(|(alias, _)| alias.clone()),
@@ -235,9 +240,10 @@ pub(crate) fn one(
         optional: declared.optional,
         source,
         key_only: declared.key_only,
+        inherited: false,
+        kept: false,
         fixed: line.fixed.is_some(),
-        // Known when the whole design is.
-        lasting: false,
+        lasting,
         movable: line.movable.is_some(),
         secret: declared.secret,
         is_virtual: declared.is_virtual,
@@ -250,6 +256,20 @@ pub(crate) fn one(
             .as_ref()
             .map(|(period, (name, _))| (*period, name.clone())),
     })
+}
+
+/// The names of the attributes that actions and effects write, whichever record they are in.
+pub(crate) type Assigned = BTreeSet<String>;
+
+/// Whether nothing ever changes an attribute once its item is there.
+fn is_lasting(declared: &Declared, record: &Record, source: &Source, assigned: &Assigned) -> bool {
+    let is_stamped_once = matches!(
+        source,
+        Source::Computed(computed) if computed.timing == Timing::Create
+    ) && !assigned.contains(&declared.name);
+    // An identity lasts also where it is movable: whatever stands at its address has it.
+    record.view.is_none()
+        && (declared.line.fixed.is_some() || record.is_identity(&declared.name) || is_stamped_once)
 }
 
 fn source(

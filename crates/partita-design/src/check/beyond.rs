@@ -18,8 +18,8 @@ use partita_core::expression::Span;
 use super::world::World;
 use crate::codes::Code;
 use crate::design::{
-    Access, Action, ActionOn, Design, Effect, EffectKind, EffectTarget, Entity, Event, EventKind,
-    RecordName, Ref, Rule, Rules, Source, Timing,
+    Access, Design, Effect, EffectKind, EffectTarget, Event, EventKind, Record, RecordId, Ref,
+    Rule, Source, Timing,
 };
 use crate::diagnostic::Report;
 use crate::expression::{Expr, Formula, Predicate};
@@ -35,7 +35,7 @@ pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
         let effect = Caused {
             design,
             effect: &trigger.effect,
-            record: &trigger.on.of,
+            record: trigger.on.of,
             refs: &[],
             facts: vec![trigger.turns.as_ref()],
             event: Some(trigger.on.kind),
@@ -49,19 +49,14 @@ pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
     }
     for action in &design.actions {
         let place = world.actions.iter().find(|(name, _)| *name == action.name);
-        for record in records_of(action) {
-            let Some(rules) = rules_of(design, record) else {
-                continue;
-            };
-            let causes = [(
-                format!("uses `{}`", action.name),
-                rules.action(&action.name),
-            )];
+        for record in action.on.records() {
+            let rules = &design[*record].rules;
+            let causes = [(format!("uses `{}`", action.name), rules.action(action.id))];
             for effect in &action.then {
                 let effect = Caused {
                     design,
                     effect,
-                    record,
+                    record: *record,
                     refs: &action.refs,
                     facts: vec![action.require.as_ref()],
                     event: None,
@@ -78,10 +73,8 @@ pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
 
 /// The rules that let callers cause an event, each with what they do.
 fn causes_of<'d>(design: &'d Design, event: &Event) -> Vec<(String, &'d Rule)> {
-    let Some(rules) = rules_of(design, &event.of) else {
-        return Vec::new();
-    };
-    let title = event.of.as_str();
+    let rules = &design[event.of].rules;
+    let title = &design[event.of].name;
     let mut causes = Vec::new();
     for (access, word) in Access::WORDS {
         if access != Access::Read && event.kind.includes(access) {
@@ -94,11 +87,8 @@ fn causes_of<'d>(design: &'d Design, event: &Event) -> Vec<(String, &'d Rule)> {
         } else {
             Access::Update
         };
-        if records_of(action).contains(&&event.of) && event.kind.includes(does) {
-            causes.push((
-                format!("uses `{}`", action.name),
-                rules.action(&action.name),
-            ));
+        if action.on.records().contains(&event.of) && event.kind.includes(does) {
+            causes.push((format!("uses `{}`", action.name), rules.action(action.id)));
         }
     }
     // Of whoever causes another effect that causes this one it is known that they may read the item.
@@ -125,32 +115,12 @@ fn is_such(effect: &Effect, event: &Event) -> bool {
         && kinds.iter().any(|access| event.kind.includes(*access))
 }
 
-fn records_of(action: &Action) -> Vec<&RecordName> {
-    match &action.on {
-        ActionOn::Items(records) => records.iter().collect(),
-        ActionOn::Found { record, .. } => vec![record],
-        // What it does to each item is another action.
-        ActionOn::Every(_) => Vec::new(),
-    }
-}
-
-fn rules_of<'d>(design: &'d Design, record: &RecordName) -> Option<&'d Rules> {
-    match record {
-        RecordName::Entity(name) => design.entity(name).map(|entity| &entity.rules),
-        RecordName::View(name) => {
-            let view = design.view(name)?;
-            let source = design.entity(&view.of).map(|entity| &entity.rules);
-            view.rules.as_ref().or(source)
-        }
-    }
-}
-
 /// An effect, and what is known when it happens.
 struct Caused<'d> {
     design: &'d Design,
     effect: &'d Effect,
     /// What is written.
-    record: &'d RecordName,
+    record: RecordId,
     /// Refs over the parameters of an action.
     refs: &'d [Ref],
     facts: Vec<Option<&'d Predicate>>,
@@ -169,17 +139,14 @@ impl<'d> Caused<'d> {
         let source = Item::written(self.design, self.record);
         let facts = self.known(&source);
         for target in self.targets(&source) {
-            let Some(rule) = rules_of(self.design, &target.record) else {
-                continue;
-            };
-            let rule = rule.get(Access::Read);
+            let rule = target.record.rules.get(Access::Read);
             let seen = Alternatives::of(rule, &target);
             let unseen = causes.iter().find(|(_, cause)| {
                 let cause = Alternatives::of(cause, &source);
                 !cause.knowing(&facts).imply(&seen)
             });
             let Some((cause, _)) = unseen else { continue };
-            let title = target.record.as_str();
+            let title = &target.record.name;
             let does = match self.effect.kind {
                 EffectKind::Create => "creates",
                 EffectKind::Upsert => "writes",
@@ -201,14 +168,13 @@ impl<'d> Caused<'d> {
     /// What holds whenever the effect happens.
     fn known(&self, source: &Item<'d>) -> Vec<Fact> {
         let effect = [self.effect.when.as_ref(), self.effect.require.as_ref()];
-        let entity = source.entity.and_then(|entity| entity.require.as_ref());
+        let entity = source.source.require.as_ref();
         let predicates = self.facts.iter().copied().chain(effect).chain([entity]);
         let mut facts: Vec<Fact> = predicates
             .flatten()
             .flat_map(|predicate| clause::certain(&predicate.tree, predicate, source))
             .collect();
-        let attributes = source.entity.iter().flat_map(|entity| &entity.attributes);
-        for attribute in attributes {
+        for attribute in &source.source.attributes {
             if is_caller(&attribute.source, self.event) {
                 let name = source.attribute(&attribute.name);
                 facts.push(Fact::equal(name, CALLER.to_owned()));
@@ -224,30 +190,28 @@ impl<'d> Caused<'d> {
             EffectTarget::Identity { record, parts } => {
                 let parts = parts.iter();
                 let parts = parts.map(|(part, reading)| (part.clone(), source.reading(reading)));
-                vec![Item::identified(self.design, record, parts.collect())]
+                vec![Item::identified(self.design, *record, parts.collect())]
             }
             EffectTarget::Element(record) => {
                 let each = self.effect.each.as_ref();
-                each.map(|each| source.element(self.design, record, each))
+                each.map(|each| source.element(self.design, *record, each))
                     .into_iter()
                     .collect()
             }
-            EffectTarget::Entity(name) => {
-                let record = RecordName::Entity(name.clone());
+            EffectTarget::Entity(record) => {
                 let given = self.effect.changes.set.iter();
                 let given =
                     given.filter_map(|(name, value)| Some((name.clone(), text_of(value, source)?)));
                 let mut known: Vec<(String, String)> = given.collect();
-                let entity = self.design.entity(name);
-                known.extend(entity.into_iter().flat_map(made));
-                vec![Item::new(self.design, &record, known)]
+                known.extend(made(&self.design[*record]));
+                vec![Item::new(self.design, *record, known)]
             }
         }
     }
 }
 
 /// The attributes of a new item that nobody gives: the caller, and what they are by default.
-fn made(entity: &Entity) -> impl Iterator<Item = (String, String)> + '_ {
+fn made(entity: &Record) -> impl Iterator<Item = (String, String)> + '_ {
     entity.attributes.iter().filter_map(|attribute| {
         let text = match &attribute.source {
             Source::Given {

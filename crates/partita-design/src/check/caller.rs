@@ -5,13 +5,13 @@ use super::world::World;
 use super::{condition, rules, spot};
 use crate::codes::Code;
 use crate::design::reference::CALLER;
-use crate::design::{CallerSource, Callers, Rule};
+use crate::design::{CallerSource, Callers, RecordId, Rule};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Field, Section, Text};
 use crate::types::AttributeType;
 
-/// Reads who callers are; names are held against the world later.
+/// Reads who callers are; the names of entities and attributes are resolved later.
 pub(crate) fn read(root: &mut Section<'_>, report: &mut Report) -> Callers {
     if root.entry("caller").is_none() {
         return Callers::default();
@@ -19,14 +19,14 @@ pub(crate) fn read(root: &mut Section<'_>, report: &mut Report) -> Callers {
     let Some(mut section) = root.section("caller", report) else {
         return Callers::default();
     };
-    let entity = section.text("type", report).given();
+    section.touch(&["type", "administrators"]);
     let roles = section.texts("roles", false, report).given();
     let mut source = |key: &str| match section.text(key, report) {
         Field::Given(text) => CallerSource::Attribute(spot(text).0),
         _ => CallerSource::Token,
     };
     let callers = Callers {
-        entity: entity.map(|text| spot(text).0),
+        entity: None,
         roles: roles
             .unwrap_or_default()
             .iter()
@@ -36,12 +36,23 @@ pub(crate) fn read(root: &mut Section<'_>, report: &mut Report) -> Callers {
         groups: source("groups"),
         administrators: Rule::default(),
     };
-    section.touch(&["administrators"]);
     section.finish(|_| Excuse::None, report);
     callers
 }
 
-/// Holds the names of `[caller]` against the entities, and says who administrates.
+/// Resolves the entity that callers are.
+pub(crate) fn entity(
+    root: &mut Section<'_>,
+    world: &World,
+    report: &mut Report,
+) -> Option<RecordId> {
+    let mut silent = Report::default();
+    let text = root.section("caller", &mut silent)?.text("type", report);
+    let found = world.resolve(&spot(text.given()?), report)?;
+    Some(found.id)
+}
+
+/// Checks the attributes that describe callers, and reads who administrates.
 pub(crate) fn check(root: &mut Section<'_>, world: &World, report: &mut Report) -> Rule {
     let mut silent = Report::default();
     let Some(mut section) = root.section("caller", &mut silent) else {
@@ -49,13 +60,13 @@ pub(crate) fn check(root: &mut Section<'_>, world: &World, report: &mut Report) 
     };
     let administrators = section.text("administrators", report).given();
     let entity = section.text("type", &mut silent).given();
-    let record = entity.and_then(|text| world.resolve(&spot(text), report));
+    let record = world.callers.entity.map(|entity| &world[entity]);
     for key in ["role", "groups"] {
         let Some(text) = section.text(key, &mut silent).given() else {
             continue;
         };
         match record {
-            Some((_, record)) => attribute(key, text, record, report),
+            Some(record) => attribute(key, text, record, report),
             None if entity.is_none() => {
                 let message = format!("`{key}` is an attribute, but of which entity?");
                 report

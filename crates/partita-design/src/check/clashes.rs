@@ -13,35 +13,23 @@ use partita_core::expression::{self, Condition, Found, Path, Span};
 use super::world::World;
 use crate::codes::Code;
 use crate::design::{
-    Access, Action, ActionOn, Assignments, Effect, EffectTarget, Entity, EventKind, RecordName,
-    Ref, TargetName, Trigger,
+    Access, Action, Assignments, Design, Effect, EffectTarget, EventKind, RecordId, Ref, Trigger,
 };
 use crate::diagnostic::Report;
 use crate::expression::{Origin, Predicate};
 use crate::syntax::Word;
 
 /// Reports two effects of one write that change one attribute of one item.
-pub(crate) fn check(
-    world: &World,
-    entities: &[Option<Entity>],
-    refs: &[Vec<Ref>],
-    triggers: &[Option<Trigger>],
-    actions: &[Option<Action>],
-    report: &mut Report,
-) {
-    let scope = Scope {
-        world,
-        entities,
-        refs,
-    };
-    let triggers: Vec<&Trigger> = triggers.iter().flatten().collect();
-    for action in actions.iter().flatten() {
-        for record in records(action) {
-            if scope.in_action(action, record, &triggers, report) {
+pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
+    let scope = Scope { world, design };
+    for action in &design.actions {
+        for record in action.on.records() {
+            if scope.in_action(action, *record, report) {
                 break;
             }
         }
     }
+    let triggers = &design.triggers;
     for (index, one) in triggers.iter().enumerate() {
         for two in &triggers[index + 1..] {
             if one.on.of == two.on.of && meet(one.on.kind, two.on.kind) {
@@ -54,15 +42,6 @@ pub(crate) fn check(
                 );
             }
         }
-    }
-}
-
-/// The items that an action is done to; one that is done to many is done by another action.
-fn records(action: &Action) -> &[RecordName] {
-    match &action.on {
-        ActionOn::Items(records) => records,
-        ActionOn::Found { record, .. } => std::slice::from_ref(record),
-        ActionOn::Every(_) => &[],
     }
 }
 
@@ -81,8 +60,7 @@ fn meet(one: EventKind, two: EventKind) -> bool {
 
 struct Scope<'w> {
     world: &'w World,
-    entities: &'w [Option<Entity>],
-    refs: &'w [Vec<Ref>],
+    design: &'w Design,
 }
 
 /// Something that a write does to an item.
@@ -99,7 +77,7 @@ struct Change<'e> {
 /// identity. A ref and an identity that is written out can mean the same item.
 #[derive(PartialEq)]
 struct Item<'e> {
-    record: &'e RecordName,
+    record: RecordId,
     parts: Vec<(String, String)>,
     /// The list or pattern whose element the paths begin with.
     each: Option<&'e crate::design::Each>,
@@ -107,18 +85,12 @@ struct Item<'e> {
 
 impl<'w> Scope<'w> {
     /// Reports what clashes in one action; whether something did.
-    fn in_action(
-        &self,
-        action: &Action,
-        record: &RecordName,
-        triggers: &[&Trigger],
-        report: &mut Report,
-    ) -> bool {
+    fn in_action(&self, action: &Action, record: RecordId, report: &mut Report) -> bool {
         let span = span_of(&self.world.actions, &action.name);
         let facts = Facts { action };
         let mut changes = vec![Change {
             by: format!("`{}`", action.name),
-            item: self.itself(record),
+            item: Some(self.itself(record)),
             changes: &action.changes,
             conditions: Vec::new(),
         }];
@@ -133,8 +105,8 @@ impl<'w> Scope<'w> {
             false => Access::Update,
         };
         let is_fired =
-            |trigger: &&&Trigger| trigger.on.of == *record && trigger.on.kind.includes(access);
-        for trigger in triggers.iter().filter(is_fired) {
+            |trigger: &&Trigger| trigger.on.of == record && trigger.on.kind.includes(access);
+        for trigger in self.design.triggers.iter().filter(is_fired) {
             let turns = trigger.turns.as_ref();
             if turns.is_none_or(|turns| facts.may_turn(turns)) {
                 changes.extend(facts.reduce(self.of_trigger(trigger)));
@@ -154,7 +126,7 @@ impl<'w> Scope<'w> {
     fn of_trigger<'e>(&'e self, trigger: &'e Trigger) -> Change<'e> {
         let by = format!("`{}`", trigger.name);
         let turns = trigger.turns.as_ref();
-        self.of_effect(by, &trigger.effect, turns, &trigger.on.of, &[])
+        self.of_effect(by, &trigger.effect, turns, trigger.on.of, &[])
     }
 
     fn of_effect<'e>(
@@ -162,7 +134,7 @@ impl<'w> Scope<'w> {
         by: String,
         effect: &'e Effect,
         turns: Option<&'e Predicate>,
-        of: &'e RecordName,
+        of: RecordId,
         refs: &'e [Ref],
     ) -> Change<'e> {
         let mut conditions = Vec::new();
@@ -179,24 +151,17 @@ impl<'w> Scope<'w> {
     }
 
     /// The item that an action or a trigger is about.
-    fn itself<'e>(&self, record: &'e RecordName) -> Option<Item<'e>> {
-        let (_, found) = self.world.find(record.as_str())?;
-        let identity = found.identity()?.into_iter();
-        Some(Item {
+    fn itself<'e>(&self, record: RecordId) -> Item<'e> {
+        let identity = self.design[record].identity.iter();
+        let parts = identity.map(|part| (part.attribute.clone(), part.attribute.clone()));
+        Item {
             record,
-            parts: identity
-                .map(|part| (part.attribute.clone(), part.attribute))
-                .collect(),
+            parts: parts.collect(),
             each: None,
-        })
+        }
     }
 
-    fn item<'e>(
-        &'e self,
-        effect: &'e Effect,
-        of: &'e RecordName,
-        refs: &'e [Ref],
-    ) -> Option<Item<'e>> {
+    fn item<'e>(&'e self, effect: &'e Effect, of: RecordId, refs: &'e [Ref]) -> Option<Item<'e>> {
         let each = effect.each.as_ref();
         match &effect.target {
             EffectTarget::Identity { record, parts } => {
@@ -204,7 +169,7 @@ impl<'w> Scope<'w> {
                     matches!(reading.origin, Origin::Element(_))
                 };
                 Some(Item {
-                    record,
+                    record: *record,
                     parts: parts
                         .iter()
                         .map(|(part, reading)| (part.clone(), reading.path.to_string()))
@@ -213,7 +178,7 @@ impl<'w> Scope<'w> {
                 })
             }
             EffectTarget::Element(record) => Some(Item {
-                record,
+                record: *record,
                 parts: Vec::new(),
                 each,
             }),
@@ -224,21 +189,10 @@ impl<'w> Scope<'w> {
     }
 
     /// The item that a ref leads to. One of several targets has no form of its own.
-    fn led_to<'e>(&'e self, name: &str, of: &RecordName, refs: &'e [Ref]) -> Option<Item<'e>> {
-        let mut entities = self.entities.iter().zip(self.refs);
-        let own = entities.find(|(entity, _)| {
-            entity
-                .as_ref()
-                .is_some_and(|entity| entity.name == of.as_str())
-        });
-        let own = own.map_or(&[][..], |(_, refs)| refs);
+    fn led_to<'e>(&'e self, name: &str, of: RecordId, refs: &'e [Ref]) -> Option<Item<'e>> {
+        let own = &self.design[of].refs;
         let reference = refs.iter().chain(own).find(|one| one.name == name)?;
-        let [target] = reference.targets.as_slice() else {
-            return None;
-        };
-        let TargetName::Record(record) = &target.to else {
-            return None;
-        };
+        let (record, target) = reference.single()?;
         if reference.is_many() || target.via.is_some() {
             return None;
         }

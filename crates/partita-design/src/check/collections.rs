@@ -68,7 +68,7 @@ fn has_records(world: &World, of: &str, declared: &Declared) -> bool {
         let view = record.view.as_ref();
         let source = view.and_then(|view| view.source);
         let element = view.and_then(|view| view.element.as_ref());
-        source.is_some_and(|source| world.records[source].title() == of)
+        source.is_some_and(|source| world[source].title() == of)
             && element.is_some_and(|element| element.list == declared.name)
     })
 }

@@ -108,10 +108,8 @@ fn over_pattern(
     report: &mut Report,
 ) -> Option<Element> {
     let wanted = path.names.first()?;
-    let pattern = patterns
-        .iter()
-        .flatten()
-        .find(|pattern| pattern.name == *wanted)?;
+    let id = names.world.pattern(wanted)?;
+    let pattern = patterns[id.index()].as_ref()?;
     let [record] = pattern.returns.as_slice() else {
         let message = format!("`{wanted}` returns several kinds of items");
         report
@@ -135,15 +133,14 @@ fn over_pattern(
             parameters.push((parameter.name.clone(), reading));
         }
     }
-    let (index, _) = names.world.find(record.as_str())?;
     let each = Each {
         name: name.clone(),
         over: EachOver::Pattern {
-            pattern: wanted.clone(),
+            pattern: id,
             parameters,
         },
     };
-    let meaning = Meaning::Item(index, Origin::Element(name));
+    let meaning = Meaning::Item(*record, Origin::Element(name));
     Some(Element { each, meaning })
 }
 

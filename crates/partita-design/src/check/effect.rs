@@ -6,9 +6,9 @@ use super::condition;
 use super::each::{self, Element};
 use super::names::{Meaning, Names};
 use super::reference::{self, DeclaredTarget};
-use super::world::{Record, World};
+use super::world::Record;
 use crate::codes::Code;
-use crate::design::{Effect, EffectKind, EffectTarget, Pattern, RecordName};
+use crate::design::{Effect, EffectKind, EffectTarget, Pattern, RecordId};
 use crate::diagnostic::Report;
 use crate::document::{Field, Node, Section, Text, section};
 use crate::expression::Predicate;
@@ -47,10 +47,10 @@ pub(crate) fn check(
         let target = target(kind, text, &inner, report)?;
         Some((kind, text, target))
     });
-    let Some((kind, text, (target, records))) = target else {
+    let Some((kind, text, target)) = target else {
         return touch_all(section);
     };
-    let changes = changes(section, kind, &records, text.span(), &inner, report);
+    let changes = changes(section, kind, target.records(), text.span(), &inner, report);
     Some(Effect {
         kind,
         target,
@@ -124,7 +124,7 @@ fn target(
     text: &Text,
     names: &Names<'_>,
     report: &mut Report,
-) -> Option<(EffectTarget, Vec<usize>)> {
+) -> Option<EffectTarget> {
     let line = syntax::parse_target(text, report)?;
     if line.broken {
         return None;
@@ -132,7 +132,7 @@ fn target(
     let (name, span) = &line.target;
     let world = names.world;
     if matches!(kind, EffectKind::Create | EffectKind::Upsert) {
-        let (index, record) = world.resolve(&line.target, report)?;
+        let record = world.resolve(&line.target, report)?;
         if record.view.is_some() || !line.arguments.is_empty() {
             let message = match record.view {
                 Some(_) => format!("`{name}` is a view, which follows its source"),
@@ -141,16 +141,15 @@ fn target(
             report.add(Code::EffectTarget, *span, message);
             return None;
         }
-        return Some((EffectTarget::Entity(name.clone()), vec![index]));
+        return Some(EffectTarget::Entity(record.id));
     }
-    if let Some((_, Meaning::Item(index, _))) = names.extra.iter().find(|(known, _)| known == name)
+    if let Some((_, Meaning::Item(record, _))) = names.extra.iter().find(|(known, _)| known == name)
     {
-        let record = world.records[*index].name.clone();
-        return Some((EffectTarget::Element(record), vec![*index]));
+        return Some(EffectTarget::Element(*record));
     }
     let refs = names.record.into_iter().flat_map(|record| &record.refs);
     if let Some(found) = refs.chain(names.refs).find(|one| one.name.0 == *name) {
-        let mut records = Vec::new();
+        let mut records: Vec<RecordId> = Vec::new();
         for target in &found.targets {
             match target {
                 DeclaredTarget::Record { record, .. } => records.push(*record),
@@ -162,14 +161,10 @@ fn target(
                 DeclaredTarget::Broken => return None,
             }
         }
-        let names = records
-            .iter()
-            .map(|index| world.records[*index].name.clone());
-        let target = EffectTarget::Ref {
+        return Some(EffectTarget::Ref {
             name: name.clone(),
-            records: names.collect(),
-        };
-        return Some((target, records));
+            records,
+        });
     }
     by_identity(&line, text, names, report)
 }
@@ -180,9 +175,9 @@ fn by_identity(
     text: &Text,
     names: &Names<'_>,
     report: &mut Report,
-) -> Option<(EffectTarget, Vec<usize>)> {
+) -> Option<EffectTarget> {
     let (name, span) = &line.target;
-    let Some((index, record)) = names.world.find(name) else {
+    let Some(record) = names.world.find(name) else {
         let refs = names.record.into_iter().flat_map(|record| &record.refs);
         let refs = refs.map(|one| one.name.0.as_str());
         let records = names.world.records.iter().map(Record::title);
@@ -195,22 +190,13 @@ fn by_identity(
     let identity = record.identity()?;
     let bound = reference::bind_readings(line, &identity, record, names, text.span(), report)?;
     let parts = bound.into_iter().map(|(part, reading, _)| (part, reading));
-    let target = EffectTarget::Identity {
-        record: record.name.clone(),
+    Some(EffectTarget::Identity {
+        record: record.id,
         parts: parts.collect(),
-    };
-    Some((target, vec![index]))
+    })
 }
 
 /// A report about a value that is no section.
 pub(crate) fn wrong_type(key: &str, expected: &str, node: &Node, report: &mut Report) {
     section::report_type(report, node.span, key, expected, &node.content);
-}
-
-/// The names of some records.
-pub(crate) fn record_names(world: &World, indexes: &[usize]) -> Vec<RecordName> {
-    let names = indexes
-        .iter()
-        .map(|index| world.records[*index].name.clone());
-    names.collect()
 }

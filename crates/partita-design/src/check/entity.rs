@@ -2,6 +2,8 @@
 
 use partita_core::expression::{Comparator, Condition, Operand, Span};
 
+use super::Compiled;
+use super::about;
 use super::attribute::{self, Declarations};
 use super::condition;
 use super::key;
@@ -10,10 +12,10 @@ use super::reference;
 use super::rules;
 use super::table;
 use super::unique;
+use super::url;
 use super::world::{Declared, Record, World};
-use super::{about, spot};
 use crate::codes::Code;
-use crate::design::{Entity, RecordName, Ref, Repeat, SoftDelete};
+use crate::design::{self, RecordId, Repeat, SoftDelete, TableId};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Field, Name, Node, Section, Text};
@@ -29,7 +31,6 @@ pub(crate) struct Pending<'d> {
     /// The text of `soft-delete`, its own or that of `[every]`.
     soft_delete: Field<&'d Text>,
     open: bool,
-    table: Option<String>,
 }
 
 /// What every entity has.
@@ -123,7 +124,8 @@ pub(crate) fn declare<'d>(
     };
     let open = section.bool("open", report).given();
     let record = Record {
-        name: RecordName::Entity(name.text.clone()),
+        id: RecordId::new(world.records.len()),
+        name: name.text.clone(),
         place: section.place.clone(),
         span: name.span,
         table: table.unwrap_or(0),
@@ -134,7 +136,9 @@ pub(crate) fn declare<'d>(
         broken_indexes: Vec::new(),
         discriminator: None,
         soft_delete: Field::Absent,
+        unique: None,
         view: None,
+        path: url::read(&mut section, report),
         is_broken: is_broken || every.is_broken,
     };
     let pending = Pending {
@@ -143,17 +147,14 @@ pub(crate) fn declare<'d>(
         about,
         soft_delete,
         open: open.or(every.open).unwrap_or(false),
-        table: table_name
-            .filter(|_| table.is_some())
-            .map(|text| spot(text).0),
     };
     (record, pending)
 }
 
 impl Pending<'_> {
     /// Reads the keys and what else does not need other records.
-    pub(crate) fn keys(&mut self, index: usize, world: &mut World, report: &mut Report) {
-        let record = &world.records[index];
+    pub(crate) fn keys(&mut self, id: RecordId, world: &mut World, report: &mut Report) {
+        let record = &world[id];
         let table = world.table(record);
         let names = Names::own(world, record);
         let keys = key::check(&mut self.section, table, Some(&names), report);
@@ -171,12 +172,14 @@ impl Pending<'_> {
         );
         let soft_delete = self.soft_delete.clone();
         let soft_delete = soft_delete.and_then(|text| self.read_soft_delete(text, record, report));
-        let record = &mut world.records[index];
+        let unique = unique::check(&mut self.section, &names, report);
+        let record = &mut world[id];
         record.keys = keys;
         record.indexes = indexes.keys;
         record.broken_indexes = indexes.broken;
         record.discriminator = discriminator;
         record.soft_delete = soft_delete;
+        record.unique = unique;
         key::check_identity(record, report);
         attribute::lost(record, report);
     }
@@ -210,28 +213,31 @@ impl Pending<'_> {
     /// Compiles everything that reads names.
     pub(crate) fn compile(
         mut self,
-        index: usize,
+        id: RecordId,
         world: &World,
+        compiled: &Compiled<'_>,
         report: &mut Report,
-    ) -> Option<(Entity, Vec<Ref>)> {
-        let record = &world.records[index];
+    ) -> Option<design::Record> {
+        let record = &world[id];
         let names = Names::of(world, record);
         let section = &mut self.section;
-        let attributes = attribute::compile(record, &self.cases, world, report);
-        let refs = reference::compile(record, &names, &record.refs, report);
-        let unique = unique::check(section, &Names::own(world, record), report);
+        let assigned = compiled.assigned;
+        let attributes = attribute::compile(record, &self.cases, world, assigned, report);
+        let patterns = compiled.patterns;
+        let refs = reference::compile(record, &names, &record.refs, patterns, report);
         let require = section.text("require", report);
         let require = require.and_then(|text| condition::check(text, &names, report));
         let repeat = repeat(section, report);
-        let rules = rules::check(section, record, world, report);
+        let rules = rules::check(section, record, world, compiled.actions, report);
         section.touch(&["refs", "allow", "attributes"]);
         let excuse = world.table(record).excuse();
         self.section.finish(|_| excuse, report);
-        let entity = Entity {
-            name: record.title().to_owned(),
+        Some(design::Record {
+            id,
+            name: record.name.clone(),
             about: self.about,
-            path: None,
-            table: self.table,
+            path: url::of_entity(record, world, report),
+            table: TableId::new(record.table),
             key: record.keys.compile()?,
             indexes: record.indexes.iter().map(key::IndexKeys::compile).collect(),
             discriminator: record
@@ -252,11 +258,11 @@ impl Pending<'_> {
                 Field::Given(require) => Some(require),
             },
             repeat,
-            refs: Vec::new(),
-            unique: unique?,
+            refs: refs?,
+            unique: record.unique.clone()?,
             rules: rules?,
-        };
-        Some((entity, refs?))
+            view: None,
+        })
     }
 }
 

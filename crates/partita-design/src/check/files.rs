@@ -3,7 +3,7 @@
 use super::world::World;
 use crate::Design;
 use crate::codes::Code;
-use crate::design::{Attribute, Entity, Prefix, Source, Timing};
+use crate::design::{Attribute, Prefix, Record, Source, Timing};
 use crate::diagnostic::Report;
 use crate::expression::Formula;
 use crate::files::{Standing, lenders, names_files, prefixes, values_for};
@@ -11,7 +11,7 @@ use crate::files::{Standing, lenders, names_files, prefixes, values_for};
 /// Reports values that would change the name of a file behind its back, names that keep no file,
 /// and files of a lasting item that have a lifetime.
 pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
-    for entity in &design.entities {
+    for entity in design.entities() {
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
             if names_files(attribute) {
                 follows(world, design, entity, attribute, report);
@@ -27,13 +27,13 @@ pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
 fn follows(
     world: &World,
     design: &Design,
-    entity: &Entity,
+    entity: &Record,
     attribute: &Attribute,
     report: &mut Report,
 ) {
     let is_file = |value: &Formula| {
         let standing = Standing {
-            record: &entity.name,
+            record: entity.id,
             refs: &[],
             each: None,
         };
@@ -60,7 +60,7 @@ fn follows(
 fn passes(
     world: &World,
     design: &Design,
-    entity: &Entity,
+    entity: &Record,
     attribute: &Attribute,
     report: &mut Report,
 ) {
@@ -91,7 +91,7 @@ fn passes(
 fn loses(
     world: &World,
     design: &Design,
-    entity: &Entity,
+    entity: &Record,
     attribute: &Attribute,
     report: &mut Report,
 ) {
@@ -103,11 +103,11 @@ fn loses(
         let Some((from, lender)) = lenders(design, standing, value).into_iter().next() else {
             continue;
         };
+        let prefix = prefixes(lender).first().copied().unwrap_or("…");
         let (name, from, lender) = (&attribute.name, &from.name, &lender.name);
         let message = format!(
             "`{name}` takes over the name of a file that only `{lender}` of `{from}` keeps: when that names another, it is gone"
         );
-        let prefix = prefixes_of(design, from, lender);
         let place = format!("entity.{}.attributes.{name}", entity.name);
         report
             .add(Code::LooseFile, span(world, entity, attribute), message)
@@ -117,16 +117,7 @@ fn loses(
     }
 }
 
-fn prefixes_of(design: &Design, entity: &str, attribute: &str) -> String {
-    let attribute = design
-        .entity(entity)
-        .and_then(|entity| entity.attribute(attribute));
-    let prefix = attribute.and_then(|one| prefixes(one).first().copied());
-    prefix.unwrap_or("…").to_owned()
-}
-
-fn span(world: &World, entity: &Entity, attribute: &Attribute) -> partita_core::expression::Span {
-    let record = world.find(&entity.name).map(|(_, record)| record);
-    let declared = record.and_then(|record| record.find(&attribute.name));
+fn span(world: &World, entity: &Record, attribute: &Attribute) -> partita_core::expression::Span {
+    let declared = world[entity.id].find(&attribute.name);
     declared.map(|one| one.span).unwrap_or_default()
 }

@@ -11,7 +11,7 @@ use partita_core::expression::{Condition, Path};
 
 use super::key::{Case, Key};
 use super::world::{Record, World};
-use crate::design::{Finder, KeyCase, KeyValue, RefTarget};
+use crate::design::{Finder, IndexId, KeyCase, KeyValue, RefTarget};
 use crate::expression::Expr;
 use crate::syntax::Word;
 use crate::template::{DELIMITER, Hole, Part, Template, dotted};
@@ -56,9 +56,9 @@ fn search(
     let holds = |when: Option<&Condition>| extent == Extent::Some || covers(when, target);
     let is_view_of = |other: &&Record| {
         let view = other.view.as_ref();
-        let source = view.and_then(|view| view.source);
-        source.is_some_and(|source| world.records[source].name == record.name)
-            && view.is_some_and(|view| !view.history && holds(view.when.as_ref()))
+        view.is_some_and(|view| {
+            view.source == Some(record.id) && !view.history && holds(view.when.as_ref())
+        })
     };
     let views = world.records.iter().filter(is_view_of);
     std::iter::once(record).chain(views).find_map(|holder| {
@@ -131,13 +131,10 @@ fn over_keys(holder: &Record, known: &Known<'_>) -> Option<Finder> {
         let sort = holder.keys.sort.as_ref();
         (None, partition, sort)
     });
-    let indexes = holder.indexes.iter().map(|keys| {
-        (
-            Some(keys.index.clone()),
-            &keys.partition,
-            keys.sort.as_ref(),
-        )
-    });
+    let indexes = holder
+        .indexes
+        .iter()
+        .map(|keys| (Some(keys.index), &keys.partition, keys.sort.as_ref()));
     primary
         .into_iter()
         .chain(indexes)
@@ -146,7 +143,7 @@ fn over_keys(holder: &Record, known: &Known<'_>) -> Option<Finder> {
 
 fn over_key(
     holder: &Record,
-    index: Option<String>,
+    index: Option<IndexId>,
     partition: &Key,
     sort: Option<&Key>,
     known: &Known<'_>,
@@ -187,7 +184,7 @@ fn over_key(
         _ => false,
     };
     Some(Finder {
-        record: holder.name.clone(),
+        record: holder.id,
         index,
         partition: match partition.native {
             true => KeyValue::Native(own_name(&partition.written, known)),

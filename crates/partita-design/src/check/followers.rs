@@ -6,37 +6,28 @@ use super::finder;
 use super::world::{Record, World};
 use crate::codes::Code;
 use crate::design::{
-    Action, ActionOn, Effect, EffectKind, Entity, EventKind, Finder, OnDelete, RecordName, Ref,
-    Source, Trigger,
+    self, Action, Design, Effect, EffectKind, EventKind, Finder, OnDelete, RecordId, Ref, Source,
+    Trigger,
 };
 use crate::diagnostic::Report;
 use crate::expression::Formula;
 use crate::types::AttributeType;
 
-pub(crate) fn check(
-    world: &World,
-    entities: &[Option<Entity>],
-    refs: &[Vec<Ref>],
-    triggers: &[Option<Trigger>],
-    report: &mut Report,
-) {
-    let refs_of = refs;
-    for (entity, refs) in entities.iter().zip(refs) {
-        let Some(entity) = entity else { continue };
-        let Some((_, record)) = world.find(&entity.name) else {
-            continue;
-        };
-        ways_back(world, record, entity, refs, report);
-        expiring(world, record, entity, report);
-        kept(record, entity, entities, refs_of, report);
+pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
+    for entity in design.entities() {
+        ways_back(world, design, entity, report);
+        expiring(world, entity, report);
+        kept(world, design, entity, report);
+        closed_actions(world, design, entity, report);
     }
-    aggregate_cycles(world, entities, report);
-    trigger_cycles(world, triggers, report);
+    aggregate_cycles(world, design, report);
+    trigger_cycles(world, design, report);
 }
 
 /// A cascade, a cleared attribute and a copy go from the target to the items that refer to it.
-fn ways_back(world: &World, record: &Record, entity: &Entity, refs: &[Ref], report: &mut Report) {
-    for (declared, reference) in record.refs.iter().zip(refs) {
+fn ways_back(world: &World, design: &Design, entity: &design::Record, report: &mut Report) {
+    let record = &world[entity.id];
+    for (declared, reference) in record.refs.iter().zip(&entity.refs) {
         for target in &reference.targets {
             let what = match &target.on_delete {
                 OnDelete::Cascade => "`on delete cascade`",
@@ -48,7 +39,7 @@ fn ways_back(world: &World, record: &Record, entity: &Entity, refs: &[Ref], repo
             }
             let by = declared.by.as_ref();
             match finder::find_some(record, by, target, world) {
-                Some(some) => half_a_way_back(entity, &some, what, declared.span, report),
+                Some(some) => half_a_way_back((design, entity), &some, what, declared.span, report),
                 None => no_way_back(record, reference, what, declared.span, report),
             }
         }
@@ -57,10 +48,7 @@ fn ways_back(world: &World, record: &Record, entity: &Entity, refs: &[Ref], repo
         let Source::Copy(reading) = &attribute.source else {
             continue;
         };
-        let Some(hop) = reading.hops.first() else {
-            continue;
-        };
-        let found = refs.iter().find(|one| one.name == hop.reference);
+        let found = reading.hops.first().and_then(|hop| design.reference(hop));
         let Some(reference) = found else { continue };
         if reference
             .targets
@@ -76,7 +64,7 @@ fn ways_back(world: &World, record: &Record, entity: &Entity, refs: &[Ref], repo
 
 /// There is a key, and not every item has it.
 fn half_a_way_back(
-    entity: &Entity,
+    (design, entity): (&Design, &design::Record),
     some: &Finder,
     what: &str,
     span: partita_core::expression::Span,
@@ -87,10 +75,12 @@ fn half_a_way_back(
         Some(_) => ", soft-deleted ones too",
         None => "",
     };
-    let key = match (&some.record, &some.index) {
-        (RecordName::Entity(name), Some(index)) => format!("the key of `{name}` in `{index}`"),
-        (RecordName::Entity(name), None) => format!("the key of `{name}`"),
-        (RecordName::View(name), _) => format!("the view `{name}`"),
+    let holder = &design[some.record];
+    let name = &holder.name;
+    let key = match some.index.map(|index| &design.index_of(holder, index).name) {
+        _ if holder.view.is_some() => format!("the view `{name}`"),
+        Some(index) => format!("the key of `{name}` in `{index}`"),
+        None => format!("the key of `{name}`"),
     };
     let message =
         format!("{what} has to find every `{title}` of a target{others}, and {key} has only some");
@@ -136,14 +126,13 @@ fn no_way_back(
 }
 
 /// TTL removes items unseen, so that nothing can be counted of them.
-fn expiring(world: &World, record: &Record, entity: &Entity, report: &mut Report) {
+fn expiring(world: &World, entity: &design::Record, report: &mut Report) {
+    let record = &world[entity.id];
     for attribute in &entity.attributes {
         let Source::Aggregate(aggregate) = &attribute.source else {
             continue;
         };
-        let Some((_, counted)) = world.find(aggregate.of.as_str()) else {
-            continue;
-        };
+        let counted = &world[aggregate.of];
         let expiry = counted
             .attributes
             .iter()
@@ -165,13 +154,8 @@ fn expiring(world: &World, record: &Record, entity: &Entity, report: &mut Report
 /// What is counted may stay when the item that counts it is deleted. Its numbers are kept then, and
 /// follow, for an item that comes back; so nobody may remove it unseen, and what is counted must
 /// lead to its identity.
-fn kept(
-    record: &Record,
-    entity: &Entity,
-    entities: &[Option<Entity>],
-    refs: &[Vec<Ref>],
-    report: &mut Report,
-) {
+fn kept(world: &World, design: &Design, entity: &design::Record, report: &mut Report) {
+    let record = &world[entity.id];
     let expiry = record
         .attributes
         .iter()
@@ -180,28 +164,26 @@ fn kept(
         let Source::Aggregate(aggregate) = &attribute.source else {
             continue;
         };
-        let counted = entities.iter().zip(refs).find_map(|(counted, refs)| {
-            let is_meant = matches!(&aggregate.of, RecordName::Entity(name)
-                if counted.as_ref().is_some_and(|counted| counted.name == *name));
-            let reference = refs.iter().find(|one| one.name == aggregate.by);
-            reference.filter(|_| is_meant)
-        });
-        let Some(reference) = counted else { continue };
+        let counted = &design[aggregate.of];
+        if !counted.is_entity() {
+            continue;
+        }
+        let reference = &counted.refs[aggregate.by.index()];
         let declared = record.find(&attribute.name);
         let span = declared.map_or(record.span, |one| one.span);
         let mut targets = reference.targets.iter();
         let is_lost = targets.any(|target| {
-            target.via.is_some() && target.leads_to(&entity.name) && target.may_stay(entity)
+            target.via.is_some() && target.record() == Some(entity.id) && target.may_stay(entity)
         });
         if let Some(expiry) = expiry {
-            let (title, of) = (record.title(), aggregate.of.as_str());
+            let (title, of) = (record.title(), &counted.name);
             let message = format!("`{title}` expire unseen, and the `{of}` that they count stay");
             report
                 .add(Code::KeptCount, span, message)
                 .help("count in an item that stays, or remove items by an action")
                 .related(expiry.span, "they expire here");
         } else if is_lost {
-            let (of, by) = (aggregate.of.as_str(), &reference.name);
+            let (of, by) = (&counted.name, &reference.name);
             let message = format!(
                 "`{by}` finds its target by a pattern, and not when it is gone: the `{of}` that stay would be lost to the number"
             );
@@ -213,63 +195,50 @@ fn kept(
 }
 
 /// A number: whose, and which.
-type Place = (String, String);
+type Place<'d> = (RecordId, &'d str);
 
 /// A sum that is part of what it sums would never come to rest.
-fn aggregate_cycles(world: &World, entities: &[Option<Entity>], report: &mut Report) {
-    let mut edges: Vec<(Place, Place)> = Vec::new();
-    for entity in entities.iter().flatten() {
+fn aggregate_cycles(world: &World, design: &Design, report: &mut Report) {
+    let mut edges: Vec<(Place<'_>, Place<'_>)> = Vec::new();
+    for entity in design.entities() {
         for attribute in &entity.attributes {
-            let to = (entity.name.clone(), attribute.name.clone());
+            let to = (entity.id, attribute.name.as_str());
             match &attribute.source {
                 Source::Aggregate(aggregate) => {
                     if let Some(sum) = &aggregate.sum {
-                        let from = (aggregate.of.as_str().to_owned(), sum.clone());
-                        edges.push((from, to));
+                        edges.push(((aggregate.of, sum), to));
                     }
                 }
                 Source::Copy(reading) => {
-                    if let Some(target) = target_of(world, &entity.name, reading) {
-                        edges.push(((target, reading.attribute.clone()), to));
-                    }
+                    let reference = reading.hops.first().and_then(|hop| design.reference(hop));
+                    let targets = reference.into_iter().flat_map(Ref::records);
+                    edges.extend(targets.map(|target| ((target, reading.attribute.as_str()), to)));
                 }
                 Source::Computed(computed) => {
-                    edges.extend(own_edges(entity, &computed.value, &to));
+                    edges.extend(own_edges(&computed.value, to));
                 }
                 // An item that lacks it is read as having the default.
                 Source::Given {
                     default: Some(default),
-                } => edges.extend(own_edges(entity, default, &to)),
-                Source::Given { default: None } | Source::Generated => {}
+                } => edges.extend(own_edges(default, to)),
+                Source::Given { default: None } | Source::Generated | Source::Derived(_) => {}
             }
         }
     }
     if let Some((entity, attribute)) = cycle(&edges) {
-        let record = world.find(&entity).map(|(_, record)| record);
-        let declared = record.and_then(|record| record.find(&attribute));
-        let span = declared.map_or(Default::default(), |one| one.span);
-        let message = format!("`{attribute}` of `{entity}` follows from itself");
+        let record = &world[entity];
+        let span = record.find(attribute).map_or(record.span, |one| one.span);
+        let message = format!("`{attribute}` of `{}` follows from itself", record.title());
         report.add(Code::AggregateCycle, span, message);
     }
 }
 
 /// From what a value reads of its own item to the attribute that it is for.
-fn own_edges(entity: &Entity, value: &Formula, to: &Place) -> Vec<(Place, Place)> {
-    let names = value.own_attributes();
-    let edges = names.map(|name| ((entity.name.clone(), name.to_owned()), to.clone()));
-    edges.collect()
-}
-
-fn target_of(world: &World, entity: &str, reading: &crate::expression::Reading) -> Option<String> {
-    let (_, record) = world.find(entity)?;
-    let hop = reading.hops.first()?;
-    let reference = record.refs.iter().find(|one| one.name.0 == hop.reference)?;
-    reference.targets.iter().find_map(|target| match target {
-        super::reference::DeclaredTarget::Record { record, .. } => {
-            Some(world.records[*record].title().to_owned())
-        }
-        _ => None,
-    })
+fn own_edges<'d>(
+    value: &'d Formula,
+    to: Place<'d>,
+) -> impl Iterator<Item = (Place<'d>, Place<'d>)> {
+    value.own_attributes().map(move |name| ((to.0, name), to))
 }
 
 /// A node from which the edges lead back to it: what is left when nodes that nothing leads to are
@@ -321,11 +290,11 @@ fn cycle<N: Clone + Ord>(edges: &[(N, N)]) -> Option<N> {
 }
 
 /// Triggers that cause each other would never end.
-fn trigger_cycles(world: &World, triggers: &[Option<Trigger>], report: &mut Report) {
-    let triggers: Vec<&Trigger> = triggers.iter().flatten().collect();
+fn trigger_cycles(world: &World, design: &Design, report: &mut Report) {
+    let triggers = &design.triggers;
     let mut edges: Vec<(&str, &str)> = Vec::new();
-    for one in &triggers {
-        for two in &triggers {
+    for one in triggers {
+        for two in triggers {
             if causes(&one.effect, two) {
                 edges.push((&one.name, &two.name));
             }
@@ -367,50 +336,17 @@ fn causes(effect: &Effect, trigger: &Trigger) -> bool {
     is_same && is_event && is_seen
 }
 
-/// Warns of actions that no rule allows, and of rules for actions of other entities.
-pub(crate) fn action_rules(
-    world: &World,
-    entities: &mut [Option<Entity>],
-    actions: &[Option<Action>],
-    report: &mut Report,
-) {
-    let is_known = actions.iter().all(Option::is_some);
-    for entity in entities.iter_mut().flatten() {
-        let name = RecordName::Entity(entity.name.clone());
-        let is_of = |action: &str| {
-            let mut found = actions.iter().flatten();
-            let found = found.find(|one| one.name == action);
-            found.is_none_or(|action| records_of(action).contains(&&name))
-        };
-        let span = world
-            .find(&entity.name)
-            .map_or(Default::default(), |(_, one)| one.span);
-        let stray: Vec<String> = entity
-            .rules
-            .by_action
-            .iter()
-            .filter(|(action, _)| !is_of(action))
-            .map(|(action, _)| action.clone())
-            .collect();
-        entity.rules.by_action.retain(|(action, _)| is_of(action));
-        // `"*"` gave every action a rule, and those are not written.
-        let is_written = entity.rules.by_access.len() < crate::design::Access::WORDS.len();
-        for action in stray.iter().filter(|_| is_known && is_written) {
-            let message = format!("`{action}` is no action of `{}`", entity.name);
-            report
-                .add(Code::NoSuchOperation, span, message)
-                .help("leave this rule out");
-        }
-        let is_open = !entity.rules.by_access.is_empty();
-        for action in actions.iter().flatten() {
-            let has_rule = entity
-                .rules
-                .by_action
-                .iter()
-                .any(|(known, _)| *known == action.name);
-            if is_open && records_of(action).contains(&&name) && !has_rule {
-                closed(world, action, &entity.name, report);
-            }
+/// Warns of actions that no rule allows.
+fn closed_actions(world: &World, design: &Design, entity: &design::Record, report: &mut Report) {
+    // That there are no rules at all is reported as such.
+    if entity.rules.by_access.is_empty() {
+        return;
+    }
+    for action in &design.actions {
+        let mut rules = entity.rules.by_action.iter();
+        let has_rule = rules.any(|(known, _)| *known == action.id);
+        if action.on.all_records().contains(&entity.id) && !has_rule {
+            closed(world, action, &entity.name, report);
         }
     }
 }
@@ -429,13 +365,4 @@ fn closed(world: &World, action: &Action, entity: &str, report: &mut Report) {
             action.name
         ))
         .acceptable(vec![vec![format!("action.{}", action.name)]]);
-}
-
-/// What an action is done to.
-pub(crate) fn records_of(action: &Action) -> Vec<&RecordName> {
-    match &action.on {
-        ActionOn::Items(records) => records.iter().collect(),
-        ActionOn::Found { record, .. } => vec![record],
-        ActionOn::Every(application) => vec![&application.record],
-    }
 }

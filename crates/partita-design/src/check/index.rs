@@ -7,7 +7,7 @@ use super::table::{self, word};
 use super::world::World;
 use super::{check_name, spot};
 use crate::codes::Code;
-use crate::design::{Index, IndexKey, Projection};
+use crate::design::{Index, IndexId, IndexKey, Projection};
 use crate::diagnostic::Report;
 use crate::document::section::{self, Excuse};
 use crate::document::{Content, Field, Name, Node, Section, Text};
@@ -19,6 +19,7 @@ const INDEXES_MAX: usize = 20;
 /// An index, as far as it could be read.
 #[derive(Debug)]
 pub(crate) struct Draft {
+    pub(crate) id: IndexId,
     pub(crate) name: String,
     pub(crate) span: Span,
     pub(crate) partition: Word,
@@ -114,6 +115,7 @@ fn one(
     };
     let (partition, sort) = keys;
     let draft = Draft {
+        id: IndexId::new(tables[table].indexes.len()),
         name: name.text.clone(),
         span: name.span,
         partition,

@@ -15,7 +15,7 @@ use partita_core::expression::Span;
 use super::names::Names;
 use super::shape::Shape;
 use super::table::{self, Discriminator};
-use crate::design::{KeyCase, KeyTemplates, KeyValue, RecordIndex};
+use crate::design::{IndexId, KeyCase, KeyTemplates, KeyValue, RecordIndex};
 use crate::diagnostic::Report;
 use crate::document::{Field, Section};
 use crate::expression::{Predicate, Reading};
@@ -72,7 +72,7 @@ pub(crate) struct Keys {
 /// The keys of a record in an index.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexKeys {
-    pub(crate) index: String,
+    pub(crate) index: IndexId,
     /// The names of the key attributes.
     pub(crate) names: (String, Option<String>),
     pub(crate) partition: Key,
@@ -152,7 +152,7 @@ impl IndexKeys {
             }
         }
         RecordIndex {
-            index: self.index.clone(),
+            index: self.index,
             partition: self.partition.compile(),
             sort: self.sort.as_ref().map(Key::compile),
             reads,

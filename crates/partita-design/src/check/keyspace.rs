@@ -6,12 +6,11 @@ use partita_core::expression::Span;
 use super::key::{IndexKeys, Key, Placeholder};
 use super::world::{Record, World};
 use crate::codes::Code;
-use crate::design::{Entity, Unique};
 use crate::diagnostic::Report;
 use crate::spelling;
 use crate::types::AttributeType;
 
-pub(crate) fn check(world: &World, entities: &[Option<Entity>], report: &mut Report) {
+pub(crate) fn check(world: &World, report: &mut Report) {
     for record in &world.records {
         let Some([partition, sort]) = &world.table(record).keys else {
             continue;
@@ -25,13 +24,13 @@ pub(crate) fn check(world: &World, entities: &[Option<Entity>], report: &mut Rep
             secrets(record, two, place(sort), report);
         }
         for keys in &record.indexes {
-            index(record, keys, entities, report);
+            index(record, keys, report);
         }
     }
-    native(world, entities, report);
+    native(world, report);
 }
 
-fn index(record: &Record, keys: &IndexKeys, entities: &[Option<Entity>], report: &mut Report) {
+fn index(record: &Record, keys: &IndexKeys, report: &mut Report) {
     let place = |name: &str| format!("{}.{name}", record.place);
     let partition = place(&keys.names.0);
     if !keys.partition.native {
@@ -63,7 +62,7 @@ fn index(record: &Record, keys: &IndexKeys, entities: &[Option<Entity>], report:
             .add(Code::ConstantSortKey, sort.span, message)
             .help("write what they are ordered by, such as `{createdAt}`")
             .acceptable(vec![vec![place(name)]]);
-    } else if !tells_apart(record, keys, entities) {
+    } else if !tells_apart(record, keys) {
         tie(record, sort.span, vec![place(name)], report);
     }
 }
@@ -83,7 +82,7 @@ fn tie(record: &Record, span: Span, places: Vec<String>, report: &mut Report) {
 
 /// Whether the keys of an index hold what tells items apart: the identity, an id in it, or a value
 /// that a guard keeps unique.
-fn tells_apart(record: &Record, keys: &IndexKeys, entities: &[Option<Entity>]) -> bool {
+fn tells_apart(record: &Record, keys: &IndexKeys) -> bool {
     let Some(identity) = record.identity() else {
         return true;
     };
@@ -97,13 +96,7 @@ fn tells_apart(record: &Record, keys: &IndexKeys, entities: &[Option<Entity>]) -
         let kind = record.find(name).and_then(|one| one.kind.as_ref());
         matches!(kind, Some(AttributeType::Ulid | AttributeType::Uuid))
     };
-    let entity = entities
-        .iter()
-        .flatten()
-        .find(|one| one.name == record.title());
-    let guards = entity.map_or(&[][..], |entity| &entity.unique);
-    let is_guarded = |guard: &Unique| guard.attributes.iter().all(|name| is_held(name));
-    guards.iter().any(is_guarded)
+    record.is_guarded(is_held)
         || identity.iter().all(|part| is_held(&part.attribute))
         || identity
             .iter()
@@ -207,7 +200,7 @@ fn secrets(record: &Record, key: &Key, place: String, report: &mut Report) {
 }
 
 /// Native keys are reported at their index, once for all records.
-fn native(world: &World, entities: &[Option<Entity>], report: &mut Report) {
+fn native(world: &World, report: &mut Report) {
     for (position, table) in world.tables.iter().enumerate() {
         for index in &table.indexes {
             let in_it: Vec<(&Record, &IndexKeys)> = world
@@ -216,7 +209,7 @@ fn native(world: &World, entities: &[Option<Entity>], report: &mut Report) {
                 .filter(|record| record.table == position)
                 .filter_map(|record| {
                     let mut indexes = record.indexes.iter();
-                    Some((record, indexes.find(|keys| keys.index == index.name)?))
+                    Some((record, indexes.find(|keys| keys.index == index.id)?))
                 })
                 .collect();
             let places = vec![index.place()];
@@ -235,7 +228,7 @@ fn native(world: &World, entities: &[Option<Entity>], report: &mut Report) {
             }
             let ties = in_it.iter().find(|(record, keys)| {
                 let is_native = keys.sort.as_ref().is_some_and(|sort| sort.native);
-                is_native && !tells_apart(record, keys, entities)
+                is_native && !tells_apart(record, keys)
             });
             if let Some((record, _)) = ties {
                 tie(record, index.span, places, report);

@@ -40,15 +40,13 @@ pub(crate) fn check(
 fn limited(text: &Text, world: &World, report: &mut Report) -> Option<LimitOf> {
     let words: Vec<&str> = text.as_str().split_whitespace().collect();
     match words.as_slice() {
-        [action] if world.actions.iter().any(|(known, _)| known == action) => {
-            Some(LimitOf::Action((*action).to_owned()))
-        }
+        [action] if world.action(action).is_some() => world.action(action).map(LimitOf::Action),
         [access, entity] if Access::WORDS.iter().any(|(_, word)| word == access) => {
             let found = Access::WORDS.iter().find(|(_, word)| word == access);
             let (access, _) = found?;
             let (_, span) = spot(text);
-            let (_, record) = world.resolve(&((*entity).to_owned(), span), report)?;
-            Some(LimitOf::Access(*access, record.title().to_owned()))
+            let record = world.resolve(&((*entity).to_owned(), span), report)?;
+            Some(LimitOf::Access(*access, record.id))
         }
         _ => {
             let message = format!("`{}` cannot be limited", text.as_str());
@@ -94,7 +92,7 @@ pub(crate) fn record(
         let text = section
             .required_text(key, &format!("\"{key}\""), report)
             .given()?;
-        let (_, record) = found?;
+        let record = found?;
         field(text, record, fits, what, report)
     };
     let is_text = |kind: &AttributeType| kind.stored_as() == Some(partita_core::Type::S);
@@ -111,9 +109,9 @@ pub(crate) fn record(
             .add(Code::NeedlessKey, name.span, message)
             .help("write a `[limit.X]`, or leave `[limits]` out");
     }
-    let (_, record) = found?;
+    let record = found?;
     Some(LimitRecord {
-        entity: record.name.clone(),
+        entity: record.id,
         caller: caller?,
         limit: limit?,
         count: count?,

@@ -10,6 +10,7 @@ use partita_core::expression::{Path, Span, Step};
 use super::condition;
 use super::reference::DeclaredRef;
 use super::world::{Record, World};
+use crate::design::RecordId;
 use crate::diagnostic::Report;
 use crate::expression::{Origin, Predicate, Reading};
 use crate::types::AttributeType;
@@ -23,8 +24,10 @@ pub(crate) struct Names<'w> {
     pub(crate) record: Option<&'w Record>,
     /// Names in front of the attributes.
     pub(crate) extra: Vec<(String, Meaning)>,
-    /// Further refs, over parameters.
+    /// Further refs: over the parameters of an action, or those of a view's source.
     pub(crate) refs: &'w [DeclaredRef],
+    /// The view whose source has the further refs.
+    pub(crate) view: Option<RecordId>,
     pub(crate) with_caller: bool,
     pub(crate) with_old: bool,
     /// Whether paths may lead through refs.
@@ -43,8 +46,7 @@ pub(crate) enum Meaning {
         /// The name under which it is stored, where it is an attribute of a view.
         stored: Option<String>,
     },
-    /// An item, by its position in the world's list.
-    Item(usize, Origin),
+    Item(RecordId, Origin),
 }
 
 impl<'w> Names<'w> {
@@ -55,6 +57,7 @@ impl<'w> Names<'w> {
             record: Some(record),
             extra: Vec::new(),
             refs: &[],
+            view: None,
             with_caller: true,
             with_old: true,
             with_refs: true,
@@ -85,6 +88,7 @@ impl<'w> Names<'w> {
             record: None,
             extra: Vec::new(),
             refs: &[],
+            view: None,
             with_caller: true,
             with_old: false,
             with_refs: false,

@@ -5,19 +5,21 @@
 //! | [`asked`] | what does the pattern ask of which keys? |
 //! | [`found`] | which records can that find, and do they agree with `returns`? |
 //! | [`filter`] | which of those does the filter leave? |
+//! | [`one`] | do the keys of a pattern of one lead to one item? |
 //! | [`paging`] | how is the result ordered and cut into pages? |
 
 mod asked;
 mod filter;
 mod found;
+pub(crate) mod one;
 mod paging;
 
 use super::parameter;
 use super::reference::DeclaredTarget;
 use super::world::{Record, World};
-use super::{about, table};
+use super::{about, table, url};
 use crate::codes::Code;
-use crate::design::{Parameter, Pattern};
+use crate::design::{Parameter, Pattern, TableId};
 use crate::diagnostic::Report;
 use crate::document::section::Excuse;
 use crate::document::{Field, Name, Section, Text};
@@ -30,6 +32,7 @@ pub(crate) fn check(
     report: &mut Report,
 ) -> Option<Pattern> {
     let about = about(&mut section, report);
+    section.touch(&["path"]);
     let params = parameter::check(&mut section, world, report);
     let returns = section.texts("returns", true, report);
     let home = home(&returns, world);
@@ -82,15 +85,12 @@ pub(crate) fn check(
         }
     }
     check_parameters(&parameters, &params, asked.span, report);
-    Some(Pattern {
+    let pattern = Pattern {
+        id: world.pattern(&name.text)?,
         name: name.text.clone(),
         about,
-        path: None,
-        returns: found
-            .records
-            .iter()
-            .map(|record| record.name.clone())
-            .collect(),
+        path: url::of_pattern(&name.text, &parameters, world, report),
+        returns: found.records.iter().map(|record| record.id).collect(),
         parameters,
         text: asked.text.clone(),
         filter: compiled.predicate,
@@ -101,6 +101,7 @@ pub(crate) fn check(
             Field::Given(name) => Some(name),
         },
         one,
+        table: TableId::new(asked.table),
         read: asked.read,
         sort,
         whole: paging.whole,
@@ -108,7 +109,11 @@ pub(crate) fn check(
         limit: paging.limit,
         with_deleted,
         with_expired,
-    })
+    };
+    if one {
+        one::check(world, &pattern, name.span, report);
+    }
+    Some(pattern)
 }
 
 /// The table of what a pattern says that it returns, as a position in the world's list.
@@ -116,8 +121,7 @@ fn home(returns: &Field<Vec<&Text>>, world: &World) -> Option<usize> {
     let Field::Given(names) = returns else {
         return None;
     };
-    let (_, record) = world.find(names.first()?.as_str())?;
-    Some(record.table)
+    Some(world.find(names.first()?.as_str())?.table)
 }
 
 /// The API has parameters of its own beside those of a pattern; and every declared one is

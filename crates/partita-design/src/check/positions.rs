@@ -2,38 +2,24 @@
 
 use super::world::World;
 use crate::codes::Code;
-use crate::design::{
-    Access, Action, Effect, EffectKind, Entity, RecordName, Rule, Source, Trigger,
-};
+use crate::design::{Access, Design, Effect, EffectKind, Record, Rule, Source};
 use crate::diagnostic::Report;
+use crate::expression::Reading;
 
 /// Warns of a position that is the count of its siblings, where siblings can be deleted.
-pub(crate) fn check(
-    world: &World,
-    entities: &[Option<Entity>],
-    triggers: &[Option<Trigger>],
-    actions: &[Option<Action>],
-    report: &mut Report,
-) {
-    for entity in entities.iter().flatten() {
-        let name = RecordName::Entity(entity.name.clone());
-        if !can_be_deleted(entity, &name, triggers, actions) {
+pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
+    for entity in design.entities() {
+        if !can_be_deleted(entity, design) {
             continue;
         }
         for attribute in &entity.attributes {
             let Source::Computed(computed) = &attribute.source else {
                 continue;
             };
-            let counted = computed.value.reads.iter().find(|reading| {
-                let [hop] = reading.hops.as_slice() else {
-                    return false;
-                };
-                let end = &reading.attribute;
-                counts(world, entities, &entity.name, &hop.reference, end) == Some(true)
-            });
+            let mut reads = computed.value.reads.iter();
+            let counted = reads.find(|reading| counts(design, reading) == Some(true));
             let Some(reading) = counted else { continue };
-            let record = world.find(&entity.name).map(|(_, record)| record);
-            let declared = record.and_then(|record| record.find(&attribute.name));
+            let declared = world[entity.id].find(&attribute.name);
             let span = declared.map_or(Default::default(), |one| one.span);
             let message = format!(
                 "`{}` falls when a `{}` is deleted, and then a `{}` repeats",
@@ -50,45 +36,26 @@ pub(crate) fn check(
     }
 }
 
-/// Whether the attribute that a ref leads to counts the very items that refer.
-fn counts(
-    world: &World,
-    entities: &[Option<Entity>],
-    entity: &str,
-    reference: &str,
-    attribute: &str,
-) -> Option<bool> {
-    let (_, record) = world.find(entity)?;
-    let declared = record.refs.iter().find(|one| one.name.0 == reference)?;
-    let target = declared.targets.iter().find_map(|target| match target {
-        super::reference::DeclaredTarget::Record { record, .. } => {
-            Some(world.records[*record].title())
-        }
-        _ => None,
-    })?;
-    let target = entities.iter().flatten().find(|one| one.name == target)?;
-    let Source::Aggregate(aggregate) = &target.attribute(attribute)?.source else {
+/// Whether what is read through a ref counts the very items that refer.
+fn counts(design: &Design, reading: &Reading) -> Option<bool> {
+    let [hop] = reading.hops.as_slice() else {
         return None;
     };
-    Some(aggregate.sum.is_none() && aggregate.of.as_str() == entity && aggregate.by == reference)
+    let target = design.reference(hop)?.records().next()?;
+    let Source::Aggregate(aggregate) = &design[target].stored(&reading.attribute)?.source else {
+        return None;
+    };
+    let is_same = hop.reference == Some((aggregate.of, aggregate.by));
+    Some(aggregate.sum.is_none() && is_same)
 }
 
-fn can_be_deleted(
-    entity: &Entity,
-    name: &RecordName,
-    triggers: &[Option<Trigger>],
-    actions: &[Option<Action>],
-) -> bool {
+fn can_be_deleted(entity: &Record, design: &Design) -> bool {
     let deletes = |effect: &Effect| {
-        effect.kind == EffectKind::Delete && effect.target.records().contains(name)
+        effect.kind == EffectKind::Delete && effect.target.records().contains(&entity.id)
     };
-    let by_trigger = triggers.iter().flatten().any(|one| deletes(&one.effect));
-    let by_action = actions.iter().flatten().any(|action| {
-        let is_own = match &action.on {
-            crate::design::ActionOn::Items(records) => records.contains(name),
-            crate::design::ActionOn::Found { record, .. } => record == name,
-            crate::design::ActionOn::Every(_) => false,
-        };
+    let by_trigger = design.triggers.iter().any(|one| deletes(&one.effect));
+    let by_action = design.actions.iter().any(|action| {
+        let is_own = action.on.records().contains(&entity.id);
         action.delete && is_own || action.then.iter().any(deletes)
     });
     *entity.rules.get(Access::Delete) != Rule::Never || by_trigger || by_action

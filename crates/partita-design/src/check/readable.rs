@@ -6,46 +6,36 @@
 
 use super::world::{Record, World};
 use crate::codes::Code;
-use crate::design::{Access, Entity, Pattern, Rule, View, ViewAttribute};
+use crate::design::{self, Access, Attribute, Design, Rule};
 use crate::diagnostic::Report;
 use crate::expression::{Origin, Predicate, Reading};
 
-pub(crate) fn check(
-    world: &World,
-    entities: &[Option<Entity>],
-    views: &[Option<View>],
-    patterns: &[Option<Pattern>],
-    report: &mut Report,
-) {
-    for view in views.iter().flatten().filter(|view| view.rules.is_none()) {
-        let is_listed = patterns.iter().flatten().any(|pattern| {
-            let mut returns = pattern.returns.iter();
-            returns.any(|record| record.as_str() == view.name) && pattern.follow.is_none()
-        });
-        let entity = entities
+pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
+    for (record, view) in design.views().filter(|(_, view)| !view.has_rules) {
+        let is_listed = design
+            .patterns
             .iter()
-            .flatten()
-            .find(|entity| entity.name == view.of);
-        let rule = entity.map(|entity| entity.rules.get(Access::Read));
-        if let (true, Some(Rule::When(rule))) = (is_listed, rule) {
-            decidable(view, rule, world, report);
+            .any(|pattern| pattern.returns.contains(&record.id) && pattern.follow.is_none());
+        let source = &design[view.of];
+        if let (true, Rule::When(rule)) = (is_listed, source.rules.get(Access::Read)) {
+            decidable((record, source), rule, world, report);
         }
     }
 }
 
-fn decidable(view: &View, rule: &Predicate, world: &World, report: &mut Report) {
-    let found = world.find(&view.name).zip(world.find(&view.of));
-    let Some(((_, record), (_, source))) = found else {
-        return;
-    };
-    let Some(identity) = source.identity() else {
-        return;
-    };
+fn decidable(
+    (view, source): (&design::Record, &design::Record),
+    rule: &Predicate,
+    world: &World,
+    report: &mut Report,
+) {
+    let identity = &source.identity;
     let derived: Vec<&str> = view
         .attributes
         .iter()
-        .filter_map(ViewAttribute::copied)
+        .filter_map(Attribute::renames)
         .collect();
+    let (record, source) = (&world[view.id], &world[source.id]);
     let mut missing: Vec<String> = Vec::new();
     for name in needed(rule, source, world) {
         let is_there = record.find(&name).is_some()
@@ -59,7 +49,8 @@ fn decidable(view: &View, rule: &Predicate, world: &World, report: &mut Report) 
     for name in missing {
         let message = format!(
             "who may read `{}` depends on `{name}`, which `{}` does not have",
-            view.of, record.place
+            source.title(),
+            record.place
         );
         report
             .add(Code::UnreadableView, record.span, message)
@@ -83,8 +74,8 @@ pub(crate) fn own_names(reading: &Reading, source: &Record, world: &World) -> Ve
     match reading.hops.first() {
         None => vec![reading.attribute.clone()],
         Some(hop) => {
-            let found = source.refs.iter().find(|one| one.name.0 == hop.reference);
-            let arguments = found.map(|one| one.arguments(source, world));
+            let found = source.reference(&hop.name);
+            let arguments = found.map(|(_, one)| one.arguments(source, world));
             arguments.unwrap_or_default()
         }
     }

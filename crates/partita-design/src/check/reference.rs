@@ -10,13 +10,14 @@ use super::finder;
 use super::names::Names;
 use super::world::{Record, World};
 use crate::codes::Code;
-use crate::design::{OnDelete, Ref, RefTarget, TargetName};
+use crate::design::{ConstantsId, OnDelete, Pattern, PatternId, Ref, RefTarget, RefTo};
 use crate::diagnostic::Report;
 use crate::document::{Content, Name, Node, Section, section};
 use crate::syntax::Word;
 use crate::syntax::reference::{self, Line, RawOnDelete};
+pub(crate) use binding::bind_readings;
 use binding::constant_argument;
-pub(crate) use binding::{bind, bind_patterns, bind_readings};
+use binding::{bind, bind_pattern};
 pub(crate) use declared::{DeclaredRef, DeclaredTarget};
 
 /// Reads the lines of a section of refs, and finds their targets.
@@ -92,10 +93,18 @@ fn target(
         .iter()
         .position(|constants| constants.name == *name)
     {
-        return DeclaredTarget::Constants { when, table, line };
+        return DeclaredTarget::Constants {
+            when,
+            table: ConstantsId::new(table),
+            line,
+        };
     }
     match world.resolve(&line.target, report) {
-        Some((record, _)) => DeclaredTarget::Record { when, record, line },
+        Some(record) => DeclaredTarget::Record {
+            when,
+            record: record.id,
+            line,
+        },
         None => DeclaredTarget::Broken,
     }
 }
@@ -105,11 +114,12 @@ pub(crate) fn compile(
     record: &Record,
     names: &Names<'_>,
     declared: &[DeclaredRef],
+    patterns: &[Option<Pattern>],
     report: &mut Report,
 ) -> Option<Vec<Ref>> {
     let compiled: Vec<_> = declared
         .iter()
-        .map(|reference| compile_one(record, names, reference, report))
+        .map(|reference| compile_one(record, names, reference, patterns, report))
         .collect();
     compiled.into_iter().collect()
 }
@@ -118,6 +128,7 @@ fn compile_one(
     record: &Record,
     names: &Names<'_>,
     declared: &DeclaredRef,
+    patterns: &[Option<Pattern>],
     report: &mut Report,
 ) -> Option<Ref> {
     let (name, span) = &declared.name;
@@ -134,7 +145,7 @@ fn compile_one(
     let targets: Vec<_> = declared
         .targets
         .iter()
-        .map(|target| compile_target(record, names, declared, target, report))
+        .map(|target| compile_target(record, names, (declared, target), patterns, report))
         .collect();
     let targets: Vec<RefTarget> = targets.into_iter().collect::<Option<_>>()?;
     let has = |flag: fn(&Line) -> Option<Span>| {
@@ -160,7 +171,7 @@ fn needless_live(live: Option<Span>, declared: &DeclaredRef, world: &World, repo
         let DeclaredTarget::Record { record, .. } = target else {
             continue;
         };
-        let target = &world.records[*record];
+        let target = &world[*record];
         if target.soft_delete.is_absent() {
             let title = target.title();
             let message = format!("`live` has no effect, because `{title}` has no soft delete");
@@ -218,8 +229,8 @@ fn choice(
 fn compile_target(
     record: &Record,
     names: &Names<'_>,
-    declared: &DeclaredRef,
-    target: &DeclaredTarget,
+    (declared, target): (&DeclaredRef, &DeclaredTarget),
+    patterns: &[Option<Pattern>],
     report: &mut Report,
 ) -> Option<RefTarget> {
     let (when, line) = target.line()?;
@@ -227,25 +238,23 @@ fn compile_target(
         return None;
     }
     let world = names.world;
+    let via = match &line.via {
+        Some(via) => Some(known_pattern(via, world, report)?),
+        None => None,
+    };
     let (to, arguments) = match target {
         DeclaredTarget::Broken => return None,
-        DeclaredTarget::Constants { table, .. } => {
-            let constants = world.constants[*table].name.clone();
-            (
-                TargetName::Constants(constants),
-                constant_argument(line, names, report)?,
-            )
-        }
+        DeclaredTarget::Constants { table, .. } => (
+            RefTo::Constants(*table),
+            constant_argument(line, names, report)?,
+        ),
         DeclaredTarget::Record { record: to, .. } => {
-            let to = &world.records[*to];
-            let arguments = match &line.via {
-                Some(via) => {
-                    known_pattern(via, world, report)?;
-                    Vec::new()
-                }
+            let to = &world[*to];
+            let arguments = match via {
+                Some(via) => bind_pattern(line, via, to, names, patterns, declared.span, report)?,
                 None => bind(line, &to.identity()?, to, names, declared.span, report)?,
             };
-            (TargetName::Record(to.name.clone()), arguments)
+            (RefTo::Record(to.id), arguments)
         }
     };
     let on_delete = on_delete(record, declared, target, world, report)?;
@@ -253,7 +262,7 @@ fn compile_target(
         when: when.as_ref().map(|(word, _)| word.clone()),
         to,
         arguments,
-        via: line.via.as_ref().map(|(pattern, _)| pattern.clone()),
+        via,
         on_delete,
         finder: None,
     };
@@ -261,9 +270,9 @@ fn compile_target(
     Some(RefTarget { finder, ..compiled })
 }
 
-fn known_pattern((via, span): &Word, world: &World, report: &mut Report) -> Option<()> {
-    if world.patterns.iter().any(|(name, _)| name == via) {
-        return Some(());
+fn known_pattern((via, span): &Word, world: &World, report: &mut Report) -> Option<PatternId> {
+    if let Some(found) = world.pattern(via) {
+        return Some(found);
     }
     let known = world.patterns.iter().map(|(name, _)| name.as_str());
     let message = format!("there is no pattern `{via}`");
@@ -307,8 +316,8 @@ fn on_delete(
             let DeclaredTarget::Record { record: to, .. } = target else {
                 return Some(OnDelete::Keep);
             };
-            let to = &world.records[*to];
-            let count = counter(record, &declared.name.0, to, world);
+            let to = &world[*to];
+            let count = counter(record, &declared.name.0, to);
             if count.is_none() {
                 let (title, name) = (record.title(), &declared.name.0);
                 let message = format!(
@@ -328,7 +337,7 @@ fn on_delete(
 }
 
 /// The attribute of the target that counts all items of the ref.
-fn counter(record: &Record, reference: &str, to: &Record, world: &World) -> Option<String> {
+fn counter(record: &Record, reference: &str, to: &Record) -> Option<String> {
     let mut attributes = to.attributes.iter();
     let found = attributes.find(|attribute| {
         let Some(crate::syntax::attribute::Head::Aggregate(raw)) = &attribute.line.head else {
@@ -337,7 +346,7 @@ fn counter(record: &Record, reference: &str, to: &Record, world: &World) -> Opti
         let leads: Vec<_> = record
             .refs
             .iter()
-            .filter(|one| one.leads_to(&to.name, world))
+            .filter(|one| one.leads_to(to.id))
             .collect();
         let by = match &raw.by {
             Some((name, _)) => name == reference,

@@ -7,7 +7,7 @@ use super::world::{Record, World};
 use super::{condition, readable};
 use crate::codes::Code;
 use crate::design::rules::EVERY;
-use crate::design::{Access, AttributeRule, Rule, RuleLine, Rules};
+use crate::design::{Access, Action, ActionId, AttributeRule, RecordId, Rule, RuleLine, Rules};
 use crate::diagnostic::Report;
 use crate::document::{Content, Name, Node, Section, section};
 use crate::expression::Predicate;
@@ -16,7 +16,7 @@ use crate::expression::Predicate;
 enum Subject {
     Every,
     Access(Access),
-    Action(String),
+    Action(ActionId),
     Attributes {
         writes: bool,
         attributes: Vec<String>,
@@ -30,13 +30,14 @@ pub(crate) fn of_view(
     view: &mut Section<'_>,
     record: &Record,
     world: &World,
+    actions: &[Option<Action>],
     report: &mut Report,
 ) -> Option<Option<Rules>> {
     let Some(span) = view.key_span("allow") else {
         view.touch(&["allow"]);
         return Some(None);
     };
-    let rules = check(view, record, world, report)?;
+    let rules = check(view, record, world, actions, report)?;
     let written = rules.by_access.iter().find(|(access, _)| {
         let every = rules.by_access.len() == Access::WORDS.len();
         *access != Access::Read && !every
@@ -59,6 +60,7 @@ pub(crate) fn check(
     entity: &mut Section<'_>,
     record: &Record,
     world: &World,
+    actions: &[Option<Action>],
     report: &mut Report,
 ) -> Option<Rules> {
     let allow = entity.section("allow", report);
@@ -76,6 +78,7 @@ pub(crate) fn check(
     let mut is_good = true;
     for (name, node) in entries {
         let subject = subject(name, record, world, report);
+        stray(name, subject.as_ref(), record, actions, report);
         let rule = rule(name, node, record, world, report);
         lines.push(RuleLine {
             words: name.text.clone(),
@@ -90,8 +93,37 @@ pub(crate) fn check(
     }
     is_good.then(|| Rules {
         lines,
-        ..expand(rules, world)
+        ..expand(rules, &of_record(record.id, actions))
     })
+}
+
+/// The actions that are done to items of a record. One that could not be read may be.
+fn of_record(record: RecordId, actions: &[Option<Action>]) -> Vec<ActionId> {
+    let is_of = |action: &Option<Action>| {
+        let action = action.as_ref();
+        action.is_none_or(|action| action.on.all_records().contains(&record))
+    };
+    let actions = actions.iter().enumerate();
+    let found = actions.filter(|(_, action)| is_of(action));
+    found.map(|(at, _)| ActionId::new(at)).collect()
+}
+
+/// Reports a rule for an action of other records.
+fn stray(
+    name: &Name,
+    subject: Option<&Subject>,
+    record: &Record,
+    actions: &[Option<Action>],
+    report: &mut Report,
+) {
+    if let Some(Subject::Action(action)) = subject
+        && !of_record(record.id, actions).contains(action)
+    {
+        let message = format!("`{}` is no action of `{}`", name.text, record.title());
+        report
+            .add(Code::NoSuchOperation, name.span, message)
+            .help("leave this rule out");
+    }
 }
 
 fn closed(record: &Record, report: &mut Report) {
@@ -121,8 +153,8 @@ fn subject(name: &Name, record: &Record, world: &World, report: &mut Report) -> 
         }
         return Some(Subject::Access(*access));
     }
-    if world.actions.iter().any(|(action, _)| action == word) {
-        return Some(Subject::Action(word.to_owned()));
+    if let Some(action) = world.action(word) {
+        return Some(Subject::Action(action));
     }
     let mut words = word.split_whitespace();
     let writes = match words.next() {
@@ -184,10 +216,11 @@ fn rule(
     }
     // A view's record leads where its source does.
     let source = record.view.as_ref().and_then(|view| view.source);
-    let source = source.map(|source| &world.records[source]);
+    let source = source.map(|source| &world[source]);
     let names = Names {
         with_old: false,
         refs: source.map_or(&[], |source| &source.refs),
+        view: source.map(|_| record.id),
         ..Names::of(world, record)
     };
     let predicate = condition::check(text, &names, report)?;
@@ -250,7 +283,7 @@ pub(crate) fn word(text: &str) -> Option<Rule> {
 }
 
 /// Puts the rule for every operation in the place of those that have none of their own.
-fn expand(rules: Vec<(Subject, Rule)>, world: &World) -> Rules {
+fn expand(rules: Vec<(Subject, Rule)>, actions: &[ActionId]) -> Rules {
     let mut expanded = Rules::default();
     let named: Vec<Access> = rules
         .iter()
@@ -259,10 +292,10 @@ fn expand(rules: Vec<(Subject, Rule)>, world: &World) -> Rules {
             _ => None,
         })
         .collect();
-    let named_actions: Vec<String> = rules
+    let named_actions: Vec<ActionId> = rules
         .iter()
         .filter_map(|(subject, _)| match subject {
-            Subject::Action(action) => Some(action.clone()),
+            Subject::Action(action) => Some(*action),
             _ => None,
         })
         .collect();
@@ -286,12 +319,12 @@ fn expand(rules: Vec<(Subject, Rule)>, world: &World) -> Rules {
                 expanded
                     .by_access
                     .extend(others.map(|access| (access, rule.clone())));
-                // Those of other entities are taken out when the actions are known.
-                let actions = world.actions.iter().map(|(action, _)| action.clone());
-                let actions = actions.filter(|action| !named_actions.contains(action));
+                let others = actions
+                    .iter()
+                    .filter(|action| !named_actions.contains(action));
                 expanded
                     .by_action
-                    .extend(actions.map(|action| (action, rule.clone())));
+                    .extend(others.map(|action| (*action, rule.clone())));
             }
         }
     }

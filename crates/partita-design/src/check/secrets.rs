@@ -7,60 +7,35 @@ use partita_core::expression::Span;
 
 use super::world::World;
 use crate::codes::Code;
-use crate::design::{
-    Action, Assignments, Attribute, Entity, Pattern, RecordName, Source, Trigger, View,
-    ViewAttribute,
-};
+use crate::design::{Assignments, Attribute, Design, Pattern, RecordId, Source};
 use crate::diagnostic::Report;
 use crate::expression::Reading;
 use crate::syntax::Word;
 
-/// What is compiled, and may read secrets.
-pub(crate) struct Compiled<'c> {
-    pub(crate) entities: &'c [Option<Entity>],
-    pub(crate) views: &'c [Option<View>],
-    pub(crate) patterns: &'c [Option<Pattern>],
-    pub(crate) triggers: &'c [Option<Trigger>],
-    pub(crate) actions: &'c [Option<Action>],
-}
-
 /// Warns of everything that would reveal a secret.
-pub(crate) fn check(world: &World, compiled: &Compiled<'_>, report: &mut Report) {
+pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
     let mut secrets = Secrets { world, report };
-    for entity in compiled.entities.iter().flatten() {
-        for attribute in &entity.attributes {
-            secrets.attribute(&entity.name, attribute);
+    for record in &design.records {
+        let attributes = record.attributes.iter();
+        for attribute in attributes.filter(|one| one.is_declared()) {
+            secrets.attribute(record.id, attribute);
         }
     }
-    for view in compiled.views.iter().flatten() {
-        for attribute in &view.attributes {
-            match attribute {
-                ViewAttribute::Derived { name, value, .. } => {
-                    secrets.value(&view.name, name, &value.reads);
-                }
-                ViewAttribute::Own(attribute) => secrets.attribute(&view.name, attribute),
-            }
-        }
-    }
-    for trigger in compiled.triggers.iter().flatten() {
+    for trigger in &design.triggers {
         let place = format!("trigger.{}", trigger.name);
         let span = span_of(&world.triggers, &trigger.name);
         let effect = &trigger.effect;
-        secrets.changes(&place, span, &effect.target.records(), &effect.changes);
+        secrets.changes(&place, span, effect.target.records(), &effect.changes);
     }
-    for action in compiled.actions.iter().flatten() {
+    for action in &design.actions {
         let place = format!("action.{}", action.name);
         let span = span_of(&world.actions, &action.name);
-        let records: Vec<RecordName> = super::followers::records_of(action)
-            .into_iter()
-            .cloned()
-            .collect();
-        secrets.changes(&place, span, &records, &action.changes);
+        secrets.changes(&place, span, action.on.all_records(), &action.changes);
         for effect in &action.then {
-            secrets.changes(&place, span, &effect.target.records(), &effect.changes);
+            secrets.changes(&place, span, effect.target.records(), &effect.changes);
         }
     }
-    for pattern in compiled.patterns.iter().flatten() {
+    for pattern in &design.patterns {
         secrets.pattern(pattern);
     }
 }
@@ -76,12 +51,13 @@ struct Secrets<'s> {
 }
 
 impl Secrets<'_> {
-    fn attribute(&mut self, record: &str, attribute: &Attribute) {
+    fn attribute(&mut self, record: RecordId, attribute: &Attribute) {
         let reads = match &attribute.source {
             Source::Given {
                 default: Some(default),
             } => &default.reads,
             Source::Computed(computed) => &computed.value.reads,
+            Source::Derived(value) => &value.reads,
             Source::Copy(reading) => std::slice::from_ref(reading),
             Source::Given { default: None } | Source::Generated | Source::Aggregate(_) => return,
         };
@@ -89,10 +65,10 @@ impl Secrets<'_> {
     }
 
     /// A value that is stored under a name of a record.
-    fn value(&mut self, record: &str, name: &str, reads: &[Reading]) {
-        let found = self.world.find(record);
-        let declared = found.and_then(|(_, record)| Some((record, record.find(name)?)));
-        let Some((record, declared)) = declared.filter(|(_, declared)| !declared.secret) else {
+    fn value(&mut self, record: RecordId, name: &str, reads: &[Reading]) {
+        let record = &self.world[record];
+        let declared = record.find(name);
+        let Some(declared) = declared.filter(|declared| !declared.secret) else {
             return;
         };
         let place = format!("{}.{name}", record.place);
@@ -103,11 +79,10 @@ impl Secrets<'_> {
     }
 
     /// What an effect writes into some attributes.
-    fn changes(&mut self, place: &str, span: Span, records: &[RecordName], changes: &Assignments) {
+    fn changes(&mut self, place: &str, span: Span, records: &[RecordId], changes: &Assignments) {
         for (name, formula) in changes.set.iter().chain(&changes.add) {
             let is_hidden = records.iter().all(|record| {
-                let found = self.world.find(record.as_str());
-                let declared = found.and_then(|(_, record)| record.find(name));
+                let declared = self.world[*record].find(name);
                 declared.is_some_and(|declared| declared.secret)
             });
             let secret = formula.reads.iter().find(|reading| reading.secret);
@@ -131,8 +106,7 @@ impl Secrets<'_> {
         let asked = reads.find(|reading| reading.secret && !pattern.texts.is_empty());
         let sorted = pattern.sort.iter().find(|order| {
             pattern.returns.iter().any(|record| {
-                let found = self.world.find(record.as_str());
-                let declared = found.and_then(|(_, record)| record.find(&order.attribute));
+                let declared = self.world[*record].find(&order.attribute);
                 declared.is_some_and(|declared| declared.secret)
             })
         });

@@ -20,15 +20,16 @@ pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
     for size in &sizes {
         let is_smaller = |other: &Size| same(size, other) && other.actions > size.actions;
         if !sizes.iter().any(is_smaller) {
-            too_large(world, size, report);
+            too_large(world, design, size, report);
         }
     }
 }
 
-fn too_large(world: &World, size: &Size, report: &mut Report) {
+fn too_large(world: &World, design: &Design, size: &Size, report: &mut Report) {
     let (what, span) = match &size.write {
         Write::Access(access, entity) => {
-            let found = world.find(entity).map(|(_, record)| record.span);
+            let found = Some(world[*entity].span);
+            let entity = &design[*entity].name;
             let what = match access {
                 Access::Create => "creating",
                 Access::Delete => "deleting",
@@ -37,9 +38,9 @@ fn too_large(world: &World, size: &Size, report: &mut Report) {
             (format!("{what} a `{entity}`"), found)
         }
         Write::Action(action) => {
-            let mut actions = world.actions.iter();
-            let found = actions.find(|(name, _)| name == action);
-            (format!("`{action}`"), found.map(|(_, span)| *span))
+            let found = world.actions.get(action.index());
+            let name = &design[*action].name;
+            (format!("`{name}`"), found.map(|(_, span)| *span))
         }
     };
     let parts: Vec<String> = size

@@ -4,26 +4,12 @@ use partita_core::expression::{Comparator, Condition, Operand, Span};
 
 use super::world::World;
 use crate::codes::Code;
-use crate::design::{Action, ActionOn, RecordName};
+use crate::design::Action;
 use crate::diagnostic::Report;
 use crate::types::AttributeType;
 
-/// Reports actions that require one state and set another that no step leads to.
-pub(crate) fn check(world: &World, actions: &[Option<Action>], report: &mut Report) {
-    for action in actions.iter().flatten() {
-        let found = world.actions.iter().find(|(name, _)| *name == action.name);
-        let span = found.map_or(Default::default(), |(_, span)| *span);
-        steps(world, action, span, report);
-    }
-}
-
-/// An action that requires one state and sets another needs a step between them.
-fn steps(world: &World, action: &Action, span: Span, report: &mut Report) {
-    let records: Vec<&RecordName> = match &action.on {
-        ActionOn::Items(records) => records.iter().collect(),
-        ActionOn::Found { record, .. } => vec![record],
-        ActionOn::Every(_) => return,
-    };
+/// Reports an action that requires one state and sets another that no step leads to.
+pub(crate) fn check(world: &World, action: &Action, span: Span, report: &mut Report) {
     let Some(require) = &action.require else {
         return;
     };
@@ -31,9 +17,8 @@ fn steps(world: &World, action: &Action, span: Span, report: &mut Report) {
         let Some(to) = value.literal().and_then(|value| value.as_str()) else {
             continue;
         };
-        for record in &records {
-            let found = world.find(record.as_str());
-            let declared = found.and_then(|(_, record)| record.find(name));
+        for record in action.on.records() {
+            let declared = world[*record].find(name);
             let Some(AttributeType::State(states)) = declared.and_then(|one| one.kind.as_ref())
             else {
                 continue;

@@ -23,8 +23,8 @@ pub(crate) fn check(
         .required_text("on", "\"create Story\"", report)
         .given();
     let event = on.and_then(|on| event(on, world, report));
-    let (event, index) = event?;
-    let names = Names::of(world, &world.records[index]);
+    let event = event?;
+    let names = Names::of(world, &world[event.of]);
     let turns = effect::predicate(&mut section, "turns", &names, report);
     if event.kind == EventKind::Delete && !turns.is_absent() {
         let span = section.key_span("turns").unwrap_or(section.span);
@@ -40,6 +40,7 @@ pub(crate) fn check(
     let effect = effect::check(&mut section, &names, patterns, report);
     section.finish(|_| Excuse::None, report);
     Some(Trigger {
+        id: world.trigger(&name.text)?,
         name: name.text.clone(),
         about,
         on: event,
@@ -48,8 +49,8 @@ pub(crate) fn check(
     })
 }
 
-/// Reads `create Story`; gives the position of the record too.
-pub(crate) fn event(text: &Text, world: &World, report: &mut Report) -> Option<(Event, usize)> {
+/// Reads `create Story`.
+fn event(text: &Text, world: &World, report: &mut Report) -> Option<Event> {
     let words: Vec<&str> = text.as_str().split_whitespace().collect();
     let [kind, entity] = words.as_slice() else {
         let message = "an event is one of `create`, `update`, `write` and `delete`, and an entity";
@@ -68,10 +69,9 @@ pub(crate) fn event(text: &Text, world: &World, report: &mut Report) -> Option<(
         return None;
     };
     let (_, span) = spot(text);
-    let (index, record) = world.resolve(&((*entity).to_owned(), span), report)?;
-    let event = Event {
-        of: record.name.clone(),
+    let record = world.resolve(&((*entity).to_owned(), span), report)?;
+    Some(Event {
+        of: record.id,
         kind: *kind,
-    };
-    Some((event, index))
+    })
 }

@@ -8,49 +8,32 @@
 
 use partita_core::expression::{Comparator, Condition, Operand};
 
+use super::pattern::one::placed;
 use super::readable;
-use super::usage::placed;
-use super::world::{Record, World};
+use super::world::World;
 use crate::codes::Code;
 use crate::design::pattern::TEXTS;
-use crate::design::{
-    Access, EachOver, Entity, Pattern, Read, Ref, Rule, Rules, SortRange, TargetName, View,
-};
+use crate::design::record::SOURCE;
+use crate::design::{Access, Design, EachOver, Pattern, Read, Record, Rule, SortRange, View};
 use crate::diagnostic::Report;
 use crate::expression::{Origin, Predicate, Reading};
 
-pub(crate) fn check(
-    world: &World,
-    entities: &[Option<Entity>],
-    refs: &[Vec<Ref>],
-    views: &[Option<View>],
-    patterns: &[Option<Pattern>],
-    report: &mut Report,
-) {
-    let scope = Scope {
-        world,
-        entities,
-        refs,
-        views,
-    };
-    for pattern in patterns.iter().flatten() {
+pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
+    let scope = Scope { world, design };
+    for pattern in &design.patterns {
         // A read of one item finds it, or it does not.
         if pattern.one || matches!(pattern.read, Read::Get(_)) {
             continue;
         }
-        for name in &pattern.returns {
-            if let Some((_, record)) = world.find(name.as_str()) {
-                scope.judge(pattern, record, report);
-            }
+        for record in &pattern.returns {
+            scope.judge(pattern, &design[*record], report);
         }
     }
 }
 
 struct Scope<'w> {
     world: &'w World,
-    entities: &'w [Option<Entity>],
-    refs: &'w [Vec<Ref>],
-    views: &'w [Option<View>],
+    design: &'w Design,
 }
 
 /// What a reader gets: the record, and the attributes that are the same in all of its rows.
@@ -70,15 +53,21 @@ impl<'w> Scope<'w> {
             None => Some(found),
         };
         let Some(rows) = rows else { return };
-        let Some(rule) = self.rule(rows.record) else {
+        let rules = &rows.record.rules;
+        // That there are no rules is reported as such.
+        if rules.by_access.is_empty() {
             return;
-        };
-        let title = rows.record.title();
+        }
+        let rule = rules.get(Access::Read);
+        let title = &rows.record.name;
         let (message, help) = match rule {
             Rule::Public | Rule::SignedIn => return,
             Rule::Never => (
                 format!("nobody may read a `{title}`, so nobody sees what this finds"),
-                format!("write `read = \"…\"` in `[{}.allow]`", rows.record.place),
+                format!(
+                    "write `read = \"…\"` in `[{}.allow]`",
+                    self.world[rows.record.id].place
+                ),
             ),
             Rule::When(rule) => {
                 let Some(owner) = self.only_owners(&rule.tree, rule, &rows) else {
@@ -104,37 +93,15 @@ impl<'w> Scope<'w> {
             .acceptable(vec![vec![format!("pattern.{}", pattern.name)]]);
     }
 
-    fn entity(&self, name: &str) -> Option<&'w Entity> {
-        let mut entities = self.entities.iter().flatten();
-        entities.find(|entity| entity.name == name)
-    }
-
-    fn view(&self, name: &str) -> Option<&'w View> {
-        let mut views = self.views.iter().flatten();
-        views.find(|view| view.name == name)
-    }
-
-    /// The rule for reading; `None` where there are no rules, which is reported as such.
-    fn rule(&self, record: &Record) -> Option<&'w Rule> {
-        let of_entity = |name: &str| self.entity(name).map(|entity| &entity.rules);
-        let rules: &Rules = match self.view(record.title()) {
-            Some(view) => match &view.rules {
-                Some(rules) => rules,
-                None => of_entity(&view.of)?,
-            },
-            None => of_entity(record.title())?,
-        };
-        (!rules.by_access.is_empty()).then(|| rules.get(Access::Read))
-    }
-
     /// The attributes of a record that have one value in all the rows of a pattern.
     fn bound(&self, pattern: &Pattern, record: &Record) -> Vec<String> {
         let mut bound = Vec::new();
         if let Read::Query(query) = &pattern.read {
-            let keys = match &query.index {
+            let record = &self.world[record.id];
+            let keys = match query.index {
                 None => Some((record.keys.partition.as_ref(), record.keys.sort.as_ref())),
                 Some(index) => {
-                    let keys = record.indexes.iter().find(|keys| keys.index == *index);
+                    let keys = record.indexes.iter().find(|keys| keys.index == index);
                     keys.map(|keys| (Some(&keys.partition), keys.sort.as_ref()))
                 }
             };
@@ -155,56 +122,29 @@ impl<'w> Scope<'w> {
         if let Some(filter) = &pattern.filter {
             equal(&filter.tree, &mut bound);
         }
-        if let Some(view) = self.view(record.title()) {
-            self.bound_in_source(view, &mut bound);
+        if let Some(view) = &record.view {
+            bound_in_source(record, view, &mut bound);
         }
         bound
     }
 
-    /// What a view repeats of its source, and the list whose element it is for.
-    fn bound_in_source(&self, view: &View, bound: &mut Vec<String>) {
-        for attribute in &view.attributes {
-            if let Some(copied) = attribute.copied()
-                && bound.iter().any(|name| name == attribute.name())
-            {
-                bound.push(copied.to_owned());
-            }
-        }
-        if let Some(each) = &view.each
-            && let EachOver::List { reading, .. } = &each.over
-            && bound.contains(&each.name)
-        {
-            bound.push(reading.attribute.clone());
-        }
-    }
-
     /// The items that a ref finds for the rows. `None` where it has several targets.
     fn followed(&self, rows: Rows<'w>, follow: &str) -> Option<Rows<'w>> {
-        if let Some(source) = rows.record.view.as_ref().and_then(|view| view.source) {
-            let record = &self.world.records[source];
-            return (follow == "source").then_some(Rows {
-                record,
+        let mut refs = rows.record.refs.iter();
+        let reference = refs.find(|one| one.name == follow)?;
+        let (record, target) = reference.single()?;
+        if follow == SOURCE && rows.record.view.is_some() {
+            return Some(Rows {
+                record: &self.design[record],
                 bound: rows.bound,
             });
         }
-        let mut entities = self.entities.iter().zip(self.refs);
-        let (_, refs) = entities.find(|(entity, _)| {
-            let name = entity.as_ref().map(|entity| entity.name.as_str());
-            name == Some(rows.record.title())
-        })?;
-        let reference = refs.iter().find(|one| one.name == follow)?;
-        let [target] = reference.targets.as_slice() else {
-            return None;
-        };
-        let TargetName::Record(name) = &target.to else {
-            return None;
-        };
         let arguments = target.arguments.iter();
         let bound = arguments
             .filter(|argument| rows.bound.contains(&argument.path))
             .map(|argument| argument.part.clone());
         Some(Rows {
-            record: self.world.find(name.as_str())?.1,
+            record: &self.design[record],
             bound: bound.collect(),
         })
     }
@@ -243,17 +183,33 @@ impl<'w> Scope<'w> {
             return None;
         }
         // A view has the rules of its source, and so its names.
-        let source = rows.record.view.as_ref().and_then(|view| view.source);
-        let record = source.map_or(rows.record, |source| &self.world.records[source]);
-        let names = readable::own_names(reading, record, self.world);
-        let identity = record.identity().unwrap_or_default();
-        let is_one = identity
+        let record = self.design.ruling(rows.record);
+        let names = readable::own_names(reading, &self.world[record.id], self.world);
+        let is_one = record
+            .identity
             .iter()
             .all(|part| rows.bound.contains(&part.attribute));
         let is_bound = names.iter().all(|name| rows.bound.contains(name));
         (!is_one && !is_bound)
             .then(|| names.first().cloned())
             .flatten()
+    }
+}
+
+/// What a view repeats of its source, and the list whose element it is for.
+fn bound_in_source(record: &Record, view: &View, bound: &mut Vec<String>) {
+    for attribute in &record.attributes {
+        if let Some(copied) = attribute.renames()
+            && bound.contains(&attribute.name)
+        {
+            bound.push(copied.to_owned());
+        }
+    }
+    if let Some(each) = &view.each
+        && let EachOver::List { reading, .. } = &each.over
+        && bound.contains(&each.name)
+    {
+        bound.push(reading.attribute.clone());
     }
 }
 

@@ -5,10 +5,10 @@
 
 use partita_core::expression::Span;
 
-use super::world::World;
+use super::world::{Record, World};
 use crate::codes::Code;
 use crate::design::path::RESERVED_SEGMENTS;
-use crate::design::{Action, ActionOn, Entity, PathTemplate, Pattern, RecordName};
+use crate::design::{self, Action, ActionOn, Design, Parameter, PathTemplate};
 use crate::diagnostic::Report;
 use crate::document::Section;
 use crate::spelling;
@@ -20,36 +20,50 @@ pub(crate) fn read(section: &mut Section<'_>, report: &mut Report) -> Option<Wri
     path::parse(text, report)
 }
 
-/// Gives entities and patterns their paths, and compares all of them.
-pub(crate) fn check(
+/// The path of an entity's items, if it can be one.
+pub(crate) fn of_entity(
+    entity: &Record,
     world: &World,
-    (of_entities, entities): (Vec<Option<WrittenPath>>, &mut [Option<Entity>]),
-    (of_patterns, patterns): (Vec<Option<WrittenPath>>, &mut [Option<Pattern>]),
-    actions: &[Option<Action>],
     report: &mut Report,
-) {
+) -> Option<PathTemplate> {
+    let path = entity.path.as_ref()?;
+    let is_good = is_free(path, world, report) & is_identity(path, entity, report)?;
+    is_good.then(|| path.template.clone())
+}
+
+/// The path of a pattern, if it can be one.
+pub(crate) fn of_pattern(
+    pattern: &str,
+    parameters: &[Parameter],
+    world: &World,
+    report: &mut Report,
+) -> Option<PathTemplate> {
+    let path = world.paths.get(world.pattern(pattern)?.index())?.as_ref()?;
+    let is_good =
+        is_free(path, world, report) & has_parameters(path, (pattern, parameters), report);
+    is_good.then(|| path.template.clone())
+}
+
+/// Compares the paths of entities and patterns with each other.
+pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
     let mut requests = Vec::new();
-    for (path, entity) in of_entities.into_iter().zip(entities) {
-        let (Some(path), Some(entity)) = (path, entity) else {
-            continue;
-        };
-        if is_free(&path, world, report) & is_identity(&path, entity, report) {
-            of_item(&path, entity, actions, &mut requests);
-            entity.path = Some(path.template);
+    for entity in design.entities() {
+        if let Some(path) = &entity.path {
+            let span = world[entity.id]
+                .path
+                .as_ref()
+                .map_or_else(Span::default, |one| one.span);
+            of_item((path, span), entity, design, &mut requests);
         }
     }
-    for (path, pattern) in of_patterns.into_iter().zip(patterns) {
-        let (Some(path), Some(pattern)) = (path, pattern) else {
-            continue;
-        };
-        if is_free(&path, world, report) & has_parameters(&path, pattern, report) {
+    for (pattern, written) in design.patterns.iter().zip(&world.paths) {
+        if let (Some(path), Some(written)) = (&pattern.path, written) {
             requests.push(Request {
                 methods: &["GET"],
-                path: path.template.clone(),
+                path: path.clone(),
                 means: format!("the pattern `{}`", pattern.name),
-                span: path.span,
+                span: written.span,
             });
-            pattern.path = Some(path.template);
         }
     }
     compare(&requests, report);
@@ -60,10 +74,10 @@ fn is_free(path: &WrittenPath, world: &World, report: &mut Report) -> bool {
     let (word, span) = &path.first;
     let message = if RESERVED_SEGMENTS.contains(&word.as_str()) {
         format!("paths that begin with `{word}` have a meaning in every design")
-    } else if let Some((_, record)) = world.find(word) {
-        let kind = match record.name {
-            RecordName::Entity(_) => "entity",
-            RecordName::View(_) => "view",
+    } else if let Some(record) = world.find(word) {
+        let kind = match record.view {
+            None => "entity",
+            Some(_) => "view",
         };
         format!("paths that begin with `{word}` belong to the {kind} of that name")
     } else {
@@ -76,12 +90,13 @@ fn is_free(path: &WrittenPath, world: &World, report: &mut Report) -> bool {
 }
 
 /// Whether the placeholders of a path are the parts of an entity's identity.
-fn is_identity(path: &WrittenPath, entity: &Entity, report: &mut Report) -> bool {
-    let parts = || entity.identity.iter().map(|part| part.name.as_str());
+fn is_identity(path: &WrittenPath, entity: &Record, report: &mut Report) -> Option<bool> {
+    let identity = entity.identity()?;
+    let parts = || identity.iter().map(|part| part.name.as_str());
     let mut is_good = true;
     for (name, span) in &path.placeholders {
         if !parts().any(|part| part == name) {
-            let entity = &entity.name;
+            let entity = entity.title();
             let message = format!("`{{{name}}}` is no part of the identity of `{entity}`");
             report
                 .add(Code::UnknownPlaceholder, *span, message)
@@ -95,7 +110,7 @@ fn is_identity(path: &WrittenPath, entity: &Entity, report: &mut Report) -> bool
         let message = format!(
             "this path leaves out {} of the identity of `{}`",
             spelling::list(&missing),
-            entity.name
+            entity.title()
         );
         let whole = missing
             .iter()
@@ -105,16 +120,20 @@ fn is_identity(path: &WrittenPath, entity: &Entity, report: &mut Report) -> bool
             .help(format!("write `{whole}`"));
         is_good = false;
     }
-    is_good
+    Some(is_good)
 }
 
 /// Whether the placeholders of a path are parameters of a pattern.
-fn has_parameters(path: &WrittenPath, pattern: &Pattern, report: &mut Report) -> bool {
-    let known = || pattern.parameters.iter().map(|one| one.name.as_str());
+fn has_parameters(
+    path: &WrittenPath,
+    (pattern, parameters): (&str, &[Parameter]),
+    report: &mut Report,
+) -> bool {
+    let known = || parameters.iter().map(|one| one.name.as_str());
     let mut is_good = true;
     for (name, span) in &path.placeholders {
         if !known().any(|parameter| parameter == name) {
-            let message = format!("`{{{name}}}` is no parameter of `{}`", pattern.name);
+            let message = format!("`{{{name}}}` is no parameter of `{pattern}`");
             report
                 .add(Code::UnknownPlaceholder, *span, message)
                 .suggest(name, known());
@@ -136,19 +155,17 @@ struct Request {
 
 /// The requests that the path of an entity answers.
 fn of_item(
-    path: &WrittenPath,
-    entity: &Entity,
-    actions: &[Option<Action>],
+    (item, span): (&PathTemplate, Span),
+    entity: &design::Record,
+    design: &Design,
     requests: &mut Vec<Request>,
 ) {
-    let item = &path.template;
-    let name = RecordName::Entity(entity.name.clone());
     let mut add = |methods, path_of, means| {
         requests.push(Request {
             methods,
             path: path_of,
             means,
-            span: path.span,
+            span,
         });
     };
     let of_entity = || format!("the entity `{}`", entity.name);
@@ -161,8 +178,8 @@ fn of_item(
     if entity.soft_delete.is_some() {
         add(&["POST"], item.below("restore"), of_entity());
     }
-    let is_here = |action: &&Action| matches!(&action.on, ActionOn::Items(records) if records.contains(&name));
-    for action in actions.iter().flatten().filter(is_here) {
+    let is_here = |action: &&Action| matches!(&action.on, ActionOn::Items(records) if records.contains(&entity.id));
+    for action in design.actions.iter().filter(is_here) {
         let means = format!("the action `{}`", action.name);
         add(&["POST"], item.below(&action.name), means);
     }

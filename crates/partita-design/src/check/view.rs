@@ -8,7 +8,7 @@ mod kept;
 use partita_core::expression::{Bindings, Condition, Path, Span, Step};
 
 use super::about;
-use super::attribute;
+use super::attribute::{self, Assigned};
 use super::condition;
 use super::each;
 use super::key;
@@ -18,7 +18,11 @@ use super::rules;
 use super::value::{Sort, Values};
 use super::world::{Declared, Element, Record, ViewOf, World};
 use crate::codes::Code;
-use crate::design::{Each, RecordName, View, ViewAttribute};
+use crate::design::record::SOURCE;
+use crate::design::{
+    self, Action, Argument, Attribute, Each, OnDelete, RecordId, Ref, RefTarget, RefTo, Repeat,
+    Source, TableId, View,
+};
 use crate::diagnostic::Report;
 use crate::document::{Field, Name, Node, Section, Text};
 use crate::expression::{Formula, Origin};
@@ -74,10 +78,11 @@ pub(crate) fn declare<'d>(
     let source = of.and_then(|of| source(of, world, report));
     let refs = source.map(|source| DeclaredRef::source(source, section.span));
     let record = Record {
-        name: RecordName::View(name.text.clone()),
+        id: RecordId::new(world.records.len()),
+        name: name.text.clone(),
         place: section.place.clone(),
         span: name.span,
-        table: source.map_or(0, |source| world.records[source].table),
+        table: source.map_or(0, |source| world[source].table),
         attributes: Vec::new(),
         refs: refs.into_iter().collect(),
         keys: key::Keys::default(),
@@ -85,12 +90,14 @@ pub(crate) fn declare<'d>(
         broken_indexes: Vec::new(),
         discriminator: None,
         soft_delete: Field::Absent,
+        unique: Some(Vec::new()),
         view: Some(ViewOf {
             source,
             history: !history.is_absent(),
             element: None,
             when: peek_when(&section),
         }),
+        path: None,
         is_broken: source.is_none(),
     };
     let pending = Pending {
@@ -113,43 +120,42 @@ fn peek_when(section: &Section<'_>) -> Option<Condition> {
     Some(parsed.unwrap_or(Condition::Any(Vec::new())))
 }
 
-fn source(of: &Text, world: &World, report: &mut Report) -> Option<usize> {
-    let mut entities = world.records.iter().enumerate();
-    let found = entities.find(|(_, one)| one.view.is_none() && one.title() == of.as_str());
+fn source(of: &Text, world: &World, report: &mut Report) -> Option<RecordId> {
+    let found = world.entities().find(|one| one.title() == of.as_str());
     if found.is_none() {
         let message = format!("there is no entity `{}`", of.as_str());
         report
             .add(Code::UnknownRecord, of.span(), message)
             .suggest(of.as_str(), world.entities().map(Record::title));
     }
-    found.map(|(index, _)| index)
+    found.map(|record| record.id)
 }
 
 impl Pending<'_> {
     /// Reads the attributes and keys of a view, whose source is known.
-    pub(crate) fn keys(&mut self, index: usize, world: &mut World, report: &mut Report) {
+    pub(crate) fn keys(&mut self, id: RecordId, world: &mut World, report: &mut Report) {
         let shapes: Vec<String> = world
             .shapes
             .iter()
             .map(|shape| shape.name.clone())
             .collect();
-        let table = &world.tables[world.records[index].table];
+        let table = &world.tables[world[id].table];
         if let Some(mut section) = self.section.section("attributes", report) {
             let found = attribute::declare(&mut section, table, &shapes, report);
             (self.own, self.cases) = (found.declared, found.cases);
         }
-        let record = &world.records[index];
+        let record = &world[id];
         let Some(source) = record.view.as_ref().and_then(|view| view.source) else {
             return self.parse_only(table, report);
         };
-        let source = &world.records[source];
+        let source = &world[source];
         let outer = inside(world, source);
         let each = self.section.text("each", report);
         let each = each.and_then(|text| each::over_list(text, &outer, report));
         if matches!(each, Field::Broken) {
             // Without the element, its name would be taken for a misspelt attribute.
             self.parse_only(table, report);
-            world.records[index].is_broken = true;
+            world[id].is_broken = true;
             return;
         }
         let element = match &each {
@@ -184,7 +190,7 @@ impl Pending<'_> {
         let is_broken = keep.is_none() || source.is_broken;
         self.each = each.and_then(|(each, _)| Some(each));
         self.keep = keep;
-        let record = &mut world.records[index];
+        let record = &mut world[id];
         record.keys = keys;
         record.indexes = indexes.keys;
         record.broken_indexes = indexes.broken;
@@ -302,74 +308,130 @@ impl Pending<'_> {
     /// Compiles everything that reads names.
     pub(crate) fn compile(
         mut self,
-        index: usize,
+        id: RecordId,
         world: &World,
+        (source, actions): (Option<&design::Record>, &[Option<Action>]),
         report: &mut Report,
-    ) -> Option<View> {
-        let record = &world.records[index];
+    ) -> Option<design::Record> {
+        let record = &world[id];
         let excuse = world.table(record).excuse();
         let view = record.view.as_ref()?;
-        let Some(source) = view.source.map(|source| &world.records[source]) else {
+        let Some(declared) = view.source.map(|source| &world[source]) else {
             self.section.finish(|_| excuse, report);
             return None;
         };
-        let names = with_element(inside(world, source), view.element.as_ref());
+        let names = with_element(inside(world, declared), view.element.as_ref());
         let when = self.section.text("when", report);
         let when = when.and_then(|when| condition::check(when, &names, report));
         let distinct = self.section.text("distinct", report);
         let inner = self.inner_names(names.clone());
         let distinct = distinct.and_then(|text| each::distinct(text, &inner, report));
-        let rules = rules::of_view(&mut self.section, record, world, report);
+        let rules = rules::of_view(&mut self.section, record, world, actions, report);
         self.section.finish(|_| excuse, report);
         let check = Check {
             record,
-            source,
+            source: declared,
             derived: &self.derived,
             report,
         };
         check.all(&when);
-        let hidden_by = hidden_by(&when, source, view.history);
-        let attributes = self.view_attributes(record, &names, report);
-        Some(View {
-            name: record.title().to_owned(),
+        let hidden_by = hidden_by(&when, declared, view.history);
+        let own = self.own_attributes(record, &names, report);
+        let source = source?;
+        let rules = rules?;
+        let mut attributes = own?;
+        self.add_from_source(record, source, &mut attributes)?;
+        let identity = record.identity()?;
+        for attribute in &mut attributes {
+            // Whatever stands at a key has the values of the key.
+            let mut parts = identity.iter();
+            attribute.lasting = parts.any(|part| part.attribute == attribute.name);
+        }
+        Some(design::Record {
+            id,
+            name: record.name.clone(),
             about: self.about,
-            of: source.title().to_owned(),
-            history: view.history,
-            when: while_live(when, hidden_by.as_ref(), source)?,
-            each: optional(self.each)?,
-            distinct: optional(distinct)?,
+            path: None,
+            table: TableId::new(record.table),
             key: record.keys.compile()?,
             indexes: record.indexes.iter().map(key::IndexKeys::compile).collect(),
             discriminator: record
                 .discriminator
                 .as_ref()
                 .map(|(value, _)| value.clone()),
-            identity: record.identity()?,
-            keep: self.keep?,
-            attributes: attributes?,
-            rules: rules?,
-            hidden_by,
+            identity,
+            refs: refs(source, &attributes),
+            attributes,
+            open: false,
+            soft_delete: None,
+            require: None,
+            repeat: Repeat::Refuse,
+            unique: Vec::new(),
+            view: Some(View {
+                of: source.id,
+                history: view.history,
+                when: while_live(when, hidden_by.as_ref(), declared)?,
+                each: optional(self.each)?,
+                distinct: optional(distinct)?,
+                has_rules: rules.is_some(),
+                hidden_by,
+            }),
+            rules: rules.unwrap_or_else(|| source.rules.clone()),
         })
     }
 
-    fn view_attributes(
+    /// Adds what a record has beyond its own attributes: what it keeps, what its key holds, and
+    /// what is computed from these as in the source.
+    fn add_from_source(
+        &self,
+        record: &Record,
+        source: &design::Record,
+        attributes: &mut Vec<Attribute>,
+    ) -> Option<()> {
+        for declared in record.attributes.iter().filter(|one| !one.is_own) {
+            let found = source.stored(&declared.name);
+            let is_kept = self.keep.as_ref()?.contains(&declared.name);
+            let attribute = match found {
+                Some(found) => found.clone(),
+                None => Attribute::element(&declared.name, declared.kind.clone()),
+            };
+            attributes.push(Attribute {
+                inherited: true,
+                kept: is_kept,
+                key_only: !is_kept,
+                ..attribute
+            });
+        }
+        let is_new = |one: &&Attribute| attributes.iter().all(|known| known.name != one.name);
+        let is_virtual = |one: &&Attribute| one.is_virtual;
+        let computed = source.attributes.iter().filter(is_virtual).filter(is_new);
+        let computed = computed.map(|one| Attribute {
+            inherited: true,
+            ..one.clone()
+        });
+        let computed: Vec<Attribute> = computed.collect();
+        attributes.extend(computed);
+        Some(())
+    }
+
+    /// The attributes that the view declares.
+    fn own_attributes(
         &self,
         record: &Record,
         names: &Names<'_>,
         report: &mut Report,
-    ) -> Option<Vec<ViewAttribute>> {
+    ) -> Option<Vec<Attribute>> {
         let mut attributes = Vec::new();
         let mut is_good = true;
         for declared in &self.own {
             if let Some((name, value)) =
                 self.derived.iter().find(|(name, _)| *name == declared.name)
             {
-                attributes.push(ViewAttribute::Derived {
-                    name: name.clone(),
+                attributes.push(Attribute {
                     kind: declared.kind.clone()?,
                     optional: declared.optional,
                     secret: declared.secret,
-                    value: value.clone(),
+                    ..Attribute::new(name, Source::Derived(value.clone()))
                 });
                 continue;
             }
@@ -380,8 +442,8 @@ impl Pending<'_> {
                 record: Some(record),
                 ..names.clone()
             };
-            match attribute::one(declared, cases, record, &names, report) {
-                Some(attribute) => attributes.push(ViewAttribute::Own(Box::new(attribute))),
+            match attribute::one(declared, cases, record, &names, &Assigned::new(), report) {
+                Some(attribute) => attributes.push(attribute),
                 None => is_good = false,
             }
         }
@@ -395,6 +457,43 @@ fn optional<T>(field: Field<T>) -> Option<Option<T>> {
         Field::Broken => None,
         Field::Given(value) => Some(Some(value)),
     }
+}
+
+/// The refs of a view's records: the one to the source, and those of the source.
+fn refs(source: &design::Record, attributes: &[Attribute]) -> Vec<Ref> {
+    let arguments = source.identity.iter().map(|part| {
+        let name = part.attribute.as_str();
+        let renamed = attributes.iter().find(|one| one.renames() == Some(name));
+        let same = attributes
+            .iter()
+            .find(|one| one.name == name && one.inherited);
+        Some(Argument {
+            part: name.to_owned(),
+            path: renamed.or(same)?.name.clone(),
+            many: false,
+        })
+    });
+    // A record without a part of the identity leads nowhere.
+    let arguments: Option<Vec<Argument>> = arguments.collect();
+    let to_source = arguments.map(|arguments| RefTarget {
+        when: None,
+        to: RefTo::Record(source.id),
+        arguments,
+        via: None,
+        on_delete: OnDelete::Keep,
+        finder: None,
+    });
+    let to_source = Ref {
+        name: SOURCE.to_owned(),
+        by: None,
+        targets: to_source.into_iter().collect(),
+        live: false,
+        unchecked: true,
+        optional: false,
+    };
+    std::iter::once(to_source)
+        .chain(source.refs.iter().cloned())
+        .collect()
 }
 
 /// The names of a view's source. Nobody calls when a record follows its source.

@@ -9,11 +9,15 @@ use super::key::{IndexKeys, Keys};
 use super::reference::DeclaredRef;
 use super::table;
 use crate::codes::Code;
-use crate::design::{Callers, Constants, IdentityPart, RecordName, SoftDelete};
+use crate::design::{
+    ActionId, Callers, Constants, ConstantsId, IdentityPart, IndexId, PatternId, RecordId, RefId,
+    SoftDelete, TriggerId, Unique,
+};
 use crate::diagnostic::Report;
 use crate::document::{Field, Lines};
 use crate::syntax::Word;
 use crate::syntax::attribute::{Head, Line, LineValue, RawTiming};
+use crate::syntax::path::WrittenPath;
 use crate::syntax::value::Raw;
 use crate::types::{AttributeType, Shape};
 
@@ -30,6 +34,8 @@ pub(crate) struct World {
     pub(crate) records: Vec<Record>,
     pub(crate) actions: Vec<Word>,
     pub(crate) patterns: Vec<Word>,
+    /// The paths of the patterns, in their order.
+    pub(crate) paths: Vec<Option<WrittenPath>>,
     pub(crate) triggers: Vec<Word>,
     /// The names of the prefixes of buckets.
     pub(crate) prefixes: Vec<String>,
@@ -40,7 +46,8 @@ pub(crate) struct World {
 /// An entity or a view, as far as it could be read.
 #[derive(Debug)]
 pub(crate) struct Record {
-    pub(crate) name: RecordName,
+    pub(crate) id: RecordId,
+    pub(crate) name: String,
     /// Its name in messages and in `[[accept]]`, such as `entity.Story`.
     pub(crate) place: String,
     pub(crate) span: Span,
@@ -52,10 +59,13 @@ pub(crate) struct Record {
     pub(crate) keys: Keys,
     pub(crate) indexes: Vec<IndexKeys>,
     /// The indexes in which it has a key with a mistake.
-    pub(crate) broken_indexes: Vec<String>,
+    pub(crate) broken_indexes: Vec<IndexId>,
     pub(crate) discriminator: Option<Word>,
     pub(crate) soft_delete: Field<SoftDelete>,
+    /// The guards; `None` after a report.
+    pub(crate) unique: Option<Vec<Unique>>,
     pub(crate) view: Option<ViewOf>,
+    pub(crate) path: Option<WrittenPath>,
     /// Whether not all attributes are known, so that any name may be one.
     pub(crate) is_broken: bool,
 }
@@ -63,8 +73,8 @@ pub(crate) struct Record {
 /// What makes a record a view.
 #[derive(Debug)]
 pub(crate) struct ViewOf {
-    /// The source, as a position in the world's list; `None` after a report.
-    pub(crate) source: Option<usize>,
+    /// The source; `None` after a report.
+    pub(crate) source: Option<RecordId>,
     pub(crate) history: bool,
     pub(crate) element: Option<Element>,
     /// It exists while this holds, as it is written; `None` if it always does.
@@ -100,6 +110,32 @@ pub(crate) struct Declared {
     pub(crate) line: Line,
 }
 
+impl std::ops::Index<RecordId> for World {
+    type Output = Record;
+
+    fn index(&self, id: RecordId) -> &Record {
+        &self.records[id.index()]
+    }
+}
+
+impl std::ops::IndexMut<RecordId> for World {
+    fn index_mut(&mut self, id: RecordId) -> &mut Record {
+        &mut self.records[id.index()]
+    }
+}
+
+impl std::ops::Index<ConstantsId> for World {
+    type Output = Constants;
+
+    fn index(&self, id: ConstantsId) -> &Constants {
+        &self.constants[id.index()]
+    }
+}
+
+fn position(words: &[Word], name: &str) -> Option<usize> {
+    words.iter().position(|(known, _)| known == name)
+}
+
 impl World {
     pub(crate) fn table(&self, record: &Record) -> &table::Draft {
         // INVARIANT: a record's table is a position in this list.
@@ -114,10 +150,24 @@ impl World {
         }
     }
 
-    /// The record of that name, and its position.
-    pub(crate) fn find(&self, name: &str) -> Option<(usize, &Record)> {
-        let mut records = self.records.iter().enumerate();
-        records.find(|(_, record)| record.title() == name)
+    /// The record of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Record> {
+        self.records.iter().find(|record| record.name == name)
+    }
+
+    /// The pattern of that name.
+    pub(crate) fn pattern(&self, name: &str) -> Option<PatternId> {
+        position(&self.patterns, name).map(PatternId::new)
+    }
+
+    /// The trigger of that name.
+    pub(crate) fn trigger(&self, name: &str) -> Option<TriggerId> {
+        position(&self.triggers, name).map(TriggerId::new)
+    }
+
+    /// The action of that name.
+    pub(crate) fn action(&self, name: &str) -> Option<ActionId> {
+        position(&self.actions, name).map(ActionId::new)
     }
 
     pub(crate) fn entities(&self) -> impl Iterator<Item = &Record> {
@@ -125,11 +175,7 @@ impl World {
     }
 
     /// The record of that name; a name that is none is reported.
-    pub(crate) fn resolve(
-        &self,
-        (name, span): &Word,
-        report: &mut Report,
-    ) -> Option<(usize, &Record)> {
+    pub(crate) fn resolve(&self, (name, span): &Word, report: &mut Report) -> Option<&Record> {
         let found = self.find(name);
         if found.is_none() {
             report
@@ -146,7 +192,14 @@ impl World {
 
 impl Record {
     pub(crate) fn title(&self) -> &str {
-        self.name.as_str()
+        &self.name
+    }
+
+    /// The ref of that name.
+    pub(crate) fn reference(&self, name: &str) -> Option<(RefId, &DeclaredRef)> {
+        let mut refs = self.refs.iter().enumerate();
+        let (at, found) = refs.find(|(_, one)| one.name.0 == name)?;
+        Some((RefId::new(at), found))
     }
 
     /// The attribute of that name, or else of that alias.
@@ -209,6 +262,14 @@ impl Record {
     pub(crate) fn is_own(&self, attribute: &str) -> bool {
         let found = self.attributes.iter().find(|one| one.name == attribute);
         found.is_some_and(|one| one.is_own)
+    }
+
+    /// Whether a guard keeps two items from having the same values of these attributes.
+    pub(crate) fn is_guarded(&self, has: impl Fn(&str) -> bool) -> bool {
+        let mut guards = self.unique.iter().flatten();
+        guards.any(|guard| {
+            !guard.attributes.is_empty() && guard.attributes.iter().all(|name| has(name))
+        })
     }
 
     /// Whether the attribute is a part of the identity.

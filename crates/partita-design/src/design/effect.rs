@@ -2,12 +2,14 @@
 
 use partita_core::Value;
 
-use super::{Access, Parameter, RecordName, Ref};
+use super::{Access, ActionId, Parameter, PatternId, RecordId, Ref, TriggerId};
 use crate::expression::{Expr, Formula, Predicate, Reading};
 
 /// Something that callers can do to an item by name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Action {
+    /// The position in [`Design::actions`](super::Design::actions).
+    pub id: ActionId,
     /// Its name.
     pub name: String,
     /// What it is about.
@@ -34,25 +36,33 @@ pub struct Action {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActionOn {
     /// An item of one of these, named by its identity.
-    Items(Vec<RecordName>),
+    Items(Vec<RecordId>),
     /// The item that a pattern of one finds.
     Found {
         /// The pattern.
-        pattern: String,
+        pattern: PatternId,
         /// What it finds.
-        record: RecordName,
+        record: RecordId,
     },
     /// Every item that a pattern finds, by another action.
     Every(Box<Application>),
 }
 
 impl ActionOn {
-    /// The records that an action is done to.
-    pub fn records(&self) -> Vec<&RecordName> {
+    /// What the item is that it is done to. One on every item of a pattern is done by another.
+    pub fn records(&self) -> &[RecordId] {
         match self {
-            ActionOn::Items(records) => records.iter().collect(),
-            ActionOn::Found { record, .. } => vec![record],
-            ActionOn::Every(application) => vec![&application.record],
+            ActionOn::Items(records) => records,
+            ActionOn::Found { record, .. } => std::slice::from_ref(record),
+            ActionOn::Every(_) => &[],
+        }
+    }
+
+    /// What the items are that it is done to, directly or by another action.
+    pub fn all_records(&self) -> &[RecordId] {
+        match self {
+            ActionOn::Every(application) => std::slice::from_ref(&application.record),
+            _ => self.records(),
         }
     }
 }
@@ -65,14 +75,16 @@ pub struct Application {
     /// Only those for which this holds.
     pub when: Option<Predicate>,
     /// The action.
-    pub apply: String,
+    pub apply: ActionId,
     /// What the items are.
-    pub record: RecordName,
+    pub record: RecordId,
 }
 
 /// What a write causes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trigger {
+    /// The position in [`Design::triggers`](super::Design::triggers).
+    pub id: TriggerId,
     /// Its name, which identifies jobs and generated ids.
     pub name: String,
     /// What it is about.
@@ -89,7 +101,7 @@ pub struct Trigger {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Of which items.
-    pub of: RecordName,
+    pub of: RecordId,
     /// Which writes.
     pub kind: EventKind,
 }
@@ -175,20 +187,20 @@ impl EffectKind {
 #[derive(Clone, Debug, PartialEq)]
 pub enum EffectTarget {
     /// A new item of this entity, or the one of the given identity.
-    Entity(String),
+    Entity(RecordId),
     /// The item that a ref leads to.
     Ref {
         /// The ref.
         name: String,
         /// What it can lead to.
-        records: Vec<RecordName>,
+        records: Vec<RecordId>,
     },
     /// The element of the effect's `each`.
-    Element(RecordName),
+    Element(RecordId),
     /// The item whose identity is computed.
     Identity {
         /// What it is.
-        record: RecordName,
+        record: RecordId,
         /// For each part of its identity, in its order, where it comes from.
         parts: Vec<(String, Reading)>,
     },
@@ -196,13 +208,12 @@ pub enum EffectTarget {
 
 impl EffectTarget {
     /// What the item can be.
-    pub fn records(&self) -> Vec<RecordName> {
+    pub fn records(&self) -> &[RecordId] {
         match self {
-            EffectTarget::Entity(name) => vec![RecordName::Entity(name.clone())],
-            EffectTarget::Ref { records, .. } => records.clone(),
-            EffectTarget::Element(record) | EffectTarget::Identity { record, .. } => {
-                vec![record.clone()]
-            }
+            EffectTarget::Ref { records, .. } => records,
+            EffectTarget::Entity(record)
+            | EffectTarget::Element(record)
+            | EffectTarget::Identity { record, .. } => std::slice::from_ref(record),
         }
     }
 }
@@ -260,7 +271,7 @@ pub enum EachOver {
     /// The items of a pattern, whose parameters come from the item that is written.
     Pattern {
         /// The pattern.
-        pattern: String,
+        pattern: PatternId,
         /// Its parameters.
         parameters: Vec<(String, Reading)>,
     },

@@ -1,6 +1,6 @@
 //! Named reads.
 
-use super::{KeyTemplates, PathTemplate, RecordName};
+use super::{IndexId, KeyTemplates, PathTemplate, PatternId, RecordId, TableId};
 use crate::expression::{Expr, Predicate};
 use crate::template::Template;
 use crate::types::AttributeType;
@@ -21,6 +21,8 @@ pub const TEXTS: &str = "{}";
 /// An access pattern: a named read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
+    /// The position in [`Design::patterns`](super::Design::patterns).
+    pub id: PatternId,
     /// Its name.
     pub name: String,
     /// What it is about.
@@ -29,6 +31,8 @@ pub struct Pattern {
     pub path: Option<PathTemplate>,
     /// What a caller gives, in the order of the first use.
     pub parameters: Vec<Parameter>,
+    /// The table that is read: everything that it returns is in one.
+    pub table: TableId,
     /// What is read.
     pub read: Read,
     /// The condition on the keys as the file has it.
@@ -38,7 +42,7 @@ pub struct Pattern {
     /// The texts with parameters that the filter compares with: `{}[0]` in it is the first.
     pub texts: Vec<Expr>,
     /// The records that can come back.
-    pub returns: Vec<RecordName>,
+    pub returns: Vec<RecordId>,
     /// The ref by which each row is replaced.
     pub follow: Option<String>,
     /// Whether there is at most one row.
@@ -106,15 +110,26 @@ pub enum Read {
     /// Everything; the filter says what is meant.
     Scan {
         /// The index; `None` is the table.
-        index: Option<String>,
+        index: Option<IndexId>,
     },
+}
+
+impl Read {
+    /// The index that is read; `None` is the table.
+    pub fn index(&self) -> Option<IndexId> {
+        match self {
+            Read::Get(_) => None,
+            Read::Query(query) => query.index,
+            Read::Scan { index } => *index,
+        }
+    }
 }
 
 /// Items of one partition of a table or an index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryRead {
     /// The index; `None` is the table.
-    pub index: Option<String>,
+    pub index: Option<IndexId>,
     /// The partition.
     pub partition: KeyBound,
     /// The sort keys in it.

@@ -1,6 +1,6 @@
 //! How one item is found from another.
 
-use super::{Entity, KeyValue, RecordName, Source};
+use super::{ConstantsId, IndexId, KeyValue, PatternId, Record, RecordId, Source};
 use crate::template::Template;
 
 /// A reference.
@@ -26,12 +26,12 @@ pub struct RefTarget {
     /// The value of `by` that chooses it.
     pub when: Option<String>,
     /// What it leads to.
-    pub to: TargetName,
+    pub to: RefTo,
     /// For each part of the target's identity, in its order, where it comes from. With `via`, for
     /// each parameter of the pattern.
     pub arguments: Vec<Argument>,
     /// The pattern that finds the target.
-    pub via: Option<String>,
+    pub via: Option<PatternId>,
     /// What becomes of this item when the target is deleted.
     pub on_delete: OnDelete,
     /// How the items that refer to a target are found from it, where something needs that.
@@ -39,13 +39,8 @@ pub struct RefTarget {
 }
 
 impl RefTarget {
-    /// Whether it leads to items of an entity.
-    pub(crate) fn leads_to(&self, entity: &str) -> bool {
-        matches!(&self.to, TargetName::Record(RecordName::Entity(name)) if name == entity)
-    }
-
     /// Whether items that refer to one of an entity may stay when it is deleted.
-    pub(crate) fn may_stay(&self, target: &Entity) -> bool {
+    pub(crate) fn may_stay(&self, target: &Record) -> bool {
         match &self.on_delete {
             OnDelete::Keep => true,
             OnDelete::Cascade | OnDelete::Clear(_) => false,
@@ -59,12 +54,12 @@ impl RefTarget {
 }
 
 /// What a reference leads to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum TargetName {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RefTo {
     /// An item.
-    Record(RecordName),
+    Record(RecordId),
     /// A row of a constants table.
-    Constants(String),
+    Constants(ConstantsId),
 }
 
 /// Where a part of the target's identity comes from.
@@ -99,9 +94,9 @@ pub enum OnDelete {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finder {
     /// The record that has the key.
-    pub record: RecordName,
+    pub record: RecordId,
     /// The index; `None` is the table.
-    pub index: Option<String>,
+    pub index: Option<IndexId>,
     /// The partition. Its placeholders are attributes of the item that refers; a list among them
     /// stands for one of its elements.
     pub partition: KeyValue,
@@ -117,6 +112,14 @@ pub struct Finder {
 pub const CALLER: &str = "caller";
 
 impl RefTarget {
+    /// What it is, where it is an item.
+    pub fn record(&self) -> Option<RecordId> {
+        match self.to {
+            RefTo::Record(record) => Some(record),
+            RefTo::Constants(_) => None,
+        }
+    }
+
     /// Whether the target is found by who calls, so that it is a record of the caller's own.
     pub fn is_callers(&self) -> bool {
         let mut arguments = self.arguments.iter();
@@ -125,13 +128,15 @@ impl RefTarget {
 }
 
 impl Ref {
-    /// The only target, if there is one and it is found by its identity.
-    pub fn single(&self) -> Option<(&RecordName, &RefTarget)> {
+    /// The items that it can lead to.
+    pub fn records(&self) -> impl Iterator<Item = RecordId> {
+        self.targets.iter().filter_map(RefTarget::record)
+    }
+
+    /// The only target, if there is one and it is an item.
+    pub fn single(&self) -> Option<(RecordId, &RefTarget)> {
         match self.targets.as_slice() {
-            [target] => match &target.to {
-                TargetName::Record(name) => Some((name, target)),
-                TargetName::Constants(_) => None,
-            },
+            [target] => Some((target.record()?, target)),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use partita_core::expression::{Condition, Path};
 
 use super::reference::CALLER;
-use super::{Design, RecordName, RefTarget};
+use super::{ActionId, Design, RecordId, RefTarget};
 use crate::expression::{Hop, Predicate};
 
 /// What a caller does to an entity.
@@ -108,7 +108,7 @@ pub struct Rules {
     /// The rules in the order of the file; `"*"` stands here once for each kind of access.
     pub by_access: Vec<(Access, Rule)>,
     /// The rules of its actions.
-    pub by_action: Vec<(String, Rule)>,
+    pub by_action: Vec<(ActionId, Rule)>,
     /// Rules for some attributes, beside those for the whole item.
     pub by_attribute: Vec<AttributeRule>,
     /// Where the rules stand, in the order of the file.
@@ -145,8 +145,8 @@ impl Rules {
     }
 
     /// The rule for an action.
-    pub fn action(&self, name: &str) -> &Rule {
-        let found = self.by_action.iter().find(|(of, _)| of == name);
+    pub fn action(&self, action: ActionId) -> &Rule {
+        let found = self.by_action.iter().find(|(of, _)| *of == action);
         found.map_or(&Rule::Never, |(_, rule)| rule)
     }
 
@@ -170,7 +170,7 @@ impl Rules {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Callers {
     /// The entity that they are, if the table has one.
-    pub entity: Option<String>,
+    pub entity: Option<RecordId>,
     /// The roles that there are; any if there are none.
     pub roles: Vec<String>,
     /// Where `caller.role` comes from.
@@ -208,16 +208,16 @@ pub struct Limit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitOf {
     /// A kind of access to an entity.
-    Access(Access, String),
+    Access(Access, RecordId),
     /// An action.
-    Action(String),
+    Action(ActionId),
 }
 
 /// The record that keeps the windows of limits, and its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitRecord {
     /// The entity.
-    pub entity: RecordName,
+    pub entity: RecordId,
     /// Who is limited.
     pub caller: String,
     /// The name of the limit.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use partita_core::{Map, Type};
 
+use super::IndexId;
 use crate::expression::{Predicate, Reading};
 use crate::template::Template;
 
@@ -102,8 +103,8 @@ impl KeyTemplates {
 /// The keys of a record in an index. An item is in the index while all of them are there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordIndex {
-    /// The index.
-    pub index: String,
+    /// The index, of the table that the record lives in.
+    pub index: IndexId,
     /// The partition key.
     pub partition: KeyValue,
     /// The sort key.

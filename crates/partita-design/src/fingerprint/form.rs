@@ -4,7 +4,9 @@ use partita_core::expression::{Condition, Operand, Path, Step};
 use partita_core::{Map, Value};
 use serde_json::{Value as Json, json};
 
-use crate::design::{KeyBound, KeyCase, Pattern, Period, Read, SoftDelete, SortRange, Timing};
+use crate::design::{
+    Design, IndexId, KeyBound, KeyCase, Pattern, Period, Read, SoftDelete, SortRange, Timing,
+};
 use crate::expression::{Expr, Formula, Origin, Predicate, Reading};
 use crate::template::{Format, Part, Template};
 use crate::time::TimeForm;
@@ -143,7 +145,7 @@ pub(super) fn reading(reading: &Reading) -> Json {
         Origin::Parameter(name) => json!(["parameter", name]),
         Origin::Element(name) => json!(["element", name]),
     };
-    let hops = list(reading.hops.iter().map(|hop| json!(hop.reference)));
+    let hops = list(reading.hops.iter().map(|hop| json!(hop.name)));
     json!([origin, hops, reading.attribute, path(&reading.path)])
 }
 
@@ -176,7 +178,9 @@ pub(super) fn soft_delete(soft_delete: &SoftDelete) -> Json {
 }
 
 /// What a pattern finds, for refs that follow it.
-pub(super) fn pattern(pattern: &Pattern) -> Json {
+pub(super) fn pattern(design: &Design, pattern: &Pattern) -> Json {
+    let indexes = &design[pattern.table].indexes;
+    let index = |index: IndexId| &indexes[index.index()].name;
     let bound = |bound: &KeyBound| json!([bound.attribute, template(&bound.value)]);
     let read = match &pattern.read {
         Read::Get(key) => json!(["get", template(&key.partition), template(&key.sort)]),
@@ -188,9 +192,10 @@ pub(super) fn pattern(pattern: &Pattern) -> Json {
                 SortRange::Compared(one, comparator) => json!([comparator.symbol(), bound(one)]),
                 SortRange::Between(one, two) => json!(["between", bound(one), bound(two)]),
             };
-            json!(["query", query.index, bound(&query.partition), sort])
+            let index = query.index.map(index);
+            json!(["query", index, bound(&query.partition), sort])
         }
-        Read::Scan { index } => json!(["scan", index]),
+        Read::Scan { index: of } => json!(["scan", of.map(index)]),
     };
     let sort = pattern.sort.iter();
     let sort = sort.map(|order| json!([order.attribute, order.descending]));

@@ -7,11 +7,10 @@ use serde_json::{Value as Json, json};
 
 use super::form;
 use crate::design::{
-    Aggregate, Attribute, Bucket, Constants, Design, EachOver, Entity, Index, KeyTemplates,
-    KeyValue, OnDelete, Prefix, Projection, RecordIndex, RecordName, Ref, SoftDelete, Source,
-    Table, TargetName, Timing, Unique, View, ViewAttribute,
+    Aggregate, Attribute, Bucket, Constants, Design, EachOver, Index, KeyValue, OnDelete, Prefix,
+    Projection, Record, Ref, RefTo, SoftDelete, Source, Table, Timing, Unique, View,
 };
-use crate::expression::{Hop, Reading};
+use crate::expression::Reading;
 use crate::types::{AttributeType, Shape};
 
 /// One declaration.
@@ -25,10 +24,10 @@ pub(crate) enum Part<'d> {
     /// An entity keeps attributes that are not listed.
     Open,
     Require(Json),
-    Attribute(&'d Entity, &'d Attribute),
+    Attribute(&'d Design, &'d Record, &'d Attribute),
     Ref(&'d Design, &'d Ref),
     Unique(&'d Unique),
-    View(&'d View),
+    View(&'d Design, &'d View),
     Shape(&'d Shape),
     Constants(&'d Constants),
     Bucket(&'d Bucket),
@@ -52,10 +51,10 @@ impl Part<'_> {
             Part::Plain(form) => form.clone(),
             Part::Open => json!(["open"]),
             Part::Require(condition) => json!(["require", condition]),
-            Part::Attribute(_, attribute) => attribute_form(attribute),
+            Part::Attribute(design, _, attribute) => attribute_form(design, attribute),
             Part::Ref(design, reference) => ref_form(design, reference),
             Part::Unique(unique) => json!(["unique", form::template(&unique.partition)]),
-            Part::View(view) => json!(["view", view.of, view.history]),
+            Part::View(design, view) => json!(["view", design[view.of].name, view.history]),
             Part::Shape(shape) => form::shape(shape),
             Part::Constants(constants) => {
                 let rows = constants.rows.iter();
@@ -75,7 +74,7 @@ pub(crate) fn parts(design: &Design) -> BTreeMap<String, Part<'_>> {
         found: BTreeMap::new(),
         hops: BTreeSet::new(),
     };
-    for table in design.tables() {
+    for table in &design.tables {
         let name = match table.id.as_str() {
             "" => "table".to_owned(),
             id => format!("table.{id}"),
@@ -85,11 +84,11 @@ pub(crate) fn parts(design: &Design) -> BTreeMap<String, Part<'_>> {
             parts.add(format!("index.{}", index.name), Part::Index(table, index));
         }
     }
-    for entity in &design.entities {
+    for entity in design.entities() {
         parts.entity(entity);
     }
-    for view in &design.views {
-        parts.view(view);
+    for (record, view) in design.views() {
+        parts.view(record, view);
     }
     for bucket in &design.buckets {
         let name = format!("bucket.{}", bucket.name);
@@ -121,27 +120,26 @@ impl<'d> Parts<'d> {
     }
 
     fn reads(&mut self, reads: &'d [Reading]) {
-        for Hop { record, reference } in reads.iter().flat_map(|reading| &reading.hops) {
-            self.hop(record, reference);
+        for hop in reads.iter().flat_map(|reading| &reading.hops) {
+            if let Some((record, _)) = hop.reference {
+                self.hop(&self.design[record], &hop.name);
+            }
         }
     }
 
     /// Notes that a ref is followed, and the refs through which its own arguments are read.
-    fn hop(&mut self, record: &'d RecordName, reference: &str) -> Option<&'d RecordName> {
+    fn hop(&mut self, record: &'d Record, reference: &str) -> Option<&'d Record> {
         let design = self.design;
-        let entity = match record {
-            RecordName::Entity(name) => design.entity(name)?,
-            // A view's record has the refs of its source.
-            RecordName::View(name) => design.entity(&design.view(name)?.of)?,
-        };
-        let found = entity.reference(reference)?;
+        // A view's record has the refs of its source.
+        let entity = design.source(record);
+        let found = entity.refs.iter().find(|one| one.name == reference)?;
         if self.hops.insert((&entity.name, &found.name)) {
             self.behind(record, found);
         }
-        found.single().map(|(target, _)| target)
+        found.single().map(|(target, _)| &design[target])
     }
 
-    fn behind(&mut self, record: &'d RecordName, reference: &'d Ref) {
+    fn behind(&mut self, record: &'d Record, reference: &'d Ref) {
         for target in &reference.targets {
             for argument in &target.arguments {
                 let mut steps = argument.path.split('.');
@@ -150,24 +148,22 @@ impl<'d> Parts<'d> {
                     at = self.hop(record, step);
                 }
             }
-            let via = target.via.as_ref();
-            let pattern = via.and_then(|name| self.design.pattern(name));
+            let pattern = target.via.map(|pattern| &self.design[pattern]);
             if let Some(pattern) = pattern
                 && let Some(follow) = &pattern.follow
             {
                 for record in &pattern.returns {
-                    self.hop(record, follow);
+                    self.hop(&self.design[*record], follow);
                 }
             }
         }
     }
 
-    fn entity(&mut self, entity: &'d Entity) {
+    fn entity(&mut self, entity: &'d Record) {
         let place = format!("entity.{}", entity.name);
-        let table = self.design.table_of(entity);
+        let table = &self.design[entity.table];
         self.add(place.clone(), Part::Entity(table));
-        self.keys(&place, table, &entity.key, &entity.indexes);
-        self.discriminator(&place, table, entity.discriminator.as_deref());
+        self.keys(&place, table, entity);
         if entity.open {
             self.add(format!("{place}.open"), Part::Open);
         }
@@ -188,24 +184,16 @@ impl<'d> Parts<'d> {
         }
     }
 
-    fn keys(
-        &mut self,
-        place: &str,
-        table: &Table,
-        key: &'d KeyTemplates,
-        indexes: &'d [RecordIndex],
-    ) {
+    fn keys(&mut self, place: &str, table: &Table, record: &'d Record) {
+        let key = &record.key;
         for (name, template) in [(&table.partition, &key.partition), (&table.sort, &key.sort)] {
             self.plain(format!("{place}.{name}"), "key", form::template(template));
         }
-        for record in indexes {
-            self.reads(&record.reads);
-            let mut indexes = table.indexes.iter();
-            let Some(index) = indexes.find(|index| index.name == record.index) else {
-                continue;
-            };
-            let partition = Some((&index.partition, &record.partition));
-            let sort = index.sort.as_ref().zip(record.sort.as_ref());
+        for keys in &record.indexes {
+            self.reads(&keys.reads);
+            let index = &table.indexes[keys.index.index()];
+            let partition = Some((&index.partition, &keys.partition));
+            let sort = index.sort.as_ref().zip(keys.sort.as_ref());
             for (key, value) in partition.into_iter().chain(sort) {
                 // A key that is an attribute of the entity follows that one and the index.
                 if let KeyValue::Cases(cases) = value {
@@ -214,15 +202,12 @@ impl<'d> Parts<'d> {
                 }
             }
         }
-    }
-
-    fn discriminator(&mut self, place: &str, table: &Table, value: Option<&str>) {
-        if let (Some(name), Some(value)) = (&table.discriminator, value) {
+        if let (Some(name), Some(value)) = (&table.discriminator, &record.discriminator) {
             self.plain(format!("{place}.{name}"), "discriminator", json!(value));
         }
     }
 
-    fn attribute(&mut self, place: &str, entity: &'d Entity, attribute: &'d Attribute) {
+    fn attribute(&mut self, place: &str, entity: &'d Record, attribute: &'d Attribute) {
         match &attribute.source {
             Source::Given { default: None } | Source::Generated => {}
             Source::Given {
@@ -235,16 +220,18 @@ impl<'d> Parts<'d> {
                 }
             }
             Source::Aggregate(aggregate) => {
-                self.hop(&aggregate.of, &aggregate.by);
+                let counted = &self.design[aggregate.of];
+                self.hop(counted, &counted.refs[aggregate.by.index()].name);
                 if let Some(only) = &aggregate.only {
                     self.reads(&only.reads);
                 }
             }
             Source::Copy(reading) => self.reads(std::slice::from_ref(reading)),
+            Source::Derived(value) => self.reads(&value.reads),
         }
         self.shapes(&attribute.kind);
         let name = format!("{place}.attributes.{}", attribute.name);
-        self.add(name, Part::Attribute(entity, attribute));
+        self.add(name, Part::Attribute(self.design, entity, attribute));
     }
 
     fn shapes(&mut self, kind: &'d AttributeType) {
@@ -261,17 +248,14 @@ impl<'d> Parts<'d> {
         }
     }
 
-    fn view(&mut self, view: &'d View) {
+    fn view(&mut self, record: &'d Record, view: &'d View) {
         let design = self.design;
-        let place = format!("view.{}", view.name);
-        let source = design.entity(&view.of);
-        let table = source.map_or(&design.table, |entity| design.table_of(entity));
-        self.add(place.clone(), Part::View(view));
-        self.keys(&place, table, &view.key, &view.indexes);
-        self.discriminator(&place, table, view.discriminator.as_deref());
+        let place = format!("view.{}", record.name);
+        self.add(place.clone(), Part::View(design, view));
+        self.keys(&place, &design[record.table], record);
         if let Some(when) = &view.when {
             self.reads(&when.reads);
-            let live = source.and_then(|entity| entity.soft_delete.as_ref());
+            let live = design[view.of].soft_delete.as_ref();
             if let Some(own) = besides(&when.tree, live.map(SoftDelete::live)) {
                 self.plain(format!("{place}.when"), "when", form::condition(&own));
             }
@@ -288,6 +272,7 @@ impl<'d> Parts<'d> {
                 } => {
                     let parameters = parameters.iter();
                     let given = parameters.map(|(name, one)| json!([name, form::reading(one)]));
+                    let pattern = &design[*pattern].name;
                     json!(["pattern", pattern, form::list(given)])
                 }
             };
@@ -298,21 +283,17 @@ impl<'d> Parts<'d> {
             let form = form::formula(distinct);
             self.plain(format!("{place}.distinct"), "distinct", form);
         }
-        let keep: BTreeSet<&String> = view.keep.iter().collect();
+        let keep: BTreeSet<&String> = record.kept().map(|one| &one.name).collect();
         self.plain(format!("{place}.keep"), "keep", json!(keep));
-        for attribute in &view.attributes {
-            let name = format!("{place}.attributes.{}", attribute.name());
-            let form = match attribute {
-                ViewAttribute::Derived {
-                    kind,
-                    optional,
-                    value,
-                    ..
-                } => {
+        for attribute in record.attributes.iter().filter(|one| one.is_declared()) {
+            let name = format!("{place}.attributes.{}", attribute.name);
+            let form = match attribute.derived() {
+                Some(value) => {
                     self.reads(&value.reads);
-                    json!(["derived", form::kind(kind), optional, form::formula(value)])
+                    let kind = form::kind(&attribute.kind);
+                    json!(["derived", kind, attribute.optional, form::formula(value)])
                 }
-                ViewAttribute::Own(attribute) => attribute_form(attribute),
+                None => attribute_form(design, attribute),
             };
             self.plain(name, "attribute", form);
         }
@@ -322,7 +303,7 @@ impl<'d> Parts<'d> {
     /// and effects use is followed by nothing that is stored.
     fn refs(&mut self) {
         let design = self.design;
-        for entity in &design.entities {
+        for entity in design.entities() {
             for reference in &entity.refs {
                 let hop = (entity.name.as_str(), reference.name.as_str());
                 let is_read = self.hops.contains(&hop);
@@ -332,10 +313,9 @@ impl<'d> Parts<'d> {
                 let name = format!("entity.{}.refs.{}", entity.name, reference.name);
                 self.add(name, Part::Ref(design, reference));
                 for target in reference.targets.iter().filter(|_| is_read) {
-                    if let TargetName::Constants(name) = &target.to
-                        && let Some(rows) = design.constants.iter().find(|one| one.name == *name)
-                    {
-                        self.add(format!("constants.{name}"), Part::Constants(rows));
+                    if let RefTo::Constants(constants) = target.to {
+                        let rows = &design[constants];
+                        self.add(format!("constants.{}", rows.name), Part::Constants(rows));
                     }
                 }
             }
@@ -367,7 +347,7 @@ fn index_form(table: &Table, index: &Index) -> Json {
     json!(["index", table.id, form::list(keys), projection])
 }
 
-fn source_form(source: &Source) -> Json {
+fn source_form(design: &Design, source: &Source) -> Json {
     match source {
         // Both are given once and stay as they are; how a new one is made is a matter of that write.
         Source::Given { default: None } | Source::Generated => json!(["given"]),
@@ -381,27 +361,30 @@ fn source_form(source: &Source) -> Json {
         ]),
         Source::Aggregate(Aggregate { sum, of, by, only }) => {
             let only = only.as_ref().map(form::predicate);
-            json!(["aggregate", sum, of.as_str(), by, only])
+            let counted = &design[*of];
+            let by = &counted.refs[by.index()].name;
+            json!(["aggregate", sum, counted.name, by, only])
         }
         Source::Copy(reading) => json!(["copy", form::reading(reading)]),
+        Source::Derived(value) => json!(["derived", form::formula(value)]),
     }
 }
 
-fn attribute_form(attribute: &Attribute) -> Json {
+fn attribute_form(design: &Design, attribute: &Attribute) -> Json {
     json!([
         "attribute",
         form::kind(&attribute.kind),
         attribute.optional,
-        besides_type(attribute),
+        besides_type(design, attribute),
     ])
 }
 
 /// What is said of an attribute besides which values it may have.
-pub(crate) fn besides_type(attribute: &Attribute) -> Json {
+pub(crate) fn besides_type(design: &Design, attribute: &Attribute) -> Json {
     let per = attribute.per.as_ref();
     let per = per.map(|(period, name)| json!([form::period(*period), name]));
     json!([
-        source_form(&attribute.source),
+        source_form(design, &attribute.source),
         attribute.key_only,
         attribute.is_virtual,
         attribute.file_in,
@@ -412,15 +395,19 @@ pub(crate) fn besides_type(attribute: &Attribute) -> Json {
 
 fn ref_form(design: &Design, reference: &Ref) -> Json {
     let targets = reference.targets.iter().map(|target| {
-        let to = match &target.to {
-            TargetName::Record(RecordName::Entity(name)) => json!(["entity", name]),
-            TargetName::Record(RecordName::View(name)) => json!(["view", name]),
-            TargetName::Constants(name) => json!(["constants", name]),
+        let to = match target.to {
+            RefTo::Record(record) => {
+                let record = &design[record];
+                let kind = if record.is_entity() { "entity" } else { "view" };
+                json!([kind, record.name])
+            }
+            RefTo::Constants(constants) => json!(["constants", design[constants].name]),
         };
         let arguments = target.arguments.iter();
         let arguments = arguments.map(|one| json!([one.part, one.path, one.many]));
-        let via = target.via.as_ref();
-        let via = via.and_then(|name| design.pattern(name)).map(form::pattern);
+        let via = target
+            .via
+            .map(|pattern| form::pattern(design, &design[pattern]));
         let on_delete = match &target.on_delete {
             OnDelete::Keep => json!("keep"),
             OnDelete::Cascade => json!("cascade"),

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Cause, Does, Reaction, Times, reactions};
 use crate::Design;
 use crate::design::{
-    Access, Action, ActionOn, Aggregate, EachOver, Effect, EffectKind, EffectTarget, Entity,
-    OnDelete, RecordName, TargetName,
+    Access, Action, ActionId, Aggregate, EachOver, Effect, EffectKind, EffectTarget, OnDelete,
+    Record, RecordId, Ref,
 };
 use crate::expression::{Origin, Predicate, Reading};
 use change::{Change, moves};
@@ -38,9 +38,9 @@ pub struct Size {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
     /// To an item of an entity.
-    Access(Access, String),
+    Access(Access, RecordId),
     /// An action.
-    Action(String),
+    Action(ActionId),
 }
 
 /// Some of the actions of a transaction.
@@ -79,35 +79,26 @@ pub fn sizes(design: &Design) -> Vec<Size> {
         }
     };
     let mut sizes = Vec::new();
-    for entity in &design.entities {
+    for entity in design.entities() {
         for access in [Access::Create, Access::Update, Access::Delete] {
             let mut counter = Counter::new(design, &reactions);
             let change = Change::of_caller(entity, access);
             let cause = format!("entity.{}", entity.name);
             counter.touch("", 1, &cause);
             counter.item(entity, &change, &Place::root());
-            let write = Write::Access(access, entity.name.clone());
+            let write = Write::Access(access, entity.id);
             sizes.push(count(write, counter.finish()));
         }
     }
     for action in &design.actions {
-        let largest = records_of(action).into_iter().map(|record| {
+        let largest = action.on.records().iter().map(|record| {
             let mut counter = Counter::new(design, &reactions);
-            counter.action(action, record);
-            count(Write::Action(action.name.clone()), counter.finish())
+            counter.action(action, &design[*record]);
+            count(Write::Action(action.id), counter.finish())
         });
         sizes.extend(largest.max_by_key(|size| size.actions));
     }
     sizes
-}
-
-/// What one action changes in one transaction. One on every item of a pattern is a job.
-fn records_of(action: &Action) -> Vec<&RecordName> {
-    match &action.on {
-        ActionOn::Items(records) => records.iter().collect(),
-        ActionOn::Found { record, .. } => vec![record],
-        ActionOn::Every(_) => Vec::new(),
-    }
 }
 
 /// The way to an item, and how many there are of it.
@@ -182,23 +173,23 @@ impl<'d> Counter<'d> {
         self.tally
     }
 
-    fn action(&mut self, action: &Action, record: &RecordName) {
+    fn action(&mut self, action: &Action, record: &Record) {
         let cause = format!("action.{}", action.name);
         self.touch("", 1, &cause);
         let names = action
             .changes
             .names()
             .chain(action.input.iter().map(String::as_str));
-        if let Some(entity) = self.design.entity(record.as_str()) {
+        if record.is_entity() {
             let access = if action.delete {
                 Access::Delete
             } else {
                 Access::Update
             };
             let changed = names.map(str::to_owned).collect();
-            let change = Change::new(entity, access, changed, true);
+            let change = Change::new(record, access, changed, true);
             let change = change.emptying(&action.changes);
-            self.item(entity, &change, &Place::root());
+            self.item(record, &change, &Place::root());
         }
         self.reads(
             action.require.iter().flat_map(|it| &it.reads),
@@ -211,7 +202,7 @@ impl<'d> Counter<'d> {
     }
 
     /// Everything that a change of an item touches besides the item.
-    fn item(&mut self, entity: &Entity, change: &Change, place: &Place) {
+    fn item(&mut self, entity: &Record, change: &Change, place: &Place) {
         // INVARIANT: recursion ends here; cycles of triggers are reported besides.
         self.changes += 1;
         if place.depth > DEPTH_MAX || self.changes > CHANGES_MAX {
@@ -236,24 +227,27 @@ impl<'d> Counter<'d> {
             let cause = format!("entity.{}.attributes.{}", entity.name, number.name);
             self.touch(&format!("{}~", place.way), place.times, &cause);
         }
-        let name = RecordName::Entity(entity.name.clone());
         let all = self.reactions;
-        for reaction in all.iter().filter(|one| one.on.of == name) {
+        for reaction in all.iter().filter(|one| one.on.of == entity.id) {
             let cause = reaction.cause.to_string();
             match &reaction.does {
                 Does::Add { by, aggregate } => {
-                    self.aggregate(entity, by, aggregate, change, reaction, place)
+                    self.aggregate(by, aggregate, change, reaction, place)
                 }
                 Does::Follow { from, .. } => {
                     self.tally.has_jobs |=
                         !change.is_whole() && change.touches([from.attribute.as_str()]);
                 }
-                Does::Keep(view) => {
-                    let times = place.times * records(view) * moved(view, change);
-                    self.touch(&format!("{}#{}", place.way, view.name), times, &cause);
+                Does::Keep(record, view) => {
+                    let times = place.times * records(view) * moved(record, view, change);
+                    self.touch(&format!("{}#{}", place.way, record.name), times, &cause);
                 }
-                Does::Archive(view) if reaction.on.kind.includes(change.access) => {
-                    self.touch(&format!("{}#{}", place.way, view.name), place.times, &cause);
+                Does::Archive(record, _) if reaction.on.kind.includes(change.access) => {
+                    self.touch(
+                        &format!("{}#{}", place.way, record.name),
+                        place.times,
+                        &cause,
+                    );
                 }
                 Does::Guard(unique) => {
                     let names = unique.attributes.iter().map(String::as_str);
@@ -285,21 +279,20 @@ impl<'d> Counter<'d> {
                         self.effect(effect, place, &cause);
                     }
                 }
-                Does::Archive(_) | Does::Operate(_) => {}
+                Does::Archive(..) | Does::Operate(_) => {}
             }
         }
     }
 
     /// The targets of refs that must be there.
-    fn targets(&mut self, entity: &Entity, change: &Change, place: &Place) {
+    fn targets(&mut self, entity: &Record, change: &Change, place: &Place) {
         for reference in &entity.refs {
             let is_set = match change.access {
                 Access::Create => true,
                 Access::Update => moves(reference, &change.changed),
                 _ => false,
             };
-            let mut targets = reference.targets.iter();
-            let is_item = targets.any(|target| matches!(target.to, TargetName::Record(_)));
+            let is_item = reference.records().next().is_some();
             if is_set && is_item && !reference.unchecked && !reference.is_many() {
                 let cause = format!("entity.{}.refs.{}", entity.name, reference.name);
                 self.touch(&place.by(&reference.name).way, place.times, &cause);
@@ -310,16 +303,13 @@ impl<'d> Counter<'d> {
     /// A number of another item, and the sums over it.
     fn aggregate(
         &mut self,
-        entity: &Entity,
-        by: &str,
+        reference: &Ref,
         aggregate: &Aggregate,
         change: &Change,
         reaction: &Reaction<'_>,
         place: &Place,
     ) {
-        let Some(reference) = entity.reference(by) else {
-            return;
-        };
+        let by = &reference.name;
         let is_moved = !change.is_whole() && moves(reference, &change.changed);
         let only = aggregate.only.iter().flat_map(Predicate::own_attributes);
         let sum = aggregate.sum.as_deref();
@@ -335,16 +325,14 @@ impl<'d> Counter<'d> {
         let was = is_moved.then(|| place.by(&format!("old.{by}")));
         for there in was.into_iter().chain([there]) {
             self.touch(&there.way, place.times, &cause);
-            if let Some(target) = self.design.entity(target) {
-                let mut kept = self.design.kept_numbers(target);
-                // A new item needs its target; others add to what is kept where it is gone.
-                if change.access != Access::Create && kept.any(|one| one.name == attribute) {
-                    self.touch(&format!("{}~", there.way), place.times, &cause);
-                }
-                let changed = BTreeSet::from([attribute.to_owned()]);
-                let change = Change::new(target, Access::Update, changed, false);
-                self.item(target, &change, &there);
+            let mut kept = self.design.kept_numbers(target);
+            // A new item needs its target; others add to what is kept where it is gone.
+            if change.access != Access::Create && kept.any(|one| one.name == attribute.name) {
+                self.touch(&format!("{}~", there.way), place.times, &cause);
             }
+            let changed = BTreeSet::from([attribute.name.clone()]);
+            let change = Change::new(target, Access::Update, changed, false);
+            self.item(target, &change, &there);
         }
     }
 
@@ -379,16 +367,17 @@ impl<'d> Counter<'d> {
             }
         };
         for record in effect.target.records() {
-            if let (RecordName::View(view), EffectTarget::Identity { .. }) =
-                (&record, &effect.target)
-            {
-                self.members.push((view.clone(), times, cause.to_owned()));
+            let record = &self.design[*record];
+            let is_view = record.view.is_some();
+            if let (true, EffectTarget::Identity { .. }) = (is_view, &effect.target) {
+                let name = record.name.clone();
+                self.members.push((name, times, cause.to_owned()));
                 continue;
             }
             self.touch(&there.way, there.times, cause);
-            let Some(entity) = self.design.entity(record.as_str()) else {
+            if is_view {
                 continue;
-            };
+            }
             let accesses: &[Access] = match effect.kind {
                 EffectKind::Create => &[Access::Create],
                 EffectKind::Upsert => &[Access::Create, Access::Update],
@@ -397,9 +386,9 @@ impl<'d> Counter<'d> {
             };
             for access in accesses {
                 let changed = effect.changes.names().map(str::to_owned).collect();
-                let change = Change::new(entity, *access, changed, true);
+                let change = Change::new(record, *access, changed, true);
                 let change = change.emptying(&effect.changes);
-                self.item(entity, &change, &there);
+                self.item(record, &change, &there);
             }
         }
     }
@@ -422,13 +411,9 @@ impl<'d> Counter<'d> {
                 .iter()
                 .take(reading.hops.len().saturating_sub(known))
             {
-                there = there.by(&hop.reference);
-                let entity = self.design.entity(hop.record.as_str());
-                let reference = entity.and_then(|entity| entity.reference(&hop.reference));
-                let is_item = reference.is_none_or(|one| {
-                    let mut targets = one.targets.iter();
-                    targets.any(|target| matches!(target.to, TargetName::Record(_)))
-                });
+                there = there.by(&hop.name);
+                let reference = self.design.reference(hop);
+                let is_item = reference.is_none_or(|one| one.records().next().is_some());
                 if is_item && reference.is_none_or(|one| !one.is_many()) {
                     self.touch(&there.way, place.times, cause);
                 }

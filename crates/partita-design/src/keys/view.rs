@@ -2,9 +2,10 @@
 
 use partita_core::{Map, Value};
 
-use super::{KeyFault, Maker, RecordKeys, completed, derived, given, insert};
-use crate::design::{Design, EachOver, Entity, RecordName, View, ViewAttribute};
+use super::{KeyFault, Maker, RecordKeys, completed, derived, given};
+use crate::design::{Design, EachOver, Record, View};
 use crate::expression::With;
+use crate::nested;
 use crate::template::{Template, dotted};
 
 /// The keys of a view's records, from attributes of the view, of its source, or of both.
@@ -12,15 +13,13 @@ use crate::template::{Template, dotted};
 /// Where they name the source's item, there is a record for each element, or one, while the view's
 /// `when` holds. Otherwise they speak of one record, which may have been left by an earlier state of
 /// the item; so it is with a history always. All faults are reported at once.
-pub fn of_view(
+pub(super) fn keys(
     design: &Design,
-    view: &View,
+    (record, view): (&Record, &View),
     attributes: &Map,
 ) -> Result<Vec<RecordKeys>, Vec<KeyFault>> {
-    let Some(source) = design.entity(&view.of) else {
-        return Ok(Vec::new());
-    };
-    let (own, rest, mut faults) = apart(view, source, attributes);
+    let source = &design[view.of];
+    let (own, rest, mut faults) = apart((record, view), source, attributes);
     let (given, wrong) = given(source, &rest);
     faults.extend(wrong);
     let mut identity = source.identity.iter();
@@ -32,28 +31,27 @@ pub fn of_view(
         !lists && attributes.keys().any(|name| !rest.contains_key(name))
     });
     let mut maker = Maker {
-        table: design.table_of(source),
+        table: &design[record.table],
         item: completed(source, given),
         faults,
     };
     let mut records = Vec::new();
     if names_item && !names_record && !view.history {
-        maker.view(view, &own, &mut records);
+        maker.view(record, view, &own, &mut records);
     } else {
         let scope = maker.item.clone();
         let mut inner = match view.each.as_ref() {
             Some(each) if attributes.contains_key(&each.name) => {
                 let (name, rest) = (each.name.as_str(), &scope);
                 let value = attributes.get(name).unwrap_or(&Value::Null);
-                derived(view, rest, &With { name, value, rest })
+                derived(record, rest, &With { name, value, rest })
             }
-            _ => derived(view, &scope, &scope),
+            _ => derived(record, &scope, &scope),
         };
         overlay(&mut inner, &own);
-        maker.demand(&view.key.partition, &inner);
-        maker.demand(&view.key.sort, &inner);
-        let name = RecordName::View(view.name.clone());
-        records.extend(maker.record(name, &view.key, &view.indexes, Some(&inner)));
+        maker.demand(&record.key.partition, &inner);
+        maker.demand(&record.key.sort, &inner);
+        records.extend(maker.record(record, Some(&inner)));
     }
     match maker.faults.is_empty() {
         true => Ok(records),
@@ -62,13 +60,17 @@ pub fn of_view(
 }
 
 /// What is given of the view itself, what is given of its source, and what is wrong with the former.
-fn apart(view: &View, source: &Entity, attributes: &Map) -> (Map, Map, Vec<KeyFault>) {
+fn apart(
+    (record, view): (&Record, &View),
+    source: &Record,
+    attributes: &Map,
+) -> (Map, Map, Vec<KeyFault>) {
     let (mut own, mut rest, mut faults) = (Map::new(), Map::new(), Vec::new());
     for (name, value) in attributes {
-        let declared = view.attributes.iter().find(|one| one.name() == name);
+        let declared = record.stored(name).filter(|one| one.is_declared());
         let is_element = view.each.iter().any(|each| each.name == *name);
-        if let Some(kind) = declared.map(ViewAttribute::kind) {
-            if let Err(expected) = kind.check(value) {
+        if let Some(attribute) = declared {
+            if let Err(expected) = attribute.kind.check(value) {
                 let name = name.to_string();
                 faults.push(KeyFault::Type { name, expected });
             }
@@ -85,7 +87,7 @@ fn apart(view: &View, source: &Entity, attributes: &Map) -> (Map, Map, Vec<KeyFa
 /// Puts what is given of a view in front of what follows from its source.
 pub(super) fn overlay(inner: &mut Map, own: &Map) {
     for (name, value) in own {
-        insert(inner, name, value.clone());
+        nested::set(inner, name, value.clone());
     }
 }
 

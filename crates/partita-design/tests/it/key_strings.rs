@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use partita_core::{Map, Value};
-use partita_design::design::{RecordName, View};
+use partita_design::design::Record;
 use partita_design::template::Template;
 use partita_design::{Design, RecordKeys, check, keys, shipped};
 
@@ -79,9 +79,10 @@ fn value(written: toml::Value) -> Value {
 /// The records of a case as its file writes them.
 fn told(design: &Design, case: &Case) -> String {
     let entity = case.title.split(':').next().unwrap();
-    let records = match design.view(entity) {
+    let record = design.find_record(entity).unwrap();
+    let records = match &record.view {
         // A replaced state is no item, so that nobody asks for its keys; its templates tell them.
-        Some(view) if view.history => vec![history(design, view, &case.attributes)],
+        Some(view) if view.history => vec![history(design, record, &case.attributes)],
         _ => match keys(design, entity, &case.attributes) {
             Ok(records) => records,
             Err(faults) => panic!("{}: {faults:#?}", case.title),
@@ -89,7 +90,7 @@ fn told(design: &Design, case: &Case) -> String {
     };
     let mut text = String::new();
     for record in records {
-        writeln!(text, "-> {}", record.record.as_str()).unwrap();
+        writeln!(text, "-> {}", record.record).unwrap();
         let names = names(design, &record.record);
         let width = names.iter().map(String::len).max().unwrap_or_default();
         for name in names {
@@ -106,11 +107,11 @@ fn told(design: &Design, case: &Case) -> String {
     text
 }
 
-fn history(design: &Design, view: &View, attributes: &Map) -> RecordKeys {
+fn history(design: &Design, view: &Record, attributes: &Map) -> RecordKeys {
     let key = |template: &Template| Value::S(template.key(attributes).unwrap().unwrap());
-    let table = &design.table;
+    let table = &design.tables[0];
     RecordKeys {
-        record: RecordName::View(view.name.clone()),
+        record: view.name.clone(),
         keys: vec![
             (table.partition.clone(), key(&view.key.partition)),
             (table.sort.clone(), key(&view.key.sort)),
@@ -119,15 +120,12 @@ fn history(design: &Design, view: &View, attributes: &Map) -> RecordKeys {
 }
 
 /// All keys that a record can have: those of the table, then those of its indexes.
-fn names(design: &Design, record: &RecordName) -> Vec<String> {
-    let table = &design.table;
+fn names(design: &Design, record: &str) -> Vec<String> {
+    let table = &design.tables[0];
     let mut names = vec![table.partition.clone(), table.sort.clone()];
-    let name = record.as_str();
-    let entity = design.entity(name).map(|entity| &entity.indexes);
-    let view = design.view(name).map(|view| &view.indexes);
-    for of_record in entity.or(view).into_iter().flatten() {
-        let index = table.indexes.iter().find(|it| it.name == of_record.index);
-        let index = index.unwrap();
+    let indexes = design.find_record(record).map(|record| &record.indexes);
+    for of_record in indexes.into_iter().flatten() {
+        let index = &table.indexes[of_record.index.index()];
         for key in std::iter::once(&index.partition).chain(&index.sort) {
             if !names.contains(&key.name) {
                 names.push(key.name.clone());

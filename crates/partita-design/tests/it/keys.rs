@@ -1,7 +1,6 @@
 //! The keys of items, and values that may not stand in them.
 
 use partita_core::{Map, Value};
-use partita_design::design::RecordName;
 use partita_design::{Design, check, keys, shipped};
 
 const STORY: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -22,7 +21,7 @@ fn told(entity: &str, attributes: &[(&str, Value)]) -> Result<Vec<String>, Vec<S
     let records = keys(&design(), entity, &attributes)
         .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let text = |record: partita_design::RecordKeys| {
-        let (RecordName::Entity(name) | RecordName::View(name)) = record.record;
+        let name = &record.record;
         let values: Vec<_> = record
             .keys
             .iter()

@@ -9,8 +9,7 @@ fn every_rule_of_a_shipped_design_stands_where_it_says() {
         let (design, _) = partita_design::check(shipped.source, &|_| None);
         let design = design.unwrap();
         let lines: Vec<&str> = shipped.source.lines().collect();
-        let of_views = design.views.iter().filter_map(|view| view.rules.as_ref());
-        for rules in design.entities.iter().map(|one| &one.rules).chain(of_views) {
+        for rules in design.records.iter().map(|record| &record.rules) {
             for line in &rules.lines {
                 let text = lines[line.line - 1];
                 let words = text.split('=').next().unwrap().trim().trim_matches('"');
@@ -21,7 +20,7 @@ fn every_rule_of_a_shipped_design_stands_where_it_says() {
                 assert!(lines[line.line - 1].contains(rule.text()), "{line:?}");
             }
             for (action, rule) in &rules.by_action {
-                let line = rules.line(action).unwrap();
+                let line = rules.line(&design[*action].name).unwrap();
                 assert!(lines[line.line - 1].contains(rule.text()), "{line:?}");
             }
             for rule in &rules.by_attribute {

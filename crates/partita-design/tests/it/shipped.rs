@@ -48,7 +48,7 @@ fn entities_and_patterns_have_paths() {
     for design in shipped::all() {
         let (compiled, _) = check(design.source, &|_| None);
         let compiled = compiled.unwrap_or_else(|| panic!("{} has mistakes", design.name));
-        for entity in &compiled.entities {
+        for entity in compiled.entities() {
             assert!(entity.path.is_some(), "{}: {}", design.name, entity.name);
         }
         for pattern in &compiled.patterns {
@@ -90,7 +90,7 @@ fn lines_become_attributes() {
     for design in shipped::all() {
         let (compiled, _) = check(design.source, &|_| None);
         let every = names_in(design.source, "every.attributes");
-        for entity in compiled.unwrap().entities {
+        for entity in compiled.unwrap().entities() {
             let mut expected =
                 names_in(design.source, &format!("entity.{}.attributes", entity.name));
             let found: Vec<_> = entity
@@ -124,11 +124,11 @@ fn parts(design: &Design) -> [(&str, Vec<&str>); 5] {
     [
         (
             "entity",
-            design.entities.iter().map(|it| it.name.as_str()).collect(),
+            design.entities().map(|it| it.name.as_str()).collect(),
         ),
         (
             "view",
-            design.views.iter().map(|it| it.name.as_str()).collect(),
+            design.views().map(|(it, _)| it.name.as_str()).collect(),
         ),
         (
             "pattern",

@@ -20,7 +20,10 @@ fn compiles() {
 fn the_table_has_the_name_that_a_variable_says() {
     let source = shipped::find("stories").unwrap().source;
     let name = |name: &str| (name == "TABLE_NAME").then(|| "prod-stories".to_owned());
-    assert_eq!(check(source, &name).0.unwrap().table.name, "prod-stories");
+    assert_eq!(
+        check(source, &name).0.unwrap().tables[0].name,
+        "prod-stories"
+    );
 }
 
 #[test]
@@ -36,14 +39,14 @@ fn designs_are_found_by_the_name_that_they_give_themselves() {
 /// A compiled design as a page that fits on a screen.
 fn outline(design: &Design) -> String {
     let mut page = String::new();
-    let table = &design.table;
+    let table = &design.tables[0];
     writeln!(
         page,
         "{}: table {} ({}, {}) told apart by {:?}",
         design.name, table.name, table.partition, table.sort, table.discriminator
     )
     .unwrap();
-    for entity in &design.entities {
+    for entity in design.entities() {
         writeln!(page, "\nentity {} {}", entity.name, key(&entity.key)).unwrap();
         writeln!(
             page,
@@ -88,7 +91,7 @@ fn outline(design: &Design) -> String {
                 page,
                 "  ref {}: {}({}){live}",
                 reference.name,
-                reference.single().unwrap().0.as_str(),
+                design[reference.single().unwrap().0].name,
                 arguments.join(", ")
             )
             .unwrap();
@@ -101,20 +104,21 @@ fn outline(design: &Design) -> String {
             writeln!(page, "  allow {}: {rule}", access.word()).unwrap();
         }
     }
-    for view in &design.views {
+    for (record, view) in design.views() {
+        let keep: Vec<_> = record.kept().map(|one| &one.name).collect();
         writeln!(
             page,
             "\nview {} of {} {}",
-            view.name,
-            view.of,
-            key(&view.key)
+            record.name,
+            design[view.of].name,
+            key(&record.key)
         )
         .unwrap();
         let when = view.when.as_ref().map(|when| condition(&when.tree));
         writeln!(
             page,
-            "  discriminator {:?}, when {when:?}, keep {:?}",
-            view.discriminator, view.keep
+            "  discriminator {:?}, when {when:?}, keep {keep:?}",
+            record.discriminator
         )
         .unwrap();
     }
@@ -138,7 +142,7 @@ fn outline(design: &Design) -> String {
         let returns: Vec<_> = pattern
             .returns
             .iter()
-            .map(|record| record.as_str())
+            .map(|record| design[*record].name.as_str())
             .collect();
         writeln!(
             page,

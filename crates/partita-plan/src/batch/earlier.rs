@@ -140,8 +140,11 @@ impl Earlier {
 
 /// The key that a list is in the order of.
 fn sort_of(blueprint: &Blueprint, listing: &Listing) -> Option<String> {
-    let index = listing.index.as_deref();
-    match index.and_then(|name| blueprint.index(name)) {
+    let mut tables = blueprint.tables();
+    let table = tables.find(|(_, name)| **name == listing.table);
+    let mut indexes = table.into_iter().flat_map(|(table, _)| &table.indexes);
+    let name = listing.index.as_ref();
+    match name.and_then(|name| indexes.find(|index| index.name == *name)) {
         Some(index) => index.sort.as_ref().map(|sort| sort.name.clone()),
         None => Some(blueprint.keys.of(&listing.table)[1].to_owned()),
     }

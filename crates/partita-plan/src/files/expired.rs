@@ -3,6 +3,8 @@
 
 use partita_core::expression::{Condition, Path};
 use partita_core::{Item, Map};
+use partita_design::design;
+use partita_design::nested;
 use partita_design::time::TimeForm;
 use partita_store::request::{ConditionCheck, PutItem, TransactAction};
 
@@ -10,9 +12,7 @@ use super::record::{self, Owner, Record};
 use super::sweep::{Finding, Looked};
 use super::{Objects, names, owning, put, step};
 use crate::error::PlanError;
-use crate::nested;
 use crate::partita::Partita;
-use crate::shape::Shape;
 
 /// How long it takes until somebody looks again at an item that has expired and is still stored.
 /// Amazon DynamoDB removes most of them within a few days.
@@ -33,8 +33,7 @@ impl Partita {
         let Ok(entity) = blueprint.entity(&owner.entity) else {
             return Ok(looked);
         };
-        let shape = Shape::Entity(entity);
-        let Ok(address) = blueprint.address(shape, &owner.identity) else {
+        let Ok(address) = blueprint.address(entity, &owner.identity) else {
             return Ok(looked);
         };
         let read = self
@@ -44,12 +43,12 @@ impl Partita {
         let item = read.into_iter().flatten().next();
         let named = match &item {
             None => Vec::new(),
-            Some(item) => names::all(entity, &blueprint.attributes(shape, item)?),
+            Some(item) => names::all(entity, &blueprint.attributes(entity, item)?),
         };
         let check = ConditionCheck {
             table: address.table.clone(),
             key: blueprint.keys.key(&address),
-            condition: names_as(&blueprint.partition(shape), shape, item.as_ref()),
+            condition: names_as(&blueprint.partition(entity), entity, item.as_ref()),
             return_item_on_failure: false,
         };
         let is_named = |name: &str| named.iter().any(|file| file.name == name);
@@ -59,7 +58,7 @@ impl Partita {
             let taken = self.take_from(objects, owner, (&bucket, &name), &check);
             looked.note(taken.await)?;
         }
-        let expiry = blueprint.expiry(shape).map(|one| one.name.as_str());
+        let expiry = blueprint.expiry(entity).map(|one| one.name.as_str());
         if let Some(item) = &item
             && let Some(until) = expiry.and_then(|name| until(item, name))
         {
@@ -144,11 +143,11 @@ pub(crate) fn until(item: &Map, attribute: &str) -> Option<i64> {
 }
 
 /// That an item names the files that it named when it was read, or is still missing.
-fn names_as(partition: &Path, shape: Shape<'_>, item: Option<&Item>) -> Condition {
+fn names_as(partition: &Path, entity: &design::Record, item: Option<&Item>) -> Condition {
     let Some(item) = item else {
         return Condition::NotExists(partition.clone());
     };
-    let attributes = shape.source().attributes.iter();
+    let attributes = entity.attributes.iter();
     let attributes = attributes.filter(|one| names::names_files(one));
     let same = attributes.map(|one| match nested::get(item, &one.name) {
         Some(value) => Condition::equals(one.path(), value.clone()),

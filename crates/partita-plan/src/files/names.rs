@@ -2,14 +2,14 @@
 
 use partita_core::{Map, Value};
 use partita_design::Design;
-use partita_design::design::{Attribute, Bucket, Entity, Prefix, Rule, Source, View};
+use partita_design::design::{Attribute, Bucket, Prefix, Record, Rule, Source};
 use partita_design::expression::Expr;
 use partita_design::files::prefixes;
 use partita_design::media_type;
 use partita_design::template::{Format, Hole, Part};
 use partita_design::types::AttributeType;
 
-use crate::nested;
+use partita_design::nested;
 
 pub(crate) use partita_design::files::names_files;
 
@@ -97,7 +97,7 @@ pub fn write_rule(design: &Design, prefix: &Prefix) -> Rule {
 
 /// Whether some attribute names the files of a prefix.
 pub(crate) fn is_named(design: &Design, prefix: &Prefix) -> bool {
-    design.entities.iter().any(|entity| {
+    design.entities().any(|entity| {
         let mut attributes = entity.attributes.iter();
         attributes.any(|attribute| {
             let at = attribute.file_at.as_deref();
@@ -108,7 +108,7 @@ pub(crate) fn is_named(design: &Design, prefix: &Prefix) -> bool {
 }
 
 /// Whether a name that an attribute computes can be one of a prefix, by how it begins.
-fn can_be_at(entity: &Entity, at: &str, prefix: &Prefix) -> bool {
+fn can_be_at(entity: &Record, at: &str, prefix: &Prefix) -> bool {
     let Some(Part::Text(beginning)) = prefix.path.parts.first() else {
         return true;
     };
@@ -125,20 +125,20 @@ fn can_be_at(entity: &Entity, at: &str, prefix: &Prefix) -> bool {
 }
 
 /// Whether an entity has attributes that name files.
-pub(crate) fn has_files(entity: &Entity) -> bool {
+pub(crate) fn has_files(entity: &Record) -> bool {
     entity.attributes.iter().any(names_files)
 }
 
 /// Whether a view keeps what stands at a place of its items, such as `attachments[0].s3Key`.
-pub(crate) fn is_kept_by(view: &View, place: &str) -> bool {
-    view.keep.iter().any(|kept| {
-        let rest = place.strip_prefix(kept.as_str());
+pub(crate) fn is_kept_by(view: &Record, place: &str) -> bool {
+    view.kept().any(|kept| {
+        let rest = place.strip_prefix(kept.name.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     })
 }
 
 /// All names of objects in an item.
-pub(crate) fn all<'d>(entity: &'d Entity, item: &Map) -> Vec<File<'d>> {
+pub(crate) fn all<'d>(entity: &'d Record, item: &Map) -> Vec<File<'d>> {
     let mut files = Vec::new();
     for attribute in entity.attributes.iter().filter(|one| names_files(one)) {
         if let Some(value) = nested::get(item, &attribute.name) {

@@ -2,7 +2,7 @@
 
 use partita_core::{Map, Value};
 use partita_design::design::{
-    Access, KeyValue, ParameterKind, Pattern, QueryRead, Read, SortRange,
+    Access, KeyValue, ParameterKind, Pattern, QueryRead, Read, Record, RecordId, SortRange,
 };
 use partita_design::template::{Part, Template};
 
@@ -11,14 +11,13 @@ use super::row::scene;
 use crate::access::{Asked as AskedFor, Verdict};
 use crate::error::PlanError;
 use crate::scene::{Scene, Trace};
-use crate::shape::Shape;
 
 /// What is decided for every row of one record.
 enum Early {
     /// The rule allows all of them, or it rests on each.
     Open {
         /// The record, where the rule allows all of them.
-        allowed: Option<String>,
+        allowed: Option<RecordId>,
     },
     /// It refuses all of them.
     Refused(PlanError),
@@ -32,8 +31,7 @@ impl Asked<'_> {
         let decided = self.early(|scene| match scene.demand_early(asked) {
             Err(refusal) => Early::Refused(refusal),
             Ok(()) => Early::Open {
-                allowed: (scene.verdict(asked) == Verdict::Allowed)
-                    .then(|| scene.shape.name().to_owned()),
+                allowed: (scene.verdict(asked) == Verdict::Allowed).then_some(scene.shape.id),
             },
         });
         let mut refused = None;
@@ -65,9 +63,9 @@ impl Asked<'_> {
         let mut reads = self.partita.reads(&moment).with_only_own();
         let looked = self.partita.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);
-            let names = self.pattern.returns.iter();
-            let shapes = names.filter_map(|name| self.blueprint().shape(name));
-            let looked = shapes.map(|shape| {
+            let records = self.pattern.returns.iter();
+            let looked = records.map(|record| {
+                let shape = &self.blueprint().design[*record];
                 let attributes = known_attributes(self.pattern, &self.values, shape);
                 let trace = Trace::default();
                 look(&Scene {
@@ -84,7 +82,7 @@ impl Asked<'_> {
 }
 
 /// The attributes of a record that the parameters of a pattern fix.
-pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, shape: Shape<'_>) -> Map {
+pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, shape: &Record) -> Map {
     let whole_value = |name: &str| whole_value(pattern, values, name);
     let mut known = Map::new();
     let mut learn = |asked: &Template, record: Option<&Template>| {
@@ -105,8 +103,8 @@ pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, shape: Shape<'_>
     };
     match &pattern.read {
         Read::Get(asked) => {
-            learn(&asked.partition, Some(&shape.key().partition));
-            learn(&asked.sort, Some(&shape.key().sort));
+            learn(&asked.partition, Some(&shape.key.partition));
+            learn(&asked.sort, Some(&shape.key.sort));
         }
         Read::Query(QueryRead {
             index,
@@ -114,9 +112,9 @@ pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, shape: Shape<'_>
             sort,
         }) => {
             let (own_partition, own_sort) = match index {
-                None => (Some(&shape.key().partition), Some(&shape.key().sort)),
+                None => (Some(&shape.key.partition), Some(&shape.key.sort)),
                 Some(index) => {
-                    let keys = shape.indexes().iter().find(|keys| keys.index == *index);
+                    let keys = shape.indexes.iter().find(|keys| keys.index == *index);
                     let partition = keys.map(|keys| &keys.partition);
                     let sort = keys.and_then(|keys| keys.sort.as_ref());
                     (only_template(partition), only_template(sort))

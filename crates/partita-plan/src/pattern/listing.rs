@@ -17,7 +17,7 @@ impl Blueprint {
         pattern: &Pattern,
         values: &Map,
     ) -> Result<Option<Listing>, PlanError> {
-        let (table, name) = self.table_read(pattern);
+        let (table, name) = self.table(pattern.table);
         let text = |template: &Template| template.key(values);
         let (index, keys) = match &pattern.read {
             Read::Get(templates) => {
@@ -44,7 +44,8 @@ impl Blueprint {
                     Some(Some(Range::Equals(name, value))) => keys.equals.push((name, value)),
                     Some(Some(Range::Within(name, range))) => keys.range = Some((name, range)),
                 }
-                (index.clone(), keys)
+                let index = index.map(|index| table.indexes[index.index()].name.clone());
+                (index, keys)
             }
             // Nothing that is written goes through a whole table.
             Read::Scan { .. } => return Ok(None),

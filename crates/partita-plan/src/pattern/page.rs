@@ -10,8 +10,8 @@ use super::Asked;
 use super::budget::Budget;
 use crate::cursor::Position;
 use crate::error::PlanError;
-use crate::nested;
 use crate::operation::{Answer, Record};
+use partita_design::nested;
 
 /// How many rows one page may look at before it is answered short. A caller who may see almost
 /// nothing of a large partition gets many short pages, not one that never ends.
@@ -108,7 +108,7 @@ impl Asked<'_> {
 
     /// What a row is ordered by: the pattern's attributes, and the sort key where they are equal.
     fn rank(&self, row: &Item) -> Rank {
-        let (table, _) = self.blueprint().table_read(self.pattern);
+        let (table, _) = self.blueprint().table(self.pattern.table);
         let sort = self.pattern.sort.iter().map(|order| &order.attribute);
         let names = sort.chain([&table.sort]);
         let value = |name: &String| {
@@ -126,13 +126,13 @@ impl Asked<'_> {
 
     /// The key attributes of a row, those of the index that was read included.
     fn key_of(&self, row: &Item) -> Item {
-        let (table, _) = self.blueprint().table_read(self.pattern);
+        let (table, _) = self.blueprint().table(self.pattern.table);
         let mut names = vec![&table.partition, &table.sort];
         if let Read::Query(QueryRead {
             index: Some(index), ..
         }) = &self.pattern.read
-            && let Some(index) = self.blueprint().index(index)
         {
+            let index = &table.indexes[index.index()];
             names.push(&index.partition.name);
             names.extend(index.sort.as_ref().map(|sort| &sort.name));
         }

@@ -2,22 +2,24 @@
 
 use partita_core::{Item, Map, Value};
 use partita_design::design::pattern::TEXTS;
-use partita_design::design::{Access, Pattern};
+use partita_design::design::{Access, Pattern, Record};
 
 use super::Asked;
 use crate::access::{Asked as AskedFor, Verdict};
 use crate::error::PlanError;
-use crate::operation::Record;
+use crate::operation;
 use crate::partita::is_hidden;
 use crate::reads::Known;
 use crate::ruling::Row;
 use crate::scene::{Context, Lead, Named, Others, Scene, Trace};
-use crate::shape::{SOURCE, Shape};
 
 impl Asked<'_> {
     /// For each row, its record if the caller may see it. Whatever refs lead to is read for all
     /// rows at once.
-    pub(super) async fn visible(&self, rows: &[Item]) -> Result<Vec<Option<Record>>, PlanError> {
+    pub(super) async fn visible(
+        &self,
+        rows: &[Item],
+    ) -> Result<Vec<Option<operation::Record>>, PlanError> {
         self.each_row(rows, |context, shape, item, row| {
             self.seen(context, shape, item, row)
         })
@@ -44,20 +46,20 @@ impl Asked<'_> {
     async fn each_row<T>(
         &self,
         rows: &[Item],
-        look: impl Fn(Context<'_>, Shape<'_>, &Map, &Item) -> Result<Option<T>, PlanError>,
+        look: impl Fn(Context<'_>, &Record, &Map, &Item) -> Result<Option<T>, PlanError>,
     ) -> Result<Vec<Option<T>>, PlanError> {
-        let recognised: Vec<Option<(Shape<'_>, Map)>> = rows
+        let recognised: Vec<Option<(&Record, Map)>> = rows
             .iter()
             .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
             .collect();
         let moment = self.partita.moment();
         let mut reads = self.partita.reads(&moment).with_items(&self.own);
-        let (_, table) = self.blueprint().table_read(self.pattern);
+        let (_, table) = self.blueprint().table(self.pattern.table);
         let looked = self.partita.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);
             let rows = recognised.iter().zip(rows).map(|(found, row)| match found {
                 Some(_) if !self.pattern.with_expired && reads.is_expired(table, row) => Ok(None),
-                Some((shape, item)) => look(context, *shape, item, row),
+                Some((shape, item)) => look(context, shape, item, row),
                 None => Ok(None),
             });
             rows.collect()
@@ -69,10 +71,10 @@ impl Asked<'_> {
     fn seen(
         &self,
         context: Context<'_>,
-        shape: Shape<'_>,
+        shape: &Record,
         item: &Map,
         stored: &Item,
-    ) -> Result<Option<Record>, PlanError> {
+    ) -> Result<Option<operation::Record>, PlanError> {
         let mut seen = None;
         self.decisive(context, shape, item, stored, &mut |scene, is_last| {
             let shown = self.shown(scene);
@@ -89,7 +91,7 @@ impl Asked<'_> {
     fn decisive(
         &self,
         context: Context<'_>,
-        shape: Shape<'_>,
+        shape: &Record,
         item: &Map,
         stored: &Item,
         look: &mut dyn FnMut(&Scene<'_, '_>, bool) -> bool,
@@ -105,15 +107,11 @@ impl Asked<'_> {
         };
         // A view's record says no more than its source, whose rules then decide; a link is an item
         // of its own.
-        if matches!(shape, Shape::Entity(_)) && !look(&row, false) {
+        if shape.is_entity() && !look(&row, false) {
             return Ok(());
         }
-        let lead = match shape.refs().iter().find(|one| one.name == *reference) {
-            Some(reference) => row.lead(reference),
-            None if reference == SOURCE => row.source(),
-            None => Lead::Nowhere,
-        };
-        let Lead::To(targets) = lead else {
+        let reference = shape.refs.iter().find(|one| one.name == *reference);
+        let Some(Lead::To(targets)) = reference.map(|reference| row.lead(reference)) else {
             return Ok(());
         };
         for target in targets {
@@ -127,14 +125,13 @@ impl Asked<'_> {
         Ok(())
     }
 
-    fn shown(&self, row: &Scene<'_, '_>) -> Option<Record> {
+    fn shown(&self, row: &Scene<'_, '_>) -> Option<operation::Record> {
         // Where rows are followed, what they lead to decides by itself.
-        let is_decided = self.pattern.follow.is_none()
-            && self.allowed.iter().any(|name| name == row.shape.name());
+        let is_decided = self.pattern.follow.is_none() && self.allowed.contains(&row.shape.id);
         let read = AskedFor::Access(Access::Read);
         let is_allowed = is_decided || row.verdict(read) == Verdict::Allowed;
-        (is_allowed && self.is_there(row)).then(|| Record {
-            name: row.shape.name().to_owned(),
+        (is_allowed && self.is_there(row)).then(|| operation::Record {
+            name: row.shape.name.clone(),
             attributes: row.shown(),
         })
     }
@@ -172,7 +169,7 @@ pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>, store
 /// A row of a list, as rules and filters see it.
 pub(crate) fn scene<'s, 'a>(
     context: Context<'a>,
-    shape: Shape<'a>,
+    shape: &'a Record,
     item: &'s Map,
     trace: &'s Trace<'a>,
 ) -> Scene<'s, 'a> {

@@ -4,7 +4,8 @@
 use partita_core::{Map, Value};
 use partita_design::design::rules::LimitOf;
 use partita_design::design::{
-    Access, Action, ActionOn, Application, EachOver, Parameter, ParameterKind, RecordName, Source,
+    Access, Action, ActionOn, Application, EachOver, Parameter, ParameterKind, Pattern, Record,
+    RecordId, Source,
 };
 use partita_design::types::AttributeType;
 
@@ -16,10 +17,13 @@ use super::{By, Names, Planner};
 use crate::access::{Asked, Verdict};
 use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::input::{Changes, Input, Slot, refuse};
-use crate::nested;
 use crate::pattern::{ReadBound, known_attributes, passes, rows_max, too_large};
 use crate::scene::{Lead, Named, Scene, Trace};
-use crate::shape::{Shape, identity_of, is_inside};
+use partita_design::nested;
+use partita_design::stored::is_inside;
+
+/// An item that a pattern finds: what it is, and its attributes.
+type Row<'a> = (&'a Record, Map);
 
 impl<'a> Planner<'a> {
     /// Does what an action says to an item.
@@ -35,10 +39,10 @@ impl<'a> Planner<'a> {
         };
         let (attributes, parameters) = self.split(action, given);
         let mut changes = Changes::default();
-        if let Shape::Entity(entity) = shape {
+        if shape.is_entity() {
             let input = Input {
                 blueprint: self.context.blueprint,
-                entity,
+                entity: shape,
             };
             changes = input.update(&attributes, &Map::new(), &mut self.faults);
         }
@@ -103,7 +107,13 @@ impl<'a> Planner<'a> {
 
     /// An action that sets a state is a step. One that was taken already is not taken again, or
     /// whatever comes with it would happen twice.
-    fn check_steps(&mut self, shape: Shape<'a>, action: &'a Action, said: &Changes<'a>, old: &Map) {
+    fn check_steps(
+        &mut self,
+        shape: &'a Record,
+        action: &'a Action,
+        said: &Changes<'a>,
+        old: &Map,
+    ) {
         for (slot, value) in &said.set {
             let Slot::Declared(attribute) = slot else {
                 continue;
@@ -115,7 +125,7 @@ impl<'a> Planner<'a> {
                 let message = format!("is `{now}` already, and `{}` makes it so", action.name);
                 let rule = FaultRule::State;
                 self.faults
-                    .push(Fault::of(shape.name(), &attribute.name, rule, message));
+                    .push(Fault::of(&shape.name, &attribute.name, rule, message));
             }
         }
     }
@@ -167,18 +177,20 @@ impl<'a> Planner<'a> {
                 name: action.name.clone(),
             }),
             ActionOn::Found { pattern, record } => {
+                let pattern = &self.context.blueprint.design[*pattern];
+                let record = &self.context.blueprint.design[*record];
                 self.demand_early(action, record, None)?;
                 let (asked, rest) = self.asked(pattern, given)?;
                 self.demand_early(action, record, Some((pattern, &asked)))?;
                 let (found, has_more) = self.listed_rows(pattern, &asked)?;
                 let Some((shape, item)) = found.into_iter().next() else {
-                    return Err(self.none_found(pattern, record, has_more)?);
+                    return Err(none_found(pattern, record, has_more));
                 };
                 // The caller has not named the item, so that even its identity is not known to them.
                 let trace = Trace::default();
                 let row = self.scene(shape, &item, None, &trace);
                 if !self.is_allowed_or_refused(&row, action)? {
-                    return Err(self.none_found(pattern, record, false)?);
+                    return Err(none_found(pattern, record, false));
                 }
                 let on = on_row(shape, &item);
                 let change = Change::Act {
@@ -194,37 +206,16 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The refusal where a pattern of one finds nothing, or nothing among what it may read.
-    pub(super) fn none_found(
-        &self,
-        pattern: &str,
-        record: &RecordName,
-        has_more: bool,
-    ) -> Result<PlanError, PlanError> {
-        if has_more {
-            let pattern = self.context.blueprint.pattern(pattern)?;
-            return Ok(too_large(pattern, ReadBound::Items(rows_max(pattern))));
-        }
-        Ok(PlanError::NotFound {
-            entity: record.as_str().to_owned(),
-            deleted: false,
-        })
-    }
-
     /// Refuses what no item could change that the pattern finds; otherwise nothing found would be
     /// nothing refused.
     fn demand_early(
         &mut self,
         action: &'a Action,
-        record: &RecordName,
-        asked: Option<(&str, &Map)>,
+        shape: &'a Record,
+        asked: Option<(&Pattern, &Map)>,
     ) -> Result<(), PlanError> {
-        let blueprint = self.context.blueprint;
-        let Some(shape) = blueprint.shape(record) else {
-            return Ok(());
-        };
         let known = match asked {
-            Some((pattern, values)) => known_attributes(blueprint.pattern(pattern)?, values, shape),
+            Some((pattern, values)) => known_attributes(pattern, values, shape),
             None => Map::new(),
         };
         let trace = Trace::default();
@@ -232,7 +223,7 @@ impl<'a> Planner<'a> {
             complete: false,
             ..self.scene(shape, &known, None, &trace)
         };
-        scene.demand_early(Asked::Action(&action.name))
+        scene.demand_early(Asked::Action(action))
     }
 
     fn act_on_every(
@@ -247,20 +238,22 @@ impl<'a> Planner<'a> {
                 name: action.name.clone(),
             });
         };
-        let applied = blueprint.action(&application.apply)?;
-        self.demand_early(action, &application.record, None)?;
+        let design = &blueprint.design;
+        let (pattern, applied) = (&design[*pattern], &design[application.apply]);
+        let record = &design[application.record];
+        self.demand_early(action, record, None)?;
         let (asked, rest) = self.asked(pattern, given)?;
-        self.demand_early(action, &application.record, Some((pattern, &asked)))?;
-        self.count_towards(&LimitOf::Action(action.name.clone()))?;
+        self.demand_early(action, record, Some((pattern, &asked)))?;
+        self.count_towards(&LimitOf::Action(action.id))?;
         // What counts towards a limit must be counted now.
-        if self.later.extent == Extent::WithJob && !self.has_limit(&applied.name) {
+        if self.later.extent == Extent::WithJob && !self.has_limit(applied.id) {
             let (rows, _) = self.listed_rows(pattern, &asked)?;
             return self.leave_application(action, application, (asked, rest), &rows);
         }
         let rows = self.rows(pattern, &asked)?;
         // All of them are read at once, and not one after the other.
         for (shape, item) in &rows {
-            self.look_up(*shape, blueprint.address(*shape, item)?)?;
+            self.look_up(shape, blueprint.address(shape, item)?)?;
         }
         for (shape, item) in rows {
             let address = blueprint.address(shape, &item)?;
@@ -299,7 +292,7 @@ impl<'a> Planner<'a> {
         row: &Scene<'_, 'a>,
         action: &'a Action,
     ) -> Result<bool, PlanError> {
-        let Err(refusal) = row.demand(Asked::Action(&action.name)) else {
+        let Err(refusal) = row.demand(Asked::Action(action)) else {
             return Ok(true);
         };
         if row.verdict(Asked::Access(Access::Read)) == Verdict::Allowed {
@@ -309,8 +302,11 @@ impl<'a> Planner<'a> {
     }
 
     /// The parameters of a pattern among what was given, and the rest.
-    pub(super) fn asked(&mut self, pattern: &str, given: &Map) -> Result<(Map, Map), PlanError> {
-        let pattern = self.context.blueprint.pattern(pattern)?;
+    pub(super) fn asked(
+        &mut self,
+        pattern: &Pattern,
+        given: &Map,
+    ) -> Result<(Map, Map), PlanError> {
         let mut asked = Map::new();
         let mut rest = given.clone();
         for parameter in &pattern.parameters {
@@ -325,11 +321,11 @@ impl<'a> Planner<'a> {
     }
 
     /// The rows of a pattern, as far as they were read; all of them, or none.
-    fn rows(&mut self, pattern: &str, asked: &Map) -> Result<Vec<(Shape<'a>, Map)>, PlanError> {
+    fn rows(&mut self, pattern: &Pattern, asked: &Map) -> Result<Vec<Row<'a>>, PlanError> {
         match self.listed_rows(pattern, asked)? {
             (rows, false) => Ok(rows),
             (_, true) => Err(PlanError::TooMuch {
-                what: format!("every item of `{pattern}` is meant"),
+                what: format!("every item of `{}` is meant", pattern.name),
             }),
         }
     }
@@ -337,11 +333,10 @@ impl<'a> Planner<'a> {
     /// The first rows of a pattern, and whether there are more.
     pub(super) fn listed_rows(
         &self,
-        pattern: &str,
+        pattern: &Pattern,
         asked: &Map,
-    ) -> Result<(Vec<(Shape<'a>, Map)>, bool), PlanError> {
+    ) -> Result<(Vec<Row<'a>>, bool), PlanError> {
         let blueprint = self.context.blueprint;
-        let pattern = blueprint.pattern(pattern)?;
         let Some(listing) = blueprint.listing(pattern, asked)? else {
             return Ok((Vec::new(), false));
         };
@@ -359,7 +354,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether an action only counts: then it is no write of the item, and needs no transaction.
-    pub(super) fn is_tally(&self, action: &Action, shape: Shape<'a>) -> bool {
+    pub(super) fn is_tally(&self, action: &Action, shape: &'a Record) -> bool {
         let changes = &action.changes;
         let only_adds = changes.set.is_empty()
             && changes.remove.is_empty()
@@ -372,14 +367,25 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// The refusal where a pattern of one finds nothing, or nothing among what it may read.
+pub(super) fn none_found(pattern: &Pattern, record: &Record, has_more: bool) -> PlanError {
+    if has_more {
+        return too_large(pattern, ReadBound::Items(rows_max(pattern)));
+    }
+    PlanError::NotFound {
+        entity: record.name.clone(),
+        deleted: false,
+    }
+}
+
 /// Whether a number is a plain counter on which nothing rests but sums.
-fn is_tally(shape: Shape<'_>, name: &str) -> bool {
-    let is_counter = shape.attribute(name).is_some_and(|attribute| {
+fn is_tally(shape: &Record, name: &str) -> bool {
+    let is_counter = shape.stored(name).is_some_and(|attribute| {
         attribute.kind == AttributeType::Counter && attribute.per.is_none()
     });
-    let indexes = shape.indexes().iter().flat_map(|index| &index.reads);
+    let indexes = shape.indexes.iter().flat_map(|index| &index.reads);
     let in_index = indexes.into_iter().any(|reading| reading.attribute == name);
-    let attributes = shape.source().attributes.iter();
+    let attributes = shape.attributes.iter();
     let is_read = attributes
         .filter_map(|attribute| match &attribute.source {
             Source::Computed(computed) => Some(&computed.value),
@@ -419,19 +425,19 @@ fn required(name: &str) -> Fault {
 }
 
 /// The item that a row of a pattern is.
-pub(super) fn on_row<'a>(shape: Shape<'a>, item: &Map) -> On<'a> {
+pub(super) fn on_row<'a>(shape: &'a Record, item: &Map) -> On<'a> {
     On {
         shape,
-        identity: identity_of(shape, item).unwrap_or_default(),
+        identity: shape.identity_of(item).unwrap_or_default(),
         with_deleted: false,
         version: None,
     }
 }
 
 /// Whether an action can be done to items of this record.
-pub(crate) fn is_for(action: &Action, record: &RecordName) -> bool {
+pub(crate) fn is_for(action: &Action, record: RecordId) -> bool {
     match &action.on {
-        ActionOn::Items(records) => records.contains(record),
+        ActionOn::Items(records) => records.contains(&record),
         ActionOn::Found { .. } | ActionOn::Every(_) => false,
     }
 }

@@ -1,25 +1,22 @@
 //! What the rules refuse whatever is given: asked before anybody reads what that is.
 
 use partita_core::Map;
-use partita_design::design::Access;
+use partita_design::design::{Access, Record};
 
 use super::Planner;
 use super::request::Request;
 use crate::access::Asked;
 use crate::error::PlanError;
 use crate::scene::{Scene, Trace};
-use crate::shape::Shape;
 
 impl<'a> Planner<'a> {
     /// Refuses a write that the rules do not allow the caller, as far as the identity tells. What
     /// is given with the request is not looked at.
     pub(crate) fn admit(&self, request: &Request<'a>) -> Result<(), PlanError> {
         match request {
-            Request::Create { entity, .. } => self.demand_of(
-                Shape::Entity(entity),
-                &Map::new(),
-                Asked::Access(Access::Create),
-            ),
+            Request::Create { entity, .. } => {
+                self.demand_of(entity, &Map::new(), Asked::Access(Access::Create))
+            }
             Request::Upsert { entity, on, .. } if entity.takes_identity() => self.demand_either(on),
             Request::Upsert { on, .. } => {
                 self.demand_of(on.shape, &on.identity, Asked::Access(Access::Update))
@@ -32,7 +29,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn demand_of(&self, shape: Shape<'a>, known: &Map, asked: Asked<'a>) -> Result<(), PlanError> {
+    fn demand_of(&self, shape: &'a Record, known: &Map, asked: Asked<'a>) -> Result<(), PlanError> {
         let early = Trace::default();
         let scene = Scene {
             complete: false,

@@ -4,14 +4,14 @@
 //! so that two votes never wait for each other.
 
 use partita_core::{Map, Number};
+use partita_design::design::Record;
+use partita_design::nested::{self, Difference};
 
 use super::Planner;
 use crate::draft::{Before, Refusal, out_of_range};
 use crate::error::{Fault, PlanError};
 use crate::kernel::Count;
-use crate::nested::{self, Difference};
 use crate::scene::{Lead, Target, Trace};
-use crate::shape::Shape;
 
 /// Where an item counts, and how much.
 struct Share<'a> {
@@ -31,7 +31,7 @@ impl<'a> Planner<'a> {
             (Some(old), Some(new)) => Some(Difference::between(old, new)),
             _ => None,
         };
-        for count in blueprint.kernel.counts(&blueprint.design, shape.name()) {
+        for count in blueprint.kernel.counts(&blueprint.design, shape.id) {
             let entry = self.entry(at);
             if matches!(entry.before, Before::Unread) && entry.after.is_none() {
                 // Only a number was added to; whether that counts elsewhere is not known yet.
@@ -100,7 +100,7 @@ impl<'a> Planner<'a> {
         let mut others = count.inputs.iter().filter(|name| Some(*name) != sum);
         // Where a view's record counts, its key says too; and what is done to an item may change
         // where its refs lead.
-        matches!(entry.shape, Shape::Entity(_))
+        entry.shape.is_entity()
             && entry.operation.is_none()
             && others.all(|name| nested::get(old, name) == nested::get(new, name))
     }
@@ -138,9 +138,7 @@ impl<'a> Planner<'a> {
             return Ok(None);
         };
         let shape = self.entry(at).shape;
-        if let Shape::Entity(entity) = shape
-            && let Some(soft_delete) = &entity.soft_delete
-        {
+        if let Some(soft_delete) = &shape.soft_delete {
             self.entry_mut(at).guard(soft_delete.attribute());
             if soft_delete.is_deleted(item) {
                 return Ok(None);
@@ -157,10 +155,7 @@ impl<'a> Planner<'a> {
         let only = aggregate.only.as_ref();
         let lead = match only.is_none_or(|only| only.holds(&scene)) {
             false => Lead::Nowhere,
-            true => match shape.refs().iter().find(|one| one.name == aggregate.by) {
-                Some(reference) => scene.lead(reference),
-                None => scene.source(),
-            },
+            true => scene.lead(&shape.refs[aggregate.by.index()]),
         };
         let mut seen = trace.into_seen();
         if is_old {
@@ -171,7 +166,7 @@ impl<'a> Planner<'a> {
             return Ok(None);
         };
         // A ref with several targets counts only at the one that has this number.
-        targets.retain(|target| target.shape.name() == count.entity.name);
+        targets.retain(|target| target.shape.id == count.entity.id);
         let amount = count.amount(shape, item);
         Ok(Some(Share { targets, amount }))
     }
@@ -185,9 +180,9 @@ impl<'a> Planner<'a> {
     ) -> Result<Option<Map>, PlanError> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
-        let Shape::View(..) = entry.shape else {
+        if entry.shape.is_entity() {
             return Ok(None);
-        };
+        }
         let place = entry.destination().filter(|_| !is_old);
         let place = place.unwrap_or(&entry.address);
         let stored = blueprint.stored(entry.shape, place, item.clone());
@@ -236,8 +231,9 @@ impl<'a> Planner<'a> {
 
     /// That an item counts at one that is not there, or that this write removes.
     fn fault_of_target(&mut self, count: Count<'a>) {
-        let (of, by) = (count.aggregate.of.as_str(), &count.aggregate.by);
-        let fault = Fault::of_target(of, by, &count.entity.name);
+        let counted = &self.context.blueprint.design[count.aggregate.of];
+        let by = &counted.refs[count.aggregate.by.index()].name;
+        let fault = Fault::of_target(&counted.name, by, &count.entity.name);
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
@@ -254,7 +250,7 @@ impl Share<'_> {
 
 impl Count<'_> {
     /// How much an item counts.
-    fn amount(&self, shape: Shape<'_>, item: &Map) -> Number {
+    fn amount(&self, shape: &Record, item: &Map) -> Number {
         match &self.aggregate.sum {
             None => Number::from(1_i64),
             Some(sum) => shape

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use partita_core::Item;
-use partita_design::design::{Entity, OnDelete};
+use partita_design::design::{OnDelete, Record};
 use partita_store::request::TransactAction;
 
 use super::follow::{argument_source, places};
@@ -12,9 +12,8 @@ use crate::error::PlanError;
 use crate::files::Placement;
 use crate::input::{Changes, Slot};
 use crate::job::{Referrers, Task, TaskKind, Within, Work};
-use crate::nested;
 use crate::place::Address;
-use crate::shape::Shape;
+use partita_design::nested;
 
 /// The transaction of a chunk, without the step that moves the job on.
 #[derive(Debug)]
@@ -106,7 +105,7 @@ impl<'a> Planner<'a> {
     ) -> Result<Vec<usize>, PlanError> {
         let mut items = Vec::new();
         for place in found {
-            let item = self.look_up(Shape::Entity(within.entity), place)?;
+            let item = self.look_up(within.entity, place)?;
             let Some(now) = self.entry(item).after.clone() else {
                 continue;
             };
@@ -114,7 +113,7 @@ impl<'a> Planner<'a> {
             for (number, argument) in within.target.arguments.iter().enumerate() {
                 let name = argument_source(within.source, within.target, number);
                 let wanted = name.and_then(|name| nested::get(&task.identity, name));
-                let named = Shape::Entity(within.entity).read(&now, &argument.path);
+                let named = within.entity.read(&now, &argument.path);
                 refers &= wanted.is_some() && wanted == named.as_deref();
                 self.entry_mut(item).guard(&argument.path);
             }
@@ -158,11 +157,12 @@ impl<'a> Planner<'a> {
         let Some(now) = self.entry(source).old().cloned() else {
             return 0;
         };
-        let name = within.source.name();
-        let followers = blueprint.kernel.followers(&blueprint.design, name);
+        let followers = blueprint
+            .kernel
+            .followers(&blueprint.design, within.source.id);
         let followers: Vec<_> = followers
             .filter(|one| {
-                one.entity.name == within.entity.name && one.reference.name == within.reference.name
+                one.entity.id == within.entity.id && one.reference.name == within.reference.name
             })
             .collect();
         for follower in &followers {
@@ -193,7 +193,7 @@ impl<'a> Planner<'a> {
 }
 
 /// The changes that clear these attributes.
-pub(super) fn clearing<'a>(entity: &'a Entity, names: &[String]) -> Changes<'a> {
+pub(super) fn clearing<'a>(entity: &'a Record, names: &[String]) -> Changes<'a> {
     let attributes = names.iter().filter_map(|name| entity.attribute(name));
     Changes {
         remove: attributes.map(Slot::Declared).collect(),

@@ -7,23 +7,22 @@
 
 use partita_core::Map;
 use partita_design::design::rules::LimitOf;
-use partita_design::design::{Access, Entity, Repeat, Source};
+use partita_design::design::{Access, Record, Repeat, Source};
 
 use super::item::{Made, put};
 use super::{By, Planner};
 use crate::access::{Asked, Verdict};
 use crate::error::{FaultRule, PlanError};
 use crate::input::{Changes, Input, refuse};
-use crate::nested;
 use crate::place::Address;
 use crate::reads::Known;
 use crate::scene::{Lead, Scene, Seen, Trace};
-use crate::shape::Shape;
+use partita_design::nested;
 
 impl<'a> Planner<'a> {
     pub(super) fn create_for(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         given: &Map,
     ) -> Result<Option<usize>, PlanError> {
         let input = Input {
@@ -37,7 +36,7 @@ impl<'a> Planner<'a> {
     /// A creation of what is given, if the rules allow it.
     pub(super) fn create_given(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         changes: &Changes<'a>,
     ) -> Result<Option<usize>, PlanError> {
         let known = self.demand_given(entity, changes)?;
@@ -50,14 +49,14 @@ impl<'a> Planner<'a> {
         let at = self.put_new(entity, changes, made, By::Caller)?;
         self.remember(Some(at), ruled)?;
         self.demand_merged(at)?;
-        self.count_towards(&LimitOf::Access(Access::Create, entity.name.clone()))?;
+        self.count_towards(&LimitOf::Access(Access::Create, entity.id))?;
         Ok(self.entry(at).after.is_some().then_some(at))
     }
 
     /// Refuses what is certain before anything is computed, and says how much is.
     fn demand_given(
         &self,
-        entity: &'a Entity,
+        entity: &'a Record,
         changes: &Changes<'a>,
     ) -> Result<Verdict, PlanError> {
         let mut given = Map::new();
@@ -69,7 +68,7 @@ impl<'a> Planner<'a> {
         let early = Trace::default();
         let known = Scene {
             complete: false,
-            ..self.scene(Shape::Entity(entity), &given, None, &early)
+            ..self.scene(entity, &given, None, &early)
         };
         let asked = Asked::Access(Access::Create);
         known.demand_early(asked)?;
@@ -80,7 +79,7 @@ impl<'a> Planner<'a> {
     /// allow it, and the evaluation goes on to find out what else it needs.
     fn demand_new(
         &self,
-        entity: &'a Entity,
+        entity: &'a Record,
         made: &Made<'a>,
         changes: &Changes<'a>,
     ) -> Result<Seen<'a>, PlanError> {
@@ -94,12 +93,12 @@ impl<'a> Planner<'a> {
 
     fn demand_on_new(
         &self,
-        entity: &'a Entity,
+        entity: &'a Record,
         item: &Map,
         changes: &Changes<'a>,
         trace: &Trace<'a>,
     ) -> Result<(), PlanError> {
-        let shape = Shape::Entity(entity);
+        let shape = entity;
         let scene = self.scene(shape, item, None, trace);
         scene.demand(Asked::Access(Access::Create))?;
         // What comes into being in the deleted state is deleted, too.
@@ -112,7 +111,7 @@ impl<'a> Planner<'a> {
     /// What a caller is told whom the rules do not let create an item.
     fn refusal_of(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         changes: &Changes<'a>,
         made: &Made<'a>,
         known: Verdict,
@@ -134,7 +133,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Refuses what lacks something that callers give.
-    fn demand_whole(&mut self, entity: &'a Entity, item: &Map) -> Result<(), PlanError> {
+    fn demand_whole(&mut self, entity: &'a Record, item: &Map) -> Result<(), PlanError> {
         for attribute in &entity.attributes {
             let is_given = matches!(attribute.source, Source::Given { default: None });
             let is_there = nested::get(item, &attribute.name).is_some();
@@ -149,7 +148,7 @@ impl<'a> Planner<'a> {
     /// new item refers to and the caller may not read either, for they would tell of them.
     fn hidden_from_caller(
         &self,
-        entity: &'a Entity,
+        entity: &'a Record,
         changes: &Changes<'a>,
         made: &Made<'a>,
     ) -> Vec<Address> {
@@ -161,7 +160,7 @@ impl<'a> Planner<'a> {
             return Vec::new();
         }
         let unwatched = Trace::default();
-        let scene = self.scene(Shape::Entity(entity), &made.item, None, &unwatched);
+        let scene = self.scene(entity, &made.item, None, &unwatched);
         let leads = entity.refs.iter().map(|reference| scene.lead(reference));
         let targets = leads.flat_map(|lead| match lead {
             Lead::To(targets) => targets,
@@ -174,26 +173,26 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether there is an item, and the caller may not read it.
-    fn is_unreadable(&self, (address, shape): &(Address, Shape<'a>)) -> bool {
+    fn is_unreadable(&self, (address, shape): &(Address, &'a Record)) -> bool {
         let Known::Found(stored) = self.context.item(address) else {
             return false;
         };
-        let Ok(item) = self.context.blueprint.attributes(*shape, stored) else {
+        let Ok(item) = self.context.blueprint.attributes(shape, stored) else {
             return false;
         };
         let unwatched = Trace::default();
-        let scene = self.scene(*shape, &item, None, &unwatched);
+        let scene = self.scene(shape, &item, None, &unwatched);
         scene.verdict(Asked::Access(Access::Read)) != Verdict::Allowed
     }
 
     /// Whoever creates what is there already changes it, and perhaps restores or deletes it.
     fn demand_repeat(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         made: &Made<'a>,
         changes: &Changes<'a>,
     ) -> Result<(), PlanError> {
-        let shape = Shape::Entity(entity);
+        let shape = entity;
         let address = self.context.blueprint.address(shape, &made.item);
         let (false, Ok(address)) = (entity.repeat == Repeat::Refuse, address) else {
             return Ok(());

@@ -3,7 +3,7 @@
 use partita_core::expression::{Found, Scope as _};
 use partita_core::{Item, Map, Value};
 use partita_design::design::{
-    Assignments, Each, EachOver, Effect, EffectKind, EffectTarget, Entity, Pattern, Ref,
+    Assignments, Each, EachOver, Effect, EffectKind, EffectTarget, Pattern, PatternId, Record, Ref,
 };
 use partita_design::expression::{Formula, Reading};
 use partita_design::files::{Standing, lenders};
@@ -16,13 +16,12 @@ use crate::input::{Changes, Slot};
 use crate::pattern::passes;
 use crate::place::Address;
 use crate::scene::{Lead, Named, Scene, Trace};
-use crate::shape::Shape;
 
 /// One element of an `each`.
 pub(super) enum Element<'a> {
     Value(Value),
     Item {
-        shape: Shape<'a>,
+        shape: &'a Record,
         item: Map,
         address: Address,
     },
@@ -45,10 +44,9 @@ impl<'a> Planner<'a> {
             return Ok(());
         };
         let shape = entry.shape;
-        for (number, trigger) in blueprint.kernel.triggers(&blueprint.design, shape.name()) {
+        for trigger in blueprint.kernel.triggers(&blueprint.design, shape.id) {
             let entry = self.entry(at);
-            let is_meant = shape.is(&trigger.on.of) && trigger.on.kind.includes(operation);
-            if !is_meant || entry.fired.contains(&number) {
+            if !trigger.on.kind.includes(operation) || entry.fired.contains(&trigger.id) {
                 continue;
             }
             if let Some(turns) = &trigger.turns {
@@ -70,7 +68,7 @@ impl<'a> Planner<'a> {
                     continue;
                 }
             }
-            self.entry_mut(at).fired.push(number);
+            self.entry_mut(at).fired.push(trigger.id);
             let cause = Cause {
                 at,
                 names: &[],
@@ -102,7 +100,7 @@ impl<'a> Planner<'a> {
                 if self.is_effect_left(cause, effect, parameters.clone()) {
                     return Ok(());
                 }
-                self.found(pattern, &parameters)
+                self.found(*pattern, &parameters)
                     .map_err(|error| cannot_wait(effect, name, error))?
             }
         };
@@ -129,7 +127,7 @@ impl<'a> Planner<'a> {
                 address,
             } => {
                 let named = Named::Item {
-                    shape: *shape,
+                    shape,
                     item,
                     address: address.clone(),
                 };
@@ -150,7 +148,7 @@ impl<'a> Planner<'a> {
         cause: Cause<'_, 'a>,
         effect: &'a Effect,
         name: &'a str,
-        element: Option<(Shape<'a>, Address)>,
+        element: Option<(&'a Record, Address)>,
         seen: &mut Seen,
     ) -> Result<(), PlanError> {
         let entry = self.entry(cause.at);
@@ -210,7 +208,7 @@ impl<'a> Planner<'a> {
     ) -> Result<(), PlanError> {
         let (shape, address) = match target {
             Aim::New(entity) => {
-                let changes = self.changes(Shape::Entity(entity), &effect.changes, values, true);
+                let changes = self.changes(entity, &effect.changes, values, true);
                 if effect.kind == EffectKind::Create || entity.repeat != Default::default() {
                     self.create(entity, &changes, By::Effect)?;
                     return Ok(());
@@ -241,7 +239,7 @@ impl<'a> Planner<'a> {
             }
             (_, true) => self.change(at, &changes, By::Effect),
             (_, false) => {
-                let (record, rule) = (shape.name(), FaultRule::Reference);
+                let (record, rule) = (&shape.name, FaultRule::Reference);
                 let fault = Fault::of(record, "target", rule, "is not there");
                 self.faults.push(fault);
                 self.refuse()
@@ -250,8 +248,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Creates an item, or changes the one that is there.
-    fn upsert(&mut self, entity: &'a Entity, changes: &Changes<'a>) -> Result<(), PlanError> {
-        let shape = Shape::Entity(entity);
+    fn upsert(&mut self, entity: &'a Record, changes: &Changes<'a>) -> Result<(), PlanError> {
+        let shape = entity;
         let mut item = Map::new();
         for (slot, value) in &changes.set {
             super::item::put(&mut item, slot, value.clone());
@@ -274,22 +272,21 @@ impl<'a> Planner<'a> {
         &self,
         scene: &Scene<'_, 'a>,
         target: &'a EffectTarget,
-        element: Option<(Shape<'a>, Address)>,
+        element: Option<(&'a Record, Address)>,
     ) -> Result<Aim<'a>, PlanError> {
         let blueprint = self.context.blueprint;
         Ok(match target {
-            EffectTarget::Entity(name) => Aim::New(blueprint.entity(name)?),
+            EffectTarget::Entity(record) => Aim::New(&blueprint.design[*record]),
             EffectTarget::Element(_) => match element {
                 Some((shape, address)) => Aim::At(shape, address),
                 None => Aim::Nowhere,
             },
             EffectTarget::Ref { name, .. } => {
-                let mut refs = scene.refs.iter().chain(scene.shape.refs());
-                let lead = match refs.find(|one| one.name == *name) {
-                    Some(reference) => scene.lead(reference),
-                    None => scene.source(),
-                };
-                match lead {
+                let mut refs = scene.refs.iter().chain(&scene.shape.refs);
+                let lead = refs
+                    .find(|one| one.name == *name)
+                    .map(|one| scene.lead(one));
+                match lead.unwrap_or(Lead::Nowhere) {
                     Lead::Unknown => Aim::Unknown,
                     Lead::Nowhere | Lead::Constants(_) => Aim::Nowhere,
                     Lead::To(targets) => match targets.into_iter().next() {
@@ -299,11 +296,9 @@ impl<'a> Planner<'a> {
                 }
             }
             EffectTarget::Identity { record, parts } => {
-                let Some(shape) = blueprint.shape(record) else {
-                    return Ok(Aim::Nowhere);
-                };
+                let shape = &blueprint.design[*record];
                 let mut identity = Map::new();
-                for (part, (_, reading)) in shape.identity().iter().zip(parts) {
+                for (part, (_, reading)) in shape.identity.iter().zip(parts) {
                     match scene.find(&reading.path) {
                         Found::Value(value) => {
                             identity.insert(part.attribute.as_str(), value.into_owned())
@@ -368,9 +363,9 @@ impl<'a> Planner<'a> {
     }
 
     /// The items of a pattern, if a plan can go through them.
-    fn found(&self, pattern: &'a str, parameters: &Map) -> Result<Vec<Element<'a>>, PlanError> {
+    fn found(&self, pattern: PatternId, parameters: &Map) -> Result<Vec<Element<'a>>, PlanError> {
         let blueprint = self.context.blueprint;
-        let pattern = blueprint.pattern(pattern)?;
+        let pattern = &blueprint.design[pattern];
         let Some(listing) = blueprint.listing(pattern, parameters)? else {
             return Ok(Vec::new());
         };
@@ -393,7 +388,7 @@ impl<'a> Planner<'a> {
         rows: &[Item],
     ) -> Vec<Element<'a>> {
         let blueprint = self.context.blueprint;
-        let (_, table) = blueprint.table_read(pattern);
+        let (_, table) = blueprint.table(pattern.table);
         let rows = rows.iter().filter_map(|row| {
             let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
             let unwatched = Trace::default();
@@ -416,7 +411,7 @@ impl<'a> Planner<'a> {
     /// The changes that an effect's values make of an item of this shape.
     pub(crate) fn changes(
         &mut self,
-        shape: Shape<'a>,
+        shape: &'a Record,
         assignments: &'a Assignments,
         values: Values,
         is_new: bool,
@@ -428,7 +423,7 @@ impl<'a> Planner<'a> {
         let lent = values.lent.iter().filter_map(|at| assignments.set.get(*at));
         changes.lent = lent.map(|(name, _)| name.as_str()).collect();
         for ((name, _), value) in assignments.set.iter().zip(values.set) {
-            let Some(attribute) = shape.attribute(name) else {
+            let Some(attribute) = shape.stored(name) else {
                 continue;
             };
             match value {
@@ -441,12 +436,12 @@ impl<'a> Planner<'a> {
             }
         }
         for ((name, _), value) in assignments.add.iter().zip(values.add) {
-            if let (Some(attribute), Some(Value::N(amount))) = (shape.attribute(name), value) {
+            if let (Some(attribute), Some(Value::N(amount))) = (shape.stored(name), value) {
                 changes.add.push((attribute, amount));
             }
         }
         let removed = assignments.remove.iter();
-        let removed = removed.filter_map(|name| shape.attribute(name));
+        let removed = removed.filter_map(|name| shape.stored(name));
         changes.remove.extend(removed.map(Slot::Declared));
         changes
     }
@@ -470,8 +465,8 @@ fn cannot_wait(effect: &Effect, name: &str, error: PlanError) -> PlanError {
 
 /// The item that is meant.
 enum Aim<'a> {
-    New(&'a Entity),
-    At(Shape<'a>, Address),
+    New(&'a Record),
+    At(&'a Record, Address),
     Nowhere,
     Unknown,
 }
@@ -506,7 +501,7 @@ pub(crate) fn assigned(
 /// Whether a value is made of attributes that name files, and of nothing that a caller gives.
 pub(super) fn lends(scene: &Scene<'_, '_>, value: &Formula, each: Option<&Each>) -> bool {
     let standing = Standing {
-        record: scene.shape.name(),
+        record: scene.shape.id,
         refs: scene.refs,
         each,
     };

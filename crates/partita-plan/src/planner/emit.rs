@@ -1,5 +1,6 @@
 //! The draft as a transaction: one action for each item, guarded by what was read and matters.
 
+use partita_design::design::Record;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -15,10 +16,9 @@ use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction
 use super::{Planner, Step};
 use crate::draft::{Before, Entry, Presence, Refusal};
 use crate::error::PlanError;
-use crate::nested;
 use crate::place::Address;
 use crate::scene::Trace;
-use crate::shape::Shape;
+use partita_design::nested;
 
 /// A key of an index and what it becomes.
 type KeyChange = (String, Option<String>);
@@ -48,7 +48,7 @@ impl Planner<'_> {
             keys[at] = self.index_keys(at)?;
         }
         let entries = std::mem::take(&mut self.draft.entries);
-        let shapes: Vec<Shape<'_>> = entries.iter().map(|entry| entry.shape).collect();
+        let shapes: Vec<&Record> = entries.iter().map(|entry| entry.shape).collect();
         let mut steps = Vec::with_capacity(entries.len() + guards.len());
         let entries = entries.into_iter().zip(keys);
         for (entry, keys) in entries.filter(|(entry, _)| !entry.is_witness) {
@@ -92,7 +92,7 @@ impl Planner<'_> {
             )
         };
         let exists = PlanError::Exists {
-            entity: shape.name().to_owned(),
+            entity: shape.name.to_owned(),
         };
         let delete = DeleteItem {
             table: address.table.clone(),
@@ -102,9 +102,9 @@ impl Planner<'_> {
         };
         let put = Step {
             action: TransactAction::Put(put),
-            refusal: match shape {
-                Shape::Entity(_) => Refusal::last(exists),
-                Shape::View(..) => Refusal::Stale,
+            refusal: match &shape.view {
+                None => Refusal::last(exists),
+                Some(_) => Refusal::Stale,
             },
         };
         let delete = Step {
@@ -191,7 +191,7 @@ impl Planner<'_> {
     }
 
     /// An item as it is put, with all of its keys.
-    fn whole(&self, shape: Shape<'_>, place: &Address, after: Map, keys: Vec<KeyChange>) -> Item {
+    fn whole(&self, shape: &Record, place: &Address, after: Map, keys: Vec<KeyChange>) -> Item {
         let blueprint = self.context.blueprint;
         let mut item = blueprint.stored(shape, place, after);
         for (name, key) in keys {
@@ -236,7 +236,7 @@ impl Planner<'_> {
     }
 
     /// That an item is expired, or the guard of one: as early as for whoever reads it.
-    pub(super) fn is_over(&self, shape: Shape<'_>) -> Option<Condition> {
+    pub(super) fn is_over(&self, shape: &Record) -> Option<Condition> {
         let expiry = self.context.blueprint.expiry(shape)?;
         let now = self.moment.now_millis.saturating_add(999).div_euclid(1000);
         Some(Condition::Compare(
@@ -269,11 +269,9 @@ impl Planner<'_> {
         let blueprint = self.context.blueprint;
         let key = blueprint.keys.of(&entry.address.table);
         let stored = blueprint.stored(entry.shape, &entry.address, old.clone());
-        let declared = match entry.shape {
-            Shape::Entity(entity) => entity.attributes.iter(),
-            Shape::View(..) => [].iter(),
-        };
-        let declared = declared.filter(|one| !one.key_only && !one.is_virtual);
+        let declared = entry.shape.attributes.iter();
+        let is_entity = entry.shape.is_entity();
+        let declared = declared.filter(|one| is_entity && !one.key_only && !one.is_virtual);
         let roots = declared.map(|one| one.path().root);
         let names: BTreeSet<Name> = roots.chain(stored.keys().cloned()).collect();
         let names = names
@@ -289,7 +287,7 @@ impl Planner<'_> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
         // The keys of views are part of their records.
-        let (Shape::Entity(_), Some(after)) = (entry.shape, entry.after.clone()) else {
+        let (true, Some(after)) = (entry.shape.is_entity(), entry.after.clone()) else {
             return Ok(Vec::new());
         };
         let shape = entry.shape;
@@ -297,7 +295,7 @@ impl Planner<'_> {
         let old = entry.old().filter(|_| entry.destination().is_none());
         let old = old.cloned();
         let mut changes: Vec<KeyChange> = Vec::new();
-        for index in shape.indexes() {
+        for index in &shape.indexes {
             let unwatched = Trace::default();
             if let Some(old) = &old {
                 let was = self.scene_before(shape, old, &unwatched);
@@ -312,16 +310,16 @@ impl Planner<'_> {
             }
             let trace = Trace::default();
             let scene = self.scene(shape, &after, None, &trace);
-            let new = blueprint.index_keys(index, &scene)?;
+            let new = blueprint.index_keys(shape, index, &scene)?;
             let was = match &old {
                 Some(old) => {
                     let scene = self.scene_before(shape, old, &unwatched);
-                    blueprint.index_keys(index, &scene)?
+                    blueprint.index_keys(shape, index, &scene)?
                 }
                 None => Vec::new(),
             };
             self.remember(Some(at), trace.into_seen())?;
-            for name in blueprint.made_keys(index) {
+            for name in blueprint.made_keys(shape, index) {
                 let key = |keys: &[(&str, String)]| {
                     let found = keys.iter().find(|(known, _)| *known == name);
                     found.map(|(_, key)| key.clone())
@@ -365,10 +363,10 @@ impl Entry<'_> {
 }
 
 /// Of which record there are the most items in the write.
-fn largest_part(shapes: &[Shape<'_>], all: usize) -> String {
+fn largest_part(shapes: &[&Record], all: usize) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for shape in shapes {
-        *counts.entry(shape.name()).or_default() += 1;
+        *counts.entry(&shape.name).or_default() += 1;
     }
     let largest = counts.into_iter().max_by_key(|(_, count)| *count);
     let (name, count) = largest.unwrap_or_default();
@@ -438,7 +436,7 @@ impl Walk<'_, '_> {
     }
 
     fn is_stored(&self, name: &str) -> bool {
-        let attribute = self.entry.shape.attribute(name);
+        let attribute = self.entry.shape.stored(name);
         attribute.is_none_or(|attribute| !attribute.key_only)
     }
 }

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use partita_core::{Item, Map};
-use partita_design::design::{Action, Application, Effect};
+use partita_design::design::{Action, Application, Effect, Record};
 use sha2::{Digest as _, Sha256};
 
 use super::effects::Cause;
@@ -23,7 +23,6 @@ use crate::job::{Applied, ApplyWork, EachWork, Effected, Task, Work};
 use crate::place::Address;
 use crate::reads::Known;
 use crate::scene::{Context, Named, Scene, Trace};
-use crate::shape::{Shape, identity_of};
 use crate::sidecar;
 
 /// The elements that something was done for so far, where of those that agree only the first
@@ -90,7 +89,7 @@ impl<'a> Planner<'a> {
         let entry = self.entry(cause.at);
         let (old, new) = (entry.old().cloned(), entry.after.clone());
         let item = new.as_ref().or(old.as_ref());
-        let identity = item.and_then(|item| identity_of(entry.shape, item));
+        let identity = item.and_then(|item| entry.shape.identity_of(item));
         let (Some(identity), Some((name, then))) = (identity, self.place_in_design(effect)) else {
             return false;
         };
@@ -99,7 +98,7 @@ impl<'a> Planner<'a> {
             Named::Item { .. } => None,
         });
         let task = Task {
-            source: self.entry(cause.at).shape.name().to_owned(),
+            source: self.entry(cause.at).shape.name.to_owned(),
             identity,
             work: Work::Each(EachWork {
                 name: name.to_owned(),
@@ -135,19 +134,20 @@ impl<'a> Planner<'a> {
         action: &'a Action,
         application: &'a Application,
         (asked, given): (Map, Map),
-        rows: &[(Shape<'a>, Map)],
+        rows: &[(&'a Record, Map)],
     ) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
-        let applied = blueprint.action(&application.apply)?;
+        let applied = &blueprint.design[application.apply];
         let (attributes, _) = self.split(applied, &given);
-        if let Some(Shape::Entity(entity)) = blueprint.shape(&application.record) {
+        let entity = &blueprint.design[application.record];
+        if entity.is_entity() {
             let input = Input { blueprint, entity };
             input.update(&attributes, &Map::new(), &mut self.faults);
         }
         self.refuse()?;
         for (shape, item) in rows {
             let trace = Trace::default();
-            let scene = self.scene(*shape, item, None, &trace);
+            let scene = self.scene(shape, item, None, &trace);
             self.is_allowed_or_refused(&scene, action)?;
         }
         self.leave_task(Task {
@@ -199,7 +199,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The item that an effect is caused by, as it was when the job was left.
-    fn witness(&mut self, shape: Shape<'a>, work: &EachWork) -> usize {
+    fn witness(&mut self, shape: &'a Record, work: &EachWork) -> usize {
         // It has no place of its own in the draft: the effect may be one on the item itself.
         let address = sidecar::address(&self.context.blueprint.sidecar, "WITNESS", &work.name);
         let before = match &work.old {
@@ -276,7 +276,7 @@ impl<'a> Planner<'a> {
             names: &names,
             ..self.scene(shape, item, None, &trace)
         };
-        let is_allowed = scene.verdict(Asked::Action(&within.action.name)) == Verdict::Allowed;
+        let is_allowed = scene.verdict(Asked::Action(within.action)) == Verdict::Allowed;
         let when = within.application.when.as_ref();
         let is_meant = is_allowed && when.is_none_or(|when| when.holds(&scene));
         self.remember(Some(at), trace.into_seen())?;

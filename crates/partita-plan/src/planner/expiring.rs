@@ -5,14 +5,13 @@
 //! whoever finds the item alive then puts the row off (`files::expired`).
 
 use partita_core::Map;
-use partita_design::design::Entity;
+use partita_design::design::{Attribute, Record};
 use partita_store::request::{PutItem, TransactAction};
 
 use super::files::is_among;
 use super::{Planner, Step};
 use crate::draft::{Before, Refusal};
 use crate::files::{self, names};
-use crate::shape::Shape;
 
 impl Planner<'_> {
     /// The rows of all items of the draft that expire and name files.
@@ -23,9 +22,7 @@ impl Planner<'_> {
 
     fn expiry_step(&mut self, at: usize) -> Option<Step> {
         let entry = self.entry(at);
-        let Shape::Entity(entity) = entry.shape else {
-            return None;
-        };
+        let entity = entry.shape;
         let blueprint = self.context.blueprint;
         let expiry = blueprint.expiry(entry.shape)?;
         let is_unseen = matches!(entry.before, Before::Unread) && entry.after.is_none();
@@ -62,16 +59,14 @@ impl Planner<'_> {
     }
 
     /// Whoever changes the files of an item or its time has noted down the one for the other.
-    fn guard_expiry(&mut self, at: usize, entity: &Entity, expiry: &str) {
+    fn guard_expiry(&mut self, at: usize, entity: &Record, expiry: &str) {
         let files = entity
             .attributes
             .iter()
             .filter(|one| names::names_files(one));
         let names: Vec<&str> = files.map(|one| one.name.as_str()).collect();
         let entry = self.entry_mut(at);
-        let Shape::Entity(entity) = entry.shape else {
-            return;
-        };
+        let entity = entry.shape;
         let is_written = entry.is_written(expiry) || names.iter().any(|one| entry.is_written(one));
         for attribute in entity.attributes.iter().filter(|_| is_written) {
             let name = attribute.name.as_str();
@@ -94,12 +89,14 @@ impl Planner<'_> {
     }
 
     /// Whether states that are kept of the items of an entity name files. They do not expire.
-    fn keeps_names(&self, entity: &Entity) -> bool {
+    fn keeps_names(&self, entity: &Record) -> bool {
         let design = &self.context.blueprint.design;
-        let mut views = design.views_of(&entity.name).filter(|view| view.history);
-        views.any(|view| {
+        let mut views = design.views_of(entity.id);
+        views.any(|(record, view)| {
             let mut attributes = entity.attributes.iter();
-            attributes.any(|one| names::names_files(one) && names::is_kept_by(view, &one.name))
+            let keeps =
+                |one: &Attribute| names::names_files(one) && names::is_kept_by(record, &one.name);
+            view.history && attributes.any(keeps)
         })
     }
 }

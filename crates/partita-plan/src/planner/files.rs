@@ -13,8 +13,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use partita_core::Map;
 use partita_core::expression::{Found, Scope as _};
-use partita_design::design::{Attribute, Entity, Prefix, Source};
+use partita_design::design::{self, Attribute, Prefix, Source};
 use partita_design::media_type;
+use partita_design::nested;
 use partita_design::template::dotted;
 use sha2::{Digest as _, Sha256};
 
@@ -25,10 +26,8 @@ use crate::draft::Before;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::files::names::{self, File, NAME_BYTES_MAX, Spot};
 use crate::files::{self, MARGIN_MILLIS, Owner, Placement, Record, Taken};
-use crate::nested;
 use crate::reads::Known;
 use crate::scene::{Seen, Trace};
-use crate::shape::{Shape, identity_of};
 
 /// Names that are tried for the copy of a file before it is given up for now.
 const NAMES_TRIED: usize = 4;
@@ -62,7 +61,7 @@ pub(super) struct Taking {
 
 /// The name of a file in an item, and whose it is.
 struct Naming<'n, 'a> {
-    entity: &'a Entity,
+    entity: &'a design::Record,
     owner: &'n Owner,
     item: &'n Map,
     spot: Spot<'a>,
@@ -81,7 +80,7 @@ impl<'a> Planner<'a> {
     /// caller, and files of other items where the value was lent by them.
     pub(super) fn take_files(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a design::Record,
         old: Option<&Map>,
         item: &mut Map,
         lent: &[&str],
@@ -99,12 +98,17 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether the value of an attribute is computed from the files of other items.
-    fn is_computed_of_files(&self, entity: &'a Entity, attribute: &Attribute, item: &Map) -> bool {
+    fn is_computed_of_files(
+        &self,
+        entity: &'a design::Record,
+        attribute: &Attribute,
+        item: &Map,
+    ) -> bool {
         let Source::Computed(computed) = &attribute.source else {
             return false;
         };
         let unwatched = Trace::default();
-        let scene = self.scene(Shape::Entity(entity), item, None, &unwatched);
+        let scene = self.scene(entity, item, None, &unwatched);
         lends(&scene, &computed.value, None)
     }
 
@@ -112,7 +116,7 @@ impl<'a> Planner<'a> {
     pub(super) fn take_files_at(
         &mut self,
         at: usize,
-        entity: &'a Entity,
+        entity: &'a design::Record,
         lent: &[&str],
     ) -> Result<(), PlanError> {
         let entry = self.entry(at);
@@ -130,7 +134,7 @@ impl<'a> Planner<'a> {
 
     fn take_from(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a design::Record,
         attribute: &'a Attribute,
         (old, item): (Option<&Map>, &mut Map),
         is_lent: bool,
@@ -303,7 +307,7 @@ impl<'a> Planner<'a> {
     /// Whether an item of the draft names a file, by what it says of it and who it is.
     fn is_lent(&self, name: &str, is_meant: &dyn Fn(&File<'_>, &Owner) -> bool) -> bool {
         self.draft.entries.iter().any(|entry| {
-            let entity = entry.shape.source();
+            let entity = self.context.blueprint.design.source(entry.shape);
             if !names::has_files(entity) {
                 return false;
             }
@@ -331,7 +335,7 @@ impl<'a> Planner<'a> {
         let Ok(entity) = blueprint.entity(&owner.entity) else {
             return false;
         };
-        let shape = Shape::Entity(entity);
+        let shape = entity;
         let Ok(address) = blueprint.address(shape, &owner.identity) else {
             return false;
         };
@@ -370,10 +374,10 @@ impl<'a> Planner<'a> {
     }
 
     /// An item as an owner of files.
-    pub(super) fn owner(&self, entity: &Entity, item: &Map) -> Owner {
+    pub(super) fn owner(&self, entity: &design::Record, item: &Map) -> Owner {
         Owner {
             entity: entity.name.clone(),
-            identity: identity_of(Shape::Entity(entity), item).unwrap_or_default(),
+            identity: entity.identity_of(item).unwrap_or_default(),
         }
     }
 
@@ -464,8 +468,7 @@ impl<'a> Planner<'a> {
 
     /// The name that another attribute computes for a file.
     fn computed_name(&self, naming: &Naming<'_, 'a>, attribute: &str) -> Result<String, String> {
-        let shape = Shape::Entity(naming.entity);
-        let scene = self.scene(shape, naming.item, None, naming.trace);
+        let scene = self.scene(naming.entity, naming.item, None, naming.trace);
         let found = match scene.find(&dotted(attribute)) {
             Found::Value(value) => value.as_str().map(str::to_owned),
             Found::Missing | Found::Unknown => None,
@@ -476,7 +479,7 @@ impl<'a> Planner<'a> {
 
     /// Finds every file of an item that is not where it belongs. What was there before and has
     /// not changed is left alone.
-    pub(super) fn check_files(&mut self, entity: &Entity, old: Option<&Map>, item: &Map) {
+    pub(super) fn check_files(&mut self, entity: &design::Record, old: Option<&Map>, item: &Map) {
         if !names::has_files(entity) {
             return;
         }

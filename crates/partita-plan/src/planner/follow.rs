@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use partita_core::{Item, Map, Number, Value};
-use partita_design::design::{Access, Entity, Finder, KeyValue, OnDelete, Ref, RefTarget};
+use partita_design::design::{Access, Finder, KeyValue, OnDelete, Record, Ref, RefTarget};
 
 use super::chunk::clearing;
 use super::{By, Planner};
@@ -12,11 +12,10 @@ use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::job::{Referrers, TaskKind};
 use crate::kernel::Count;
-use crate::nested;
 use crate::place::Address;
 use crate::reads::{Listing, keys};
 use crate::scene::{Lead, Trace};
-use crate::shape::{Shape, identity_of};
+use partita_design::nested;
 
 impl<'a> Planner<'a> {
     /// Refreshes the copies of what changed.
@@ -31,7 +30,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let source = entry.shape;
-        for follower in blueprint.kernel.followers(&blueprint.design, source.name()) {
+        for follower in blueprint.kernel.followers(&blueprint.design, source.id) {
             let value = source.read(&new, follower.followed);
             if source.read(&old, follower.followed) == value {
                 continue;
@@ -69,7 +68,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let source = entry.shape;
-        for referrer in blueprint.kernel.referrers(&blueprint.design, source.name()) {
+        for referrer in blueprint.kernel.referrers(&blueprint.design, source.id) {
             let who = Referrers {
                 source,
                 entity: referrer.entity,
@@ -108,9 +107,7 @@ impl<'a> Planner<'a> {
         if !shape.is_deleted(&old) {
             entry.operation = Some(Access::Delete);
         }
-        if let Shape::Entity(entity) = shape
-            && let Some(soft_delete) = &entity.soft_delete
-        {
+        if let Some(soft_delete) = &shape.soft_delete {
             entry.guard(soft_delete.attribute());
         }
         self.draft.enqueue(at);
@@ -155,11 +152,12 @@ impl<'a> Planner<'a> {
     /// The number of an item that counts every item that refers to it by a ref.
     pub(super) fn count_of(&self, who: Referrers<'a>) -> Option<Count<'a>> {
         let blueprint = self.context.blueprint;
-        let mut counts = blueprint.kernel.counts(&blueprint.design, &who.entity.name);
+        let mut counts = blueprint.kernel.counts(&blueprint.design, who.entity.id);
         let count = counts.find(|count| {
             let aggregate = count.aggregate;
             let is_whole = aggregate.only.is_none() && aggregate.sum.is_none();
-            is_whole && aggregate.by == who.reference.name && count.entity.name == who.source.name()
+            let by = &who.entity.refs[aggregate.by.index()].name;
+            is_whole && *by == who.reference.name && count.entity.id == who.source.id
         });
         // What is soft-deleted is not counted, and refers all the same.
         count.filter(|_| who.entity.soft_delete.is_none())
@@ -176,7 +174,7 @@ impl<'a> Planner<'a> {
                 continue;
             };
             let shape = entry.shape;
-            for referrer in blueprint.kernel.referrers(&blueprint.design, shape.name()) {
+            for referrer in blueprint.kernel.referrers(&blueprint.design, shape.id) {
                 let OnDelete::Refuse { count } = &referrer.target.on_delete else {
                     continue;
                 };
@@ -187,7 +185,7 @@ impl<'a> Planner<'a> {
                 let left = left.checked_add(added).unwrap_or(left);
                 if left > zero && self.context.reads.is_complete() {
                     return Err(PlanError::InUse {
-                        entity: shape.name().to_owned(),
+                        entity: shape.name.to_owned(),
                         by: referrer.entity.name.clone(),
                         count: left.to_string(),
                     });
@@ -234,20 +232,20 @@ impl<'a> Planner<'a> {
     /// Those of some items that refer to one, all of them read.
     pub(super) fn those_referring(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         reference: &'a Ref,
         address: &Address,
         found: Vec<Address>,
     ) -> Result<Vec<usize>, PlanError> {
         let mut items = Vec::new();
         for place in found {
-            let item = self.look_up(Shape::Entity(entity), place)?;
+            let item = self.look_up(entity, place)?;
             let Some(now) = self.entry(item).after.clone() else {
                 continue;
             };
             // An index may be behind: only what the item itself says counts.
             let trace = Trace::default();
-            let scene = self.scene(Shape::Entity(entity), &now, None, &trace);
+            let scene = self.scene(entity, &now, None, &trace);
             let refers = match scene.lead(reference) {
                 Lead::To(targets) => targets.iter().any(|target| target.address == *address),
                 _ => false,
@@ -264,24 +262,24 @@ impl<'a> Planner<'a> {
 /// The attribute of its target that an argument of a ref stands for. A pattern asks for attributes
 /// by their names, in any order; an identity has its own.
 pub(super) fn argument_source<'a>(
-    shape: Shape<'a>,
+    shape: &'a Record,
     target: &RefTarget,
     number: usize,
 ) -> Option<&'a str> {
     match &target.via {
         Some(_) => {
             let argument = target.arguments.get(number)?;
-            let attribute = shape.source().attribute(&argument.part)?;
+            let attribute = shape.attribute(&argument.part)?;
             Some(&attribute.name)
         }
-        None => Some(&shape.identity().get(number)?.attribute),
+        None => Some(&shape.identity.get(number)?.attribute),
     }
 }
 
 /// The queries that find the items that refer to one.
 pub(crate) fn listings(
     blueprint: &Blueprint,
-    shape: Shape<'_>,
+    shape: &Record,
     reference: &Ref,
     target: &RefTarget,
     finder: &Finder,
@@ -297,12 +295,12 @@ pub(crate) fn listings(
     if let (Some(by), Some(when)) = (&reference.by, &target.when) {
         nested::set(&mut known, by, Value::from(when.as_str()));
     }
-    let record = blueprint.shape(&finder.record);
+    let record = &blueprint.design[finder.record];
     let mut knowns = vec![known];
     for name in &finder.enumerate {
-        let words = record
-            .and_then(|record| record.kind(name)?.words())
-            .unwrap_or_default();
+        let attribute = record.stored(name);
+        let words = attribute.and_then(|one| one.kind.words());
+        let words = words.unwrap_or_default();
         knowns = knowns
             .iter()
             .flat_map(|known| {
@@ -314,14 +312,8 @@ pub(crate) fn listings(
             })
             .collect();
     }
-    let (table, table_name) = match record {
-        Some(record) => blueprint.table_of(record),
-        None => return Ok(Vec::new()),
-    };
-    let index = finder
-        .index
-        .as_deref()
-        .and_then(|name| blueprint.index(name));
+    let (table, table_name) = blueprint.table_of(record);
+    let index = finder.index.map(|index| &table.indexes[index.index()]);
     let (partition, sort) = match index {
         Some(index) => (
             &index.partition.name,
@@ -345,7 +337,7 @@ pub(crate) fn listings(
         if let Some(value) = value {
             listings.push(Listing {
                 table: table_name.clone(),
-                index: finder.index.clone(),
+                index: index.map(|index| index.name.clone()),
                 keys: keys(vec![(partition.clone(), value)], sort.cloned().zip(prefix)),
                 last_only: false,
                 rows_max: None,
@@ -363,11 +355,11 @@ pub(super) fn places(blueprint: &Blueprint, finder: &Finder, rows: &[Item]) -> V
         let Some((shape, record)) = blueprint.recognise(names, row) else {
             continue;
         };
-        let place = match shape {
-            Shape::Entity(_) => Some(blueprint.keys.place(blueprint.table_of(shape).1, row)),
-            Shape::View(_, source) => {
-                let source = Shape::Entity(source);
-                let identity = identity_of(source, &record);
+        let place = match &shape.view {
+            None => Some(blueprint.keys.place(blueprint.table_of(shape).1, row)),
+            Some(view) => {
+                let source = &blueprint.design[view.of];
+                let identity = source.identity_of(&record);
                 identity.and_then(|identity| blueprint.address(source, &identity).ok())
             }
         };

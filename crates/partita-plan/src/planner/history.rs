@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use partita_core::expression::Scope;
 use partita_core::{Item, Map, Value};
-use partita_design::design::{Attribute, RecordName, View, ViewAttribute};
+use partita_design::design::{Attribute, Record, View};
 use partita_design::template::{Part, Template};
 use partita_design::time::TimeForm;
 
@@ -14,14 +14,17 @@ use super::{Names, Planner};
 use crate::blueprint::Blueprint;
 use crate::draft::{Before, Presence, Refusal};
 use crate::error::PlanError;
-use crate::nested;
 use crate::reads::{Listing, keys};
 use crate::scene::{Named, Scene, Trace};
-use crate::shape::Shape;
+use partita_design::nested;
 
 impl<'a> Planner<'a> {
     /// Keeps the state that a change replaces.
-    pub(super) fn record_history(&mut self, at: usize, view: &'a View) -> Result<(), PlanError> {
+    pub(super) fn record_history(
+        &mut self,
+        at: usize,
+        (view, of): (&'a Record, &'a View),
+    ) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let source = entry.shape;
         let (Some(old), Some(new)) = (entry.old().cloned(), entry.after.clone()) else {
@@ -29,7 +32,7 @@ impl<'a> Planner<'a> {
         };
         let trace = Trace::default();
         let scene = self.scene(source, &new, Some(&old), &trace);
-        let is_kept = match &view.when {
+        let is_kept = match &of.when {
             Some(when) => when.holds(&scene),
             None => old != new,
         };
@@ -38,12 +41,13 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         // Where the item moves, its past is there too.
-        let kept = with_identity(source.source(), &old, &new);
+        let kept = with_identity(source, &old, &new);
         let last = self.last_time(view, source, &old)?;
         let trace = Trace::default();
         let scene = self.scene_before(source, &kept, &trace);
         let mut record = Map::new();
-        for name in &view.keep {
+        for attribute in view.kept() {
+            let name = &attribute.name;
             if let Some(value) = nested::get(&kept, name) {
                 nested::set(&mut record, name, value.clone());
             }
@@ -53,8 +57,8 @@ impl<'a> Planner<'a> {
             names.push((name.into(), Named::Value(Some(value))));
         }
         self.make_rise(view, last, &mut names);
-        for attribute in &view.attributes {
-            let value = names.iter().find(|(name, _)| name == attribute.name());
+        for attribute in view.attributes.iter().filter(|one| one.is_declared()) {
+            let value = names.iter().find(|(name, _)| *name == attribute.name);
             if let Some((name, Named::Value(Some(value)))) = value {
                 nested::set(&mut record, name, value.clone());
             }
@@ -63,11 +67,11 @@ impl<'a> Planner<'a> {
             names: &names,
             ..scene
         };
-        let shape = Shape::View(view, source.source());
+        let shape = view;
         let blueprint = self.context.blueprint;
         let address = blueprint.address(shape, &scene)?;
         for index in &view.indexes {
-            for (name, key) in blueprint.index_keys(index, &scene)? {
+            for (name, key) in blueprint.index_keys(view, index, &scene)? {
                 record.insert(name, Value::S(key));
             }
         }
@@ -75,9 +79,9 @@ impl<'a> Planner<'a> {
         seen.old.append(&mut seen.own);
         self.remember(Some(at), seen)?;
         // What is kept is what was replaced, and nothing that somebody wrote in between.
-        for name in &view.keep {
-            if !source.is_lasting(name) {
-                self.entry_mut(at).guard(name);
+        for attribute in view.kept() {
+            if !source.is_lasting(&attribute.name) {
+                self.entry_mut(at).guard(&attribute.name);
             }
         }
         let record_at = self.place(at, shape, address, None);
@@ -85,13 +89,13 @@ impl<'a> Planner<'a> {
         entry.after = Some(Rc::new(record));
         entry.presence = Presence::Absent(Refusal::Stale);
         self.draft.enqueue(record_at);
-        self.note_past(record_at, source.source(), None, Some(&kept));
+        self.note_past(record_at, source, None, Some(&kept));
         Ok(())
     }
 
     /// Lets the states that were kept of an item go where it goes: to its new place, or away with
     /// it. An item of the same identity that comes later starts without a past.
-    pub(super) fn follow_history(&mut self, at: usize, view: &'a View) -> Result<(), PlanError> {
+    pub(super) fn follow_history(&mut self, at: usize, view: &'a Record) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let is_moved = entry.destination().is_some();
         let Some(old) = entry.old().cloned() else {
@@ -101,7 +105,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let (source, new) = (entry.shape, entry.after.clone());
-        let shape = Shape::View(view, source.source());
+        let shape = view;
         self.claim_past(at);
         // Every further state comes with a change of the item.
         self.entry_mut(at).is_whole = true;
@@ -122,7 +126,7 @@ impl<'a> Planner<'a> {
                 Some(new) => self.move_state(record, view, new, &row)?,
             }
             self.draft.enqueue(record);
-            self.note_past(record, source.source(), Some(&old), new.as_deref());
+            self.note_past(record, source, Some(&old), new.as_deref());
         }
         Ok(())
     }
@@ -132,14 +136,14 @@ impl<'a> Planner<'a> {
     /// item, which has its numbers with it.
     pub(super) fn history_chunk(
         &mut self,
-        source: Shape<'a>,
-        view: &'a View,
+        source: &'a Record,
+        view: &'a Record,
         identity: &Map,
         to: Option<&Map>,
         rows: &[Item],
     ) -> Result<u64, PlanError> {
         let blueprint = self.context.blueprint;
-        let shape = Shape::View(view, source.source());
+        let shape = view;
         let mut done = 0;
         for row in blueprint.states_among(view, source, identity, rows) {
             let address = blueprint.keys.place(blueprint.table_of(shape).1, row);
@@ -153,7 +157,7 @@ impl<'a> Planner<'a> {
                 }
                 Some(to) => self.move_state(record, view, to, row)?,
             }
-            self.note_past(record, source.source(), Some(identity), to);
+            self.note_past(record, source, Some(identity), to);
             done += 1;
         }
         Ok(done)
@@ -163,16 +167,17 @@ impl<'a> Planner<'a> {
     fn move_state(
         &mut self,
         at: usize,
-        view: &'a View,
+        view: &'a Record,
         item: &Map,
         row: &Item,
     ) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
         let shape = self.entry(at).shape;
         let known = blueprint.attributes(shape, row)?;
-        let known = with_identity(shape.source(), &known, item);
+        let source = self.context.blueprint.design.source(shape);
+        let known = with_identity(source, &known, item);
         let mut record = blueprint.without_keys(shape, row);
-        for part in &shape.source().identity {
+        for part in &source.identity {
             if let (Some(value), true) = (
                 nested::get(&known, &part.attribute),
                 nested::get(&record, &part.attribute).is_some(),
@@ -181,16 +186,16 @@ impl<'a> Planner<'a> {
             }
         }
         let is_part = |name: &str| {
-            let mut parts = shape.source().identity.iter();
+            let mut parts = source.identity.iter();
             parts.any(|part| part.attribute == name)
         };
         for index in &view.indexes {
             let mut reads = index.reads.iter();
             if reads.any(|reading| is_part(&reading.attribute)) {
-                blueprint.made_keys(index).for_each(|name| {
+                blueprint.made_keys(view, index).for_each(|name| {
                     record.remove(name);
                 });
-                for (name, key) in blueprint.index_keys(index, &known)? {
+                for (name, key) in blueprint.index_keys(view, index, &known)? {
                     record.insert(name, Value::S(key));
                 }
             }
@@ -204,8 +209,8 @@ impl<'a> Planner<'a> {
     /// All states that were kept of an item, as they are stored.
     pub(super) fn kept_states(
         &self,
-        view: &'a View,
-        source: Shape<'a>,
+        view: &'a Record,
+        source: &'a Record,
         item: &Map,
     ) -> Result<Vec<Item>, PlanError> {
         let blueprint = self.context.blueprint;
@@ -228,8 +233,8 @@ impl<'a> Planner<'a> {
     /// The time of the last state that was kept, where such times rise.
     fn last_time(
         &self,
-        view: &'a View,
-        source: Shape<'a>,
+        view: &'a Record,
+        source: &'a Record,
         item: &Map,
     ) -> Result<Option<i64>, PlanError> {
         let Some((rising, form)) = rising(view) else {
@@ -248,7 +253,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Makes a time that rises later than that of the last record.
-    fn make_rise(&self, view: &'a View, last: Option<i64>, names: &mut Names<'static, 'a>) {
+    fn make_rise(&self, view: &'a Record, last: Option<i64>, names: &mut Names<'static, 'a>) {
         let Some((rising, form)) = rising(view) else {
             return;
         };
@@ -270,11 +275,11 @@ impl Blueprint {
     /// needed to find them, and that is missing.
     pub(crate) fn states_of(
         &self,
-        view: &View,
-        source: Shape<'_>,
+        view: &Record,
+        source: &Record,
         item: &impl Scope,
     ) -> Result<Option<Listing>, PlanError> {
-        let identity = &source.source().identity;
+        let identity = &source.identity;
         let is_known = |name: &str| identity.iter().any(|part| part.attribute == name);
         let prefix = beginning(&view.key.sort, |name| !is_known(name));
         self.states_under(view, source, item, &prefix, false)
@@ -283,8 +288,8 @@ impl Blueprint {
     /// The query for the states of an item whose sort keys begin so.
     fn states_under(
         &self,
-        view: &View,
-        source: Shape<'_>,
+        view: &Record,
+        source: &Record,
         item: &impl Scope,
         prefix: &Template,
         last_only: bool,
@@ -309,13 +314,13 @@ impl Blueprint {
     /// Those of some rows that are states of an item.
     fn states_among<'r>(
         &self,
-        view: &View,
-        source: Shape<'_>,
+        view: &Record,
+        source: &Record,
         item: &Map,
         rows: &'r [Item],
     ) -> impl Iterator<Item = &'r Item> {
-        let name = [RecordName::View(view.name.clone())];
-        let identity = &source.source().identity;
+        let name = [view.id];
+        let identity = &source.identity;
         rows.iter().filter(move |row| {
             self.recognise(&name, row).is_some_and(|(_, record)| {
                 identity.iter().all(|part| {
@@ -327,12 +332,9 @@ impl Blueprint {
 }
 
 /// The attribute of a view whose times rise, and their form.
-fn rising(view: &View) -> Option<(&Attribute, TimeForm)> {
-    let mut attributes = view.attributes.iter();
-    attributes.find_map(|attribute| match attribute {
-        ViewAttribute::Own(own) if own.rising => Some((&**own, own.kind.time_form()?)),
-        _ => None,
-    })
+fn rising(view: &Record) -> Option<(&Attribute, TimeForm)> {
+    let own = view.own().find(|own| own.rising)?;
+    Some((own, own.kind.time_form()?))
 }
 
 /// The beginning of a template, up to an attribute that is meant.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Access, Entity, Repeat, SoftDelete};
+use partita_design::design::{Access, Record, Repeat, SoftDelete};
 
 use super::values::Start;
 use super::{By, Planner};
@@ -12,9 +12,9 @@ use crate::draft::{Presence, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::files::names;
 use crate::input::{Changes, Slot};
-use crate::nested;
+use crate::lapse::lapsed;
 use crate::scene::Seen;
-use crate::shape::{Shape, lapsed};
+use partita_design::nested;
 
 /// A new item before it is put anywhere, and what its values were computed from.
 pub(super) struct Made<'a> {
@@ -27,7 +27,7 @@ impl<'a> Planner<'a> {
     /// or an update.
     pub(crate) fn create(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         given: &Changes<'a>,
         by: By,
     ) -> Result<usize, PlanError> {
@@ -38,10 +38,10 @@ impl<'a> Planner<'a> {
     /// What a new item holds: what is given, and what is computed from it.
     pub(super) fn compose(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         given: &Changes<'a>,
     ) -> Result<Made<'a>, PlanError> {
-        let mut item = Map::with_capacity(Shape::Entity(entity).room());
+        let mut item = Map::with_capacity(room(entity));
         for (slot, value) in &given.set {
             put(&mut item, slot, value.clone());
         }
@@ -52,12 +52,12 @@ impl<'a> Planner<'a> {
     /// Puts a new item into its place.
     pub(super) fn put_new(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         given: &Changes<'a>,
         Made { mut item, seen }: Made<'a>,
         by: By,
     ) -> Result<usize, PlanError> {
-        let shape = Shape::Entity(entity);
+        let shape = entity;
         if names::has_files(entity) {
             // Whatever lends a file must be known.
             self.remember(None, seen.clone())?;
@@ -109,7 +109,7 @@ impl<'a> Planner<'a> {
 
     /// Where something is wrong, the store is not asked; what only it would say is looked for, so
     /// that everything is told at once.
-    fn look_closer(&mut self, at: usize, entity: &'a Entity) {
+    fn look_closer(&mut self, at: usize, entity: &'a Record) {
         self.context.reads.need(self.entry(at).address.clone());
         self.look_for_targets(at);
         let entry = self.entry(at);
@@ -118,7 +118,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What is said of a new item whose identity another one has: that, and all else that is wrong.
-    fn refusal_to_repeat(&mut self, entity: &'a Entity, item: &Map) -> PlanError {
+    fn refusal_to_repeat(&mut self, entity: &'a Record, item: &Map) -> PlanError {
         self.check_new(entity, item, Start::First);
         if !self.faults.is_empty() {
             self.look_for_owners(entity, None, Some(item));
@@ -137,7 +137,7 @@ impl<'a> Planner<'a> {
     fn repeat(
         &mut self,
         at: usize,
-        entity: &'a Entity,
+        entity: &'a Record,
         given: &Changes<'a>,
         by: By,
     ) -> Result<usize, PlanError> {
@@ -195,11 +195,12 @@ impl<'a> Planner<'a> {
             let crossing = before.as_ref().zip(entry.after.as_ref());
             let crossing = crossing.and_then(|(old, new)| shape.crossing(Some(old), new));
             entry.operation = Some(crossing.unwrap_or(Access::Update));
-            if let (Some(_), Some(soft_delete)) = (crossing, shape.soft_delete()) {
+            if let (Some(_), Some(soft_delete)) = (crossing, shape.soft_delete.as_ref()) {
                 entry.guard(soft_delete.attribute());
             }
         }
-        if let Shape::Entity(entity) = shape {
+        if shape.is_entity() {
+            let entity = shape;
             self.recompute(at, entity, by)?;
             self.take_files_at(at, entity, &changes.lent)?;
             self.check_fixed(at, entity);
@@ -219,10 +220,10 @@ impl<'a> Planner<'a> {
     /// A deletion, soft where the entity has it so.
     pub(crate) fn delete(&mut self, at: usize, by: By) -> Result<(), PlanError> {
         let shape = self.entry(at).shape;
-        if let (Some(soft_delete), Shape::Entity(entity)) = (shape.soft_delete(), shape) {
+        if let Some(soft_delete) = &shape.soft_delete {
             let value = match soft_delete {
                 SoftDelete::Flag(_) => Value::Bool(true),
-                SoftDelete::Time(name) => self.now_as(entity, name),
+                SoftDelete::Time(name) => self.now_as(shape, name),
                 SoftDelete::Value { deleted, .. } => deleted.clone(),
             };
             self.flag(at, soft_delete, Some(value), Access::Delete, by)?;
@@ -237,9 +238,7 @@ impl<'a> Planner<'a> {
 
     /// The opposite of a soft delete.
     pub(crate) fn restore(&mut self, at: usize, by: By) -> Result<(), PlanError> {
-        let Shape::Entity(entity) = self.entry(at).shape else {
-            return Ok(());
-        };
+        let entity = self.entry(at).shape;
         let Some(soft_delete) = &entity.soft_delete else {
             return Err(PlanError::NotRestorable {
                 entity: entity.name.clone(),
@@ -274,6 +273,12 @@ impl<'a> Planner<'a> {
         }
         self.change(at, &Changes::default(), by)
     }
+}
+
+/// Attributes and keys that a new item has, or a few more.
+fn room(record: &Record) -> usize {
+    const KEYS: usize = 8;
+    record.attributes.len() + KEYS
 }
 
 /// Takes attributes away. Those that the design does not list may be many, and go at once.

@@ -11,7 +11,7 @@
 
 use partita_core::expression::{Condition, Path, Step as PathStep, Update};
 use partita_core::{Item, Map, Number, Value};
-use partita_design::design::{Attribute, Entity};
+use partita_design::design::{Attribute, Record};
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
 use super::emit::addition;
@@ -21,7 +21,6 @@ use crate::error::PlanError;
 use crate::kernel::Count;
 use crate::place::Address;
 use crate::reads::Known;
-use crate::shape::Shape;
 use crate::sidecar;
 
 /// The attribute of a kept record that has the numbers, by their names.
@@ -41,7 +40,7 @@ pub(super) struct Kept<'a> {
 /// A number of an entity.
 #[derive(Clone, Copy)]
 struct Of<'a> {
-    entity: &'a Entity,
+    entity: &'a Record,
     name: &'a str,
     is_count: bool,
 }
@@ -49,9 +48,7 @@ struct Of<'a> {
 impl<'a> Planner<'a> {
     /// Has an item that comes to a place begin with the numbers that are kept for it.
     pub(super) fn take_up(&mut self, at: usize, place: &Address) -> Result<(), PlanError> {
-        let Shape::Entity(entity) = self.entry(at).shape else {
-            return Ok(());
-        };
+        let entity = self.entry(at).shape;
         let names: Vec<&'a str> = self.kept_numbers(entity).collect();
         if names.is_empty() || self.kept.taken.contains(place) {
             return Ok(());
@@ -122,9 +119,7 @@ impl<'a> Planner<'a> {
 
     /// Keeps the numbers of an item that is deleted, if they are not all 0.
     fn keep_numbers(&mut self, at: usize) -> Result<Option<Step>, PlanError> {
-        let Shape::Entity(entity) = self.entry(at).shape else {
-            return Ok(None);
-        };
+        let entity = self.entry(at).shape;
         let names: Vec<&'a str> = self.kept_numbers(entity).collect();
         let mut numbers = Map::new();
         for name in names {
@@ -199,7 +194,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Begins to keep numbers that were all 0.
-    fn begun_step(&self, owner: &Address, entity: &Entity, sums: Vec<(Of<'a>, Number)>) -> Step {
+    fn begun_step(&self, owner: &Address, entity: &Record, sums: Vec<(Of<'a>, Number)>) -> Step {
         // Before numbers were kept a target could go without them. What is left of its referrers
         // is not counted until a repair does, and no count begins below 0.
         let sums = sums
@@ -216,7 +211,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The record of the numbers that are kept for a place.
-    fn kept_record(&self, owner: &Address, entity: &Entity, numbers: Map) -> PutItem {
+    fn kept_record(&self, owner: &Address, entity: &Record, numbers: Map) -> PutItem {
         let kept = self.kept_address(owner);
         let mut item = sidecar::key_at(&kept);
         item.insert(ENTITY, Value::from(entity.name.as_str()));
@@ -250,7 +245,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The names of the numbers of an entity that outlive its items.
-    fn kept_numbers(&self, entity: &'a Entity) -> impl Iterator<Item = &'a str> {
+    fn kept_numbers(&self, entity: &'a Record) -> impl Iterator<Item = &'a str> {
         let design = &self.context.blueprint.design;
         let numbers = design.kept_numbers(entity);
         numbers.map(|attribute: &'a Attribute| attribute.name.as_str())
@@ -277,7 +272,7 @@ fn numbers_in(kept: &Item) -> Map {
     }
 }
 
-fn plus((entity, name): (&Entity, &str), one: Number, two: Number) -> Result<Number, PlanError> {
+fn plus((entity, name): (&Record, &str), one: Number, two: Number) -> Result<Number, PlanError> {
     one.checked_add(two).map_err(|_| PlanError::Invalid {
         faults: vec![out_of_range(&entity.name, name)],
     })

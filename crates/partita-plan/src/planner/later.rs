@@ -8,7 +8,7 @@
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_core::size::item_bytes;
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Entity, OnDelete, Source, View};
+use partita_design::design::{OnDelete, Record, Source};
 use partita_store::request::{ConditionCheck, PutItem, TransactAction};
 use partita_store::table::TableName;
 use ulid::Ulid;
@@ -19,11 +19,10 @@ use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::input::Changes;
 use crate::job::{HistoryWork, Job, Lease, Progress, Referrers, Referring, Task, TaskKind, Work};
-use crate::nested;
 use crate::place::Address;
 use crate::reads::Known;
-use crate::shape::{Shape, identity_of};
 use crate::sidecar;
+use partita_design::nested;
 
 /// How long a job remembers what it has done for which elements: longer than it takes.
 const MARKED_SECONDS: i64 = 30 * 86_400;
@@ -97,7 +96,7 @@ impl<'a> Planner<'a> {
         let entry = self.entry(at);
         let old = entry.old().cloned();
         let identity = old.and_then(|old| {
-            let mut identity = identity_of(entry.shape, &old)?;
+            let mut identity = entry.shape.identity_of(&old)?;
             // A ref by a pattern may go by more than the identity.
             for number in 0..target.arguments.len() {
                 let name = argument_source(entry.shape, target, number);
@@ -115,7 +114,7 @@ impl<'a> Planner<'a> {
             return false;
         };
         let task = Task {
-            source: entry.shape.name().to_owned(),
+            source: entry.shape.name.to_owned(),
             identity,
             work: Work::Referring(Referring {
                 kind,
@@ -134,11 +133,15 @@ impl<'a> Planner<'a> {
     /// Leaves the states that were kept of an item that is removed or moves to a job, if that is
     /// wanted. Until it is done nobody may use the place where they are, nor remove or move the
     /// item that they follow.
-    pub(super) fn is_history_left(&mut self, at: usize, view: &'a View) -> Result<bool, PlanError> {
+    pub(super) fn is_history_left(
+        &mut self,
+        at: usize,
+        view: &'a Record,
+    ) -> Result<bool, PlanError> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
         let (shape, old) = (entry.shape, entry.old().cloned());
-        let identity = old.and_then(|old| identity_of(shape, &old));
+        let identity = old.and_then(|old| shape.identity_of(&old));
         let (Extent::WithJob, Some(identity)) = (self.later.extent, identity) else {
             return Ok(false);
         };
@@ -147,9 +150,9 @@ impl<'a> Planner<'a> {
         }
         let (from, place) = (entry.address.clone(), entry.destination().cloned());
         let new = entry.after.as_deref().filter(|_| place.is_some());
-        let to = new.and_then(|new| identity_of(shape, new));
+        let to = new.and_then(|new| shape.identity_of(new));
         self.leave_task(Task {
-            source: shape.name().to_owned(),
+            source: shape.name.to_owned(),
             identity,
             work: Work::History(HistoryWork {
                 view: view.name.clone(),
@@ -201,7 +204,7 @@ impl<'a> Planner<'a> {
     pub(super) fn claim(
         &mut self,
         at: usize,
-        entity: &'a Entity,
+        entity: &'a Record,
         given: &Changes<'a>,
     ) -> Result<(), PlanError> {
         let is_drawn = entity.identity.iter().any(|part| {
@@ -219,9 +222,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Lets an item come to a place only if no job is still clearing up there.
-    pub(super) fn claim_place(&mut self, entity: &'a Entity, address: Address) {
+    pub(super) fn claim_place(&mut self, entity: &'a Record, address: Address) {
         let blueprint = self.context.blueprint;
-        let mut referrers = blueprint.kernel.referrers(&blueprint.design, &entity.name);
+        let mut referrers = blueprint.kernel.referrers(&blueprint.design, entity.id);
         let can_be_held = referrers
             .any(|one| matches!(one.target.on_delete, OnDelete::Cascade | OnDelete::Clear(_)));
         if can_be_held || self.has_history(entity) {
@@ -232,9 +235,7 @@ impl<'a> Planner<'a> {
     /// Lets an item be removed or move only if its past is not still on its way to it.
     pub(super) fn claim_past(&mut self, at: usize) {
         let entry = self.entry(at);
-        let Shape::Entity(entity) = entry.shape else {
-            return;
-        };
+        let entity = entry.shape;
         let is_left = entry.is_removed() || entry.destination().is_some();
         let address = entry.address.clone();
         let mut parts = entity.identity.iter();
@@ -242,22 +243,22 @@ impl<'a> Planner<'a> {
             let attribute = entity.attribute(&part.attribute);
             attribute.is_some_and(|one| one.movable)
         });
-        if is_left && is_movable && self.has_history(entity) {
+        if is_left && is_movable && entity.is_entity() && self.has_history(entity) {
             self.claim_held(entity, address);
         }
     }
 
-    fn claim_held(&mut self, entity: &'a Entity, address: Address) {
+    fn claim_held(&mut self, entity: &'a Record, address: Address) {
         let claimed = (address, entity.name.clone());
         if !self.later.claimed.contains(&claimed) {
             self.later.claimed.push(claimed);
         }
     }
 
-    fn has_history(&self, entity: &Entity) -> bool {
+    fn has_history(&self, entity: &Record) -> bool {
         let blueprint = self.context.blueprint;
-        let mut views = blueprint.kernel.views(&blueprint.design, &entity.name);
-        views.any(|view| view.history)
+        let mut views = blueprint.kernel.views(&blueprint.design, entity.id);
+        views.any(|(_, view)| view.history)
     }
 
     /// How many actions the design's own items may take.

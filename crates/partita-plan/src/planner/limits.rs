@@ -11,7 +11,7 @@ use partita_core::expression::{
 };
 use partita_core::{Item, Map, Number, Value};
 use partita_design::design::rules::LimitOf;
-use partita_design::design::{Limit, LimitRecord};
+use partita_design::design::{ActionId, Limit, LimitRecord, Record};
 use partita_design::template::dotted;
 use partita_design::time::TimeForm;
 use partita_store::request::{PutItem, TransactAction, UpdateItem};
@@ -19,11 +19,10 @@ use partita_store::request::{PutItem, TransactAction, UpdateItem};
 use super::{Planner, Step};
 use crate::draft::{Presence, Refusal};
 use crate::error::PlanError;
-use crate::nested;
 use crate::place::Address;
 use crate::reads::Known;
-use crate::shape::Shape;
 use crate::sidecar;
+use partita_design::nested;
 
 /// How often something was done in a window that the sidecar keeps.
 const COUNT: &str = "count";
@@ -54,18 +53,17 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether there is a limit for an action.
-    pub(super) fn has_limit(&self, action: &str) -> bool {
+    pub(super) fn has_limit(&self, action: ActionId) -> bool {
         let mut limits = self.context.blueprint.design.limits.iter();
-        limits.any(|limit| matches!(&limit.of, LimitOf::Action(name) if name == action))
+        limits.any(|limit| limit.of == LimitOf::Action(action))
     }
 
     fn count_one(&mut self, limit: &'a Limit, record: &'a LimitRecord) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
-        let (Some(caller), Some(shape)) =
-            (&self.context.caller.id, blueprint.shape(&record.entity))
-        else {
+        let Some(caller) = &self.context.caller.id else {
             return Ok(());
         };
+        let shape = &blueprint.design[record.entity];
         let mut window = Map::new();
         nested::set(&mut window, &record.caller, Value::from(caller.as_str()));
         nested::set(&mut window, &record.limit, Value::from(limit.name.as_str()));
@@ -73,7 +71,7 @@ impl<'a> Planner<'a> {
         let at = self.look_up(shape, address)?;
         let now = self.moment.now_millis;
         let read_start = |window: &Map| {
-            let form = shape.kind(&record.start)?.time_form()?;
+            let form = shape.stored(&record.start)?.kind.time_form()?;
             form.read(nested::get(window, &record.start)?)
         };
         let start = self.entry(at).after.as_deref().and_then(read_start);
@@ -114,13 +112,13 @@ impl<'a> Planner<'a> {
     fn open_window(
         &mut self,
         at: usize,
-        shape: Shape<'a>,
+        shape: &'a Record,
         record: &'a LimitRecord,
         mut window: Map,
         end_millis: i64,
     ) {
         let time = |name: &str, millis: i64| {
-            let form = shape.kind(name).and_then(|kind| kind.time_form());
+            let form = shape.stored(name).and_then(|one| one.kind.time_form());
             form.unwrap_or(TimeForm::EpochMillis).write(millis)
         };
         let now = self.moment.now_millis;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use partita_core::Map;
-use partita_design::design::{Entity, View};
+use partita_design::design::{self, View};
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction};
 
 use super::files::{Taking, is_among};
@@ -16,7 +16,6 @@ use crate::draft::{Before, Refusal};
 use crate::error::PlanError;
 use crate::files::names::{self, File};
 use crate::files::{self, Owner, Record, Taken, owning};
-use crate::shape::Shape;
 
 /// A state that is kept of an item, and whose it is before and after the write.
 pub(super) struct Past {
@@ -67,7 +66,7 @@ impl<'a> Planner<'a> {
     pub(super) fn note_past(
         &mut self,
         at: usize,
-        entity: &Entity,
+        entity: &design::Record,
         from: Option<&Map>,
         to: Option<&Map>,
     ) {
@@ -114,11 +113,10 @@ impl<'a> Planner<'a> {
     /// Enters which files an item named and names.
     fn enter_item(&mut self, at: usize, ledger: &mut Ledger) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let Shape::Entity(entity) = entry.shape else {
-            return Ok(());
-        };
+        let entity = entry.shape;
         let is_unseen = matches!(entry.before, Before::Unread) && entry.after.is_none();
-        if entry.is_witness || is_unseen || !names::has_files(entity) {
+        let has_files = entity.is_entity() && names::has_files(entity);
+        if entry.is_witness || is_unseen || !has_files {
             return Ok(());
         }
         let (old, new) = (entry.old().cloned(), entry.after.clone());
@@ -155,7 +153,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Whoever replaces the names of files lets go what was there, so that must be what he saw.
-    fn guard_names(&mut self, at: usize, entity: &'a Entity) {
+    fn guard_names(&mut self, at: usize, entity: &'a design::Record) {
         let attributes = entity.attributes.iter();
         for attribute in attributes.filter(|one| names::names_files(one)) {
             let entry = self.entry_mut(at);
@@ -168,7 +166,7 @@ impl<'a> Planner<'a> {
     /// Enters which files a state that is kept of an item names.
     fn enter_past(&self, past: &Past, ledger: &mut Ledger) {
         let entry = self.entry(past.at);
-        let entity = entry.shape.source();
+        let entity = self.context.blueprint.design.source(entry.shape);
         let files = |item: Option<&Rc<Map>>| {
             let files = item.map(|item| names::all(entity, item));
             files.unwrap_or_default()
@@ -194,16 +192,18 @@ impl<'a> Planner<'a> {
     fn is_kept(
         &mut self,
         at: usize,
-        entity: &'a Entity,
+        entity: &'a design::Record,
         old: &Map,
         file: &File<'_>,
     ) -> Result<bool, PlanError> {
-        let keeps = |view: &&View| view.history && names::is_kept_by(view, &file.place);
+        let keeps = |(record, view): &(&design::Record, &View)| {
+            view.history && names::is_kept_by(record, &file.place)
+        };
         let blueprint = self.context.blueprint;
-        let views = blueprint.design.views_of(&entity.name).filter(keeps);
+        let views = blueprint.design.views_of(entity.id).filter(keeps);
         let mut is_kept = false;
-        for view in views {
-            is_kept |= match self.kept_states(view, Shape::Entity(entity), old) {
+        for (view, _) in views {
+            is_kept |= match self.kept_states(view, entity, old) {
                 Ok(states) => {
                     let mut states = states.iter();
                     states.any(|state| is_among(&file.name, &names::all(entity, state)))

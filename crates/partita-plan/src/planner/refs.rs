@@ -2,16 +2,15 @@
 
 use partita_core::Map;
 use partita_core::expression::Scope as _;
-use partita_design::design::{Access, OnDelete, Ref, RefTarget, TargetName};
+use partita_design::design::{Access, OnDelete, Record, Ref, RefTarget, RefTo};
 use partita_design::template::{check_part, dotted};
 
 use super::Planner;
 use crate::draft::{Before, Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::kernel::reference_inputs;
-use crate::nested;
 use crate::scene::{Lead, Target, Trace};
-use crate::shape::Shape;
+use partita_design::nested;
 
 /// When a reference was set.
 #[derive(Clone, Copy, PartialEq)]
@@ -33,7 +32,7 @@ impl<'a> Planner<'a> {
         let (shape, old) = (entry.shape, entry.old().cloned());
         let is_restored = entry.operation == Some(Access::Restore);
         let is_cascade = |target: &RefTarget| target.on_delete == OnDelete::Cascade;
-        for reference in shape.refs() {
+        for reference in &shape.refs {
             let differs = |name: &str| match &old {
                 Some(old) => nested::get(old, name) != nested::get(&item, name),
                 None => true,
@@ -54,7 +53,7 @@ impl<'a> Planner<'a> {
             let scene = self.scene(shape, &item, old.as_deref(), &trace);
             let lead = scene.lead(reference);
             if given == Given::Now {
-                self.check_arguments(shape.name(), reference, &item);
+                self.check_arguments(&shape.name, reference, &item);
             }
             self.remember(Some(at), trace.into_seen())?;
             match lead {
@@ -64,8 +63,8 @@ impl<'a> Planner<'a> {
                     }
                 }
                 Lead::Nowhere if given == Given::Now => {
-                    self.check_constant(shape.name(), reference, &item);
-                    self.check_found(shape.name(), reference, &item);
+                    self.check_constant(&shape.name, reference, &item);
+                    self.check_found(&shape.name, reference, &item);
                 }
                 _ => {}
             }
@@ -82,7 +81,7 @@ impl<'a> Planner<'a> {
         };
         let unwatched = Trace::default();
         let scene = self.scene(entry.shape, &item, None, &unwatched);
-        for reference in entry.shape.refs().iter().filter(|one| !one.unchecked) {
+        for reference in entry.shape.refs.iter().filter(|one| !one.unchecked) {
             if let Lead::To(targets) = scene.lead(reference) {
                 for target in targets {
                     self.context.reads.need(target.address);
@@ -108,10 +107,9 @@ impl<'a> Planner<'a> {
         for target in reference.targets.iter().filter(|one| one.via.is_some()) {
             let mut arguments = target.arguments.iter();
             let is_asked = arguments.all(|one| nested::get(item, &one.path).is_some());
-            if let (TargetName::Record(name), true, false) =
-                (&target.to, is_asked, reference.unchecked)
-            {
-                let fault = Fault::of_target(record, &reference.name, name.as_str());
+            if let (Some(to), true, false) = (target.record(), is_asked, reference.unchecked) {
+                let to = &self.context.blueprint.design[to].name;
+                let fault = Fault::of_target(record, &reference.name, to);
                 self.faults.push(fault);
             }
         }
@@ -120,9 +118,10 @@ impl<'a> Planner<'a> {
     /// A ref to constants names one of their rows.
     fn check_constant(&mut self, record: &str, reference: &Ref, item: &Map) {
         for target in &reference.targets {
-            let TargetName::Constants(name) = &target.to else {
+            let RefTo::Constants(constants) = target.to else {
                 continue;
             };
+            let name = &self.context.blueprint.design[constants].name;
             for argument in &target.arguments {
                 let found = item.find(&dotted(&argument.path));
                 if matches!(found, partita_core::expression::Found::Value(_)) {
@@ -138,7 +137,7 @@ impl<'a> Planner<'a> {
     /// Lets the write pass only if the target of a ref is there.
     pub(super) fn expect(
         &mut self,
-        from: Shape<'a>,
+        from: &'a Record,
         reference: &Ref,
         target: Target<'a>,
         given: Given,
@@ -167,16 +166,16 @@ impl<'a> Planner<'a> {
         if is_gone {
             match given {
                 Given::Now => {
-                    let (name, to) = (&reference.name, target.shape.name());
-                    note(&mut self.faults, || Fault::of_target(from.name(), name, to));
+                    let (name, to) = (&reference.name, &target.shape.name);
+                    note(&mut self.faults, || Fault::of_target(&from.name, name, to));
                 }
                 // Whoever asked for the item was told that it is hidden.
                 Given::Before => entry.presence = Presence::Absent(Refusal::Stale),
             }
             return Ok(());
         }
-        if let (true, Shape::Entity(entity)) = (reference.live, entry.shape)
-            && let Some(soft_delete) = &entity.soft_delete
+        if reference.live
+            && let Some(soft_delete) = &entry.shape.soft_delete
         {
             let live = soft_delete.live();
             if was_hidden {
@@ -199,14 +198,14 @@ impl<'a> Planner<'a> {
     }
 
     /// What is said when the target of a ref that this write sets is not there.
-    fn without_target(&self, from: Shape<'a>, reference: &Ref, target: Shape<'a>) -> Refusal {
+    fn without_target(&self, from: &'a Record, reference: &Ref, target: &'a Record) -> Refusal {
         let kernel = &self.context.blueprint.kernel;
-        let known = kernel.without_target(from.name(), &reference.name, target.name());
+        let known = kernel.without_target(from.id, &reference.name, target.id);
         match (known, self.origin) {
             (Some(known), None) => known.clone(),
             _ => {
                 let name = self.named(&reference.name);
-                let fault = Fault::of_target(from.name(), name, target.name());
+                let fault = Fault::of_target(&from.name, name, &target.name);
                 Refusal::last(PlanError::Invalid {
                     faults: vec![fault],
                 })

@@ -5,16 +5,15 @@
 //! and taken from another.
 
 use partita_core::{Map, Number};
-use partita_design::design::{Entity, RecordName, Source};
+use partita_design::design::{Record, Source};
 
 use super::Planner;
 use crate::error::{FaultRule, PlanError};
-use crate::nested;
-use crate::shape::Shape;
+use partita_design::nested;
 
 impl<'a> Planner<'a> {
     /// Has an item move if its key is another one now.
-    pub(super) fn relocate(&mut self, at: usize, entity: &'a Entity) -> Result<(), PlanError> {
+    pub(super) fn relocate(&mut self, at: usize, entity: &'a Record) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let Some(new) = entry.after.clone() else {
             return Ok(());
@@ -28,10 +27,7 @@ impl<'a> Planner<'a> {
         if !self.faults.is_empty() {
             return Ok(());
         }
-        let address = self
-            .context
-            .blueprint
-            .address(Shape::Entity(entity), &*new)?;
+        let address = self.context.blueprint.address(entity, &*new)?;
         if entry.is_new() && entry.address != address {
             let message = "cannot change in the write that creates the item";
             self.fault(entity, part, FaultRule::Identity, message);
@@ -53,16 +49,18 @@ impl<'a> Planner<'a> {
 
     /// Whoever refers to an item by its key does not follow it, and what is counted of them would
     /// be wrong from then on.
-    fn check_unreferred(&mut self, entity: &'a Entity, old: &Map, part: &str) {
+    fn check_unreferred(&mut self, entity: &'a Record, old: &Map, part: &str) {
         let zero = Number::from(0_i64);
         for attribute in &entity.attributes {
             let Source::Aggregate(aggregate) = &attribute.source else {
                 continue;
             };
-            let RecordName::Entity(by) = &aggregate.of else {
+            let by = &self.context.blueprint.design[aggregate.of];
+            if !by.is_entity() {
                 continue;
-            };
-            let count = Shape::Entity(entity).number(old, &attribute.name);
+            }
+            let by = &by.name;
+            let count = entity.number(old, &attribute.name);
             if let Some(count) = count.filter(|count| *count != zero) {
                 let name = &attribute.name;
                 let message =
@@ -74,7 +72,7 @@ impl<'a> Planner<'a> {
 }
 
 /// Puts the parts of an identity as they are now over how they were.
-pub(super) fn with_identity(entity: &Entity, old: &Map, new: &Map) -> Map {
+pub(super) fn with_identity(entity: &Record, old: &Map, new: &Map) -> Map {
     let mut item = old.clone();
     for part in &entity.identity {
         if let Some(value) = nested::get(new, &part.attribute) {

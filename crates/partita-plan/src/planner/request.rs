@@ -3,7 +3,7 @@
 
 use partita_core::{Map, Number};
 use partita_design::design::rules::LimitOf;
-use partita_design::design::{Access, Action, Entity};
+use partita_design::design::{Access, Action, Record};
 
 use super::refs::Given;
 use super::{By, Planner, WritePlan};
@@ -14,18 +14,17 @@ use crate::input::{Changes, Input};
 use crate::operation::Answer;
 use crate::reads::Known;
 use crate::scene::{Lead, Others, Scene, Trace};
-use crate::shape::Shape;
 
 /// A write that a caller asks for.
 #[derive(Clone, Debug)]
 pub(crate) enum Request<'a> {
     Create {
-        entity: &'a Entity,
+        entity: &'a Record,
         given: Map,
     },
     /// An item is created, or changed if it is there.
     Upsert {
-        entity: &'a Entity,
+        entity: &'a Record,
         on: On<'a>,
         given: Map,
     },
@@ -44,7 +43,7 @@ pub(crate) enum Request<'a> {
 /// The item that a caller names.
 #[derive(Clone, Debug)]
 pub(crate) struct On<'a> {
-    pub(crate) shape: Shape<'a>,
+    pub(crate) shape: &'a Record,
     pub(crate) identity: Map,
     /// Whether a soft-deleted item is found too.
     pub(crate) with_deleted: bool,
@@ -67,7 +66,7 @@ impl<'a> Change<'a> {
             Change::Update(_) => Asked::Access(Access::Update),
             Change::Delete => Asked::Access(Access::Delete),
             Change::Restore => Asked::Access(Access::Restore),
-            Change::Act { action, .. } => Asked::Action(&action.name),
+            Change::Act { action, .. } => Asked::Action(action),
         }
     }
 }
@@ -142,11 +141,9 @@ impl<'a> Planner<'a> {
         on: &On<'a>,
         change: &Change<'a>,
     ) -> Result<usize, PlanError> {
-        if let (Change::Restore, Shape::Entity(entity)) = (change, on.shape)
-            && entity.soft_delete.is_none()
-        {
+        if matches!(change, Change::Restore) && on.shape.soft_delete.is_none() {
             return Err(PlanError::NotRestorable {
-                entity: entity.name.clone(),
+                entity: on.shape.name.clone(),
             });
         }
         let at = self.reach(on, change.asked())?;
@@ -169,7 +166,7 @@ impl<'a> Planner<'a> {
         let not_deleted = |deleted: bool| match deleted {
             true => Ok(()),
             false => Err(PlanError::NotDeleted {
-                entity: on.shape.name().to_owned(),
+                entity: on.shape.name.to_owned(),
             }),
         };
         let is_deleted = match self.entry(at).old() {
@@ -181,7 +178,8 @@ impl<'a> Planner<'a> {
             _ if is_deleted && !on.with_deleted => return Err(not_found(on.shape, true)),
             _ => {}
         }
-        if let Shape::Entity(entity) = on.shape {
+        if on.shape.is_entity() {
+            let entity = on.shape;
             if let Some(soft_delete) = &entity.soft_delete {
                 self.entry_mut(at).guard(soft_delete.attribute());
             }
@@ -192,19 +190,16 @@ impl<'a> Planner<'a> {
             }
         }
         self.count_towards(&match asked {
-            Asked::Access(access) => LimitOf::Access(access, on.shape.name().to_owned()),
-            Asked::Action(name) => LimitOf::Action(name.to_owned()),
+            Asked::Access(access) => LimitOf::Access(access, on.shape.id),
+            Asked::Action(action) => LimitOf::Action(action.id),
         })?;
         Ok(at)
     }
 
     fn update_for(&mut self, at: usize, on: &On<'a>, given: &Map) -> Result<(), PlanError> {
-        let Shape::Entity(entity) = on.shape else {
-            return Ok(());
-        };
         let input = Input {
             blueprint: self.context.blueprint,
-            entity,
+            entity: on.shape,
         };
         let changes = input.update(given, &on.identity, &mut self.faults);
         self.change_given(at, &changes)
@@ -239,7 +234,7 @@ impl<'a> Planner<'a> {
         let scene = self.scene(shape, &old, None, &trace);
         scene.demand(Asked::Access(access))?;
         self.remember(Some(at), trace.into_seen())?;
-        self.count_towards(&LimitOf::Access(access, shape.name().to_owned()))
+        self.count_towards(&LimitOf::Access(access, shape.id))
     }
 
     /// Rules for single attributes look at the item as it is.
@@ -265,7 +260,7 @@ impl<'a> Planner<'a> {
         };
         known.demand_early(asked)?;
         let is_decided = known.verdict(asked) == Verdict::Allowed;
-        for reference in shape.refs().iter().filter(|one| one.live) {
+        for reference in shape.refs.iter().filter(|one| one.live) {
             if let Lead::To(targets) = known.lead(reference) {
                 for target in targets {
                     self.context.reads.need(target.address);
@@ -295,7 +290,7 @@ impl<'a> Planner<'a> {
     /// Refuses an item that a live reference hides.
     fn demand_live(&mut self, at: usize, item: &Map) -> Result<(), PlanError> {
         let shape = self.entry(at).shape;
-        for reference in shape.refs().iter().filter(|one| one.live) {
+        for reference in shape.refs.iter().filter(|one| one.live) {
             let trace = Trace::default();
             let lead = self.scene(shape, item, None, &trace).lead(reference);
             self.remember(Some(at), trace.into_seen())?;
@@ -319,7 +314,7 @@ impl<'a> Planner<'a> {
     fn demand_version(
         &mut self,
         at: usize,
-        entity: &'a Entity,
+        entity: &'a Record,
         expected: Option<i64>,
     ) -> Result<(), PlanError> {
         self.check_version(at, entity, expected);
@@ -327,7 +322,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds out whether the version is the one that the caller saw.
-    pub(super) fn check_version(&mut self, at: usize, entity: &'a Entity, expected: Option<i64>) {
+    pub(super) fn check_version(&mut self, at: usize, entity: &'a Record, expected: Option<i64>) {
         let Some(expected) = expected else {
             return;
         };
@@ -335,7 +330,7 @@ impl<'a> Planner<'a> {
         let found = entity.version().and_then(|version| {
             entry.guard(&version.name);
             let old = entry.old()?;
-            Shape::Entity(entity).number(old, &version.name)
+            entity.number(old, &version.name)
         });
         if found == Some(Number::from(expected)) {
             return;
@@ -349,9 +344,9 @@ impl<'a> Planner<'a> {
     }
 }
 
-pub(super) fn not_found(shape: Shape<'_>, deleted: bool) -> PlanError {
+pub(super) fn not_found(shape: &Record, deleted: bool) -> PlanError {
     PlanError::NotFound {
-        entity: shape.name().to_owned(),
+        entity: shape.name.to_owned(),
         deleted,
     }
 }

@@ -127,8 +127,10 @@ async fn plans() {
     let caller = Caller::user("ann");
     let plan = async |request: Request<'_>, stored: &[Item]| {
         for item in stored {
-            let put =
-                partita_store::request::PutItem::new(partita.blueprint.table.clone(), item.clone());
+            let put = partita_store::request::PutItem::new(
+                partita.blueprint.tables[0].clone(),
+                item.clone(),
+            );
             let store = &partita.runner.store;
             store.put_item(put, ReturnValues::None).await.unwrap();
         }

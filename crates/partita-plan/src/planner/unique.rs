@@ -6,23 +6,22 @@
 
 use partita_core::expression::{Comparator, Condition, Operand};
 use partita_core::{Item, Map, Value};
-use partita_design::design::entity::UNIQUE_SORT;
-use partita_design::design::{Entity, Unique};
+use partita_design::design::record::UNIQUE_SORT;
+use partita_design::design::{Record, Unique};
 use partita_design::template::dotted;
 use partita_store::request::{DeleteItem, PutItem, TransactAction};
 
 use super::{Planner, Step};
 use crate::draft::{Before, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
-use crate::nested;
 use crate::place::{Address, Place};
 use crate::reads::Known;
 use crate::scene::Trace;
-use crate::shape::{Shape, identity_of};
+use partita_design::nested;
 
 /// What a write does with the guard of a value.
 pub(super) struct Turn<'a> {
-    shape: Shape<'a>,
+    shape: &'a Record,
     guard: &'a Unique,
     /// The partition of the guard.
     key: String,
@@ -38,9 +37,6 @@ impl<'a> Planner<'a> {
     pub(super) fn unique(&mut self, at: usize) -> Result<Vec<Turn<'a>>, PlanError> {
         let entry = self.entry(at);
         let shape = entry.shape;
-        let Shape::Entity(entity) = shape else {
-            return Ok(Vec::new());
-        };
         if matches!(entry.before, Before::Unread) && entry.after.is_none() {
             return Ok(Vec::new());
         }
@@ -48,13 +44,13 @@ impl<'a> Planner<'a> {
         let held = |item: Option<&Map>| item.map(|item| self.held(shape, item));
         let (had, has) = (held(old.as_deref()), held(new.as_deref()));
         let mut turns = Vec::new();
-        for guard in &entity.unique {
+        for guard in &shape.unique {
             let was = self.guard_key(at, guard, old.as_deref(), true)?;
             let is = self.guard_key(at, guard, new.as_deref(), false)?;
             if was == is && had == has {
                 continue;
             }
-            let from = old.as_deref().and_then(|old| identity_of(shape, old));
+            let from = old.as_deref().and_then(|old| shape.identity_of(old));
             let turn = |key, from, to| Turn {
                 shape,
                 guard,
@@ -124,8 +120,8 @@ impl<'a> Planner<'a> {
     }
 
     /// What the guards of an item hold beside their keys.
-    fn held(&self, shape: Shape<'a>, item: &Map) -> Map {
-        let mut held = identity_of(shape, item).unwrap_or_default();
+    fn held(&self, shape: &'a Record, item: &Map) -> Map {
+        let mut held = shape.identity_of(item).unwrap_or_default();
         if let Some(expiry) = self.context.blueprint.expiry(shape)
             && let Some(until) = nested::get(item, &expiry.name)
         {
@@ -164,11 +160,11 @@ impl<'a> Planner<'a> {
     /// else is wrong it is not asked.
     pub(super) fn look_for_owners(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         old: Option<&Map>,
         new: Option<&Map>,
     ) {
-        let shape = Shape::Entity(entity);
+        let shape = entity;
         for guard in &entity.unique {
             let unwatched = Trace::default();
             let key = |item: Option<&Map>| {
@@ -188,14 +184,14 @@ impl<'a> Planner<'a> {
 
     /// That somebody has the value is mostly heard from the store. But an attempt before this one, or
     /// an operation before it in a batch, may have found the guard.
-    fn check_free(&mut self, shape: Shape<'_>, guard: &Unique, key: &str) {
+    fn check_free(&mut self, shape: &Record, guard: &Unique, key: &str) {
         let address = self.guard_address(shape, key);
         if let Known::Found(_) = self.context.peek(&address) {
             self.faults.push(taken(shape, guard));
         }
     }
 
-    fn take(&self, shape: Shape<'_>, guard: &Unique, key: String, held: Map) -> Step {
+    fn take(&self, shape: &Record, guard: &Unique, key: String, held: Map) -> Step {
         let put = PutItem {
             condition: Some(self.is_free(shape)),
             ..self.put_guard(shape, key, held)
@@ -210,7 +206,7 @@ impl<'a> Planner<'a> {
 
     /// A guard says whose value it is and until when, also when its owner moves or expires at
     /// another time, and when another item has the value from now on.
-    fn hand_over(&self, shape: Shape<'_>, key: String, from: &Map, held: Map) -> Step {
+    fn hand_over(&self, shape: &Record, key: String, from: &Map, held: Map) -> Step {
         let put = PutItem {
             condition: Some(self.is_owned(shape, from)),
             ..self.put_guard(shape, key, held)
@@ -221,7 +217,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn give_back(&self, shape: Shape<'_>, key: String, from: &Map) -> Step {
+    fn give_back(&self, shape: &Record, key: String, from: &Map) -> Step {
         Step {
             action: TransactAction::Delete(DeleteItem {
                 table: self.context.blueprint.table_of(shape).1.clone(),
@@ -233,14 +229,14 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn put_guard(&self, shape: Shape<'_>, key: String, held: Map) -> PutItem {
+    fn put_guard(&self, shape: &Record, key: String, held: Map) -> PutItem {
         let mut item = self.guard_item(shape, key);
         item.extend(held);
         PutItem::new(self.context.blueprint.table_of(shape).1.clone(), item)
     }
 
     /// That nobody has the value.
-    fn is_free(&self, shape: Shape<'_>) -> Condition {
+    fn is_free(&self, shape: &Record) -> Condition {
         let missing = Condition::NotExists(self.context.blueprint.partition(shape));
         match self.is_over(shape) {
             Some(is_over) => Condition::Any(vec![missing, is_over]),
@@ -250,10 +246,10 @@ impl<'a> Planner<'a> {
 
     /// That the value is still that of an item. A guard that expires may be swept while its owner
     /// is not, by a store whose clock is ahead of ours.
-    fn is_owned(&self, shape: Shape<'_>, owner: &Map) -> Condition {
+    fn is_owned(&self, shape: &Record, owner: &Map) -> Condition {
         let blueprint = self.context.blueprint;
         let partition = blueprint.partition(shape);
-        let is_owner = shape.identity().iter().map(|part| {
+        let is_owner = shape.identity.iter().map(|part| {
             let path = dotted(&part.attribute);
             let same = nested::get(owner, &part.attribute).map(|value| {
                 let value = Operand::value(value.clone());
@@ -270,13 +266,13 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn guard_address(&self, shape: Shape<'_>, key: &str) -> Address {
+    fn guard_address(&self, shape: &Record, key: &str) -> Address {
         let (_, table) = self.context.blueprint.table_of(shape);
         Place::address(table, key.to_owned(), UNIQUE_SORT.to_owned())
     }
 
     /// A guard is in the table of the items that it guards.
-    fn guard_item(&self, shape: Shape<'_>, key: String) -> Item {
+    fn guard_item(&self, shape: &Record, key: String) -> Item {
         let (table, _) = self.context.blueprint.table_of(shape);
         Item::from([
             (table.partition.clone(), Value::S(key)),
@@ -286,11 +282,11 @@ impl<'a> Planner<'a> {
 }
 
 /// That another item has a value, or several together.
-fn taken(shape: Shape<'_>, guard: &Unique) -> Fault {
+fn taken(shape: &Record, guard: &Unique) -> Fault {
     let message = match guard.attributes.len() {
         0 | 1 => "is taken",
         _ => "is a combination that is taken",
     };
     let names = guard.attributes.join("/");
-    Fault::of(shape.name(), names, FaultRule::Unique, message)
+    Fault::of(&shape.name, names, FaultRule::Unique, message)
 }

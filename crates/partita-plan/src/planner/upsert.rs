@@ -8,7 +8,7 @@
 //! only what is there can be changed.
 
 use partita_core::Map;
-use partita_design::design::{Access, Entity};
+use partita_design::design::{Access, Record};
 
 use super::Planner;
 use super::request::On;
@@ -24,7 +24,7 @@ impl<'a> Planner<'a> {
     /// Creates an item, or replaces what is given of it.
     pub(super) fn upsert_for(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         on: &On<'a>,
         given: &Map,
     ) -> Result<usize, PlanError> {
@@ -49,7 +49,7 @@ impl<'a> Planner<'a> {
     /// Replaces what is given of an item that is there.
     fn replace(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         on: &On<'a>,
         given: &Map,
     ) -> Result<usize, PlanError> {
@@ -78,7 +78,7 @@ impl<'a> Planner<'a> {
     fn create_missing(
         &mut self,
         at: usize,
-        entity: &'a Entity,
+        entity: &'a Record,
         on: &On<'a>,
         changes: &Changes<'a>,
     ) -> Result<usize, PlanError> {
@@ -106,7 +106,7 @@ impl<'a> Planner<'a> {
     /// that an item exists only where it would have been created.
     fn in_the_way(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         on: &On<'a>,
         given: &Map,
         address: Address,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use partita_core::expression::{Found, Scope as _};
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Attribute, Computed, Entity, Source, Timing};
+use partita_design::design::{Attribute, Computed, Record, Source, Timing};
 use partita_design::expression::{Formula, Reading};
 use partita_design::template::check_part;
 use partita_design::types::AttributeType;
@@ -12,9 +12,8 @@ use partita_design::types::AttributeType;
 use super::{By, Planner};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::kernel::reference_inputs;
-use crate::nested;
 use crate::scene::{Scene, Seen, Trace};
-use crate::shape::{Shape, begins_with_zero};
+use partita_design::nested;
 
 /// Which states an item may be given in.
 #[derive(Clone, Copy, PartialEq)]
@@ -29,7 +28,7 @@ impl<'a> Planner<'a> {
     /// Completes a new item: ids, defaults, zeros, and what is computed.
     pub(super) fn complete(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         item: &mut Map,
     ) -> Result<Seen<'a>, PlanError> {
         for attribute in entity.attributes.iter().filter(|one| has_beginning(one)) {
@@ -42,7 +41,7 @@ impl<'a> Planner<'a> {
                     let id = self.new_id(&attribute.kind);
                     nested::set(item, name, Value::S(id));
                 }
-                _ if begins_with_zero(attribute) => match attribute.optional {
+                _ if attribute.begins_with_zero() => match attribute.optional {
                     true => nested::make_room(item, name),
                     false => nested::set(item, name, Value::N(Number::from(0_i64))),
                 },
@@ -58,7 +57,7 @@ impl<'a> Planner<'a> {
     pub(super) fn recompute(
         &mut self,
         at: usize,
-        entity: &'a Entity,
+        entity: &'a Record,
         by: By,
     ) -> Result<(), PlanError> {
         let entry = self.entry(at);
@@ -69,7 +68,7 @@ impl<'a> Planner<'a> {
         let trace = Trace::default();
         self.compute(entity, before.as_deref(), &mut item, by, &trace);
         if let (Some(version), Some(before), By::Caller) = (entity.version(), &before, by) {
-            let now = Shape::Entity(entity).number(before, &version.name);
+            let now = entity.number(before, &version.name);
             let next = now.and_then(|now| now.checked_add(Number::from(1_i64)).ok());
             if let Some(next) = next {
                 nested::set(&mut item, &version.name, Value::N(next));
@@ -83,7 +82,7 @@ impl<'a> Planner<'a> {
     /// Computes values until nothing changes any more: one may rest on another.
     fn compute(
         &self,
-        entity: &'a Entity,
+        entity: &'a Record,
         before: Option<&Map>,
         item: &mut Map,
         by: By,
@@ -93,7 +92,7 @@ impl<'a> Planner<'a> {
         for _ in 0..=entity.attributes.len() {
             let mut is_done = true;
             for attribute in kernel.computed(entity) {
-                let scene = self.scene(Shape::Entity(entity), item, before, trace);
+                let scene = self.scene(entity, item, before, trace);
                 let Some(value) = due(attribute, &scene, by) else {
                     continue;
                 };
@@ -101,7 +100,7 @@ impl<'a> Planner<'a> {
                 if nested::get(item, &attribute.name) == value.as_ref() {
                     continue;
                 }
-                is_done &= !kernel.is_basis(&entity.name, &attribute.name);
+                is_done &= !kernel.is_basis(entity.id, &attribute.name);
                 match value {
                     Some(value) => nested::set(item, &attribute.name, value),
                     None => nested::remove(item, &attribute.name),
@@ -114,14 +113,14 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds everything that is wrong with a new item.
-    pub(super) fn check_new(&mut self, entity: &Entity, item: &Map, start: Start) {
+    pub(super) fn check_new(&mut self, entity: &Record, item: &Map, start: Start) {
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
             let name = &attribute.name;
             if self.is_faulty(name) {
                 continue;
             }
             match nested::get(item, name) {
-                None if attribute.optional || self.is_explained(entity, attribute) => {}
+                None if attribute.optional || self.is_explained(attribute) => {}
                 None => self.fault(entity, name, FaultRule::Required, "is required"),
                 Some(value) => {
                     self.check_value(entity, attribute, value);
@@ -141,7 +140,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds everything that was changed and never changes.
-    pub(super) fn check_fixed(&mut self, at: usize, entity: &'a Entity) {
+    pub(super) fn check_fixed(&mut self, at: usize, entity: &'a Record) {
         let entry = self.entry(at);
         let (Some(before), Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
             return;
@@ -166,7 +165,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds everything that is wrong with the changes of an item.
-    pub(super) fn check_changed(&mut self, at: usize, entity: &'a Entity) {
+    pub(super) fn check_changed(&mut self, at: usize, entity: &'a Record) {
         let entry = self.entry(at);
         let (before, after) = match (entry.old().cloned(), entry.after.clone()) {
             (Some(before), Some(after)) => (before, after),
@@ -182,10 +181,10 @@ impl<'a> Planner<'a> {
             }
             if let Some(new) = new {
                 self.check_value(entity, attribute, new);
-                let was = Shape::Entity(entity).read(&before, name);
+                let was = entity.read(&before, name);
                 self.check_step(at, entity, attribute, was.as_deref(), new);
                 self.check_range(at, attribute);
-            } else if !attribute.optional && !self.is_explained(entity, attribute) {
+            } else if !attribute.optional && !self.is_explained(attribute) {
                 let message = "is required and cannot be removed";
                 self.fault(entity, name, FaultRule::Required, message);
             }
@@ -196,7 +195,7 @@ impl<'a> Planner<'a> {
     /// Remembers that something is wrong with an attribute.
     pub(super) fn fault(
         &mut self,
-        entity: &Entity,
+        entity: &Record,
         attribute: &str,
         rule: FaultRule,
         message: impl Into<String>,
@@ -212,7 +211,7 @@ impl<'a> Planner<'a> {
 
     /// Whether a value is missing because a ref leads nowhere, which is said already, of the ref or
     /// of what it is made of.
-    fn is_explained(&self, entity: &Entity, attribute: &Attribute) -> bool {
+    fn is_explained(&self, attribute: &Attribute) -> bool {
         let reads = match &attribute.source {
             Source::Copy(reading) => std::slice::from_ref(reading),
             Source::Computed(computed) => &computed.value.reads,
@@ -220,14 +219,13 @@ impl<'a> Planner<'a> {
         };
         let mut refs = reads.iter().filter_map(|reading| reading.hops.first());
         refs.any(|hop| {
-            let mut refs = entity.refs.iter();
-            let reference = refs.find(|one| one.name == hop.reference);
+            let reference = self.context.blueprint.design.reference(hop);
             let mut inputs = reference.into_iter().flat_map(reference_inputs);
-            self.is_faulty(&hop.reference) || inputs.any(|name| self.is_faulty(name))
+            self.is_faulty(&hop.name) || inputs.any(|name| self.is_faulty(name))
         })
     }
 
-    fn check_value(&mut self, entity: &Entity, attribute: &Attribute, value: &Value) {
+    fn check_value(&mut self, entity: &Record, attribute: &Attribute, value: &Value) {
         let name = &attribute.name;
         if let Err(expected) = attribute.kind.check(value) {
             let fault = Fault::of_value(&entity.name, name, &attribute.kind, value, &expected);
@@ -243,7 +241,7 @@ impl<'a> Planner<'a> {
     fn check_step(
         &mut self,
         at: usize,
-        entity: &Entity,
+        entity: &Record,
         attribute: &'a Attribute,
         old: Option<&Value>,
         new: &Value,
@@ -313,7 +311,7 @@ impl<'a> Planner<'a> {
     pub(super) fn check_requirement(
         &mut self,
         at: usize,
-        entity: &'a Entity,
+        entity: &'a Record,
     ) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let (Some(require), Some(item)) = (&entity.require, entry.after.clone()) else {
@@ -325,7 +323,7 @@ impl<'a> Planner<'a> {
         }
         let old = entry.old().cloned();
         let trace = Trace::default();
-        let scene = self.scene(Shape::Entity(entity), &item, old.as_deref(), &trace);
+        let scene = self.scene(entity, &item, old.as_deref(), &trace);
         let holds = require.holds(&scene);
         self.remember(Some(at), trace.into_seen())?;
         if !holds {
@@ -342,7 +340,7 @@ impl<'a> Planner<'a> {
 fn has_beginning(attribute: &Attribute) -> bool {
     let is_made = matches!(attribute.source, Source::Generated)
         || attribute.kind == AttributeType::Version
-        || begins_with_zero(attribute);
+        || attribute.begins_with_zero();
     is_made && !attribute.is_virtual
 }
 
@@ -391,8 +389,8 @@ fn has_changed(value: &Formula, scene: &Scene<'_, '_>) -> bool {
 /// Whether one of the refs that these readings go through was changed.
 fn leads_elsewhere(reads: &[&Reading], scene: &Scene<'_, '_>) -> bool {
     let hops = reads.iter().filter_map(|reading| reading.hops.first());
-    let refs = scene.shape.refs();
-    hops.filter_map(|hop| refs.iter().find(|one| one.name == hop.reference))
+    let refs = &scene.shape.refs;
+    hops.filter_map(|hop| refs.iter().find(|one| one.name == hop.name))
         .flat_map(reference_inputs)
         .any(|name| differs(name, scene))
 }

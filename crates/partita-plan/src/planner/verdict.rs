@@ -1,8 +1,9 @@
 //! What the rules say of a write, without the write.
 
 use partita_core::Map;
-use partita_design::design::{Access, Action, ActionOn, EachOver, Entity, Repeat};
+use partita_design::design::{Access, Action, ActionOn, EachOver, Record, Repeat};
 
+use super::action::none_found;
 use super::item::put;
 use super::request::{Change, On, Request, not_found};
 use super::{Names, Planner};
@@ -11,7 +12,6 @@ use crate::error::PlanError;
 use crate::input::{Changes, Input, Slot, refuse};
 use crate::ruling::{Decision, Row, Ruling};
 use crate::scene::{Named, Scene, Trace};
-use crate::shape::Shape;
 
 impl<'a> Planner<'a> {
     /// What the rules say of a write, as far as what was read allows.
@@ -41,7 +41,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    fn input(&self, entity: &'a Entity) -> Input<'a> {
+    fn input(&self, entity: &'a Record) -> Input<'a> {
         Input {
             blueprint: self.context.blueprint,
             entity,
@@ -51,7 +51,7 @@ impl<'a> Planner<'a> {
     /// Whether it is a creation or a change, the item decides.
     fn rule_on_upsert(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         on: &On<'a>,
         given: &Map,
     ) -> Result<Decision, PlanError> {
@@ -68,10 +68,10 @@ impl<'a> Planner<'a> {
     /// Of a new item the rules see what is given and what is computed from it.
     fn rule_on_creation(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         changes: &Changes<'a>,
     ) -> Result<Decision, PlanError> {
-        let shape = Shape::Entity(entity);
+        let shape = entity;
         refuse(std::mem::take(&mut self.faults))?;
         let mut item = Map::new();
         for (slot, value) in &changes.set {
@@ -104,17 +104,17 @@ impl<'a> Planner<'a> {
         let mut names: Vec<String> = Vec::new();
         let mut parameters: Names<'_, 'a> = Vec::new();
         let mut changes = Changes::default();
-        match (change, on.shape) {
-            (Change::Update(given), Shape::Entity(entity)) => {
-                let input = self.input(entity);
+        match change {
+            Change::Update(given) => {
+                let input = self.input(on.shape);
                 changes = input.update(given, &on.identity, &mut self.faults);
                 let set = changes.set.iter().map(|(slot, _)| slot.name());
                 let slots = set.chain(changes.remove.iter().map(|slot| slot.name()));
                 names.extend(slots.map(str::to_owned));
             }
-            (Change::Act { action, given }, Shape::Entity(entity)) => {
+            Change::Act { action, given } if on.shape.is_entity() => {
                 let (attributes, others) = self.split(action, given);
-                let input = self.input(entity);
+                let input = self.input(on.shape);
                 changes = input.update(&attributes, &Map::new(), &mut self.faults);
                 parameters = others;
             }
@@ -167,6 +167,8 @@ impl<'a> Planner<'a> {
                 EachOver::List { .. } => return Err(unknown()),
             },
         };
+        let design = &self.context.blueprint.design;
+        let pattern = &design[*pattern];
         let (asked, _) = self.asked(pattern, given)?;
         // However many there are: whoever only asks has lists read to their end.
         let (mut found, has_more) = self.listed_rows(pattern, &asked)?;
@@ -174,18 +176,18 @@ impl<'a> Planner<'a> {
             found.truncate(1);
         }
         if let (ActionOn::Found { record, .. }, true) = (&action.on, found.is_empty()) {
-            return Err(self.none_found(pattern, record, has_more)?);
+            return Err(none_found(pattern, &design[*record], has_more));
         }
         let mut rows = Vec::new();
         for (shape, item) in &found {
             let trace = Trace::default();
-            let plain = self.scene(*shape, item, None, &trace);
+            let plain = self.scene(shape, item, None, &trace);
             let mut names = Vec::new();
             if let Some(application) = application {
                 let named = Named::Item {
-                    shape: *shape,
+                    shape,
                     item,
-                    address: self.context.blueprint.address(*shape, item)?,
+                    address: self.context.blueprint.address(shape, item)?,
                 };
                 names.push((application.each.name.clone(), named));
             }
@@ -193,13 +195,13 @@ impl<'a> Planner<'a> {
                 names: &names,
                 ..plain
             };
-            let mut rulings = vec![scene.ruling(Asked::Action(&action.name))];
+            let mut rulings = vec![scene.ruling(Asked::Action(action))];
             if let Some(application) = application
                 && (application.when.as_ref()).is_none_or(|when| when.holds(&scene))
             {
-                rulings.push(plain.ruling(Asked::Action(&application.apply)));
+                rulings.push(plain.ruling(Asked::Action(&design[application.apply])));
             }
-            rows.push(Row::new(*shape, item, rulings));
+            rows.push(Row::new(shape, item, rulings));
         }
         Ok(Decision::of_all(Vec::new(), rows))
     }
@@ -212,11 +214,15 @@ fn crossing<'a>(
     parameters: &[(String, Named<'_, 'a>)],
     scene: &Scene<'_, 'a>,
 ) -> Option<Access> {
-    let soft_delete = scene.shape.soft_delete().filter(|_| scene.complete)?;
+    let soft_delete = scene
+        .shape
+        .soft_delete
+        .as_ref()
+        .filter(|_| scene.complete)?;
     let mut changes = given.clone();
     if let Change::Act { action, .. } = change
         && !action.delete
-        && let Some(attribute) = scene.shape.attribute(soft_delete.attribute())
+        && let Some(attribute) = scene.shape.stored(soft_delete.attribute())
     {
         let named = Scene {
             names: parameters,

@@ -8,16 +8,15 @@ use std::rc::Rc;
 
 use partita_core::expression::{Found, Scope as _};
 use partita_core::{Map, Number, Value};
-use partita_design::design::{EachOver, Source, View, ViewAttribute};
+use partita_design::design::{EachOver, Record, Source, View};
 
 use super::effects::members;
 use super::{Names, Planner};
 use crate::draft::{Before, Presence, Refusal};
 use crate::error::PlanError;
-use crate::nested;
 use crate::place::Address;
 use crate::scene::{Named, Scene, Trace};
-use crate::shape::{Shape, begins_with_zero};
+use partita_design::nested;
 
 /// A record of a view.
 struct Placed {
@@ -35,10 +34,7 @@ impl<'a> Planner<'a> {
     pub(super) fn derive(&mut self, at: usize) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
-        let Shape::Entity(entity) = entry.shape else {
-            return Ok(());
-        };
-        let views = blueprint.kernel.derived(&blueprint.design, &entity.name);
+        let views = blueprint.kernel.derived(&blueprint.design, entry.shape.id);
         let mut views = views.peekable();
         if views.peek().is_none() {
             return Ok(());
@@ -48,7 +44,7 @@ impl<'a> Planner<'a> {
             let adds: Vec<&str> = entry.adds.keys().copied().collect();
             let address = entry.address.clone();
             let is_added = |input: &String| adds.contains(&input.as_str());
-            if views.any(|(_, inputs)| inputs.iter().any(is_added)) {
+            if views.any(|(_, _, inputs)| inputs.iter().any(is_added)) {
                 self.context.reads.need(address);
             }
             return Ok(());
@@ -63,13 +59,12 @@ impl<'a> Planner<'a> {
             record.moves_to = None;
             record.adds.clear();
         }
-        for (view, inputs) in views {
-            match view.history {
-                true => {
-                    self.record_history(at, view)?;
-                    self.follow_history(at, view)?;
-                }
-                false => self.derive_one(at, view, inputs)?,
+        for (record, view, inputs) in views {
+            if view.history {
+                self.record_history(at, (record, view))?;
+                self.follow_history(at, record)?;
+            } else {
+                self.derive_one(at, (record, view), inputs)?;
             }
         }
         Ok(())
@@ -78,11 +73,10 @@ impl<'a> Planner<'a> {
     fn derive_one(
         &mut self,
         at: usize,
-        view: &'a View,
+        (shape, view): (&'a Record, &'a View),
         inputs: &[String],
     ) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let shape = Shape::View(view, entry.shape.source());
         let (old, new) = (entry.old().cloned(), entry.after.clone());
         if let (Some(old), Some(new)) = (&old, &new) {
             let differs = |name: &String| nested::get(old, name) != nested::get(new, name);
@@ -90,12 +84,12 @@ impl<'a> Planner<'a> {
                 return Ok(());
             }
         }
-        let was = self.records(at, view, shape, old.as_deref(), true)?;
-        let mut is = self.records(at, view, shape, new.as_deref(), false)?;
+        let was = self.records(at, (shape, view), old.as_deref(), true)?;
+        let mut is = self.records(at, (shape, view), new.as_deref(), false)?;
         for is in &mut is {
             let was = was.iter().find(|was| was.element == is.element);
             if let Some(was) = was.filter(|was| was.place != is.place) {
-                self.carry(view, shape, was.place.clone(), &mut is.own)?;
+                self.carry(shape, was.place.clone(), &mut is.own)?;
             }
         }
         for was in was {
@@ -103,7 +97,7 @@ impl<'a> Planner<'a> {
             let now = found.map(|found| is.remove(found).derived);
             let record = self.place(at, shape, was.place, Some(was.derived.clone()));
             match now {
-                Some(now) => self.keep_record(at, record, view, &was.derived, now),
+                Some(now) => self.keep_record(at, record, shape, &was.derived, now),
                 None => {
                     let entry = self.entry_mut(record);
                     entry.after = None;
@@ -119,25 +113,15 @@ impl<'a> Planner<'a> {
             attributes.extend(is.own);
             entry.after = Some(Rc::new(attributes));
             entry.presence = Presence::Absent(Refusal::Stale);
-            self.guard_copied(at, view);
+            self.guard_copied(at, shape);
             self.draft.enqueue(record);
         }
         Ok(())
     }
 
     /// What belongs to a record goes with it where it moves.
-    fn carry(
-        &mut self,
-        view: &'a View,
-        shape: Shape<'a>,
-        from: Address,
-        own: &mut Map,
-    ) -> Result<(), PlanError> {
-        let names = view.attributes.iter().filter_map(|one| match one {
-            ViewAttribute::Own(own) => Some(own.name.as_str()),
-            ViewAttribute::Derived { .. } => None,
-        });
-        let names: Vec<&'a str> = names.collect();
+    fn carry(&mut self, shape: &'a Record, from: Address, own: &mut Map) -> Result<(), PlanError> {
+        let names: Vec<&'a str> = shape.own().map(|own| own.name.as_str()).collect();
         if names.is_empty() {
             return Ok(());
         }
@@ -157,7 +141,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A record that stays where it is. Only what is derived is written; the rest is its own.
-    fn keep_record(&mut self, source: usize, at: usize, view: &View, was: &Map, now: Map) {
+    fn keep_record(&mut self, source: usize, at: usize, view: &Record, was: &Map, now: Map) {
         let adds = self.entry(source).adds.clone();
         let entry = self.entry_mut(at);
         if *was == now {
@@ -165,7 +149,7 @@ impl<'a> Planner<'a> {
         }
         // What is only added to the source is only added to the record.
         for (name, amount) in adds {
-            if view.keep.iter().any(|kept| kept == name) {
+            if view.kept().any(|kept| kept.name == name) {
                 entry.adds.insert(name, amount);
             }
         }
@@ -182,7 +166,7 @@ impl<'a> Planner<'a> {
     pub(super) fn place(
         &mut self,
         source: usize,
-        shape: Shape<'a>,
+        shape: &'a Record,
         address: Address,
         was: Option<Map>,
     ) -> usize {
@@ -206,9 +190,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Everything in a record that is written whole comes from the source as it was read.
-    fn guard_copied(&mut self, at: usize, view: &'a View) {
+    fn guard_copied(&mut self, at: usize, view: &'a Record) {
         let entry = self.entry_mut(at);
-        for name in &view.keep {
+        for name in view.kept().map(|kept| kept.name.as_str()) {
             if !entry.is_written(name) && !entry.shape.is_lasting(name) {
                 entry.guard(name);
             }
@@ -219,8 +203,7 @@ impl<'a> Planner<'a> {
     fn records(
         &mut self,
         at: usize,
-        view: &'a View,
-        shape: Shape<'a>,
+        record: (&'a Record, &'a View),
         source: Option<&Map>,
         is_old: bool,
     ) -> Result<Vec<Placed>, PlanError> {
@@ -233,7 +216,7 @@ impl<'a> Planner<'a> {
             true => self.scene_before(source_shape, source, &trace),
             false => self.scene(source_shape, source, None, &trace),
         };
-        let records = self.make_all(view, shape, &scene)?;
+        let records = self.make_all(record, &scene)?;
         let mut seen = trace.into_seen();
         if is_old {
             seen.old.append(&mut seen.own);
@@ -245,12 +228,11 @@ impl<'a> Planner<'a> {
     /// One record, or one for each element; of those that agree in `distinct` only the first.
     fn make_all(
         &self,
-        view: &'a View,
-        shape: Shape<'a>,
+        (shape, view): (&'a Record, &'a View),
         scene: &Scene<'_, 'a>,
     ) -> Result<Vec<Placed>, PlanError> {
         let Some(each) = &view.each else {
-            return Ok(self.make(view, shape, scene)?.into_iter().collect());
+            return Ok(self.make((shape, view), scene)?.into_iter().collect());
         };
         let EachOver::List { reading, .. } = &each.over else {
             return Ok(Vec::new());
@@ -268,7 +250,7 @@ impl<'a> Planner<'a> {
                 ..*scene
             };
             if let Some(distinct) = &view.distinct {
-                let own = self.own_names(view, &scene);
+                let own = self.own_names(shape, &scene);
                 let scene = Scene {
                     names: &own,
                     ..scene
@@ -279,7 +261,7 @@ impl<'a> Planner<'a> {
                 }
                 seen.push(value);
             }
-            if let Some(mut record) = self.make(view, shape, &scene)?
+            if let Some(mut record) = self.make((shape, view), &scene)?
                 && records.iter().all(|other| other.place != record.place)
             {
                 record.element = Some(element);
@@ -290,16 +272,12 @@ impl<'a> Planner<'a> {
     }
 
     /// The names that a view adds to its source's: its derived attributes, and the element.
-    pub(super) fn own_names(&self, view: &'a View, scene: &Scene<'_, 'a>) -> Names<'static, 'a> {
+    pub(super) fn own_names(&self, view: &Record, scene: &Scene<'_, 'a>) -> Names<'static, 'a> {
         let mut names: Names<'static, 'a> = Vec::new();
-        for attribute in &view.attributes {
-            if let ViewAttribute::Derived {
-                name, kind, value, ..
-            } = attribute
-            {
-                let value = value.value(scene).map(|value| kind.adopt(value));
-                names.push((name.clone(), Named::Value(value)));
-            }
+        for (attribute, value) in view.derived() {
+            let value = value.value(scene);
+            let value = value.map(|value| attribute.kind.adopt(value));
+            names.push((attribute.name.clone(), Named::Value(value)));
         }
         for (name, named) in scene.names {
             if let Named::Value(value) = named {
@@ -311,8 +289,7 @@ impl<'a> Planner<'a> {
 
     fn make(
         &self,
-        view: &'a View,
-        shape: Shape<'a>,
+        (shape, view): (&'a Record, &'a View),
         scene: &Scene<'_, 'a>,
     ) -> Result<Option<Placed>, PlanError> {
         let exists = view.when.as_ref().is_none_or(|when| when.holds(scene));
@@ -320,14 +297,15 @@ impl<'a> Planner<'a> {
             return Ok(None);
         }
         let mut record = Map::new();
-        for name in &view.keep {
+        for name in shape.kept().map(|kept| &kept.name) {
             if let Some(value) = nested::get(scene.item, name) {
                 nested::set(&mut record, name, value.clone());
             }
         }
         // Keys are over the record's own attributes, and its source's.
-        let own = self.own_names(view, scene);
-        for (name, _) in view.derived() {
+        let own = self.own_names(shape, scene);
+        for (attribute, _) in shape.derived() {
+            let name = &attribute.name;
             let value = own.iter().find(|(known, _)| known == name);
             if let Some((_, Named::Value(Some(value)))) = value {
                 nested::set(&mut record, name, value.clone());
@@ -338,15 +316,15 @@ impl<'a> Planner<'a> {
             ..*scene
         };
         let blueprint = self.context.blueprint;
-        for template in [&view.key.partition, &view.key.sort] {
+        for template in [&shape.key.partition, &shape.key.sort] {
             if template.key(&scene)?.is_none() {
                 return Ok(None);
             }
         }
         let address = blueprint.address(shape, &scene)?;
         // They are kept with the record, which then moves in the indexes as it changes.
-        for index in &view.indexes {
-            for (name, key) in blueprint.index_keys(index, &scene)? {
+        for index in &shape.indexes {
+            for (name, key) in blueprint.index_keys(shape, index, &scene)? {
                 record.insert(name, Value::S(key));
             }
         }
@@ -354,24 +332,21 @@ impl<'a> Planner<'a> {
             element: None,
             place: address,
             derived: record,
-            own: initial(view, &scene),
+            own: initial(shape, &scene),
         }))
     }
 }
 
 /// What a record's own attributes are when it comes into being.
-pub(super) fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
+pub(super) fn initial(record: &Record, scene: &Scene<'_, '_>) -> Map {
     let mut initial = Map::new();
-    for attribute in &view.attributes {
-        let ViewAttribute::Own(own) = attribute else {
-            continue;
-        };
+    for own in record.own() {
         let value = match &own.source {
             Source::Given {
                 default: Some(default),
             } => default.value(scene),
             Source::Computed(computed) => computed.value.value(scene),
-            _ if begins_with_zero(own) && !own.optional => Some(Value::N(Number::from(0_i64))),
+            _ if own.begins_with_zero() && !own.optional => Some(Value::N(Number::from(0_i64))),
             _ => None,
         };
         if let Some(value) = value {

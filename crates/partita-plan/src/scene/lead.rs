@@ -6,14 +6,14 @@ use std::sync::Arc;
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Value};
 use partita_design::design::reference::CALLER;
-use partita_design::design::{Argument, IdentityPart, Ref, RefTarget, TargetName};
+use partita_design::design::{Argument, IdentityPart, PatternId, Record, Ref, RefTarget, RefTo};
 use partita_design::template::dotted;
 
 use super::{Place, Scene, Trace, found};
-use crate::nested;
 use crate::pattern::{self, READ_BYTES_MAX, ReadBound, passes, rows_max, too_large};
 use crate::place::Address;
-use crate::shape::{Shape, is_path};
+use partita_design::nested;
+use partita_design::stored::is_path;
 
 /// Where a ref leads.
 pub(crate) enum Lead<'a> {
@@ -30,7 +30,7 @@ pub(crate) enum Lead<'a> {
 /// The item that a ref leads to.
 #[derive(Clone)]
 pub(crate) struct Target<'a> {
-    pub(crate) shape: Shape<'a>,
+    pub(crate) shape: &'a Record,
     pub(crate) address: Address,
     pub(super) identity: Identity<'a>,
     /// Whether it is found by who calls, so that it is the caller's own.
@@ -45,16 +45,16 @@ pub(super) struct Identity<'a> {
 }
 
 impl<'a> Identity<'a> {
-    fn new(shape: Shape<'a>, values: impl Into<Arc<[Value]>>) -> Self {
+    fn new(shape: &'a Record, values: impl Into<Arc<[Value]>>) -> Self {
         Identity {
-            parts: shape.identity(),
+            parts: &shape.identity,
             values: values.into(),
         }
     }
 
     /// The identity of an item, if its attributes have it.
-    fn of(shape: Shape<'a>, item: &Map) -> Option<Self> {
-        let parts = shape.identity().iter();
+    fn of(shape: &'a Record, item: &Map) -> Option<Self> {
+        let parts = shape.identity.iter();
         let values = parts.map(|part| nested::get(item, &part.attribute).cloned());
         Some(Identity::new(shape, values.collect::<Option<Vec<_>>>()?))
     }
@@ -78,14 +78,9 @@ impl<'a> Scene<'_, 'a> {
         self.lead_from(self.shape, self.item, Place::Own, reference)
     }
 
-    /// The item that a view's record was derived from.
-    pub(crate) fn source(&self) -> Lead<'a> {
-        self.source_of(self.shape, self.item)
-    }
-
     pub(super) fn lead_from(
         &self,
-        shape: Shape<'a>,
+        shape: &'a Record,
         item: &Map,
         place: Place<'_>,
         reference: &'a Ref,
@@ -109,7 +104,7 @@ impl<'a> Scene<'_, 'a> {
 
     fn lead_to(
         &self,
-        shape: Shape<'a>,
+        shape: &'a Record,
         item: &Map,
         place: Place<'_>,
         target: &'a RefTarget,
@@ -123,18 +118,15 @@ impl<'a> Scene<'_, 'a> {
             }
         }
         let blueprint = self.context.blueprint;
-        let record = match &target.to {
-            TargetName::Record(record) => blueprint.shape(record),
-            TargetName::Constants(name) => {
+        let shape = match target.to {
+            RefTo::Record(record) => &blueprint.design[record],
+            RefTo::Constants(constants) => {
                 let key = values.first().and_then(|key| key.as_str());
-                let row = key.and_then(|key| blueprint.constants(name)?.rows.get(key));
+                let row = key.and_then(|key| blueprint.design[constants].rows.get(key));
                 return row.map_or(Lead::Nowhere, Lead::Constants);
             }
         };
-        let Some(shape) = record else {
-            return Lead::Nowhere;
-        };
-        if let Some(pattern) = &target.via {
+        if let Some(pattern) = target.via {
             let values = values.into_iter().map(Cow::into_owned);
             return self.lead_via(shape, pattern, &target.arguments, values);
         }
@@ -166,15 +158,15 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// The item of an identity. A value that cannot be part of a key is refused where it is given.
-    fn target(&self, shape: Shape<'a>, values: &[Cow<'_, Value>]) -> Option<Target<'a>> {
+    fn target(&self, shape: &'a Record, values: &[Cow<'_, Value>]) -> Option<Target<'a>> {
         let reads = self.context.reads;
-        let (address, identity) = match reads.led_to(shape.name(), values) {
+        let (address, identity) = match reads.led_to(shape.id, values) {
             Some((address, values)) => (address, Identity::new(shape, values)),
             None => {
                 let values: Vec<Value> = values.iter().map(|value| (**value).clone()).collect();
                 let identity = Identity::new(shape, values);
                 let address = self.context.blueprint.address(shape, &identity).ok()?;
-                reads.remember(shape.name(), &identity.values, &address);
+                reads.remember(shape.id, &identity.values, &address);
                 (address, identity)
             }
         };
@@ -189,17 +181,15 @@ impl<'a> Scene<'_, 'a> {
     /// The item that a pattern of one finds.
     fn lead_via(
         &self,
-        shape: Shape<'a>,
-        pattern: &str,
+        shape: &'a Record,
+        pattern: PatternId,
         arguments: &[Argument],
         values: impl Iterator<Item = Value>,
     ) -> Lead<'a> {
         let blueprint = self.context.blueprint;
         let names = arguments.iter().map(|argument| argument.part.clone());
         let values: Map = names.zip(values).collect();
-        let Ok(asked) = blueprint.pattern(pattern) else {
-            return Lead::Nowhere;
-        };
+        let asked = &blueprint.design[pattern];
         let Ok(Some(listing)) = blueprint.listing(asked, &values) else {
             return Lead::Nowhere;
         };
@@ -239,26 +229,10 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    pub(super) fn source_of(&self, shape: Shape<'a>, item: &Map) -> Lead<'a> {
-        let shape = Shape::Entity(shape.source());
-        let Some(identity) = Identity::of(shape, item) else {
-            return Lead::Nowhere;
-        };
-        match self.context.blueprint.address(shape, &identity) {
-            Ok(address) => Lead::To(vec![Target {
-                shape,
-                address,
-                identity,
-                is_callers: false,
-            }]),
-            Err(_) => Lead::Nowhere,
-        }
-    }
-
     /// The value of a ref's argument: an attribute, a parameter, or behind another ref.
     fn argument<'f>(
         &'f self,
-        shape: Shape<'a>,
+        shape: &'a Record,
         item: &'f Map,
         place: Place<'_>,
         path: &str,

@@ -1,9 +1,9 @@
 //! What expressions looked at, so that it can be guarded.
 
+use partita_design::design::Record;
 use std::cell::RefCell;
 
 use crate::place::Address;
-use crate::shape::Shape;
 
 /// What a scene's expressions looked at.
 #[derive(Default)]
@@ -11,7 +11,7 @@ pub(crate) struct Trace<'a> {
     pub(super) seen: RefCell<Seen<'a>>,
     /// The items of others that were looked at, whatever of them. The caller's own are not among
     /// them.
-    pub(super) around: RefCell<Vec<(Address, Shape<'a>)>>,
+    pub(super) around: RefCell<Vec<(Address, &'a Record)>>,
 }
 
 #[derive(Clone, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Seen<'a> {
     /// Attributes of the item as it was.
     pub(crate) old: Vec<&'a str>,
     /// What was seen of other items.
-    pub(crate) foreign: Vec<(Address, Shape<'a>, Glimpse<'a>)>,
+    pub(crate) foreign: Vec<(Address, &'a Record, Glimpse<'a>)>,
 }
 
 /// What was seen of another item.
@@ -42,7 +42,7 @@ impl<'a> Trace<'a> {
     }
 
     /// The items of others that something depends on.
-    pub(crate) fn into_around(self) -> Vec<(Address, Shape<'a>)> {
+    pub(crate) fn into_around(self) -> Vec<(Address, &'a Record)> {
         self.around.into_inner()
     }
 

@@ -4,22 +4,20 @@
 //! cleared with the target of a reference is removed, where an operator names that reference.
 
 use partita_core::Value;
-use partita_design::design::{Attribute, Entity, OnDelete, Ref, RefTarget, SoftDelete, TargetName};
-use partita_design::design::{View, ViewAttribute};
+use partita_design::design::{Attribute, OnDelete, Record, Ref, RefTarget, SoftDelete};
 
 use super::own::declaration;
 use super::{Findings, ITEM, Mend, Subject, drift, is_own, shown};
 use crate::jobs::Work;
-use crate::layout::Record;
-use crate::nested;
 use crate::reads::Known;
 use crate::report::DriftKind;
 use crate::scene::{Lead, Scene};
+use partita_design::nested;
 
 /// Judges what an entity's item was given. What was found about its derived values is known.
 pub(crate) fn judge<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
@@ -39,15 +37,12 @@ pub(crate) fn judge<'d>(
 /// Judges the attributes of a view's record that are its own.
 pub(crate) fn judge_record<'d>(
     subject: Subject<'_, 'd>,
-    view: &'d View,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
-    for attribute in &view.attributes {
-        if let ViewAttribute::Own(own) = attribute {
-            let says = format!("view.{}.attributes.{}", view.name, own.name);
-            value(subject, own, says, scene, findings);
-        }
+    for own in scene.record.own() {
+        let says = format!("view.{}.attributes.{}", scene.record.name, own.name);
+        value(subject, own, says, scene, findings);
     }
 }
 
@@ -74,7 +69,7 @@ fn value<'d>(
             }
         },
     };
-    let (record, kind) = (scene.record.name(), DriftKind::Value);
+    let (record, kind) = (&scene.record.name, DriftKind::Value);
     let mut drift = drift(kind, record, subject.address, Some(name), says);
     drift.stored = shown(Some(attribute), stored);
     drift.note = Some(note);
@@ -82,16 +77,12 @@ fn value<'d>(
 }
 
 /// Whether a null in an attribute stands for a missing time, as others write it.
-fn is_time_of_deletion(record: Record<'_>, name: &str) -> bool {
-    let soft_delete = match record {
-        Record::Entity(entity) => entity.soft_delete.as_ref(),
-        Record::View(..) => None,
-    };
-    matches!(soft_delete, Some(SoftDelete::Time(time)) if time == name)
+fn is_time_of_deletion(record: &Record, name: &str) -> bool {
+    matches!(&record.soft_delete, Some(SoftDelete::Time(time)) if time == name)
 }
 
 /// Attributes that the entity does not have.
-fn unknown_attributes<'d>(subject: Subject<'_, 'd>, entity: &'d Entity, findings: &mut Findings) {
+fn unknown_attributes<'d>(subject: Subject<'_, 'd>, entity: &'d Record, findings: &mut Findings) {
     if entity.open {
         return;
     }
@@ -104,7 +95,7 @@ fn unknown_attributes<'d>(subject: Subject<'_, 'd>, entity: &'d Entity, findings
 /// What the design requires of every item of the entity.
 fn requirement<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
@@ -126,7 +117,7 @@ fn requirement<'d>(
 /// by right.
 fn target_of<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     reference: &'d Ref,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
@@ -167,7 +158,7 @@ fn target_of<'d>(
 /// A reference that should not have lost its target.
 fn dangling<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     (reference, target): (&'d Ref, &'d RefTarget),
     job: Option<String>,
     scene: &Scene<'_, 'd>,
@@ -199,7 +190,7 @@ fn dangling<'d>(
                     continue;
                 };
                 let mut drift = make(Some(name));
-                drift.stored = shown(entity.attribute(name), Some(stored));
+                drift.stored = shown(entity.stored(name), Some(stored));
                 if mend == Mend::Own {
                     findings.assign(name, None);
                 }
@@ -220,25 +211,20 @@ fn dangling<'d>(
 
 /// Whether the target may be an item that the design does not recognise, in the target's table.
 fn is_held(subject: Subject<'_, '_>, target: &RefTarget) -> bool {
-    let TargetName::Record(name) = &target.to else {
+    let Some(record) = target.record() else {
         return false;
     };
     let layout = subject.world.layout;
-    let table = layout.record(name).and_then(|one| layout.table_of(one));
-    table.is_some_and(|table| subject.rights.is_held(table))
+    let table = layout.table_of(&layout.design[record]);
+    subject.rights.is_held(table)
 }
 
 /// Whether a deletion of the target is seen by those that refer to it. One that expires goes
 /// unseen, and one that moves is not followed.
 fn is_watched(subject: Subject<'_, '_>, target: &RefTarget) -> bool {
-    let TargetName::Record(name) = &target.to else {
-        return false;
-    };
-    match subject.world.layout.record(name) {
-        Some(Record::Entity(entity)) => {
-            let moves = entity.attributes.iter().any(|attribute| attribute.movable);
-            entity.expiry().is_none() && !moves
-        }
-        _ => false,
-    }
+    target.record().is_some_and(|record| {
+        let record = &subject.world.layout.design[record];
+        let moves = record.attributes.iter().any(|attribute| attribute.movable);
+        record.is_entity() && record.expiry().is_none() && !moves
+    })
 }

@@ -1,17 +1,16 @@
 //! Guards of unique values: one owner each, and none left behind.
 
 use partita_core::{Item, Map};
-use partita_design::design::{Entity, Unique};
+use partita_design::design::{Record, Unique};
 use partita_store::request::{ItemAddress, PutItem, TransactAction};
 
 use super::sound::has_sound;
 use super::{Findings, ITEM, Mend, Subject, drift};
-use crate::layout::Record;
 use crate::mend;
-use crate::nested;
 use crate::reads::Known;
 use crate::report::{Drift, DriftKind};
 use crate::scene::Scene;
+use partita_design::nested;
 
 /// Whose a guard is, as far as that is known.
 enum Owner {
@@ -28,7 +27,7 @@ enum Owner {
 /// Judges the guards of all unique values of an item.
 pub(crate) fn judge_all<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
@@ -42,14 +41,14 @@ pub(crate) fn judge_all<'d>(
 
 fn judge<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     unique: &'d Unique,
     place: &ItemAddress,
     item: &Map,
     findings: &mut Findings,
 ) {
     let layout = subject.world.layout;
-    let Some(owner) = identity_of(entity, item) else {
+    let Some(owner) = entity.identity_of(item) else {
         return;
     };
     let stored = match subject.world.reads.item(place) {
@@ -113,7 +112,7 @@ fn judge<'d>(
 /// Judges whether a guard should be there.
 pub(crate) fn judge_guard<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     unique: &'d Unique,
     findings: &mut Findings,
 ) {
@@ -145,14 +144,14 @@ impl Owner {
 
 fn owner_of<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     unique: &'d Unique,
     place: &ItemAddress,
     guard: &Item,
 ) -> Owner {
     let layout = subject.world.layout;
-    let record = Record::Entity(entity);
-    let Some(owner) = identity_of(entity, guard) else {
+    let record = entity;
+    let Some(owner) = entity.identity_of(guard) else {
         return Owner::Gone;
     };
     let Some(home) = layout.address(record, &owner) else {
@@ -180,18 +179,8 @@ fn owner_of<'d>(
     Owner::Without { is_sound }
 }
 
-fn told(entity: &Entity, unique: &Unique, place: &ItemAddress) -> Drift {
+fn told(entity: &Record, unique: &Unique, place: &ItemAddress) -> Drift {
     let says = format!("entity.{}.unique.{}", entity.name, unique.name);
     let record = format!("guard of {}", entity.name);
     drift(DriftKind::Unique, &record, place, None, says)
-}
-
-/// The identity that an item, or the guard of one, holds.
-fn identity_of(entity: &Entity, item: &Map) -> Option<Map> {
-    let mut identity = Map::new();
-    for part in &entity.identity {
-        let value = nested::get(item, &part.attribute)?;
-        nested::set(&mut identity, &part.attribute, value.clone());
-    }
-    Some(identity)
 }

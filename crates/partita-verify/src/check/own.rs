@@ -2,22 +2,22 @@
 
 use partita_core::Value;
 use partita_core::expression::{Found, Scope as _};
-use partita_design::design::{Attribute, Computed, Entity, Ref, Source, Timing};
+use partita_design::design::{Attribute, Computed, Record, Ref, Source, Timing};
 use partita_design::expression::Reading;
 
 use super::sound::{has_sound, is_sound};
 use super::{Findings, Mend, Subject, drift, is_own, shown};
 use crate::jobs::Work;
 use crate::layout::made_keys;
-use crate::nested;
 use crate::reads::Known;
 use crate::report::DriftKind;
 use crate::scene::{Lead, Scene};
+use partita_design::nested;
 
 /// Judges an item by what it says itself, and by what its refs lead to.
 pub(crate) fn judge<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
@@ -37,7 +37,7 @@ pub(crate) fn judge<'d>(
 /// What is stored beside the key must be what the key says.
 fn primary_key<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
@@ -64,7 +64,7 @@ fn primary_key<'d>(
 
 fn index_keys<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
@@ -97,9 +97,9 @@ fn index_keys<'d>(
 /// Whether what a key of an index is made of can say that it should be missing.
 fn can_be_missing<'d>(subject: Subject<'_, 'd>, scene: &Scene<'_, 'd>, key: &str) -> bool {
     let layout = subject.world.layout;
-    let mut indexes = scene.record.indexes().iter().filter(|index| {
-        let schema = layout.index(scene.record, &index.index);
-        schema.is_some_and(|schema| made_keys(schema).any(|made| made == key))
+    let mut indexes = scene.record.indexes.iter().filter(|index| {
+        let schema = layout.design.index_of(scene.record, index.index);
+        made_keys(schema).any(|made| made == key)
     });
     indexes.all(|index| is_sound(scene, &index.reads))
 }
@@ -107,7 +107,7 @@ fn can_be_missing<'d>(subject: Subject<'_, 'd>, scene: &Scene<'_, 'd>, key: &str
 /// A value that always follows its own item.
 fn computed<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     attribute: &'d Attribute,
     computed: &'d Computed,
     scene: &Scene<'_, 'd>,
@@ -129,7 +129,7 @@ fn computed<'d>(
 /// A value that follows one of another item. Where that item is gone, the last value stays.
 fn copy<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     attribute: &'d Attribute,
     reading: &'d Reading,
     scene: &Scene<'_, 'd>,
@@ -138,7 +138,7 @@ fn copy<'d>(
     let [hop] = reading.hops.as_slice() else {
         return;
     };
-    let Some(reference) = entity.reference(&hop.reference) else {
+    let Some(reference) = subject.world.layout.design.reference(hop) else {
         return;
     };
     let (expected, is_said, mend) = match scene.lead(reference) {
@@ -164,7 +164,7 @@ fn copy<'d>(
                 &reference.name,
                 place,
             );
-            let source = target.record.attribute(&reading.attribute);
+            let source = target.record.stored(&reading.attribute);
             let is_said = source.is_some_and(|source| source.optional);
             (expected, is_said, job.map_or(Mend::Own, Mend::Job))
         }
@@ -211,7 +211,7 @@ fn removal(
 )]
 fn value<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     attribute: &'d Attribute,
     expected: Option<Value>,
     kind: DriftKind,
@@ -236,6 +236,6 @@ fn value<'d>(
 }
 
 /// Where the design declares an attribute.
-pub(super) fn declaration(entity: &Entity, attribute: &Attribute) -> String {
+pub(super) fn declaration(entity: &Record, attribute: &Attribute) -> String {
     format!("entity.{}.attributes.{}", entity.name, attribute.name)
 }

@@ -7,8 +7,8 @@
 use partita_design::design::{Attribute, Source};
 use partita_design::expression::{Origin, Reading};
 
-use crate::nested;
 use crate::scene::Scene;
+use partita_design::nested;
 
 /// Whether all attributes of the item that are read here are as the design has them.
 pub(super) fn is_sound(scene: &Scene<'_, '_>, reads: &[Reading]) -> bool {
@@ -19,7 +19,7 @@ pub(super) fn is_sound(scene: &Scene<'_, '_>, reads: &[Reading]) -> bool {
 
 /// Whether an attribute of the item is as the design has it; names that are no attributes are.
 pub(super) fn has_sound(scene: &Scene<'_, '_>, name: &str) -> bool {
-    let attribute = scene.record.attribute(name);
+    let attribute = scene.record.stored(name);
     attribute.is_none_or(|attribute| is_as_declared(scene, attribute))
 }
 

@@ -2,18 +2,17 @@
 
 use partita_core::expression::{Found, Scope as _};
 use partita_core::{Item, Map, Number, Value};
-use partita_design::design::{EachOver, Entity, Source, View, ViewAttribute};
-use partita_design::expression::Expr;
+use partita_design::design::{EachOver, Record, Source, View};
 use partita_store::request::{ItemAddress, PutItem, TransactAction};
 
 use super::sound::{has_sound, is_sound};
 use super::{Findings, ITEM, Mend, Subject, drift, given, is_own};
-use crate::layout::{Record, Stored, begins_with_zero};
+use crate::layout::Stored;
 use crate::mend;
-use crate::nested;
 use crate::reads::Known;
 use crate::report::{Drift, DriftKind};
-use crate::scene::Scene;
+use crate::scene::{Lead, Scene};
+use partita_design::nested;
 
 /// A record that should be there.
 struct Row {
@@ -29,21 +28,20 @@ struct Row {
 /// Judges the records of all views of an item.
 pub(crate) fn judge_all<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Entity,
+    entity: &'d Record,
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
-    let views = subject.world.layout.design.views_of(&entity.name);
-    for view in views.filter(|view| is_verifiable(view, entity)) {
-        let record = Record::View(view, entity);
+    let views = subject.world.layout.design.views_of(entity.id);
+    for (record, view) in views.filter(|(_, view)| is_verifiable(view, entity)) {
         for row in rows(record, view, scene) {
             match subject.world.reads.item(&row.address) {
                 Known::Unread => {}
                 Known::Missing => missing(subject, record, &row, findings),
-                Known::Found(stored) if is_of(subject, view, &row, stored) => {
-                    compare(subject, record, (view, scene), &row, stored, findings);
+                Known::Found(stored) if is_of(subject, record, &row, stored) => {
+                    compare(subject, record, scene, &row, stored, findings);
                 }
-                Known::Found(_) => occupied(subject, view, &row, findings),
+                Known::Found(_) => occupied(subject, record, &row, findings),
             }
             findings.derived.push(row.address);
         }
@@ -51,15 +49,14 @@ pub(crate) fn judge_all<'d>(
 }
 
 /// Whether an item is a record of the view, and may be written as one.
-fn is_of(subject: Subject<'_, '_>, view: &View, row: &Row, stored: &Item) -> bool {
+fn is_of(subject: Subject<'_, '_>, view: &Record, row: &Row, stored: &Item) -> bool {
     let found = subject.world.layout.recognise(&row.address.table, stored);
-    let is_of_view =
-        matches!(found, Stored::Record(Record::View(known, _), _) if known.name == view.name);
+    let is_of_view = matches!(found, Stored::Record(known, _) if known.id == view.id);
     subject.rights.may_write_over(is_of_view)
 }
 
 /// Another item stands where a record should be. Whose it is, only somebody else knows.
-fn occupied(subject: Subject<'_, '_>, view: &View, row: &Row, findings: &mut Findings) {
+fn occupied(subject: Subject<'_, '_>, view: &Record, row: &Row, findings: &mut Findings) {
     let says = format!("view.{}", view.name);
     let mut drift = drift(DriftKind::View, &view.name, &row.address, None, says);
     drift.expected = Some(ITEM.into());
@@ -80,19 +77,26 @@ pub(crate) fn judge_record<'d>(
     scene: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
-    given::judge_record(subject, view, scene, findings);
-    let names = view.keep.iter().map(String::as_str);
-    let names = names.chain(view.attributes.iter().map(ViewAttribute::name));
+    given::judge_record(subject, scene, findings);
+    let stored = scene.record.attributes.iter();
+    let stored = stored.filter(|one| one.kept || one.is_declared());
+    let names = stored.map(|one| one.name.as_str());
     let strange = subject.strange(subject.stored, subject.address, names);
-    let strange = strange.into_iter().map(|name| (view.name.clone(), name));
+    let name = &scene.record.name;
+    let strange = strange.into_iter().map(|strange| (name.clone(), strange));
     findings.unrecognised.extend(strange);
     let layout = subject.world.layout;
-    let source = scene.record.source();
-    let entity = Record::Entity(source);
-    let identity = source_identity(scene.record, scene.item);
-    let place = identity.and_then(|identity| layout.address(entity, &identity));
-    // Nobody can say whose record it is.
-    let Some(place) = place else {
+    let source = &layout.design[view.of];
+    let lead = scene
+        .record
+        .refs
+        .first()
+        .map(|to_source| scene.lead(to_source));
+    // Whose record it is cannot be told.
+    let Some(Lead::To(targets)) = lead else {
+        return;
+    };
+    let Some(place) = targets.into_iter().next().map(|target| target.address) else {
         return;
     };
     match subject.world.reads.item(&place) {
@@ -101,32 +105,37 @@ pub(crate) fn judge_record<'d>(
         Known::Missing if view.history && subject.jobs.has_history(layout, &place) => {}
         Known::Missing => {
             let reason = format!("is left behind by a `{}` that is gone", source.name);
-            left_behind(subject, view, reason, findings);
+            left_behind(subject, (scene.record, view), reason, findings);
         }
         Known::Found(_) if view.history || !is_verifiable(view, source) => {}
         Known::Found(stored) => {
-            let Some(item) = layout.attributes(entity, &place.table, stored) else {
+            let Some(item) = layout.attributes(source, &place.table, stored) else {
                 return;
             };
-            let scene = Scene {
-                record: entity,
+            let of = Scene {
+                record: source,
                 item: &item,
                 ..*scene
             };
-            surplus(subject, view, &scene, findings);
+            surplus(subject, (scene.record, view), &of, findings);
         }
     }
 }
 
 /// A record whose source is gone. What was kept of it is no derived data any more: nothing else
 /// has it, so that it goes only where an operator says so.
-fn left_behind(subject: Subject<'_, '_>, view: &View, reason: String, findings: &mut Findings) {
+fn left_behind(
+    subject: Subject<'_, '_>,
+    (record, view): (&Record, &View),
+    reason: String,
+    findings: &mut Findings,
+) {
     let kind = if view.history {
         DriftKind::History
     } else {
         DriftKind::View
     };
-    let drift = told(subject, view, kind, reason);
+    let drift = told(subject, record, kind, reason);
     let rights = subject.rights;
     let mend = if rights.is_held(&subject.address.table) {
         Mend::Held
@@ -142,18 +151,23 @@ fn left_behind(subject: Subject<'_, '_>, view: &View, reason: String, findings: 
 /// A record whose source is there and should not have it.
 fn surplus<'d>(
     subject: Subject<'_, 'd>,
-    view: &'d View,
+    (record, view): (&'d Record, &'d View),
     source: &Scene<'_, 'd>,
     findings: &mut Findings,
 ) {
-    let record = Record::View(view, source.record.source());
     let rows = rows(record, view, source);
     if rows.iter().any(|row| row.address == *subject.address) {
         return;
     }
-    let reason = format!("should not be there, as its `{}` is now", view.of);
-    let drift = told(subject, view, DriftKind::View, reason);
-    if subject.rights.may_clear(can_be_missing(view, source)) {
+    let reason = format!(
+        "should not be there, as its `{}` is now",
+        source.record.name
+    );
+    let drift = told(subject, record, DriftKind::View, reason);
+    if subject
+        .rights
+        .may_clear(can_be_missing((record, view), source))
+    {
         findings.own.delete = true;
         findings.push(drift, Mend::Own);
     } else {
@@ -161,7 +175,7 @@ fn surplus<'d>(
     }
 }
 
-fn told(subject: Subject<'_, '_>, view: &View, kind: DriftKind, reason: String) -> Drift {
+fn told(subject: Subject<'_, '_>, view: &Record, kind: DriftKind, reason: String) -> Drift {
     let says = format!("view.{}", view.name);
     let mut drift = drift(kind, &view.name, subject.address, None, says);
     drift.stored = Some(ITEM.into());
@@ -170,52 +184,21 @@ fn told(subject: Subject<'_, '_>, view: &View, kind: DriftKind, reason: String) 
 }
 
 /// Whether an item can say that it has no record of the view.
-fn can_be_missing(view: &View, source: &Scene<'_, '_>) -> bool {
+fn can_be_missing((record, view): (&Record, &View), source: &Scene<'_, '_>) -> bool {
     let when = view.when.iter().all(|when| is_sound(source, &when.reads));
     let each = view.each.iter().all(|each| match &each.over {
         EachOver::List { reading, .. } => has_sound(source, &reading.attribute),
         EachOver::Pattern { .. } => true,
     });
-    let mut derived = view.derived();
-    let mut names = view.key.partition.names().chain(view.key.sort.names());
+    let mut derived = record.derived();
+    let mut names = record.key.names().into_iter();
     when && each
         && derived.all(|(_, value)| is_sound(source, &value.reads))
         && names.all(|name| has_sound(source, &name))
 }
 
-/// The identity of the item that a view's record was derived from. The record has each part under
-/// its own name, in its key, or under the name of a value that is nothing but this part.
-pub(crate) fn source_identity(record: Record<'_>, item: &Map) -> Option<Map> {
-    let Record::View(view, source) = record else {
-        return None;
-    };
-    let mut identity = Map::new();
-    for part in &source.identity {
-        let name = &part.attribute;
-        let derived = |name: &str| view.attributes.iter().any(|one| one.name() == name);
-        let same = view.derived().find(|(_, formula)| {
-            let [case] = formula.cases.as_slice() else {
-                return false;
-            };
-            let path = match &case.is {
-                Expr::Path(path) if case.when.is_none() => path.to_string(),
-                _ => return false,
-            };
-            path == *name
-        });
-        let value = match same {
-            Some((other, _)) => nested::get(item, other),
-            None if derived(name) => None,
-            None => nested::get(item, name),
-        };
-        nested::set(&mut identity, name, value?.clone());
-    }
-    Some(identity)
-}
-
 /// Whether the records can be told from the source alone.
-fn is_verifiable(view: &View, source: &Entity) -> bool {
-    let record = Record::Entity(source);
+fn is_verifiable(view: &View, record: &Record) -> bool {
     let when = view.when.iter().all(|when| is_own(record, &when.reads));
     let each = view.each.iter().all(|each| match &each.over {
         EachOver::List { reading, .. } => is_own(record, std::slice::from_ref(&**reading)),
@@ -225,7 +208,7 @@ fn is_verifiable(view: &View, source: &Entity) -> bool {
 }
 
 /// The records that an item should have.
-fn rows<'d>(record: Record<'d>, view: &'d View, scene: &Scene<'_, 'd>) -> Vec<Row> {
+fn rows<'d>(record: &'d Record, view: &'d View, scene: &Scene<'_, 'd>) -> Vec<Row> {
     let Some(each) = &view.each else {
         return row(record, view, scene).into_iter().collect();
     };
@@ -245,7 +228,7 @@ fn rows<'d>(record: Record<'d>, view: &'d View, scene: &Scene<'_, 'd>) -> Vec<Ro
             ..*scene
         };
         if let Some(distinct) = &view.distinct {
-            let names = own_names(view, &scene);
+            let names = own_names(record, &scene);
             let value = distinct.value(&Scene {
                 names: &names,
                 ..scene
@@ -264,66 +247,60 @@ fn rows<'d>(record: Record<'d>, view: &'d View, scene: &Scene<'_, 'd>) -> Vec<Ro
 
 /// The record of an item, or of one element; none while the view's condition does not hold or a
 /// part of its key is missing.
-fn row<'d>(record: Record<'d>, view: &'d View, scene: &Scene<'_, 'd>) -> Option<Row> {
+fn row<'d>(record: &'d Record, view: &'d View, scene: &Scene<'_, 'd>) -> Option<Row> {
     if view.when.as_ref().is_some_and(|when| !when.holds(scene)) {
         return None;
     }
-    let source = Record::Entity(record.source());
-    let kept = view.keep.iter();
+    let source = scene.record;
+    let kept = record.kept().map(|one| &one.name);
     let kept = kept.map(|name| (name.clone(), nested::get(scene.item, name).cloned()));
     let mut leaves: Vec<_> = kept.collect();
-    let names = own_names(view, scene);
+    let names = own_names(record, scene);
     // What is read through a ref was taken when the record was written, and may be older.
-    let derived = view
+    let derived = record
         .derived()
         .filter(|(_, value)| is_own(source, &value.reads));
-    leaves.extend(derived.map(|(name, _)| {
+    leaves.extend(derived.map(|(attribute, _)| {
+        let name = &attribute.name;
         let value = names.iter().find(|(known, _)| known == name);
-        (name.to_owned(), value.and_then(|(_, value)| value.clone()))
+        (name.clone(), value.and_then(|(_, value)| value.clone()))
     }));
     let scene = Scene {
         names: &names,
         ..*scene
     };
     let layout = scene.world.layout;
-    let mut indexes = view.indexes.iter();
+    let mut indexes = record.indexes.iter();
     let has_own_keys = indexes.all(|index| is_own(source, &index.reads));
     Some(Row {
         address: layout.address(record, &scene)?,
         leaves,
         keys: has_own_keys.then(|| layout.index_keys(record, &scene)),
-        initial: initial(view, &scene),
+        initial: initial(record, &scene),
     })
 }
 
 /// The names that a view adds to its source's: its derived attributes, and the element.
-fn own_names<'d>(view: &'d View, scene: &Scene<'_, 'd>) -> Vec<(String, Option<Value>)> {
+fn own_names(record: &Record, scene: &Scene<'_, '_>) -> Vec<(String, Option<Value>)> {
     let mut names = Vec::new();
-    for attribute in &view.attributes {
-        if let ViewAttribute::Derived {
-            name, kind, value, ..
-        } = attribute
-        {
-            let value = value.value(scene).map(|value| kind.adopt(value));
-            names.push((name.clone(), value));
-        }
+    for (attribute, value) in record.derived() {
+        let value = value.value(scene);
+        let value = value.map(|value| attribute.kind.adopt(value));
+        names.push((attribute.name.clone(), value));
     }
     names.extend(scene.names.iter().cloned());
     names
 }
 
-fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
+fn initial(record: &Record, scene: &Scene<'_, '_>) -> Map {
     let mut initial = Map::new();
-    for attribute in &view.attributes {
-        let ViewAttribute::Own(own) = attribute else {
-            continue;
-        };
+    for own in record.own() {
         let value = match &own.source {
             Source::Given {
                 default: Some(default),
             } => default.value(scene),
             Source::Computed(computed) => computed.value.value(scene),
-            _ if begins_with_zero(own) && !own.optional => Some(Value::N(Number::from(0_i64))),
+            _ if own.begins_with_zero() && !own.optional => Some(Value::N(Number::from(0_i64))),
             _ => None,
         };
         if let Some(value) = value {
@@ -334,10 +311,10 @@ fn initial(view: &View, scene: &Scene<'_, '_>) -> Map {
 }
 
 /// A record that is not there is put, if it still is not.
-fn missing<'d>(subject: Subject<'_, 'd>, record: Record<'d>, row: &Row, findings: &mut Findings) {
-    let says = format!("view.{}", record.name());
+fn missing<'d>(subject: Subject<'_, 'd>, record: &'d Record, row: &Row, findings: &mut Findings) {
+    let says = format!("view.{}", &record.name);
     let kind = DriftKind::View;
-    let mut drift = drift(kind, record.name(), &row.address, None, says);
+    let mut drift = drift(kind, &record.name, &row.address, None, says);
     drift.expected = Some(ITEM.into());
     let mut item: Item = row.initial.clone();
     for (name, value) in &row.leaves {
@@ -350,7 +327,7 @@ fn missing<'d>(subject: Subject<'_, 'd>, record: Record<'d>, row: &Row, findings
     let layout = subject.world.layout;
     let table = layout.table(&row.address.table);
     let mark = table.and_then(|table| table.discriminator.clone());
-    let mark = mark.zip(record.discriminator().map(Value::from));
+    let mark = mark.zip(record.discriminator.as_deref().map(Value::from));
     item.extend(mark);
     let put = PutItem {
         condition: Some(mend::as_read(layout, &row.address, None)),
@@ -363,8 +340,8 @@ fn missing<'d>(subject: Subject<'_, 'd>, record: Record<'d>, row: &Row, findings
 /// Compares a record with what it should be, name by name.
 fn compare<'d>(
     subject: Subject<'_, 'd>,
-    record: Record<'d>,
-    (view, source): (&'d View, &Scene<'_, 'd>),
+    record: &'d Record,
+    source: &Scene<'_, 'd>,
     row: &Row,
     stored: &Item,
     findings: &mut Findings,
@@ -382,13 +359,13 @@ fn compare<'d>(
         if now == value.as_ref() {
             continue;
         }
-        let says = format!("view.{}", view.name);
+        let says = format!("view.{}", record.name);
         let kind = DriftKind::View;
-        let mut drift = drift(kind, &view.name, &row.address, Some(&name), says);
-        let attribute = record.attribute(&name);
+        let mut drift = drift(kind, &record.name, &row.address, Some(&name), says);
+        let attribute = record.stored(&name);
         drift.stored = super::shown(attribute, now);
         drift.expected = super::shown(attribute, value.as_ref());
-        let is_said = value.is_some() || says_missing(view, source, &name);
+        let is_said = value.is_some() || says_missing(record, source, &name);
         if !subject.rights.may_clear(is_said) {
             findings.push(drift, Mend::Nobody);
             continue;
@@ -406,15 +383,13 @@ fn compare<'d>(
 }
 
 /// Whether an item can say that a record of it lacks an attribute, or a key of an index.
-fn says_missing(view: &View, source: &Scene<'_, '_>, name: &str) -> bool {
-    if view.keep.iter().any(|kept| kept == name) {
-        return has_sound(source, name);
-    }
-    let mut derived = view.derived();
-    match derived.find(|(known, _)| *known == name) {
-        Some((_, value)) => is_sound(source, &value.reads),
-        None => {
-            let mut indexes = view.indexes.iter();
+fn says_missing(record: &Record, source: &Scene<'_, '_>, name: &str) -> bool {
+    let attribute = record.stored(name);
+    match attribute.map(|one| (one.kept, one.derived())) {
+        Some((true, _)) => has_sound(source, name),
+        Some((false, Some(value))) => is_sound(source, &value.reads),
+        _ => {
+            let mut indexes = record.indexes.iter();
             indexes.all(|index| is_sound(source, &index.reads))
         }
     }

@@ -254,7 +254,7 @@ impl Player<'_> {
     /// Sets attributes of an item that is there, past the design: no rule lets anybody make the
     /// first administrator.
     async fn set(&mut self, [partition, sort]: &[Text; 2], attributes: &Template) -> Result<()> {
-        let table = &self.stage.partita.design().table;
+        let table = &self.stage.partita.design().tables[0];
         let key = Item::from([
             (table.partition.clone(), self.draw.text(partition)?.into()),
             (table.sort.clone(), self.draw.text(sort)?.into()),

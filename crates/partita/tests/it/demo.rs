@@ -44,7 +44,7 @@ async fn states_without_items(data: &Path, design: &Design) -> BTreeSet<String> 
     let mut missing: BTreeSet<String> = BTreeSet::new();
     let place =
         |entity: &str, attribute: &str, state: &str| format!("{entity}.{attribute} = {state}");
-    for entity in &design.entities {
+    for entity in design.entities() {
         for attribute in &entity.attributes {
             if let AttributeType::State(states) = &attribute.kind {
                 let states = states.names.iter();
@@ -52,7 +52,7 @@ async fn states_without_items(data: &Path, design: &Design) -> BTreeSet<String> 
             }
         }
     }
-    let table = &design.table;
+    let table = &design.tables[0];
     let mut scan = Scan::new(table.name.parse().unwrap());
     loop {
         let page = store.scan(scan.clone()).await.unwrap().answer;
@@ -60,7 +60,7 @@ async fn states_without_items(data: &Path, design: &Design) -> BTreeSet<String> 
             let item = item.into_item().unwrap();
             let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
             let (partition, sort) = (text(&table.partition), text(&table.sort));
-            if let Some(Occupant::Entity { entity, .. }) =
+            if let Some(Occupant::Record { record: entity, .. }) =
                 occupant(design, &table.name, partition, sort)
             {
                 for attribute in &entity.attributes {
@@ -90,9 +90,7 @@ async fn fill(name: &str) {
         .sum();
     assert!((200..2_000).contains(&items), "{items} items: {records:?}");
     assert_eq!(records.get("others"), None, "{records:?}");
-    let entities = design.entities.iter().map(|entity| &entity.name);
-    let views = design.views.iter().map(|view| &view.name);
-    for record in entities.chain(views) {
+    for record in design.records.iter().map(|record| &record.name) {
         assert!(
             records.contains_key(record),
             "{name} has no {record}: {records:?}"

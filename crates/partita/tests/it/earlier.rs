@@ -75,12 +75,9 @@ fn request(
 
 /// Whether time alone takes rows out of a pattern's result.
 fn can_expire(design: &Design, pattern: &str) -> bool {
-    let pattern = design.pattern(pattern).unwrap();
-    let mut entities = pattern
-        .returns
-        .iter()
-        .filter_map(|name| design.entity(name.as_str()));
-    entities.any(|entity| entity.expiry().is_some())
+    let pattern = design.find_pattern(pattern).unwrap();
+    let mut records = pattern.returns.iter().map(|record| &design[*record]);
+    records.any(|record| record.is_entity() && record.expiry().is_some())
 }
 
 async fn opens(version: &str, name: &str) {

@@ -81,11 +81,8 @@ impl Chronicle {
 
     /// The parts of a design that no history came to.
     fn missing(&self, design: &Design) -> Vec<String> {
-        let entities = design
-            .entities
-            .iter()
-            .map(|one| format!("entity.{}", one.name));
-        let views = design.views.iter().map(|one| format!("view.{}", one.name));
+        let entities = design.entities().map(|one| format!("entity.{}", one.name));
+        let views = design.views().map(|(one, _)| format!("view.{}", one.name));
         let triggers = design
             .triggers
             .iter()

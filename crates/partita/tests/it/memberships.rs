@@ -74,7 +74,7 @@ impl Desk {
 
 async fn partita(store: Arc<dyn Store>, source: &str, table: &str) -> Partita {
     let mut design: Design = partita_design::check(source, &|_| None).0.unwrap();
-    table.clone_into(&mut design.table.name);
+    table.clone_into(&mut design.tables[0].name);
     let surroundings = partita_plan::Surroundings {
         clock: Arc::new(ManualClock::at(1_767_225_600_000)),
         entropy: Arc::new(SeededEntropy::new(table.len() as u64)),

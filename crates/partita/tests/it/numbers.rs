@@ -89,7 +89,7 @@ async fn history(store: Arc<dyn Store>, seed: u64, operations: u64) {
         "seed {seed}: only {done} were carried out"
     );
     assert!(faulty.injected() > 5, "seed {seed}: hardly any faults");
-    let table = calm.design().table.name.parse().unwrap();
+    let table = calm.design().tables[0].name.parse().unwrap();
     let page = store.scan(Scan::new(table)).await.unwrap().answer;
     let page = page.into_parts().unwrap();
     if let Err(fault) = in_order(&page.items) {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use partita_core::{Item, Map, Value, plain};
-use partita_design::design::{Attribute, Entity, Source, Timing};
+use partita_design::design::{Attribute, Record, Source, Timing};
 use partita_design::{Design, Occupant, keys, occupant};
 use partita_plan::{Caller, Operation, Partita, Surroundings};
 use partita_store::request::{DeleteItem, PutItem, ReturnValues, Scan};
@@ -226,22 +226,24 @@ impl Case {
         let told = |what: &str| Some(format!("{what}: {was:?} became {is:?}"));
         match (self.occupant(was), is) {
             (None, is) if is != Some(was) => told("unrecognised"),
-            (Some(Occupant::View { view, .. }), is) if view.history && is != Some(was) => {
-                told("history")
-            }
-            (Some(Occupant::Entity { entity, .. }), is) => {
-                let is_kept = is.is_some_and(|is| keeps(&self.design, entity, was, is));
-                if is_kept { None } else { told("a source") }
-            }
-            (Some(Occupant::View { view, identity }), None) => {
-                let mut parts = was.clone();
-                for (part, value) in view.identity.iter().zip(identity) {
-                    parts.insert(part.attribute.as_str(), Value::S(value));
+            (Some(Occupant::Record { record, identity }), is) => match (&record.view, is) {
+                (None, is) => {
+                    let is_kept = is.is_some_and(|is| keeps(&self.design, record, was, is));
+                    if is_kept { None } else { told("a source") }
                 }
-                let has_source = before.contains_key(&self.place(&view.of, &parts));
-                let may_go = self.is_all_known(before) || has_source;
-                if may_go { None } else { told("a record") }
-            }
+                (Some(view), is) if view.history && is != Some(was) => told("history"),
+                (Some(view), None) => {
+                    let mut parts = was.clone();
+                    for (part, value) in record.identity.iter().zip(identity) {
+                        parts.insert(part.attribute.as_str(), Value::S(value));
+                    }
+                    let source = &self.design[view.of].name;
+                    let has_source = before.contains_key(&self.place(source, &parts));
+                    let may_go = self.is_all_known(before) || has_source;
+                    if may_go { None } else { told("a record") }
+                }
+                (Some(_), Some(_)) => None,
+            },
             (Some(Occupant::Guard { entity }), None) => {
                 let owner = before.contains_key(&self.place(&entity.name, was));
                 let may_go = self.is_all_known(before) || owner;
@@ -278,9 +280,12 @@ impl Case {
     async fn disagreements(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for item in self.items().await.values() {
-            let Some(Occupant::Entity { entity, .. }) = self.occupant(item) else {
+            let Some(Occupant::Record { record: entity, .. }) = self.occupant(item) else {
                 continue;
             };
+            if entity.view.is_some() {
+                continue;
+            }
             let given = item.part(|name| {
                 let attribute = entity.attributes.iter().find(|one| one.name == name);
                 attribute.is_some_and(|one| !is_derived(one) || one.name == "commentCount")
@@ -305,8 +310,8 @@ fn key_of(item: &Map) -> (String, String) {
 
 /// Whether an item has everything that is not worked out from something else, and nothing that is
 /// required was taken from it.
-fn keeps(design: &Design, entity: &Entity, was: &Item, is: &Item) -> bool {
-    let made = design.table.indexes.iter().flat_map(|index| {
+fn keeps(design: &Design, entity: &Record, was: &Item, is: &Item) -> bool {
+    let made = design.tables[0].indexes.iter().flat_map(|index| {
         let keys = std::iter::once(&index.partition).chain(&index.sort);
         keys.map(|key| key.name.as_str())
     });
@@ -325,7 +330,7 @@ fn is_derived(attribute: &Attribute) -> bool {
     match &attribute.source {
         Source::Aggregate(_) | Source::Copy(_) => true,
         Source::Computed(computed) => computed.timing == Timing::Always,
-        Source::Given { .. } | Source::Generated => false,
+        Source::Given { .. } | Source::Generated | Source::Derived(_) => false,
     }
 }
 
@@ -358,7 +363,7 @@ fn changed(table: &str, is_strange: bool, random: &mut fastrand::Rng) -> Design 
 fn compiled(source: &str, table: &str) -> Design {
     let (design, diagnostics) = partita_design::check(source, &|_| None);
     let mut design = design.unwrap_or_else(|| panic!("{diagnostics:?}\n{source}"));
-    table.clone_into(&mut design.table.name);
+    table.clone_into(&mut design.tables[0].name);
     design
 }
 

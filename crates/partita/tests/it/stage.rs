@@ -29,7 +29,7 @@ pub(crate) fn design(name: &str, table: &str) -> Design {
     let variables = |variable: &str| (variable == "Stage").then(|| "test".to_owned());
     let (design, diagnostics) = partita_design::check(&source, &variables);
     let mut design = design.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"));
-    table.clone_into(&mut design.table.name);
+    table.clone_into(&mut design.tables[0].name);
     design
 }
 
@@ -77,7 +77,7 @@ fn seed_of(table: &str) -> u64 {
 
 /// The table of a design, and what its primary key is called.
 fn place_of(partita: &Partita) -> (TableName, [String; 2]) {
-    let table = &partita.design().table;
+    let table = &partita.design().tables[0];
     let keys = [table.partition.clone(), table.sort.clone()];
     (table.name.parse().unwrap(), keys)
 }

@@ -5,9 +5,7 @@
 
 use partita_core::Value;
 
-use crate::design::{
-    Design, Each, EachOver, Entity, Read, RecordName, Ref, RefTarget, SortRange, TargetName,
-};
+use crate::design::{Design, Each, EachOver, Read, Record, RecordId, Ref, RefTarget, SortRange};
 use crate::expression::{Origin, Reading};
 use crate::template::{Part, Template};
 
@@ -18,9 +16,9 @@ pub(super) const CALLER: &str = "caller";
 #[derive(Clone)]
 pub(super) struct Item<'d> {
     design: &'d Design,
-    pub(super) record: RecordName,
+    pub(super) record: &'d Record,
     /// The entity, or the one that the view is derived from.
-    pub(super) entity: Option<&'d Entity>,
+    pub(super) source: &'d Record,
     /// What stands in front of its attributes.
     prefix: String,
     /// Attributes that are something else of the item that is written.
@@ -29,61 +27,63 @@ pub(super) struct Item<'d> {
 
 impl<'d> Item<'d> {
     /// The item that is written.
-    pub(super) fn written(design: &'d Design, record: &RecordName) -> Item<'d> {
+    pub(super) fn written(design: &'d Design, record: RecordId) -> Item<'d> {
         Item::spelled(design, record, String::new(), Vec::new())
     }
 
     /// An item that is found by its identity.
     pub(super) fn identified(
         design: &'d Design,
-        record: &RecordName,
+        record: RecordId,
         known: Vec<(String, String)>,
     ) -> Item<'d> {
         let parts: Vec<&str> = known.iter().map(|(_, text)| text.as_str()).collect();
-        let prefix = format!("{}({}).", record.as_str(), parts.join(", "));
+        let prefix = format!("{}({}).", design[record].name, parts.join(", "));
         Item::spelled(design, record, prefix, known)
     }
 
     /// A new item.
     pub(super) fn new(
         design: &'d Design,
-        record: &RecordName,
+        record: RecordId,
         known: Vec<(String, String)>,
     ) -> Item<'d> {
-        Item::spelled(design, record, format!("new {}.", record.as_str()), known)
+        Item::spelled(
+            design,
+            record,
+            format!("new {}.", design[record].name),
+            known,
+        )
     }
 
     fn spelled(
         design: &'d Design,
-        record: &RecordName,
+        record: RecordId,
         prefix: String,
         known: Vec<(String, String)>,
     ) -> Item<'d> {
-        let entity = match record {
-            RecordName::Entity(name) => design.entity(name),
-            RecordName::View(name) => design.view(name).and_then(|view| design.entity(&view.of)),
-        };
+        let record = &design[record];
         Item {
             design,
-            record: record.clone(),
-            entity,
+            record,
+            source: design.source(record),
             prefix,
             known,
         }
     }
 
     /// The element of an `each` over a pattern.
-    pub(super) fn element(&self, design: &'d Design, record: &RecordName, each: &Each) -> Item<'d> {
+    pub(super) fn element(&self, design: &'d Design, record: RecordId, each: &Each) -> Item<'d> {
         let prefix = format!("{}.", each.name);
         let mut item = Item::spelled(design, record, prefix, Vec::new());
         if let EachOver::Pattern {
             pattern,
             parameters,
         } = &each.over
-            && let Some(Read::Query(query)) = design.pattern(pattern).map(|one| &one.read)
+            && let Read::Query(query) = &design[*pattern].read
             && query.index.is_none()
-            && let Some(key) = key_of(design, record)
         {
+            let key = &design[record].key;
             let prefix = match &query.sort {
                 SortRange::Equals(bound) | SortRange::BeginsWith(bound) => Some(&bound.value),
                 _ => None,
@@ -119,7 +119,7 @@ impl<'d> Item<'d> {
             _ => return reading.path.to_string(),
         };
         for hop in &reading.hops {
-            let mut found = item.through(&hop.reference, &[]);
+            let mut found = item.through(&hop.name, &[]);
             match (found.pop(), found.is_empty()) {
                 (Some(only), true) => item = only,
                 _ => return format!("{}{}", self.prefix, reading.path),
@@ -130,8 +130,11 @@ impl<'d> Item<'d> {
 
     /// The items that a ref leads to, one for each target that it can have.
     pub(super) fn through(&self, name: &str, more: &'d [Ref]) -> Vec<Item<'d>> {
-        let own = self.entity.map_or(&[][..], |entity| &entity.refs);
-        let Some(reference) = more.iter().chain(own).find(|one| one.name == name) else {
+        let Some(reference) = more
+            .iter()
+            .chain(&self.record.refs)
+            .find(|one| one.name == name)
+        else {
             return Vec::new();
         };
         let targets = reference.targets.iter();
@@ -141,9 +144,7 @@ impl<'d> Item<'d> {
     }
 
     fn target(&self, reference: &Ref, target: &RefTarget) -> Option<Item<'d>> {
-        let TargetName::Record(record) = &target.to else {
-            return None;
-        };
+        let record = target.record()?;
         if target.via.is_some() || reference.is_many() {
             let prefix = format!("{}{}.", self.prefix, reference.name);
             return Some(Item::spelled(self.design, record, prefix, Vec::new()));
@@ -182,13 +183,6 @@ fn aligned((key, asked): (&Template, Option<&Template>)) -> Vec<(String, String)
         }
     }
     pairs
-}
-
-fn key_of<'d>(design: &'d Design, record: &RecordName) -> Option<&'d crate::design::KeyTemplates> {
-    match record {
-        RecordName::Entity(name) => design.entity(name).map(|entity| &entity.key),
-        RecordName::View(name) => design.view(name).map(|view| &view.key),
-    }
 }
 
 /// A value as it is spelled.

@@ -6,7 +6,7 @@ use super::super::names::Names;
 use super::super::value;
 use super::super::world::{Declared, Record};
 use crate::codes::Code;
-use crate::design::{Assignments, EffectKind};
+use crate::design::{Assignments, EffectKind, RecordId};
 use crate::diagnostic::Report;
 use crate::document::{Content, Field, Name, Node, Section, Text};
 use crate::expression::{Expr, Formula};
@@ -18,15 +18,12 @@ use crate::types::AttributeType;
 pub(super) fn changes(
     section: &mut Section<'_>,
     kind: EffectKind,
-    records: &[usize],
+    records: &[RecordId],
     span: Span,
     names: &Names<'_>,
     report: &mut Report,
 ) -> Option<Assignments> {
-    let records: Vec<&Record> = records
-        .iter()
-        .map(|index| &names.world.records[*index])
-        .collect();
+    let records: Vec<&Record> = records.iter().map(|record| &names.world[*record]).collect();
     let keys: &[&str] = match kind {
         EffectKind::Create | EffectKind::Upsert => &["with"],
         EffectKind::Update => &["set", "add", "remove"],

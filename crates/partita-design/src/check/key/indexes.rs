@@ -8,6 +8,7 @@ use super::super::table;
 use super::templates::{self, Cases};
 use super::{Case, IndexKeys, Key, Placeholder};
 use crate::codes::Code;
+use crate::design::IndexId;
 use crate::diagnostic::Report;
 use crate::document::Section;
 use crate::template::{Format, Hole, Part, Template};
@@ -21,7 +22,7 @@ pub(crate) type Native = (AttributeType, bool, Span);
 pub(crate) struct Indexed {
     pub(crate) keys: Vec<IndexKeys>,
     /// The indexes in which it has a key with a mistake.
-    pub(crate) broken: Vec<String>,
+    pub(crate) broken: Vec<IndexId>,
 }
 
 /// Reads the keys that a record has in the indexes of its table. `attribute` finds a native key.
@@ -66,7 +67,7 @@ pub(crate) fn check_indexes(
                 .any(|(known, key)| known == name && key.is_none())
         };
         if index.names().any(is_broken) {
-            broken.push(index.name.clone());
+            broken.push(index.id);
         }
         let key = |name: &str| found.iter().find(|(known, _)| known == name);
         let partition = key(&index.partition.0);
@@ -80,11 +81,11 @@ pub(crate) fn check_indexes(
             }
             (Some((_, Some(partition))), Some((name, None))) if !partition.native => {
                 half_key(&index.partition.0, name, partition.span, report);
-                broken.push(index.name.clone());
+                broken.push(index.id);
             }
             (None, Some((_, Some((name, Some(sort)))))) if !sort.native => {
                 half_key(name, &index.partition.0, sort.span, report);
-                broken.push(index.name.clone());
+                broken.push(index.id);
             }
             _ => {}
         }
@@ -92,7 +93,7 @@ pub(crate) fn check_indexes(
     let indexes = indexes
         .into_iter()
         .map(|(index, partition, sort)| IndexKeys {
-            index: index.name.clone(),
+            index: index.id,
             names: (
                 index.partition.0.clone(),
                 index.sort.as_ref().map(|(name, _)| name.clone()),

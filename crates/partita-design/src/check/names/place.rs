@@ -6,7 +6,7 @@ use super::super::reference::{DeclaredRef, DeclaredTarget};
 use super::super::world::Record;
 use super::{Meaning, Names};
 use crate::codes::Code;
-use crate::design::CallerSource;
+use crate::design::{CallerSource, ConstantsId, RefId};
 use crate::diagnostic::Report;
 use crate::expression::{Hop, Origin, Reading};
 use crate::syntax::template::is_name;
@@ -58,7 +58,7 @@ impl Place<'_, '_> {
                 })
             }
             Meaning::Item(record, origin) => {
-                let record = &self.names.world.records[*record];
+                let record = &self.names.world[*record];
                 if rest.is_empty() {
                     return self.refuse_item(report);
                 }
@@ -105,8 +105,8 @@ impl Place<'_, '_> {
         // The roles of the token are listed; those of an attribute have the attribute's type.
         let kind = match (source, &callers.entity) {
             (CallerSource::Attribute(name), Some(entity)) => {
-                let found = self.names.world.find(entity);
-                let found = found.and_then(|(_, record)| record.find(name)?.kind.clone());
+                let found = self.names.world[*entity].find(name);
+                let found = found.and_then(|declared| declared.kind.clone());
                 found.unwrap_or(kind)
             }
             _ => kind,
@@ -124,7 +124,7 @@ impl Place<'_, '_> {
         record: &Record,
         origin: Origin,
         steps: &[Step],
-        hops: Vec<Hop>,
+        mut hops: Vec<Hop>,
         report: &mut Report,
     ) -> Option<Reading> {
         let Some(Step::Field(first)) = steps.first() else {
@@ -132,11 +132,22 @@ impl Place<'_, '_> {
         };
         let is_attribute = record.find(first).is_some() || record.has_inside(first);
         let own = hops.is_empty() && origin == Origin::Item;
-        let mut refs = record.refs.iter();
-        let extra = self.names.refs.iter().filter(|_| own);
-        let found = refs.find(|one| one.name.0 == *first);
-        match found.or_else(|| extra.into_iter().find(|one| one.name.0 == *first)) {
-            Some(reference) if !is_attribute => {
+        let found = record
+            .reference(first)
+            .map(|(id, found)| (Some((record.id, id)), found));
+        let mut extra = self.names.refs.iter().enumerate().filter(|_| own);
+        let extra = || {
+            let (at, found) = extra.find(|(_, one)| one.name.0 == *first)?;
+            // A view has those of its source behind the one to its source.
+            let id = self.names.view.map(|view| (view, RefId::new(at + 1)));
+            Some((id, found))
+        };
+        match found.or_else(extra) {
+            Some((id, reference)) if !is_attribute => {
+                hops.push(Hop {
+                    name: reference.name.0.clone(),
+                    reference: id,
+                });
                 self.through(record, origin, reference, &steps[1..], hops, report)
             }
             _ => self.attribute_of(record, origin, steps, hops, report),
@@ -150,7 +161,7 @@ impl Place<'_, '_> {
         origin: Origin,
         reference: &DeclaredRef,
         rest: &[Step],
-        mut hops: Vec<Hop>,
+        hops: Vec<Hop>,
         report: &mut Report,
     ) -> Option<Reading> {
         if !self.names.with_refs {
@@ -166,20 +177,16 @@ impl Place<'_, '_> {
         if rest.is_empty() {
             return self.refuse_item(report);
         }
-        if hops.len() == HOPS_MAX {
+        if hops.len() > HOPS_MAX {
             let message = format!("a path goes through at most {HOPS_MAX} refs");
             report.add(Code::PathNotHere, self.span, message);
             return None;
         }
-        hops.push(Hop {
-            record: record.name.clone(),
-            reference: reference.name.0.clone(),
-        });
         let mut found: Option<Reading> = None;
         for target in &reference.targets {
             let reading = match target {
                 DeclaredTarget::Record { record, .. } => {
-                    let target = &self.names.world.records[*record];
+                    let target = &self.names.world[*record];
                     let mut reading =
                         self.inside(target, origin.clone(), rest, hops.clone(), report)?;
                     reading.by_key |=
@@ -212,7 +219,7 @@ impl Place<'_, '_> {
     /// Whether conditions say that an optional ref leads somewhere: something is known to be
     /// behind it, or what it is made of is known to be there.
     fn leads_somewhere(&self, record: &Record, reference: &DeclaredRef, hops: &[Hop]) -> bool {
-        let way: Vec<&str> = hops.iter().map(|hop| hop.reference.as_str()).collect();
+        let way: Vec<&str> = hops.iter().map(|hop| hop.name.as_str()).collect();
         let behind = format!("{}.", way.join("."));
         let present = &self.names.present;
         if present.iter().any(|path| path.starts_with(&behind)) {
@@ -252,13 +259,13 @@ impl Place<'_, '_> {
     /// A field of a row of constants. Not every row has every field.
     fn constant(
         &self,
-        table: usize,
+        table: ConstantsId,
         origin: Origin,
         rest: &[Step],
         hops: Vec<Hop>,
         report: &mut Report,
     ) -> Option<Reading> {
-        let constants = &self.names.world.constants[table];
+        let constants = &self.names.world[table];
         let [Step::Field(field)] = rest else {
             return self.refuse_item(report);
         };

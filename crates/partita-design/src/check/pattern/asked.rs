@@ -10,7 +10,7 @@ use super::super::shape::Shape;
 use super::super::table;
 use super::super::world::{Record, World};
 use crate::codes::Code;
-use crate::design::{KeyBound, KeyTemplates, Parameter, Read};
+use crate::design::{IndexId, KeyBound, KeyTemplates, Parameter, Read};
 use crate::diagnostic::Report;
 use crate::document::{Field, Section, Text};
 use crate::syntax::query::{self, Bound, Clause, Test};
@@ -104,13 +104,9 @@ impl Asked<'_> {
         names
     }
 
-    /// The name of the index that is read.
-    pub(super) fn index(&self) -> Option<&str> {
-        match &self.read {
-            Read::Get(_) => None,
-            Read::Query(query) => query.index.as_deref(),
-            Read::Scan { index } => index.as_deref(),
-        }
+    /// The index that is read.
+    pub(super) fn index(&self) -> Option<IndexId> {
+        self.read.index()
     }
 }
 
@@ -157,7 +153,7 @@ pub(super) fn read<'d>(
         "get" => get(partition_key, sort, text, &names, index, report),
         _ => {
             let asked = Query {
-                index: index.map(|index| index.name.clone()),
+                index: index.map(|index| index.id),
                 params,
                 records: &records,
             };
@@ -187,7 +183,7 @@ fn scan<'d>(
         Field::Broken => return None,
         Field::Given(text) => {
             let (table, index) = find_index(text, world, report)?;
-            (table, Some(index.name.clone()))
+            (table, Some(index.id))
         }
     };
     Some(Asked {

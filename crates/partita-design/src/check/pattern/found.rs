@@ -12,7 +12,7 @@ use super::super::world::{Record, World};
 use super::asked::{Asked, SortShape, declared};
 use super::filter::Parsed;
 use crate::codes::Code;
-use crate::design::{Parameter, ParameterKind, Read};
+use crate::design::{IndexId, Parameter, ParameterKind, Read};
 use crate::diagnostic::Report;
 use crate::document::{Field, Text};
 use crate::spelling;
@@ -88,7 +88,7 @@ struct Candidate<'w> {
 }
 
 impl<'w> Candidate<'w> {
-    fn new(record: &'w Record, index: Option<&str>) -> Option<Candidate<'w>> {
+    fn new(record: &'w Record, index: Option<IndexId>) -> Option<Candidate<'w>> {
         match index {
             None => Some(Candidate {
                 record,
@@ -381,7 +381,10 @@ fn unserved(asked: &Asked<'_>, candidates: &[Candidate<'_>], world: &World, repo
     }
     match (keys.is_empty(), asked.index()) {
         (false, _) => finding.help(format!("the keys are{}", keys.concat())),
-        (true, Some(index)) => finding.help(format!("no record has keys in `{index}`")),
+        (true, Some(index)) => {
+            let index = &world.tables[asked.table].indexes[index.index()].name;
+            finding.help(format!("no record has keys in `{index}`"))
+        }
         (true, None) => finding,
     };
 }
@@ -399,12 +402,12 @@ fn named_records<'w>(
     for text in names {
         let (name, span) = (text.as_str(), text.span());
         match world.resolve(&(name.to_owned(), span), report) {
-            Some((_, record)) if named.iter().any(|(other, _)| other.name == record.name) => {
+            Some(record) if named.iter().any(|(other, _)| other.id == record.id) => {
                 let message = format!("`{name}` is named twice");
                 report.add(Code::DuplicateName, span, message);
                 is_good = false;
             }
-            Some((_, record)) => named.push((record, span)),
+            Some(record) => named.push((record, span)),
             None => is_good = false,
         }
     }
@@ -476,10 +479,10 @@ fn agree<'w>(
 
 /// Whether the keys of a record could not be read.
 fn is_unsure(record: &Record, asked: &Asked<'_>) -> bool {
-    let is_broken = |index: &str| record.broken_indexes.iter().any(|known| known == index);
+    let is_broken = |index: IndexId| record.broken_indexes.contains(&index);
     record.keys.both().is_none() || asked.index().is_some_and(is_broken)
 }
 
 fn is_in(records: &[&Record], record: &Record) -> bool {
-    records.iter().any(|other| other.name == record.name)
+    records.iter().any(|other| other.id == record.id)
 }

@@ -2,12 +2,11 @@
 
 use partita_core::expression::Span;
 
-use super::super::finder;
 use super::super::names::Names;
 use super::super::value::Values;
 use super::super::world::Record;
 use crate::codes::Code;
-use crate::design::{Argument, IdentityPart, Pattern, Read, RecordName, Ref, TargetName};
+use crate::design::{Argument, IdentityPart, Pattern, PatternId, Read};
 use crate::diagnostic::Report;
 use crate::expression::Reading;
 use crate::syntax::reference::Line;
@@ -99,7 +98,7 @@ pub(crate) fn bind_readings(
                 let found = by_name(part, names);
                 // With a wrong argument it is unknown which part it was meant for.
                 if found.is_none() && is_good && names.record.is_some_and(|one| !one.is_broken) {
-                    unbound(part, title, span, report);
+                    unbound(&part.name, title, span, report);
                 }
                 is_good &= found.is_some();
                 (found, false, span)
@@ -168,74 +167,52 @@ fn is_same_type(
     false
 }
 
-fn unbound(part: &IdentityPart, target: &str, span: Span, report: &mut Report) {
-    let name = &part.name;
+fn unbound(name: &str, target: &str, span: Span, report: &mut Report) {
     let message = format!("nothing says which `{name}` of `{target}` is meant");
     report.add(Code::UnboundPart, span, message).help(format!(
         "write `{target}({name} = …)` with an attribute of this entity, or give it an attribute `{name}`"
     ));
 }
 
-/// Binds the parameters of the patterns by which refs are found; called when patterns are known.
-pub(crate) fn bind_patterns(
-    record: &Record,
-    refs: &mut [Ref],
+/// For each parameter of the pattern that finds a ref's target, what holds it; `None` after a report.
+pub(super) fn bind_pattern(
+    line: &Line,
+    via: PatternId,
+    to: &Record,
     names: &Names<'_>,
     patterns: &[Option<Pattern>],
+    span: Span,
     report: &mut Report,
-) {
-    let mut silent = Report::default();
-    for (declared, compiled) in record.refs.iter().zip(refs) {
-        for (declared_target, target) in declared.targets.iter().zip(&mut compiled.targets) {
-            let Some((_, line)) = declared_target.line() else {
-                continue;
-            };
-            let Some((via, span)) = &line.via else {
-                continue;
-            };
-            let found = patterns
-                .iter()
-                .flatten()
-                .find(|pattern| pattern.name == *via);
-            let Some(pattern) = found else { continue };
-            let finds = TargetName::Record(match pattern.returns.as_slice() {
-                [one] => one.clone(),
-                _ => RecordName::Entity(String::new()),
-            });
-            let is_one = pattern.one || matches!(pattern.read, Read::Get(_));
-            if !is_one || finds != target.to {
-                let message = format!("`{via}` does not find one `{}`", line.target.0);
-                report
-                    .add(Code::UnknownPattern, *span, message)
-                    .help("a ref is found by a `get`, or by a pattern with `one = true`, that returns its target");
-                continue;
-            }
-            for parameter in &pattern.parameters {
-                let argument = line
-                    .arguments
-                    .iter()
-                    .find(|argument| argument.part.0 == parameter.name);
-                let path = match argument {
-                    Some(argument) => argument.path.names.join("."),
-                    None => parameter.name.clone(),
-                };
-                let path = crate::template::dotted(&path);
-                match names.resolve(&path, *span, &mut silent) {
-                    Some(reading) => target.arguments.push(Argument {
-                        part: parameter.name.clone(),
-                        path: reading.path.to_string(),
-                        many: false,
-                    }),
-                    None => {
-                        let part = IdentityPart {
-                            name: parameter.name.clone(),
-                            attribute: parameter.name.clone(),
-                        };
-                        unbound(&part, &line.target.0, declared.span, report);
-                    }
-                }
-            }
-            target.finder = finder::find(record, declared.by.as_ref(), target, names.world);
-        }
+) -> Option<Vec<Argument>> {
+    let pattern = patterns[via.index()].as_ref()?;
+    let is_one = pattern.one || matches!(pattern.read, Read::Get(_));
+    if !is_one || pattern.returns != [to.id] {
+        let message = format!("`{}` does not find one `{}`", pattern.name, line.target.0);
+        let at = line.via.as_ref().map_or(span, |(_, span)| *span);
+        report.add(Code::UnknownPattern, at, message).help(
+            "a ref is found by a `get`, or by a pattern with `one = true`, that returns its target",
+        );
+        return None;
     }
+    let mut silent = Report::default();
+    let mut bound = Vec::new();
+    for parameter in &pattern.parameters {
+        let mut arguments = line.arguments.iter();
+        let given = arguments.find(|argument| argument.part.0 == parameter.name);
+        let path = match given {
+            Some(argument) => argument.path.names.join("."),
+            None => parameter.name.clone(),
+        };
+        let path = crate::template::dotted(&path);
+        let Some(reading) = names.resolve(&path, span, &mut silent) else {
+            unbound(&parameter.name, &line.target.0, span, report);
+            return None;
+        };
+        bound.push(Argument {
+            part: parameter.name.clone(),
+            path: reading.path.to_string(),
+            many: false,
+        });
+    }
+    Some(bound)
 }

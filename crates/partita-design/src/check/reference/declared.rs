@@ -3,7 +3,8 @@
 use partita_core::expression::Span;
 
 use super::super::world::{Record, World};
-use crate::design::RecordName;
+use crate::design::record::SOURCE;
+use crate::design::{ConstantsId, RecordId};
 use crate::syntax::Word;
 use crate::syntax::reference::Line;
 
@@ -24,12 +25,12 @@ pub(crate) enum DeclaredTarget {
     Record {
         /// The value of `by` that chooses it.
         when: Option<Word>,
-        record: usize,
+        record: RecordId,
         line: Line,
     },
     Constants {
         when: Option<Word>,
-        table: usize,
+        table: ConstantsId,
         line: Line,
     },
     /// Something with a mistake.
@@ -48,7 +49,7 @@ impl DeclaredTarget {
 
 impl DeclaredRef {
     /// The ref of every view to the item that it is derived from.
-    pub(crate) fn source(record: usize, span: Span) -> DeclaredRef {
+    pub(crate) fn source(record: RecordId, span: Span) -> DeclaredRef {
         let line = Line {
             target: (String::new(), span),
             arguments: Vec::new(),
@@ -59,7 +60,7 @@ impl DeclaredRef {
             broken: false,
         };
         DeclaredRef {
-            name: ("source".to_owned(), span),
+            name: (SOURCE.to_owned(), span),
             span,
             by: None,
             targets: vec![DeclaredTarget::Record {
@@ -76,11 +77,11 @@ impl DeclaredRef {
     }
 
     /// Whether one of its targets is that record.
-    pub(crate) fn leads_to(&self, name: &RecordName, world: &World) -> bool {
-        self.targets.iter().any(|target| match target {
-            DeclaredTarget::Record { record, .. } => world.records[*record].name == *name,
-            DeclaredTarget::Constants { .. } | DeclaredTarget::Broken => false,
-        })
+    pub(crate) fn leads_to(&self, wanted: RecordId) -> bool {
+        let mut targets = self.targets.iter();
+        targets.any(
+            |target| matches!(target, DeclaredTarget::Record { record, .. } if *record == wanted),
+        )
     }
 
     /// The own attributes that it is made of.
@@ -93,7 +94,7 @@ impl DeclaredRef {
             names.extend(line.arguments.iter().map(|one| one.path.names.join(".")));
             // The other parts are found by their names.
             if let DeclaredTarget::Record { record, .. } = target {
-                let identity = world.records[*record].identity().unwrap_or_default();
+                let identity = world[*record].identity().unwrap_or_default();
                 let others = identity.into_iter().filter(|part| {
                     let is_given = |given: &str| given == part.name || given == part.attribute;
                     !line.arguments.iter().any(|one| is_given(&one.part.0))

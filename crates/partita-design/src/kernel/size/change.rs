@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{Reaction, When};
-use crate::design::{Access, Assignments, Entity, Ref, Source, Timing};
+use crate::design::{Access, Assignments, Record, Ref, Source, Timing};
 use crate::expression::Predicate;
 use crate::types::AttributeType;
 
@@ -20,7 +20,7 @@ pub(super) struct Change {
 
 impl Change {
     /// A caller may change whatever is given and not fixed.
-    pub(super) fn of_caller(entity: &Entity, access: Access) -> Change {
+    pub(super) fn of_caller(entity: &Record, access: Access) -> Change {
         let is_free = |name: &str| {
             let mut identity = entity.identity.iter();
             !identity.any(|part| part.attribute == name)
@@ -37,7 +37,7 @@ impl Change {
 
     /// With what is computed from what changes.
     pub(super) fn new(
-        entity: &Entity,
+        entity: &Record,
         access: Access,
         mut changed: BTreeSet<String>,
         is_operation: bool,

@@ -6,7 +6,7 @@
 //! another.
 
 use super::change::Change;
-use crate::design::{Access, Attribute, Design, Entity};
+use crate::design::{Access, Attribute, Design, Record};
 use crate::files::{is_shared, names_files};
 use crate::types::AttributeType;
 
@@ -25,7 +25,7 @@ pub(super) struct Files {
 /// by the planner when it is too much.
 pub(super) fn of<'d>(
     design: &Design,
-    entity: &'d Entity,
+    entity: &'d Record,
     change: &Change,
 ) -> Vec<(&'d str, Files)> {
     let mut found = Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn of<'d>(
 }
 
 /// Whether a change notes down the files of an item that expires, in one row.
-pub(super) fn is_noted(entity: &Entity, change: &Change) -> bool {
+pub(super) fn is_noted(entity: &Record, change: &Change) -> bool {
     let files = entity.attributes.iter().filter(|one| names_files(one));
     let mut names = files.map(|one| one.name.as_str()).peekable();
     let expiry = entity.expiry().map(|one| one.name.as_str());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::change::Change;
-use crate::design::{EachOver, KeyValue, View};
+use crate::design::{EachOver, KeyValue, Record, View};
 use crate::expression::{Formula, Origin, Predicate};
 
 /// How many records a view has for an item at most. Without a bound there is no design.
@@ -15,7 +15,7 @@ pub(super) fn records(view: &View) -> usize {
 }
 
 /// How often each record of a view is written: not at all, in its place, or deleted and put.
-pub(super) fn moved(view: &View, change: &Change) -> usize {
+pub(super) fn moved(record: &Record, view: &View, change: &Change) -> usize {
     if change.is_whole() {
         return 1;
     }
@@ -26,7 +26,7 @@ pub(super) fn moved(view: &View, change: &Change) -> usize {
     let sources = |names: Vec<String>| {
         let mut found: BTreeSet<String> = BTreeSet::new();
         for name in names {
-            let derived = view.derived().find(|(known, _)| *known == name);
+            let derived = record.derived().find(|(known, _)| known.name == name);
             match derived {
                 Some((_, value)) => found.extend(all_names(value)),
                 None => found.extend([name]),
@@ -42,18 +42,19 @@ pub(super) fn moved(view: &View, change: &Change) -> usize {
     };
     let is_changed =
         |names: BTreeSet<String>| names.iter().any(|name| change.changed.contains(name));
-    if is_changed(sources(view.key.names())) {
+    if is_changed(sources(record.key.names())) {
         return 2;
     }
-    let mut kept: Vec<String> = view.keep.clone();
-    kept.extend(view.derived().map(|(name, _)| name.to_owned()));
+    let derived = record.derived().map(|(attribute, _)| attribute);
+    let kept = record.kept().chain(derived);
+    let mut kept: Vec<String> = kept.map(|one| one.name.clone()).collect();
     kept.extend(
         view.when
             .iter()
             .flat_map(Predicate::own_attributes)
             .map(str::to_owned),
     );
-    for index in &view.indexes {
+    for index in &record.indexes {
         for value in [Some(&index.partition), index.sort.as_ref()]
             .into_iter()
             .flatten()

@@ -117,7 +117,7 @@ async fn make_admin(population: &Population) -> Result<Caller> {
     });
     let everybody = std::iter::once((Caller::anonymous(), create("User", profile)));
     population.run(everybody).await?;
-    let table = population.partita.design().table.name.parse()?;
+    let table = population.partita.design().tables[0].name.parse()?;
     let key = Item::from([
         ("PK".to_owned(), format!("USER#{id}").into()),
         ("SK".to_owned(), "METADATA".into()),

@@ -119,7 +119,7 @@ impl Theatre {
         let probes = self.cast.probes.iter();
         probes.filter(|probe| match &probe.verb {
             Verb::Create { entity, .. } => {
-                let repeat = self.design.entity(entity).map(|entity| entity.repeat);
+                let repeat = self.design.find_entity(entity).map(|entity| entity.repeat);
                 repeat == Some(Repeat::Refuse) && self.has_own_identity(&probe.verb)
             }
             _ => false,

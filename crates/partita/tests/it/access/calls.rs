@@ -33,7 +33,7 @@ impl Theatre {
 
     async fn example(&mut self, route: &Route) -> Result<Json, String> {
         match &route.target {
-            Target::Operation(asked) => match self.request_for(asked).await? {
+            Target::Operation(asked) => match self.request_for(*asked).await? {
                 Some(named) => self.example_of(route, named).await,
                 // Nobody may do it, and the document's own examples show that.
                 None => Ok(self.example_of_nothing()),
@@ -48,20 +48,19 @@ impl Theatre {
     }
 
     /// The request of the cast that asks for this, on items that are there.
-    async fn request_for(&mut self, asked: &Asked) -> Result<Option<Request>, String> {
+    async fn request_for(&mut self, asked: Asked) -> Result<Option<Request>, String> {
         if let Some(probe) = self.probe_of(asked) {
             let is_shared = asked.is_read() && probe.before.is_empty();
             return self.named(&probe, is_shared).await.map(Some);
         }
-        let Asked::Upsert { entity } = asked else {
+        let Asked::Upsert(entity) = asked else {
             return Ok(None);
         };
-        let entity = || entity.clone();
         // On an item that is there it is an update, and elsewhere a creation.
-        if let Some(probe) = self.probe_of(&Asked::Update { entity: entity() }) {
+        if let Some(probe) = self.probe_of(Asked::Update(entity)) {
             return self.named(&probe, false).await.map(Some);
         }
-        match self.probe_of(&Asked::Create { entity: entity() }) {
+        match self.probe_of(Asked::Create(entity)) {
             Some(probe) if self.has_own_identity(&probe.verb) => {
                 let named = self.named(&probe, false).await?;
                 self.with_identity(named).map(Some)
@@ -129,7 +128,7 @@ impl Theatre {
         Ok(json!({ "token": token, "path": { "name": name } }))
     }
 
-    fn probe_of(&self, asked: &Asked) -> Option<Probe> {
+    fn probe_of(&self, asked: Asked) -> Option<Probe> {
         self.probes_of(&self.route_to(asked)).into_iter().next()
     }
 

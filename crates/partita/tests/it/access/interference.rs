@@ -118,12 +118,10 @@ impl Theatre {
             } => (entity.clone(), path.clone()),
             _ => return Ok(false),
         };
-        if self.design.entity(&entity).is_none() {
+        let Some(found) = self.design.find_entity(&entity) else {
             return Ok(false);
-        }
-        let asked = Asked::Get {
-            entity: entity.clone(),
         };
+        let asked = Asked::Get(found.id);
         let get = Request {
             verb: Verb::Get {
                 entity,
@@ -132,7 +130,7 @@ impl Theatre {
             },
             ..named
         };
-        let mut call = self.fill(&self.route_to(&asked), &get)?;
+        let mut call = self.fill(&self.route_to(asked), &get)?;
         call.url.push_str("?deleted=include");
         let seen = self.send(&call, self.token(persona, None)).await;
         Ok(seen.status == 200)

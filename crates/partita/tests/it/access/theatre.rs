@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use axum::http::Method;
 use partita_api::access::{Outcome, Persona, Row};
-use partita_api::routes::{self, Route, Routes, Target, Verb as Asked};
+use partita_api::routes::{Route, Routes, Target, Verb as Asked};
 use partita_api::{Secret, Tokens};
 use partita_core::plain;
 use partita_design::Design;
-use partita_design::design::RecordName;
 use partita_engine::{EngineStore, Options};
 use partita_plan::Partita;
 use partita_store::request::{PutItem, ReturnValues};
@@ -92,8 +91,8 @@ impl Theatre {
         if row.route.target == Target::Batch {
             return self.play_batch(row).await;
         }
-        if let Target::Operation(Asked::Upsert { entity }) = &row.route.target {
-            return self.play_upsert(row, &entity.clone()).await;
+        if let Target::Operation(Asked::Upsert(entity)) = row.route.target {
+            return self.play_upsert(row, entity).await;
         }
         if matches!(row.route.target, Target::SendFile | Target::ReadFile) {
             return self.play_signed(row).await;
@@ -128,7 +127,7 @@ impl Theatre {
     /// What is in no table is not there for anybody.
     pub(crate) async fn unknown_paths(&self) -> Vec<String> {
         let mut failures = Vec::new();
-        let entity = &self.design.entities[0].name;
+        let entity = &self.design.records[0].name;
         for path in [
             "",
             "Nothing",
@@ -341,14 +340,14 @@ impl Theatre {
             return Vec::new();
         };
         let probes = self.cast.probes.iter();
-        let probes = probes.filter(|probe| is_for(&probe.verb, asked));
+        let probes = probes.filter(|probe| is_for(&self.design, &probe.verb, *asked));
         probes.cloned().collect()
     }
 
     /// The route that follows from names alone.
     pub(super) fn canonical(&self, verb: &Verb) -> Route {
         let mut routes = self.routes.iter().filter(
-            |route| matches!(&route.target, Target::Operation(asked) if is_for(verb, asked)),
+            |route| matches!(route.target, Target::Operation(asked) if is_for(&self.design, verb, asked)),
         );
         routes
             .next()
@@ -409,7 +408,7 @@ impl Theatre {
     fn take(&self, body: &mut Option<Json>, verb: &Verb, name: &str) -> Option<String> {
         let stored = match verb {
             Verb::Create { entity, .. } => {
-                let entity = self.design.entity(entity)?;
+                let entity = self.design.find_entity(entity)?;
                 &entity.attribute(name)?.name
             }
             _ => name,
@@ -421,11 +420,7 @@ impl Theatre {
     /// The values that a path may name.
     fn values(&self, verb: &Verb) -> Names {
         let of = |record: &str, path: &str| -> Names {
-            let record = match self.design.entity(record) {
-                Some(_) => RecordName::Entity(record.to_owned()),
-                None => RecordName::View(record.to_owned()),
-            };
-            let parts = routes::identity(&self.design, &record).iter();
+            let parts = self.design.find_record(record).unwrap().identity.iter();
             let values = path.split('/').map(crate::scenario::decoded);
             parts.map(|part| part.name.clone()).zip(values).collect()
         };
@@ -536,13 +531,15 @@ pub(super) fn compare(persona: Persona, is_allowed: bool, seen: &Seen) -> Result
     }
 }
 
-fn is_for(verb: &Verb, asked: &Asked) -> bool {
+fn is_for(design: &Design, verb: &Verb, asked: Asked) -> bool {
     match (verb, asked) {
-        (Verb::Create { entity: one, .. }, Asked::Create { entity })
-        | (Verb::Get { entity: one, .. }, Asked::Get { entity })
-        | (Verb::Update { entity: one, .. }, Asked::Update { entity })
-        | (Verb::Delete { entity: one, .. }, Asked::Delete { entity })
-        | (Verb::Restore { entity: one, .. }, Asked::Restore { entity }) => one == entity,
+        (Verb::Create { entity: one, .. }, Asked::Create(entity))
+        | (Verb::Get { entity: one, .. }, Asked::Get(entity))
+        | (Verb::Update { entity: one, .. }, Asked::Update(entity))
+        | (Verb::Delete { entity: one, .. }, Asked::Delete(entity))
+        | (Verb::Restore { entity: one, .. }, Asked::Restore(entity)) => {
+            *one == design[entity].name
+        }
         (
             Verb::Act {
                 action: one,
@@ -552,9 +549,10 @@ fn is_for(verb: &Verb, asked: &Asked) -> bool {
             Asked::Act { action, on },
         ) => {
             let item = item.as_ref().map(|(record, _)| record.as_str());
-            one == action && item == on.as_ref().map(RecordName::as_str)
+            let on = on.map(|record| design[record].name.as_str());
+            *one == design[action].name && item == on
         }
-        (Verb::Query { pattern: one, .. }, Asked::Query { pattern }) => one == pattern,
+        (Verb::Query { pattern: one, .. }, Asked::Query(pattern)) => *one == design[pattern].name,
         _ => false,
     }
 }
@@ -599,9 +597,12 @@ async fn put_items(design: &Design, cast: &Cast, data: &TempDir) {
     for [partition, sort, attributes] in &cast.items {
         let attributes: Json = serde_json::from_str(attributes).unwrap();
         let mut item = plain::map_from_json(attributes.as_object().unwrap().clone()).unwrap();
-        item.insert(design.table.partition.clone(), partition.as_str().into());
-        item.insert(design.table.sort.clone(), sort.as_str().into());
-        let put = PutItem::new(design.table.name.parse().unwrap(), item);
+        item.insert(
+            design.tables[0].partition.clone(),
+            partition.as_str().into(),
+        );
+        item.insert(design.tables[0].sort.clone(), sort.as_str().into());
+        let put = PutItem::new(design.tables[0].name.parse().unwrap(), item);
         store.put_item(put, ReturnValues::None).await.unwrap();
     }
 }

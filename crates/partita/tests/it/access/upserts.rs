@@ -2,7 +2,7 @@
 
 use partita_api::access::{self, Persona, Row};
 use partita_api::routes::{Route, Target, Verb as Asked};
-use partita_design::design::Entity;
+use partita_design::design::{Record, RecordId};
 use partita_design::types::AttributeType;
 
 use super::cast::{self, Probe};
@@ -12,13 +12,13 @@ use crate::scenario::{Request, Verb, request};
 
 impl Theatre {
     /// Sends a PUT as the update's probes are sent, and as the creation's are.
-    pub(super) async fn play_upsert(&mut self, row: &Row<'_>, entity: &str) -> Result<(), String> {
-        let update = self.route_to(&Asked::Update {
-            entity: entity.to_owned(),
-        });
-        let create = self.route_to(&Asked::Create {
-            entity: entity.to_owned(),
-        });
+    pub(super) async fn play_upsert(
+        &mut self,
+        row: &Row<'_>,
+        entity: RecordId,
+    ) -> Result<(), String> {
+        let update = self.route_to(Asked::Update(entity));
+        let create = self.route_to(Asked::Create(entity));
         let design = self.design.clone();
         let changing = Row {
             outcomes: access::row(&design, &update).outcomes,
@@ -100,9 +100,8 @@ impl Theatre {
         let Verb::Create { entity, .. } = &asked.verb else {
             return Err("this creates nothing".to_owned());
         };
-        let canonical = self.route_to(&Asked::Upsert {
-            entity: entity.clone(),
-        });
+        let entity = self.design.find_entity(entity).ok_or("no such entity")?;
+        let canonical = self.route_to(Asked::Upsert(entity.id));
         let route = route.unwrap_or(&canonical);
         Ok((self.fill(route, &asked)?, asked))
     }
@@ -112,7 +111,7 @@ impl Theatre {
         let Verb::Create { entity, body } = &mut asked.verb else {
             return Err("this creates nothing".to_owned());
         };
-        let entity = self.design.entity(entity).ok_or("no such entity")?;
+        let entity = self.design.find_entity(entity).ok_or("no such entity")?;
         let members = body.as_object_mut().ok_or("a body is an object")?;
         for (index, part) in entity.identity.iter().enumerate() {
             let attribute = entity.attribute(&part.name).ok_or("no such attribute")?;
@@ -136,15 +135,14 @@ impl Theatre {
             return false;
         };
         self.design
-            .entity(entity)
-            .is_some_and(Entity::takes_identity)
+            .find_entity(entity)
+            .is_some_and(Record::takes_identity)
     }
 
     /// The route to something that the planner carries out, by the path that follows from names.
-    pub(super) fn route_to(&self, asked: &Asked) -> Route {
+    pub(super) fn route_to(&self, asked: Asked) -> Route {
         let mut routes = self.routes.iter();
-        let route =
-            routes.find(|route| matches!(&route.target, Target::Operation(verb) if verb == asked));
+        let route = routes.find(|route| route.target == Target::Operation(asked));
         route
             .unwrap_or_else(|| panic!("no route for {asked:?}"))
             .clone()

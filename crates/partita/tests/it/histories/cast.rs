@@ -109,8 +109,7 @@ impl Cast {
 
 /// An id that the callers' entity accepts.
 fn caller_id(design: &Design, number: usize, name: &str) -> String {
-    let entity = design.callers.entity.as_deref();
-    let entity = entity.and_then(|name| design.entity(name));
+    let entity = design.callers.entity.map(|entity| &design[entity]);
     let part = entity.and_then(|entity| entity.attribute(&entity.identity[0].attribute));
     match part.map(|part| &part.kind) {
         Some(AttributeType::Uuid) => uuid(0xca11_0000 + number as u64),
@@ -120,10 +119,7 @@ fn caller_id(design: &Design, number: usize, name: &str) -> String {
 
 fn staff(design: &Design) -> (Vec<Caller>, Option<(String, Vec<Value>)>) {
     let callers = &design.callers;
-    let entity = callers
-        .entity
-        .as_deref()
-        .and_then(|name| design.entity(name));
+    let entity = callers.entity.map(|entity| &design[entity]);
     let words = |attribute: &str| {
         let kind = entity.and_then(|entity| entity.attribute(attribute));
         let words = kind.and_then(|attribute| attribute.kind.words());

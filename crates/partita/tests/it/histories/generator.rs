@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use partita_core::{Map, Value};
-use partita_design::design::{Access, ActionOn, Entity, Rule};
+use partita_design::design::{Access, Record, Rule};
 use partita_plan::{Caller, Operation};
 
 use super::cast::{Cast, Notes};
@@ -97,7 +97,7 @@ pub(crate) struct Generator<'a> {
 /// All kinds of operations that somebody may do.
 pub(crate) fn kinds(world: &World) -> Vec<Kind> {
     let mut kinds = Vec::new();
-    for entity in &world.design.entities {
+    for entity in world.design.entities() {
         let may = |access: Access| *entity.rules.get(access) != Rule::Never;
         let name = || entity.name.clone();
         kinds.extend(may(Access::Create).then(|| Kind::Create(name())));
@@ -113,13 +113,9 @@ pub(crate) fn kinds(world: &World) -> Vec<Kind> {
         kinds.extend((may(Access::Restore) && is_soft).then(|| Kind::Restore(name())));
     }
     for action in &world.design.actions {
-        let records: Vec<&str> = match &action.on {
-            ActionOn::Items(records) => records.iter().map(|one| one.as_str()).collect(),
-            ActionOn::Found { record, .. } => vec![record.as_str()],
-            ActionOn::Every(application) => vec![application.record.as_str()],
-        };
-        let records = records.into_iter();
-        kinds.extend(records.map(|record| Kind::Act(action.name.clone(), record.to_owned())));
+        let records = action.on.all_records().iter();
+        let names = records.map(|record| world.design[*record].name.clone());
+        kinds.extend(names.map(|record| Kind::Act(action.name.clone(), record)));
     }
     kinds
 }
@@ -149,7 +145,7 @@ impl<'a> Generator<'a> {
     }
 
     fn weight(&self, kind: &Kind, scores: &Scores, focus: &[&str]) -> f64 {
-        let callers = self.world.design.callers.entity.as_deref();
+        let callers = self.callers();
         let base = match kind {
             Kind::Create(_) => 4.0,
             Kind::Update(_) | Kind::Act(..) => 3.0,
@@ -171,14 +167,15 @@ impl<'a> Generator<'a> {
     /// An operation of a kind, if the world has what it takes.
     pub(crate) fn propose(&mut self, kind: &Kind) -> Option<Proposal> {
         let (caller, operation) = match kind {
-            Kind::Create(entity) => self.create(self.world.design.entity(entity)?)?,
-            Kind::Update(entity) => self.update(self.world.design.entity(entity)?)?,
-            Kind::Upsert(entity) => self.upsert(self.world.design.entity(entity)?)?,
-            Kind::Delete(entity) => self.delete(self.world.design.entity(entity)?)?,
-            Kind::Restore(entity) => self.restore(self.world.design.entity(entity)?)?,
-            Kind::Act(action, record) => {
-                self.act(self.world.design.action(action)?, self.world.shape(record)?)?
-            }
+            Kind::Create(entity) => self.create(self.world.design.find_entity(entity)?)?,
+            Kind::Update(entity) => self.update(self.world.design.find_entity(entity)?)?,
+            Kind::Upsert(entity) => self.upsert(self.world.design.find_entity(entity)?)?,
+            Kind::Delete(entity) => self.delete(self.world.design.find_entity(entity)?)?,
+            Kind::Restore(entity) => self.restore(self.world.design.find_entity(entity)?)?,
+            Kind::Act(action, record) => self.act(
+                self.world.design.find_action(action)?,
+                self.world.shape(record)?,
+            )?,
         };
         Some(Proposal {
             kind: kind.clone(),
@@ -240,8 +237,7 @@ impl<'a> Generator<'a> {
 
     /// Whether an item of the callers' entity is somebody whom nobody touches.
     fn is_staff(&self, entity: &str, identity: &[String]) -> bool {
-        let callers = self.world.design.callers.entity.as_deref();
-        callers == Some(entity) && identity.iter().any(|part| self.cast.is_staff(part))
+        self.callers() == Some(entity) && identity.iter().any(|part| self.cast.is_staff(part))
     }
 
     /// One of the records that fit, the first of them more often: histories should meet.
@@ -268,7 +264,13 @@ impl<'a> Generator<'a> {
         Some((identity.as_slice(), item))
     }
 
-    fn is_callers(&self, entity: &Entity) -> bool {
-        self.world.design.callers.entity.as_deref() == Some(entity.name.as_str())
+    fn is_callers(&self, entity: &Record) -> bool {
+        self.world.design.callers.entity == Some(entity.id)
+    }
+
+    /// The name of the entity that callers are.
+    fn callers(&self) -> Option<&'a str> {
+        let design = &self.world.design;
+        Some(&design[design.callers.entity?].name)
     }
 }

@@ -10,9 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use partita_core::{Map, Value};
 use partita_design::design::rules::LimitOf;
-use partita_design::design::{
-    Access, ActionOn, Entity, RecordName, SoftDelete, Source, Timing, View,
-};
+use partita_design::design::{Access, Record, SoftDelete, Source, Timing};
 use partita_design::expression::{Origin, Reading};
 use partita_design::types::AttributeType;
 use partita_plan::{Caller, Operation};
@@ -38,7 +36,8 @@ pub(crate) fn judge(commit: &Commit<'_>) -> Verdict {
             continue;
         };
         verdict.cover(shape);
-        if let Shape::Entity(entity) = shape {
+        if shape.is_entity() {
+            let entity = shape;
             keeps_its_steps(entity, transition, &mut verdict.faults);
             keeps_what_is_fixed(commit, entity, transition, &mut verdict.faults);
             keeps_its_history(commit, entity, transition, &mut verdict.faults);
@@ -53,11 +52,8 @@ pub(crate) fn judge(commit: &Commit<'_>) -> Verdict {
 
 impl Verdict {
     fn cover(&mut self, shape: Shape<'_>) {
-        let kind = match shape {
-            Shape::Entity(_) => "entity",
-            Shape::View(_) => "view",
-        };
-        self.covered.insert(format!("{kind}.{}", shape.name()));
+        let kind = if shape.is_entity() { "entity" } else { "view" };
+        self.covered.insert(format!("{kind}.{}", shape.name));
     }
 }
 
@@ -73,7 +69,7 @@ impl Transition {
 }
 
 /// A state goes only where its steps lead.
-fn keeps_its_steps(entity: &Entity, transition: &Transition, faults: &mut Vec<String>) {
+fn keeps_its_steps(entity: &Record, transition: &Transition, faults: &mut Vec<String>) {
     let Some((old, new)) = transition.both() else {
         return;
     };
@@ -94,7 +90,7 @@ fn keeps_its_steps(entity: &Entity, transition: &Transition, faults: &mut Vec<St
 /// What is fixed, or was computed once, does not change, unless an action or an effect sets it.
 fn keeps_what_is_fixed(
     commit: &Commit<'_>,
-    entity: &Entity,
+    entity: &Record,
     transition: &Transition,
     faults: &mut Vec<String>,
 ) {
@@ -118,23 +114,19 @@ fn keeps_what_is_fixed(
 }
 
 /// Whether an action or an effect assigns an attribute.
-fn is_assigned(world: &World, entity: &Entity, name: &str) -> bool {
+fn is_assigned(world: &World, entity: &Record, name: &str) -> bool {
     let design = &world.design;
-    let of = |record: &RecordName| record.as_str() == entity.name;
-    let mut actions = design.actions.iter().filter(|action| match &action.on {
-        ActionOn::Items(records) => records.iter().any(of),
-        ActionOn::Found { record, .. } => of(record),
-        ActionOn::Every(_) => false,
-    });
+    let actions = design.actions.iter();
+    let mut actions = actions.filter(|action| action.on.records().contains(&entity.id));
     let then = design.actions.iter().flat_map(|action| &action.then);
     let effects = then.chain(design.triggers.iter().map(|trigger| &trigger.effect));
-    let mut effects = effects.filter(|effect| effect.target.records().iter().any(of));
+    let mut effects = effects.filter(|effect| effect.target.records().contains(&entity.id));
     actions.any(|action| action.changes.names().any(|one| one == name))
         || effects.any(|effect| effect.changes.names().any(|one| one == name))
 }
 
 /// A version stays or rises by one.
-fn rises_by_one(entity: &Entity, transition: &Transition, faults: &mut Vec<String>) {
+fn rises_by_one(entity: &Record, transition: &Transition, faults: &mut Vec<String>) {
     let (Some(version), Some((old, new))) = (entity.version(), transition.both()) else {
         return;
     };
@@ -170,7 +162,11 @@ fn saw_the_version(commit: &Commit<'_>, faults: &mut Vec<String>) {
         } => (entity, identity, *version),
         _ => return,
     };
-    let name = commit.world.design.entity(entity).and_then(Entity::version);
+    let name = commit
+        .world
+        .design
+        .find_entity(entity)
+        .and_then(Record::version);
     let item = commit.world.get(entity, identity);
     let number = name
         .zip(item)
@@ -187,37 +183,37 @@ fn saw_the_version(commit: &Commit<'_>, faults: &mut Vec<String>) {
 /// Where a history is kept, the replaced state is written with the change.
 fn keeps_its_history(
     commit: &Commit<'_>,
-    entity: &Entity,
+    entity: &Record,
     transition: &Transition,
     faults: &mut Vec<String>,
 ) {
     let Some((old, new)) = transition.both() else {
         return;
     };
-    let histories = commit.world.design.views_of(&entity.name);
-    for view in histories.filter(|view| view.history) {
+    let histories = commit.world.design.views_of(entity.id);
+    for (record, view) in histories.filter(|(_, view)| view.history) {
         let caller = Caller::default();
         let scene = Scene {
             old: Some(old),
-            ..commit.scene(Shape::Entity(entity), new, &caller)
+            ..commit.scene(entity, new, &caller)
         };
         let is_due = view.when.as_ref().is_none_or(|when| when.holds(&scene));
         if is_due
             && !commit
                 .transitions
                 .iter()
-                .any(|one| is_state(view, one, old))
+                .any(|one| is_state(record, one, old))
         {
-            faults.push(transition.told(&format!("no {} has its replaced state", view.name)));
+            faults.push(transition.told(&format!("no {} has its replaced state", record.name)));
         }
     }
 }
 
-fn is_state(view: &View, transition: &Transition, old: &Map) -> bool {
+fn is_state(view: &Record, transition: &Transition, old: &Map) -> bool {
     let Some(new) = &transition.new else {
         return false;
     };
-    let mut kept = view.keep.iter();
+    let mut kept = view.kept().map(|one| &one.name);
     transition.record == view.name
         && transition.old.is_none()
         && kept.all(|name| nested(new, name) == nested(old, name))
@@ -283,14 +279,15 @@ pub(crate) fn count_windows(
         let LimitOf::Access(Access::Create, entity) = &limit.of else {
             continue;
         };
-        for item in commit.created(entity) {
-            let Some(caller) = creator(commit.world, entity, item) else {
+        let entity = &design[*entity];
+        for item in commit.created(&entity.name) {
+            let Some(caller) = creator(entity, item) else {
                 continue;
             };
             let identity = [caller.clone(), limit.name.clone()];
             let mut written = commit.transitions.iter();
             let written = written.find(|one| one.identity == identity);
-            let stored = commit.world.get(record.entity.as_str(), &identity);
+            let stored = commit.world.get(&design[record.entity].name, &identity);
             let window = written.map_or(stored, |one| one.new.as_ref());
             let start = window.and_then(|window| nested(window, &record.start));
             let key = (limit.name.clone(), caller, format!("{start:?}"));
@@ -304,8 +301,8 @@ pub(crate) fn count_windows(
 }
 
 /// Who created an item, where an attribute says so.
-fn creator(world: &World, entity: &str, item: &Map) -> Option<String> {
-    let mut attributes = world.design.entity(entity)?.attributes.iter();
+fn creator(entity: &Record, item: &Map) -> Option<String> {
+    let mut attributes = entity.attributes.iter();
     let named = attributes.find(|attribute| match &attribute.source {
         Source::Computed(computed) => {
             let is_caller = |reading: &Reading| {
@@ -323,7 +320,7 @@ fn creator(world: &World, entity: &str, item: &Map) -> Option<String> {
 pub(crate) fn left(world: &World, now_millis: i64) -> Vec<String> {
     let mut faults = Vec::new();
     let mut owned: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for entity in &world.design.entities {
+    for entity in world.design.entities() {
         let all = world.all(&entity.name);
         for (identity, item) in all.filter(|(_, item)| !world.is_over(item, now_millis)) {
             for unique in &entity.unique {

@@ -17,7 +17,11 @@ const CROWD: usize = 104;
 /// Sets the stage.
 pub(crate) async fn play(stage: &Stage, plan: &Plan) {
     let mut random = fastrand::Rng::with_seed(plan.seed + 2_000_000);
-    let entity = stage.calm.design().callers.entity.clone();
+    let design = stage.calm.design();
+    let entity = design
+        .callers
+        .entity
+        .map(|entity| design[entity].name.clone());
     if let Some(entity) = entity {
         sign_up_staff(stage, &entity, &mut random).await;
         // One is left who can still sign up.
@@ -62,7 +66,7 @@ async fn promote(stage: &Stage, entity: &str, id: &String, (name, rank): (&str, 
     let update = {
         let seen = stage.witness.seen();
         let item = seen.world.get(entity, std::slice::from_ref(id)).unwrap();
-        let table = &seen.world.design.table;
+        let table = &seen.world.design.tables[0];
         let keys = [table.partition.as_str(), table.sort.as_str()];
         UpdateItem {
             table: table.name.parse().unwrap(),

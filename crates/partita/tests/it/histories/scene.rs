@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Value};
-use partita_design::design::{CallerSource, Ref, RefTarget, Rule, Source, TargetName};
+use partita_design::design::{CallerSource, Ref, RefTarget, RefTo, Rule, Source};
 use partita_design::template::dotted;
 use partita_design::time;
 use partita_design::types::AttributeType;
@@ -81,7 +81,7 @@ impl<'a> Scene<'a> {
         let id = self.caller.id.as_ref()?;
         let callers = &self.world.design.callers;
         let stored = |name: &str| {
-            let entity = callers.entity.as_deref()?;
+            let entity = &self.world.design[callers.entity?].name;
             let item = self.world.get(entity, std::slice::from_ref(id))?;
             nested(item, name).cloned()
         };
@@ -109,9 +109,9 @@ impl<'a> Scene<'a> {
             };
             return match self.lead_from(shape, item, reference) {
                 Lead::Record(target, identity) => {
-                    let found = self.world.get(target.name(), &identity);
+                    let found = self.world.get(&target.name, &identity);
                     let part = || {
-                        let at = target.identity().iter();
+                        let at = target.identity.iter();
                         let at = at.zip(&identity).find(|(part, _)| part.attribute == *first);
                         at.map(|(_, text)| Value::S(text.clone()))
                     };
@@ -155,7 +155,7 @@ impl<'a> Scene<'a> {
 
     fn reference(&self, shape: Shape<'a>, name: &str) -> Option<&'a Ref> {
         let over_parameters = self.refs.iter();
-        let mut all = over_parameters.chain(shape.refs());
+        let mut all = over_parameters.chain(&shape.refs);
         all.find(|reference| reference.name == name)
     }
 
@@ -187,20 +187,19 @@ impl<'a> Scene<'a> {
             };
             values.push((argument.part.as_str(), value));
         }
-        let record = match &target.to {
-            TargetName::Constants(name) => {
-                let mut all = self.world.design.constants.iter();
-                let rows = all.find(|one| one.name == *name)?;
+        let record = match target.to {
+            RefTo::Constants(constants) => {
+                let rows = &self.world.design[constants];
                 return rows.rows.get(values.first()?.1.as_str()?).map(Lead::Row);
             }
-            TargetName::Record(name) => self.world.shape_of(name)?,
+            RefTo::Record(record) => &self.world.design[record],
         };
         if target.via.is_some() {
             let fits = |found: &Map| {
                 let mut values = values.iter();
                 values.all(|(name, value)| nested(found, name) == Some(value))
             };
-            let mut all = self.world.all(record.name());
+            let mut all = self.world.all(&record.name);
             let (identity, _) = all.find(|(_, found)| fits(found))?;
             return Some(Lead::Record(record, identity.clone()));
         }

@@ -28,7 +28,7 @@ use partita_store::{Clock, Store, StoreError, StoreResult};
 
 use super::defects::Spoil;
 use super::laws;
-use super::world::{Identity, World};
+use super::world::{Identity, World, identity_of};
 
 /// What became of one record in a commit.
 #[derive(Clone, Debug)]
@@ -99,8 +99,12 @@ impl Witness {
         Witness {
             inner,
             turn: tokio::sync::Mutex::default(),
-            table: world.design.table.name.parse().unwrap(),
-            keys: [&world.design.table.partition, &world.design.table.sort].map(Clone::clone),
+            table: world.design.tables[0].name.parse().unwrap(),
+            keys: [
+                &world.design.tables[0].partition,
+                &world.design.tables[0].sort,
+            ]
+            .map(Clone::clone),
             clock,
             spoil,
             seen: Mutex::new(Seen {
@@ -299,8 +303,8 @@ fn transition(world: &World, old: Option<Item>, new: Option<Item>) -> Option<Tra
     let (shape, any) = world.recognise(new.as_ref().or(old.as_ref())?)?;
     let attributes = |item: Item| Some(world.recognise(&item)?.1);
     Some(Transition {
-        record: shape.name().to_owned(),
-        identity: shape.identity_of(&any)?,
+        record: shape.name.to_owned(),
+        identity: identity_of(shape, &any)?,
         old: old.and_then(attributes),
         new: new.and_then(attributes),
     })

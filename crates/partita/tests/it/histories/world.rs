@@ -8,10 +8,8 @@ use std::collections::BTreeMap;
 
 use partita_core::{Item, Map, Value};
 use partita_design::Design;
-use partita_design::design::entity::UNIQUE_SORT;
-use partita_design::design::{
-    Attribute, Entity, IdentityPart, KeyTemplates, RecordName, Ref, Rules, View, ViewAttribute,
-};
+use partita_design::design::Record;
+use partita_design::design::record::UNIQUE_SORT;
 use partita_design::template::{Format, dotted};
 use partita_design::time::TimeForm;
 use partita_design::types::AttributeType;
@@ -20,11 +18,7 @@ use partita_design::types::AttributeType;
 pub(crate) type Identity = Vec<String>;
 
 /// An entity or a view.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape<'d> {
-    Entity(&'d Entity),
-    View(&'d View),
-}
+pub(crate) type Shape<'d> = &'d Record;
 
 /// Everything that a table holds.
 #[derive(Clone, Debug)]
@@ -54,39 +48,37 @@ impl World {
     }
 
     pub(crate) fn shape(&self, name: &str) -> Option<Shape<'_>> {
-        let entity = self.design.entity(name).map(Shape::Entity);
-        entity.or_else(|| self.design.view(name).map(Shape::View))
-    }
-
-    pub(crate) fn shape_of(&self, name: &RecordName) -> Option<Shape<'_>> {
-        self.shape(name.as_str())
+        self.design.find_record(name)
     }
 
     /// Which record a stored item is, and its attributes, those of its key too.
     pub(crate) fn recognise(&self, item: &Item) -> Option<(Shape<'_>, Map)> {
-        let entities = self.design.entities.iter().map(Shape::Entity);
-        let views = self.design.views.iter().map(Shape::View);
-        entities.chain(views).find_map(|shape| {
+        self.design.records.iter().find_map(|shape| {
             let attributes = self.attributes(shape, item)?;
             Some((shape, attributes))
         })
     }
 
     fn attributes(&self, shape: Shape<'_>, item: &Item) -> Option<Map> {
-        let table = &self.design.table;
+        let table = &self.design.tables[0];
         let stored = table.discriminator.as_ref();
         let stored = stored.and_then(|name| item.get(name)?.as_str());
-        if shape.discriminator().is_some_and(|own| stored != Some(own)) {
+        if shape
+            .discriminator
+            .as_deref()
+            .is_some_and(|own| stored != Some(own))
+        {
             return None;
         }
         let mut attributes = item.clone();
         let (partition, sort) = (item.get(&table.partition)?, item.get(&table.sort)?);
-        let templates = shape.key();
+        let templates = &shape.key;
         let partition = templates.partition.read(partition.as_str()?)?;
         let sort = templates.sort.read(sort.as_str()?)?;
         for (name, text) in partition.into_iter().chain(sort) {
             if nested(&attributes, &name).is_none() {
-                let kind = shape.kind(&name).unwrap_or(AttributeType::string());
+                let attribute = shape.attribute(&name);
+                let kind = attribute.map_or(AttributeType::string(), |one| one.kind.clone());
                 set_nested(&mut attributes, &name, kind.from_text(text).ok()?);
             }
         }
@@ -95,17 +87,17 @@ impl World {
 
     /// Whether a stored item is the guard of a unique value.
     pub(crate) fn guard_key<'i>(&self, item: &'i Item) -> Option<&'i str> {
-        let table = &self.design.table;
+        let table = &self.design.tables[0];
         let is_guard = item.get(&table.sort)?.as_str() == Some(UNIQUE_SORT);
         let key = item.get(&table.partition)?.as_str()?;
-        let guards = self.design.entities.iter().flat_map(|one| &one.unique);
+        let guards = self.design.entities().flat_map(|one| &one.unique);
         let mut templates = guards.map(|guard| &guard.partition);
         (is_guard && templates.any(|template| template.read(key).is_some())).then_some(key)
     }
 
     /// Whether an item counts as missing because its time is over.
     pub(crate) fn is_over(&self, item: &Map, now_millis: i64) -> bool {
-        let ttl = self.design.table.ttl.as_deref();
+        let ttl = self.design.tables[0].ttl.as_deref();
         let until = ttl.and_then(|ttl| TimeForm::Epoch.read(item.get(ttl)?));
         until.is_some_and(|until| until < now_millis)
     }
@@ -113,7 +105,7 @@ impl World {
     /// Forgets the guards, or everything else, whose time is over. Gives their keys.
     pub(crate) fn sweep(&mut self, guards: bool, now_millis: i64) -> Vec<Item> {
         let world = World::new(self.design.clone());
-        let table = &world.design.table;
+        let table = &world.design.tables[0];
         let key = |item: &Map| {
             let names = [&table.partition, &table.sort];
             let key = names.map(|name| (name.clone(), item[name].clone()));
@@ -147,91 +139,14 @@ impl World {
     }
 }
 
-impl<'d> Shape<'d> {
-    pub(crate) fn name(self) -> &'d str {
-        match self {
-            Shape::Entity(entity) => &entity.name,
-            Shape::View(view) => &view.name,
-        }
-    }
-
-    pub(crate) fn identity(self) -> &'d [IdentityPart] {
-        match self {
-            Shape::Entity(entity) => &entity.identity,
-            Shape::View(view) => &view.identity,
-        }
-    }
-
-    fn key(self) -> &'d KeyTemplates {
-        match self {
-            Shape::Entity(entity) => &entity.key,
-            Shape::View(view) => &view.key,
-        }
-    }
-
-    fn discriminator(self) -> Option<&'d str> {
-        match self {
-            Shape::Entity(entity) => entity.discriminator.as_deref(),
-            Shape::View(view) => view.discriminator.as_deref(),
-        }
-    }
-
-    pub(crate) fn refs(self) -> &'d [Ref] {
-        match self {
-            Shape::Entity(entity) => &entity.refs,
-            Shape::View(_) => &[],
-        }
-    }
-
-    /// The rules of the record; those of a view may be left to its source.
-    pub(crate) fn rules(self) -> Option<&'d Rules> {
-        match self {
-            Shape::Entity(entity) => Some(&entity.rules),
-            Shape::View(view) => view.rules.as_ref(),
-        }
-    }
-
-    /// An attribute that is declared, of the record's own or of its entity.
-    pub(crate) fn attribute(self, name: &str) -> Option<&'d Attribute> {
-        match self {
-            Shape::Entity(entity) => entity.attribute(name),
-            Shape::View(view) => view.attributes.iter().find_map(|one| match one {
-                ViewAttribute::Own(own) if own.name == name => Some(&**own),
-                _ => None,
-            }),
-        }
-    }
-
-    fn kind(self, name: &str) -> Option<AttributeType> {
-        match self {
-            Shape::Entity(entity) => entity.attribute(name).map(|one| one.kind.clone()),
-            Shape::View(view) => {
-                let mut attributes = view.attributes.iter();
-                let own = attributes.find(|one| one.name() == name);
-                own.map(|one| one.kind().clone())
-            }
-        }
-    }
-
-    pub(crate) fn is_deleted(self, item: &Map) -> bool {
-        match self {
-            Shape::Entity(entity) => {
-                let soft = entity.soft_delete.as_ref();
-                soft.is_some_and(|soft| soft.is_deleted(item))
-            }
-            Shape::View(_) => false,
-        }
-    }
-
-    /// The identity that an item has.
-    pub(crate) fn identity_of(self, item: &Map) -> Option<Identity> {
-        let parts = self.identity().iter();
-        let texts = parts.map(|part| {
-            let value = nested(item, &part.attribute)?;
-            Format::Plain.text(value).ok()
-        });
-        texts.collect()
-    }
+/// The identity that an item has.
+pub(crate) fn identity_of(record: &Record, item: &Map) -> Option<Identity> {
+    let parts = record.identity.iter();
+    let texts = parts.map(|part| {
+        let value = nested(item, &part.attribute)?;
+        Format::Plain.text(value).ok()
+    });
+    texts.collect()
 }
 
 /// The value of an attribute whose name may have dots.

@@ -137,7 +137,7 @@ impl Http {
                 let mut parameters = parameters.clone();
                 let own = self
                     .design
-                    .pattern(pattern)
+                    .find_pattern(pattern)
                     .and_then(|one| one.path.as_ref());
                 let own = own.filter(|_| is_nicer);
                 let own =
@@ -157,7 +157,7 @@ impl Http {
     /// What stands in the path of a new item is left out of its body.
     fn create(&self, entity: &str, body: &Json, is_nicer: bool) -> RequestBuilder {
         let mut body = body.clone();
-        let found = self.design.entity(entity).filter(|_| is_nicer);
+        let found = self.design.find_entity(entity).filter(|_| is_nicer);
         let own = found.and_then(|entity| {
             let path = entity.path.as_ref()?.collection();
             let stored = |name: &str| entity.attribute(name).map(|one| one.name.clone());
@@ -180,7 +180,7 @@ impl Http {
     /// The item that the parts of its identity name.
     fn item(&self, entity: &str, path: &str, is_nicer: bool) -> Url {
         let parts: Vec<String> = path.split('/').map(decoded).collect();
-        let found = self.design.entity(entity).filter(|_| is_nicer);
+        let found = self.design.find_entity(entity).filter(|_| is_nicer);
         let own = found.and_then(|entity| {
             let named = |name: &str| entity.identity.iter().position(|part| part.name == name);
             let value = |name: &str| parts.get(named(name)?).cloned();

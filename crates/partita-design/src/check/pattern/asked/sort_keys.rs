@@ -5,14 +5,14 @@ use partita_core::expression::Comparator;
 use super::super::super::world::Record;
 use super::{SortShape, bound, shape, template};
 use crate::codes::Code;
-use crate::design::{KeyBound, Parameter, ParameterKind, QueryRead, Read, SortRange};
+use crate::design::{IndexId, KeyBound, Parameter, ParameterKind, QueryRead, Read, SortRange};
 use crate::diagnostic::Report;
 use crate::syntax::query::{Bound, Clause, Test};
 use crate::template::{DELIMITER, Part, Template};
 
 /// What a query needs to know.
 pub(super) struct Query<'q> {
-    pub(super) index: Option<String>,
+    pub(super) index: Option<IndexId>,
     pub(super) params: &'q [Parameter],
     pub(super) records: &'q [&'q Record],
 }

@@ -2,7 +2,7 @@
 
 use partita_core::{Map, Value};
 use partita_design::design::{
-    Attribute, AttributeRule, Entity, Ref, RefTarget, SoftDelete, Source, TargetName, Timing,
+    Attribute, AttributeRule, Record, Ref, RefTarget, RefTo, SoftDelete, Source, Timing,
 };
 use partita_design::types::AttributeType;
 use partita_plan::Caller;
@@ -13,7 +13,7 @@ use crate::histories::values::Use;
 use crate::histories::world::{Shape, nested, set_nested};
 
 /// Whether callers can give an attribute at all.
-pub(super) fn is_given(entity: &Entity, attribute: &Attribute) -> bool {
+pub(super) fn is_given(entity: &Record, attribute: &Attribute) -> bool {
     let is_flag = match &entity.soft_delete {
         Some(SoftDelete::Value { .. }) | None => false,
         Some(soft) => soft.attribute() == attribute.name,
@@ -27,7 +27,7 @@ pub(super) fn is_given(entity: &Entity, attribute: &Attribute) -> bool {
 }
 
 /// Whether callers can change an attribute.
-pub(super) fn may_change(entity: &Entity, attribute: &Attribute) -> bool {
+pub(super) fn may_change(entity: &Record, attribute: &Attribute) -> bool {
     let is_part = entity
         .identity
         .iter()
@@ -35,7 +35,7 @@ pub(super) fn may_change(entity: &Entity, attribute: &Attribute) -> bool {
     is_given(entity, attribute) && !attribute.fixed && (!is_part || attribute.movable)
 }
 
-fn is_scarce(entity: &Entity, attribute: &Attribute) -> bool {
+fn is_scarce(entity: &Record, attribute: &Attribute) -> bool {
     let is_part = entity
         .identity
         .iter()
@@ -49,7 +49,7 @@ impl<'a> Generator<'a> {
     /// there is nothing.
     pub(super) fn bind(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         reference: &'a Ref,
         actor: &Caller,
         item: &mut Map,
@@ -75,18 +75,17 @@ impl<'a> Generator<'a> {
                 target
             }
         };
-        match &target.to {
-            TargetName::Constants(name) => {
-                let mut all = self.world.design.constants.iter();
-                let rows = all.find(|one| one.name == *name)?;
+        match target.to {
+            RefTo::Constants(constants) => {
+                let rows = &self.world.design[constants];
                 let at = self.random.usize(0..rows.rows.len());
                 let row = rows.rows.keys().nth(at)?;
                 let argument = target.arguments.first()?;
                 set_nested(item, &argument.path, Value::from(row.as_str()));
                 Some(())
             }
-            TargetName::Record(record) => {
-                let shape = self.world.shape_of(record)?;
+            RefTo::Record(record) => {
+                let shape = &self.world.design[record];
                 self.bind_record(entity, (reference, target, shape), actor, item)
             }
         }
@@ -94,7 +93,7 @@ impl<'a> Generator<'a> {
 
     fn bind_record(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         (reference, target, shape): (&'a Ref, &'a RefTarget, Shape<'a>),
         actor: &Caller,
         item: &mut Map,
@@ -116,7 +115,7 @@ impl<'a> Generator<'a> {
         // A pattern that finds the target takes attributes under their own names.
         let part = |at: usize| match target.via {
             Some(_) => target.arguments[at].part.as_str(),
-            None => shape.identity()[at].attribute.as_str(),
+            None => shape.identity[at].attribute.as_str(),
         };
         let own = actor.id.clone().filter(|_| self.random.u8(0..4) > 0);
         let fits = |found: &Map| {
@@ -127,12 +126,12 @@ impl<'a> Generator<'a> {
                     known.is_none_or(|known| nested(found, part(at)) == Some(known))
                 })
         };
-        let is_caller = self.world.design.callers.entity.as_deref() == Some(shape.name());
-        let mine = own
-            .filter(|_| is_caller && self.favourite.is_none_or(|(name, _)| name != shape.name()));
-        let mine = mine.and_then(|id| self.world.get(shape.name(), &[id]));
+        let is_caller = self.is_callers(shape);
+        let mine =
+            own.filter(|_| is_caller && self.favourite.is_none_or(|(name, _)| name != shape.name));
+        let mine = mine.and_then(|id| self.world.get(&shape.name, &[id]));
         let mine = mine.filter(|found| fits(found));
-        let found = mine.or_else(|| self.pick(shape.name(), fits).map(|(_, found)| found))?;
+        let found = mine.or_else(|| self.pick(&shape.name, fits).map(|(_, found)| found))?;
         for (at, argument) in target.arguments.iter().enumerate() {
             let value = nested(found, part(at))?.clone();
             set_nested(item, &argument.path, value);
@@ -144,7 +143,7 @@ impl<'a> Generator<'a> {
     fn several(&mut self, shape: Shape<'a>, actor: &Caller) -> Vec<Value> {
         let mut list: Vec<String> = actor.id.iter().cloned().collect();
         for _ in 0..self.random.usize(1..4) {
-            if let Some((identity, _)) = self.pick(shape.name(), |_| true) {
+            if let Some((identity, _)) = self.pick(&shape.name, |_| true) {
                 list.extend(identity.first().cloned());
             }
         }
@@ -153,7 +152,7 @@ impl<'a> Generator<'a> {
     }
 
     /// A value for an attribute.
-    pub(super) fn value(&mut self, entity: &Entity, attribute: &Attribute, item: &Map) -> Value {
+    pub(super) fn value(&mut self, entity: &Record, attribute: &Attribute, item: &Map) -> Value {
         let name = &attribute.name;
         match (&attribute.file_in, &attribute.kind) {
             (Some(prefix), AttributeType::List { .. }) => {
@@ -171,14 +170,14 @@ impl<'a> Generator<'a> {
     }
 
     /// The item with its defaults and with what is computed.
-    pub(super) fn completed(&self, entity: &'a Entity, given: &Map, caller: &Caller) -> Map {
+    pub(super) fn completed(&self, entity: &'a Record, given: &Map, caller: &Caller) -> Map {
         let mut item = given.clone();
         for _ in 0..2 {
             for attribute in &entity.attributes {
                 if nested(&item, &attribute.name).is_some() {
                     continue;
                 }
-                let scene = self.scene(Shape::Entity(entity), &item, caller);
+                let scene = self.scene(entity, &item, caller);
                 let value = match (&attribute.source, &attribute.kind) {
                     (_, AttributeType::State(states)) => {
                         Some(Value::from(states.names[0].as_str()))
@@ -192,7 +191,7 @@ impl<'a> Generator<'a> {
                         _ => computed.value.value(&scene),
                     },
                     (Source::Aggregate(_), _) => Some(Value::from(0_i64)),
-                    (Source::Generated | Source::Copy(_), _) => None,
+                    (Source::Generated | Source::Copy(_) | Source::Derived(_), _) => None,
                 };
                 if let Some(value) = value {
                     let value = attribute.kind.adopt(value);
@@ -204,13 +203,13 @@ impl<'a> Generator<'a> {
     }
 
     /// The item after a change, with what is computed from its own attributes.
-    pub(super) fn changed(&self, entity: &'a Entity, item: &Map, caller: &Caller) -> Map {
+    pub(super) fn changed(&self, entity: &'a Record, item: &Map, caller: &Caller) -> Map {
         let mut item = item.clone();
         for attribute in &entity.attributes {
             if let Source::Computed(computed) = &attribute.source
                 && computed.timing == Timing::Always
             {
-                let scene = self.scene(Shape::Entity(entity), &item, caller);
+                let scene = self.scene(entity, &item, caller);
                 if let Some(value) = computed.value.value(&scene) {
                     let value = attribute.kind.adopt(value);
                     set_nested(&mut item, &attribute.name, value);
@@ -221,19 +220,19 @@ impl<'a> Generator<'a> {
     }
 
     /// Whether all values are what their attributes may hold, and what is required holds.
-    pub(super) fn is_sound(&self, entity: &'a Entity, item: &Map, caller: &Caller) -> bool {
+    pub(super) fn is_sound(&self, entity: &'a Record, item: &Map, caller: &Caller) -> bool {
         let fits = |attribute: &Attribute| {
             let value = nested(item, &attribute.name);
             value.is_none_or(|value| attribute.kind.check(value).is_ok())
         };
-        let scene = self.scene(Shape::Entity(entity), item, caller);
+        let scene = self.scene(entity, item, caller);
         let require = entity.require.as_ref();
         self.is_careless
             || entity.attributes.iter().all(fits) && require.is_none_or(|one| one.holds(&scene))
     }
 
     /// Whether the rules let the caller write an attribute of an item.
-    pub(super) fn may_write(&self, entity: &'a Entity, name: &str, scene: &Scene<'_>) -> bool {
+    pub(super) fn may_write(&self, entity: &'a Record, name: &str, scene: &Scene<'_>) -> bool {
         let hands_off = self.notes.hands_off.iter();
         let mut hands_off = hands_off.filter(|(of, _)| *of == entity.name);
         let speaks = |rule: &&AttributeRule| {

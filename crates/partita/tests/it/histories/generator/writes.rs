@@ -2,8 +2,8 @@
 
 use partita_core::{Map, Value};
 use partita_design::design::{
-    Access, Action, ActionOn, Attribute, EachOver, Effect, EffectKind, EffectTarget, Entity,
-    OnDelete, ParameterKind, Repeat, Rule, SoftDelete, Source,
+    Access, Action, ActionOn, Attribute, EachOver, Effect, EffectKind, EffectTarget, OnDelete,
+    ParameterKind, PatternId, Record, RecordId, RefTo, Repeat, Rule, SoftDelete, Source,
 };
 use partita_design::types::AttributeType;
 use partita_plan::{Caller, Operation};
@@ -12,12 +12,12 @@ use super::Generator;
 use super::items::{is_given, may_change};
 use crate::histories::scene::{Lead, Scene};
 use crate::histories::values::Use;
-use crate::histories::world::{Shape, nested, set_nested};
+use crate::histories::world::{Shape, identity_of, nested, set_nested};
 
 type Write = (Caller, Operation);
 
 impl<'a> Generator<'a> {
-    pub(super) fn create(&mut self, entity: &'a Entity) -> Option<Write> {
+    pub(super) fn create(&mut self, entity: &'a Record) -> Option<Write> {
         let (actor, mut given) = self.beginning(entity)?;
         for reference in &entity.refs {
             self.bind(entity, reference, &actor, &mut given)?;
@@ -39,7 +39,7 @@ impl<'a> Generator<'a> {
                 set_nested(&mut given, &attribute.name, value);
             }
         }
-        let shape = Shape::Entity(entity);
+        let shape = entity;
         let rule = entity.rules.get(Access::Create);
         let item = self.completed(entity, &given, &actor);
         let actor = match self.scene(shape, &item, &actor).allows(rule) {
@@ -49,7 +49,7 @@ impl<'a> Generator<'a> {
         };
         let given = self.writable(entity, given, &actor);
         let item = self.completed(entity, &given, &actor);
-        let identity = shape.identity_of(&item);
+        let identity = identity_of(shape, &item);
         let is_there = identity.is_some_and(|one| self.world.get(&entity.name, &one).is_some());
         let is_refused = is_there && entity.repeat == Repeat::Refuse;
         if !self.is_careless && is_refused || !self.is_sound(entity, &item, &actor) {
@@ -63,9 +63,9 @@ impl<'a> Generator<'a> {
     }
 
     /// Who creates an item. Who signs up gives his own id.
-    fn beginning(&mut self, entity: &'a Entity) -> Option<(Caller, Map)> {
+    fn beginning(&mut self, entity: &'a Record) -> Option<(Caller, Map)> {
         let mut given = Map::new();
-        let callers = self.world.design.callers.entity.as_deref();
+        let callers = self.callers();
         let is_there = |caller: &Caller| {
             let id = caller.id.as_slice();
             callers.is_none_or(|callers| self.world.get(callers, id).is_some())
@@ -102,16 +102,16 @@ impl<'a> Generator<'a> {
     /// sent to is mostly the user's.
     fn repeated(
         &self,
-        entity: &'a Entity,
+        entity: &'a Record,
         name: &str,
         item: &Map,
         actor: &Caller,
     ) -> Option<Value> {
-        let scene = self.scene(Shape::Entity(entity), item, actor);
+        let scene = self.scene(entity, item, actor);
         let leads = entity.refs.iter().map(|reference| scene.lead(reference));
         let mut values = leads.filter_map(|lead| match lead {
             Lead::Record(target, identity) => {
-                nested(self.world.get(target.name(), &identity)?, name).cloned()
+                nested(self.world.get(&target.name, &identity)?, name).cloned()
             }
             Lead::Row(_) | Lead::Nowhere => None,
         });
@@ -119,7 +119,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Whether the rule for creating compares an attribute with the caller.
-    fn is_owner(&self, entity: &Entity, attribute: &Attribute) -> bool {
+    fn is_owner(&self, entity: &Record, attribute: &Attribute) -> bool {
         let Rule::When(rule) = entity.rules.get(Access::Create) else {
             return false;
         };
@@ -131,16 +131,16 @@ impl<'a> Generator<'a> {
         rule.text.contains(&compared) || alias.is_some_and(|alias| rule.text.contains(&alias))
     }
 
-    fn is_argument(&self, entity: &Entity, name: &str) -> bool {
+    fn is_argument(&self, entity: &Record, name: &str) -> bool {
         let targets = entity.refs.iter().flat_map(|reference| &reference.targets);
         let mut arguments = targets.flat_map(|target| &target.arguments);
         arguments.any(|argument| argument.path == name)
     }
 
     /// What of it the caller may write.
-    fn writable(&self, entity: &'a Entity, given: Map, caller: &Caller) -> Map {
+    fn writable(&self, entity: &'a Record, given: Map, caller: &Caller) -> Map {
         let item = self.completed(entity, &given, caller);
-        let scene = self.scene(Shape::Entity(entity), &item, caller);
+        let scene = self.scene(entity, &item, caller);
         let mut kept = Map::new();
         for attribute in &entity.attributes {
             let value = nested(&given, &attribute.name);
@@ -153,8 +153,8 @@ impl<'a> Generator<'a> {
         kept
     }
 
-    pub(super) fn update(&mut self, entity: &'a Entity) -> Option<Write> {
-        let shape = Shape::Entity(entity);
+    pub(super) fn update(&mut self, entity: &'a Record) -> Option<Write> {
+        let shape = entity;
         let is_careless = self.is_careless;
         let (identity, item) =
             self.pick(&entity.name, |item| is_careless || !shape.is_deleted(item))?;
@@ -195,7 +195,7 @@ impl<'a> Generator<'a> {
     /// Another value for an attribute of an item; none where there is no legal one.
     fn new_value(
         &mut self,
-        entity: &'a Entity,
+        entity: &'a Record,
         attribute: &'a Attribute,
         item: &Map,
         caller: &Caller,
@@ -238,7 +238,7 @@ impl<'a> Generator<'a> {
     }
 
     /// The version that a caller saw, a stale one now and then.
-    fn version(&mut self, entity: &Entity, item: &Map) -> Option<i64> {
+    fn version(&mut self, entity: &Record, item: &Map) -> Option<i64> {
         let version = nested(item, &entity.version()?.name)?
             .as_number()?
             .to_i64()?;
@@ -246,8 +246,8 @@ impl<'a> Generator<'a> {
         self.random.bool().then_some(version - stale)
     }
 
-    pub(super) fn delete(&mut self, entity: &'a Entity) -> Option<Write> {
-        let shape = Shape::Entity(entity);
+    pub(super) fn delete(&mut self, entity: &'a Record) -> Option<Write> {
+        let shape = entity;
         let counts = self.refusing(&entity.name);
         let is_careless = self.is_careless;
         let may = |item: &Map| {
@@ -269,11 +269,11 @@ impl<'a> Generator<'a> {
 
     /// The numbers of an entity's items that keep them from being deleted.
     fn refusing(&self, entity: &str) -> Vec<String> {
-        let refs = self.world.design.entities.iter().flat_map(|one| &one.refs);
+        let refs = self.world.design.entities().flat_map(|one| &one.refs);
         let targets = refs.flat_map(|reference| &reference.targets);
         let counts = targets.filter_map(|target| match (&target.to, &target.on_delete) {
-            (partita_design::design::TargetName::Record(to), OnDelete::Refuse { count }) => {
-                (to.as_str() == entity).then(|| count.clone())
+            (RefTo::Record(to), OnDelete::Refuse { count }) => {
+                (self.world.design[*to].name == entity).then(|| count.clone())
             }
             _ => None,
         });
@@ -281,7 +281,7 @@ impl<'a> Generator<'a> {
     }
 
     /// What would be a creation or a change, whichever it turns out to be.
-    pub(super) fn upsert(&mut self, entity: &'a Entity) -> Option<Write> {
+    pub(super) fn upsert(&mut self, entity: &'a Record) -> Option<Write> {
         let write = match self.random.bool() {
             true => self.create(entity),
             false => self.update(entity),
@@ -289,7 +289,7 @@ impl<'a> Generator<'a> {
         let (caller, operation) = write?;
         let (identity, attributes, version) = match operation {
             Operation::Create { mut attributes, .. } => {
-                let identity = Shape::Entity(entity).identity_of(&attributes)?;
+                let identity = identity_of(entity, &attributes)?;
                 for part in &entity.identity {
                     attributes.remove(&part.attribute);
                 }
@@ -312,8 +312,8 @@ impl<'a> Generator<'a> {
         Some((caller, operation))
     }
 
-    pub(super) fn restore(&mut self, entity: &'a Entity) -> Option<Write> {
-        let shape = Shape::Entity(entity);
+    pub(super) fn restore(&mut self, entity: &'a Record) -> Option<Write> {
+        let shape = entity;
         let is_careless = self.is_careless;
         let (identity, item) =
             self.pick(&entity.name, |item| is_careless || shape.is_deleted(item))?;
@@ -327,9 +327,10 @@ impl<'a> Generator<'a> {
     }
 
     pub(super) fn act(&mut self, action: &'a Action, shape: Shape<'a>) -> Option<Write> {
-        let (identity, item) = self.pick(shape.name(), |item| !shape.is_deleted(item))?;
+        let (identity, item) = self.pick(&shape.name, |item| !shape.is_deleted(item))?;
         let (given, names) = self.given(action, shape, item)?;
-        let rule = shape.rules()?.action(&action.name);
+        let has_rules = shape.view.as_ref().is_none_or(|view| view.has_rules);
+        let rule = has_rules.then(|| shape.rules.action(action.id))?;
         let caller = self.caller_for(rule, shape, item, &names)?;
         let scene = Scene {
             names: &names,
@@ -340,7 +341,7 @@ impl<'a> Generator<'a> {
             return None;
         }
         let (entity, identity, given) = match (&action.on, pattern_of(action)) {
-            (ActionOn::Items(_), _) => (Some(shape.name().to_owned()), identity.to_vec(), given),
+            (ActionOn::Items(_), _) => (Some(shape.name.clone()), identity.to_vec(), given),
             (_, Some(pattern)) => (None, Vec::new(), self.asked(pattern, item, given)?),
             (_, None) => return None,
         };
@@ -363,7 +364,8 @@ impl<'a> Generator<'a> {
     ) -> Option<(Map, Vec<(String, Value)>)> {
         let mut given = Map::new();
         for name in &action.input {
-            if let Shape::Entity(entity) = shape {
+            if shape.is_entity() {
+                let entity = shape;
                 let value = self.value(entity, entity.attribute(name)?, item);
                 set_nested(&mut given, name, value);
             }
@@ -398,9 +400,8 @@ impl<'a> Generator<'a> {
             Some((target_entity(effect)?, set.next()?.0.clone()))
         });
         let target = effects.into_iter().next();
-        let attribute = target.and_then(|(entity, attribute)| {
-            self.world.design.entity(&entity)?.attribute(&attribute)
-        });
+        let attribute =
+            target.and_then(|(entity, attribute)| self.world.design[entity].attribute(&attribute));
         match attribute {
             Some(attribute) if attribute.kind.stored_as() == kind.stored_as() => {
                 let made = self.values().of(&attribute.kind, name, Use::Plain);
@@ -426,10 +427,10 @@ impl<'a> Generator<'a> {
             let Some(at) = arguments.position(|argument| argument.path == name) else {
                 continue;
             };
-            let partita_design::design::TargetName::Record(record) = &target.to else {
+            let RefTo::Record(record) = target.to else {
                 continue;
             };
-            let shape = self.world.shape_of(record)?;
+            let shape = &self.world.design[record];
             let fits = |found: &Map| {
                 target
                     .arguments
@@ -437,12 +438,12 @@ impl<'a> Generator<'a> {
                     .enumerate()
                     .all(|(other, argument)| {
                         let known = nested(item, &argument.path);
-                        let part = &shape.identity()[other].attribute;
+                        let part = &shape.identity[other].attribute;
                         other == at || nested(found, part) == known
                     })
             };
-            let found = self.pick(shape.name(), fits);
-            let part = &shape.identity()[at].attribute;
+            let found = self.pick(&shape.name, fits);
+            let part = &shape.identity[at].attribute;
             return Some(found.and_then(|(_, found)| nested(found, part).cloned()));
         }
         None
@@ -450,13 +451,13 @@ impl<'a> Generator<'a> {
 
     /// Whether a parameter is one of the pattern that finds the items of an action.
     fn is_asked(&self, action: &Action, name: &str) -> bool {
-        let pattern = pattern_of(action).and_then(|name| self.world.design.pattern(name));
+        let pattern = pattern_of(action).map(|pattern| &self.world.design[pattern]);
         pattern.is_some_and(|pattern| pattern.parameters.iter().any(|one| one.name == name))
     }
 
     /// The parameters of the pattern that finds an item.
-    fn asked(&self, pattern: &str, item: &Map, mut given: Map) -> Option<Map> {
-        for parameter in &self.world.design.pattern(pattern)?.parameters {
+    fn asked(&self, pattern: PatternId, item: &Map, mut given: Map) -> Option<Map> {
+        for parameter in &self.world.design[pattern].parameters {
             let value = nested(item, &parameter.name)?.clone();
             given.insert(parameter.name.clone(), value);
         }
@@ -499,14 +500,12 @@ impl<'a> Generator<'a> {
             .then
             .iter()
             .all(|effect| self.effect_passes(effect, scene));
-        let is_sound = match shape {
-            Shape::Entity(entity) => self.is_sound(
-                entity,
-                &self.changed(entity, &after, scene.caller),
+        let is_sound = shape.view.is_some()
+            || self.is_sound(
+                shape,
+                &self.changed(shape, &after, scene.caller),
                 scene.caller,
-            ),
-            Shape::View(_) => true,
-        };
+            );
         effects_pass && is_sound
     }
 
@@ -514,11 +513,11 @@ impl<'a> Generator<'a> {
     fn effect_passes(&self, effect: &'a Effect, scene: &Scene<'_>) -> bool {
         match (&effect.target, effect.kind) {
             (EffectTarget::Ref { name, .. }, EffectKind::Update) => {
-                let mut refs = scene.shape.refs().iter();
+                let mut refs = scene.shape.refs.iter();
                 let reference = refs.find(|reference| reference.name == *name);
                 reference.is_some_and(|reference| match scene.lead(reference) {
                     Lead::Record(target, identity) => {
-                        self.world.get(target.name(), &identity).is_some()
+                        self.world.get(&target.name, &identity).is_some()
                     }
                     Lead::Row(_) | Lead::Nowhere => false,
                 })
@@ -529,18 +528,17 @@ impl<'a> Generator<'a> {
 }
 
 /// The pattern that finds the items of an action.
-fn pattern_of(action: &Action) -> Option<&str> {
+fn pattern_of(action: &Action) -> Option<PatternId> {
     match &action.on {
         ActionOn::Items(_) => None,
-        ActionOn::Found { pattern, .. } => Some(pattern),
+        ActionOn::Found { pattern, .. } => Some(*pattern),
         ActionOn::Every(application) => match &application.each.over {
-            EachOver::Pattern { pattern, .. } => Some(pattern),
+            EachOver::Pattern { pattern, .. } => Some(*pattern),
             EachOver::List { .. } => None,
         },
     }
 }
 
-fn target_entity(effect: &Effect) -> Option<String> {
-    let record = effect.target.records().into_iter().next()?;
-    Some(record.as_str().to_owned())
+fn target_entity(effect: &Effect) -> Option<RecordId> {
+    effect.target.records().first().copied()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use partita_core::Value;
 use partita_design::design::{
-    Access, Each, EachOver, EffectKind, EffectTarget, Entity, Rule, Trigger,
+    Access, Each, EachOver, EffectKind, EffectTarget, Record, RecordId, Rule, Trigger,
 };
 use partita_design::expression::{Expr, Origin, Predicate};
 use partita_plan::Caller;
@@ -16,7 +16,7 @@ use crate::histories::world::{Shape, nested};
 
 /// A trigger does what it says exactly as often as its event happens.
 pub(super) fn fire_once(commit: &Commit<'_>, verdict: &mut Verdict) {
-    let mut expected: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut expected: BTreeMap<RecordId, usize> = BTreeMap::new();
     let mut is_open = commit.is_chunk || commit.has_job;
     for trigger in &commit.world.design.triggers {
         for transition in commit.transitions {
@@ -30,7 +30,7 @@ pub(super) fn fire_once(commit: &Commit<'_>, verdict: &mut Verdict) {
             is_open |= each.is_some_and(|each| matches!(each.over, EachOver::Pattern { .. }));
             match (&trigger.effect.target, trigger.effect.kind) {
                 (EffectTarget::Entity(created), EffectKind::Create) => {
-                    *expected.entry(created).or_default() += fired.len();
+                    *expected.entry(*created).or_default() += fired.len();
                 }
                 (EffectTarget::Ref { .. }, EffectKind::Update) => {
                     sets_its_target(commit, trigger, transition, &mut verdict.faults);
@@ -45,11 +45,10 @@ pub(super) fn fire_once(commit: &Commit<'_>, verdict: &mut Verdict) {
     for entity in commit
         .world
         .design
-        .entities
-        .iter()
+        .entities()
         .filter(|one| is_only_caused(commit, one))
     {
-        let expected = expected.get(entity.name.as_str()).copied().unwrap_or(0);
+        let expected = expected.get(&entity.id).copied().unwrap_or(0);
         let found = commit.created(&entity.name).count();
         if found != expected {
             let name = &entity.name;
@@ -60,9 +59,9 @@ pub(super) fn fire_once(commit: &Commit<'_>, verdict: &mut Verdict) {
 }
 
 /// Whether only triggers create items of an entity.
-fn is_only_caused(commit: &Commit<'_>, entity: &Entity) -> bool {
+fn is_only_caused(commit: &Commit<'_>, entity: &Record) -> bool {
     let design = &commit.world.design;
-    let creates = |target: &EffectTarget| matches!(target, EffectTarget::Entity(name) if *name == entity.name);
+    let creates = |target: &EffectTarget| matches!(target, EffectTarget::Entity(created) if *created == entity.id);
     let mut caused = design.triggers.iter();
     let mut then = design.actions.iter().flat_map(|action| &action.then);
     *entity.rules.get(Access::Create) == Rule::Never
@@ -79,7 +78,7 @@ fn fired(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> Vec
     };
     let access = access_of(shape, transition);
     let is_meant = access.is_some_and(|access| trigger.on.kind.includes(access));
-    if trigger.on.of.as_str() != transition.record || !is_meant {
+    if trigger.on.of != shape.id || !is_meant {
         return Vec::new();
     }
     let caller = Caller::default();
@@ -122,7 +121,7 @@ fn is_undecided(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition)
     let scene = commit.scene(shape, new, &caller);
     let conditions = trigger.turns.iter().chain(&trigger.effect.when);
     let mut reads = conditions.flat_map(|condition| &condition.reads);
-    trigger.on.of.as_str() == transition.record
+    trigger.on.of == shape.id
         && reads.any(|reading| {
             let value = Expr::Path(reading.path.clone()).value(&scene);
             let is_of_another = reading.origin == Origin::Item && !reading.hops.is_empty();
@@ -147,9 +146,8 @@ fn elements(commit: &Commit<'_>, each: &Each, scene: &Scene<'_>) -> Vec<Value> {
             pattern,
             parameters,
         } => {
-            let Some(pattern) = commit.world.design.pattern(pattern) else {
-                return Vec::new();
-            };
+            let design = &commit.world.design;
+            let pattern = &design[*pattern];
             let asked = parameters.iter().filter_map(|(name, reading)| {
                 let path = Expr::Path(reading.path.clone());
                 Some((name.as_str(), path.value(scene)?))
@@ -158,7 +156,7 @@ fn elements(commit: &Commit<'_>, each: &Each, scene: &Scene<'_>) -> Vec<Value> {
             let rows = pattern
                 .returns
                 .iter()
-                .flat_map(|one| commit.world.all(one.as_str()));
+                .flat_map(|one| commit.world.all(&design[*one].name));
             let rows = rows.filter(|(_, row)| {
                 let mut asked = asked.iter();
                 asked.all(|(name, value)| nested(row, name) == Some(value))
@@ -197,16 +195,13 @@ fn sets_its_target(
     };
     let caller = Caller::default();
     let scene = commit.scene(shape, new, &caller);
-    let reference = shape
-        .refs()
-        .iter()
-        .find(|reference| reference.name == *name);
+    let reference = shape.refs.iter().find(|reference| reference.name == *name);
     let Some(Lead::Record(target, identity)) = reference.map(|one| scene.lead(one)) else {
         return;
     };
     let mut transitions = commit.transitions.iter();
-    let written = transitions.find(|one| one.record == target.name() && one.identity == identity);
-    let stored = commit.world.get(target.name(), &identity);
+    let written = transitions.find(|one| one.record == target.name && one.identity == identity);
+    let stored = commit.world.get(&target.name, &identity);
     let after = written.map_or(stored, |one| one.new.as_ref());
     for (attribute, formula) in &trigger.effect.changes.set {
         let is_timed = formula

@@ -3,7 +3,7 @@
 use partita_core::{Map, Name, Value};
 
 /// The value under a name with dots.
-pub(crate) fn get<'m>(item: &'m Map, name: &str) -> Option<&'m Value> {
+pub fn get<'m>(item: &'m Map, name: &str) -> Option<&'m Value> {
     match split(name) {
         None => item.get(name),
         Some((outer, inner)) => get(item.get(outer)?.as_map()?, inner),
@@ -11,7 +11,7 @@ pub(crate) fn get<'m>(item: &'m Map, name: &str) -> Option<&'m Value> {
 }
 
 /// Puts a value under a name with dots, and the maps around it where they are missing.
-pub(crate) fn set(item: &mut Map, name: &str, value: Value) {
+pub fn set(item: &mut Map, name: &str, value: Value) {
     match split(name) {
         None => {
             item.insert(name, value);
@@ -21,7 +21,7 @@ pub(crate) fn set(item: &mut Map, name: &str, value: Value) {
 }
 
 /// Removes the value under a name with dots; the maps around it stay.
-pub(crate) fn remove(item: &mut Map, name: &str) {
+pub fn remove(item: &mut Map, name: &str) {
     match split(name) {
         None => {
             item.remove(name);
@@ -35,7 +35,7 @@ pub(crate) fn remove(item: &mut Map, name: &str) {
 }
 
 /// Makes the maps that an attribute stands in, so that a later update finds its way.
-pub(crate) fn make_room(item: &mut Map, name: &str) {
+pub fn make_room(item: &mut Map, name: &str) {
     if let Some((outer, inner)) = split(name) {
         make_room(open(item, outer), inner);
     }
@@ -43,7 +43,7 @@ pub(crate) fn make_room(item: &mut Map, name: &str) {
 
 /// The attributes of an item as it is, each beside what it was. Both are in the order of their
 /// names, so that nothing is searched for.
-pub(crate) fn beside<'m>(
+pub fn beside<'m>(
     old: &'m Map,
     new: &'m Map,
 ) -> impl Iterator<Item = (&'m Name, Option<&'m Value>, &'m Value)> {
@@ -62,7 +62,8 @@ pub(crate) fn beside<'m>(
 }
 
 /// What is different about an item: asked again and again, and found once.
-pub(crate) struct Difference<'m> {
+#[derive(Debug)]
+pub struct Difference<'m> {
     old: &'m Map,
     new: &'m Map,
     /// The attributes that differ, without what stands inside.
@@ -70,7 +71,8 @@ pub(crate) struct Difference<'m> {
 }
 
 impl<'m> Difference<'m> {
-    pub(crate) fn between(old: &'m Map, new: &'m Map) -> Self {
+    /// What is different between what an item was and what it is.
+    pub fn between(old: &'m Map, new: &'m Map) -> Self {
         let mut outer = Vec::new();
         let mut kept = 0;
         for (name, was, is) in beside(old, new) {
@@ -87,7 +89,7 @@ impl<'m> Difference<'m> {
     }
 
     /// Whether an attribute is not what it was.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         match split(name) {
             None => self.outer.contains(&name),
             Some((outer, _)) => {

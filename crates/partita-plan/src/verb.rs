@@ -1,0 +1,181 @@
+//! What can be asked of a design, and what nobody gets without a token: decided before anything of
+//! a request but its route is read.
+
+use partita_design::Design;
+use partita_design::design::{Access, ActionId, ActionOn, PatternId, Record, RecordId};
+
+use crate::access::{self, Asked};
+use crate::error::PlanError;
+use crate::operation::{Caller, Operation};
+use crate::partita::Partita;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Create an item of an entity.
+    Create(RecordId),
+    /// Read one.
+    Get(RecordId),
+    /// Change one.
+    Update(RecordId),
+    /// Create one, or change it if it is there.
+    Upsert(RecordId),
+    /// Delete one.
+    Delete(RecordId),
+    /// Take a soft delete back.
+    Restore(RecordId),
+    /// Use an action.
+    Act {
+        /// The action.
+        action: ActionId,
+        /// The entity or view that it is done to; none where the action finds its items itself.
+        on: Option<RecordId>,
+    },
+    /// Ask a pattern.
+    Query(PatternId),
+}
+
+impl Verb {
+    /// Whether nothing can change.
+    pub fn is_read(self) -> bool {
+        matches!(self, Verb::Get(_) | Verb::Query(_))
+    }
+
+    /// The record whose items it is about, where it names one.
+    pub fn record(self) -> Option<RecordId> {
+        match self {
+            Verb::Create(record)
+            | Verb::Get(record)
+            | Verb::Update(record)
+            | Verb::Upsert(record)
+            | Verb::Delete(record)
+            | Verb::Restore(record) => Some(record),
+            Verb::Act { on, .. } => on,
+            Verb::Query(_) => None,
+        }
+    }
+}
+
+impl Operation {
+    /// What it asks for; none where the design lacks what it names.
+    pub fn verb(&self, design: &Design) -> Option<Verb> {
+        let entity = |name: &str| design.find_entity(name).map(|entity| entity.id);
+        Some(match self {
+            Operation::Create { entity: name, .. } => Verb::Create(entity(name)?),
+            Operation::Get { entity: name, .. } => Verb::Get(entity(name)?),
+            Operation::Update { entity: name, .. } => Verb::Update(entity(name)?),
+            Operation::Upsert { entity: name, .. } => Verb::Upsert(entity(name)?),
+            Operation::Delete { entity: name, .. } => Verb::Delete(entity(name)?),
+            Operation::Restore { entity: name, .. } => Verb::Restore(entity(name)?),
+            Operation::Act { action, entity, .. } => Verb::Act {
+                action: design.find_action(action)?.id,
+                on: match entity {
+                    Some(name) => Some(design.find_record(name)?.id),
+                    None => None,
+                },
+            },
+            Operation::Query { pattern, .. } => Verb::Query(design.find_pattern(pattern)?.id),
+        })
+    }
+}
+
+impl Partita {
+    /// Refuses somebody without a token what no rule allows to anybody without one. Nothing is
+    /// read, so that the refusal tells nothing of what is stored or of what was sent.
+    ///
+    /// [`Partita::run`] begins with this. Whoever reads a request from a socket asks before its
+    /// body is read.
+    pub fn demand_token(&self, caller: &Caller, verb: Verb) -> Result<(), PlanError> {
+        if caller.id.is_some() {
+            return Ok(());
+        }
+        let design = &self.blueprint.design;
+        let may = |record: RecordId, access| self.demand_for(caller, &design[record], access);
+        match verb {
+            Verb::Create(record) => may(record, Access::Create),
+            Verb::Get(record) => may(record, Access::Read),
+            Verb::Update(record) => may(record, Access::Update),
+            Verb::Delete(record) => may(record, Access::Delete),
+            Verb::Restore(record) => may(record, Access::Restore),
+            Verb::Upsert(record) => {
+                let update = may(record, Access::Update);
+                if update.is_err() && design[record].takes_identity() {
+                    return may(record, Access::Create);
+                }
+                update
+            }
+            Verb::Act { action, on } => self.demand_to_act(caller, action, on),
+            Verb::Query(pattern) => self.demand_to_ask(caller, pattern),
+        }
+    }
+
+    /// As [`Partita::demand_token`], for an operation. What the design lacks is refused as such.
+    pub(crate) fn demand_token_for(
+        &self,
+        caller: &Caller,
+        operation: &Operation,
+    ) -> Result<(), PlanError> {
+        match operation.verb(&self.blueprint.design) {
+            Some(verb) => self.demand_token(caller, verb),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Partita::demand_token`], for several writes that are not known yet: whether nobody
+    /// without a token may write anything.
+    pub fn demand_token_to_write(&self, caller: &Caller) -> Result<(), PlanError> {
+        let design = &self.blueprint.design;
+        let records = design.records.iter().map(|record| &record.rules);
+        let is_write = |access: &Access| *access != Access::Read;
+        let mut rules = records.flat_map(|rules| {
+            let by_access = rules.by_access.iter();
+            let writes = by_access.filter(|(access, _)| is_write(access));
+            let actions = rules.by_action.iter().map(|(_, rule)| rule);
+            writes.map(|(_, rule)| rule).chain(actions)
+        });
+        let entity = design.records.first().map(|entity| entity.name.clone());
+        if caller.id.is_some() || !rules.all(|rule| rule.needs_caller(design)) {
+            return Ok(());
+        }
+        Err(PlanError::Unauthenticated {
+            access: Access::Create.word().to_owned(),
+            entity: entity.unwrap_or_default(),
+        })
+    }
+
+    fn demand_for(&self, caller: &Caller, shape: &Record, access: Access) -> Result<(), PlanError> {
+        access::demand_token(&self.blueprint, caller, shape, Asked::Access(access))
+    }
+
+    fn demand_to_act(
+        &self,
+        caller: &Caller,
+        action: ActionId,
+        on: Option<RecordId>,
+    ) -> Result<(), PlanError> {
+        let design = &self.blueprint.design;
+        let action = &design[action];
+        let record = match (on, &action.on) {
+            (Some(record), _) => record,
+            (None, ActionOn::Found { record, .. }) => *record,
+            (None, ActionOn::Every(every)) => every.record,
+            (None, ActionOn::Items(_)) => return Ok(()),
+        };
+        let asked = Asked::Action(action);
+        access::demand_token(&self.blueprint, caller, &design[record], asked)
+    }
+
+    /// A pattern is open to somebody if one of the records that it finds is.
+    fn demand_to_ask(&self, caller: &Caller, pattern: PatternId) -> Result<(), PlanError> {
+        let design = &self.blueprint.design;
+        let mut refused = Ok(());
+        for record in &design[pattern].returns {
+            match self.demand_for(caller, &design[*record], Access::Read) {
+                Ok(()) => return Ok(()),
+                refusal if refused.is_ok() => refused = refusal,
+                _ => {}
+            }
+        }
+        refused
+    }
+}
