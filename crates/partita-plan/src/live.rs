@@ -214,29 +214,35 @@ fn beside_items(
     if live.is_of(&given) && live.has_prints(&prints) {
         return Ok(Settled::recorded(given));
     }
+    if earlier.iter().any(|one| one.is_of(&given)) {
+        return newer(&given, live);
+    }
     let mut differences = differences(&given, &prints, live);
     differences.retain(|difference| !difference.is_free);
     if !differences.is_empty() {
         return Err(refused(&given, live, differences));
     }
-    if earlier.iter().any(|one| one.is_of(&given)) {
-        let design = again(&given, live, &live.variables)?;
-        let prints = fingerprint::prints(&design);
-        if live.forms == fingerprint::VERSION && live.prints != prints {
-            let differences = between_prints(&live.prints, &prints);
-            return Err(refused(&design, live, differences));
-        }
-        warn!(
-            design = given.name,
-            "this text was live before, and another one has been adopted since (number {}, {}); \
-             the newer one is used. To go back, change the text: a comment is enough",
-            live.number,
-            live.adopted
-        );
-        return Ok(Settled::recorded(design));
-    }
     let number = live.number + 1;
     Ok(Settled::adopted(given, number, Reason::FreeChanges))
+}
+
+/// The live design, where one is given that was live before. An old server that is started again
+/// takes nothing back, so what differs between the two does not matter.
+fn newer(given: &Design, live: &Recorded) -> Result<Settled, PlanError> {
+    let design = again(given, live, &live.variables)?;
+    let prints = fingerprint::prints(&design);
+    if live.forms == fingerprint::VERSION && live.prints != prints {
+        let differences = between_prints(&live.prints, &prints);
+        return Err(refused(&design, live, differences));
+    }
+    warn!(
+        design = given.name,
+        "this text was live before, and another one has been adopted since (number {}, {}); the \
+         newer one is used. To compare this one with it as a new text, change a comment in it",
+        live.number,
+        live.adopted
+    );
+    Ok(Settled::recorded(design))
 }
 
 /// The recorded text with the given values of its variables, or else the recorded ones.

@@ -116,7 +116,11 @@ async fn items_in_a_table_that_is_no_longer_named_are_items() {
         attributes: Map::new(),
     };
     partita.run(&Caller::user("ann"), entry).await.unwrap();
-    let refused = open("journal").await.err();
+    // The first text itself was live before, and would be served as the newer one.
+    let mut text = two_tables("journal").origin.text;
+    text += "# again";
+    let journal = partita_design::check(&text, &|_| None).0.unwrap();
+    let refused = Partita::open(journal, store.clone()).await.err();
     let Some(PlanError::Design(DesignError::Differs { differences, .. })) = refused else {
         panic!("{refused:?}");
     };

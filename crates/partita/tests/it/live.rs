@@ -303,6 +303,28 @@ async fn a_text_that_was_live_before_is_not_adopted_again() {
     assert_eq!(partita.design().origin.text, third);
 }
 
+/// Stored items may have the new attribute, so the old text could not be adopted as a new one.
+#[tokio::test]
+async fn a_text_that_was_live_before_gives_way_to_a_newer_one_that_added_an_attribute() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let first = notes();
+    let line = "[entity.Note.attributes]\n";
+    let second = first.replace(line, &format!("{line}due = \"date?\"\n"));
+    assert_ne!(first, second);
+    create_user(&open(&store, &first, "notes").await.unwrap()).await;
+    open(&store, &second, "notes").await.unwrap();
+    let partita = open(&store, &first, "notes").await.unwrap();
+    assert_eq!(partita.design().origin.text, second);
+    assert_eq!(numbers(&partita.history().await.unwrap()), [1, 2]);
+    let third = first + "# back again\n";
+    let refused = open(&store, &third, "notes").await.err().unwrap();
+    let said = refused.to_string();
+    assert!(
+        said.contains("removed entity.Note.attributes.due"),
+        "{said}"
+    );
+}
+
 /// A new version of the program may ship another text; the data of the old one are served by it.
 #[tokio::test]
 async fn a_shipped_design_that_has_changed_is_served_with_its_recorded_text() {
