@@ -21,6 +21,7 @@
 //! URLs that stand for themselves for a while. The names of objects are the server's own. What a
 //! client calls its file, it keeps in an attribute if it needs it.
 
+mod directory;
 mod download;
 pub mod objects;
 pub mod place;

@@ -84,7 +84,7 @@ impl Objects for DesignObjects {
     async fn copy(&self, bucket: &str, from: &str, to: &str) -> Result<bool, ObjectsError> {
         let store = self.store(bucket)?;
         let (from, to) = (store.path(from)?, store.path(to)?);
-        match store.opened.store.copy(&from, &to).await {
+        match store.opened.copy(&from, &to).await {
             Ok(()) => Ok(true),
             Err(Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(store.failed(&error)),

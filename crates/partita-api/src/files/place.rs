@@ -9,9 +9,11 @@ use std::time::Duration;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{Attributes, ObjectStore};
+use object_store::{Attributes, ObjectStore, ObjectStoreExt as _};
 use partita_design::Design;
+use partita_design::design::Bucket;
 
+use super::directory::Directory;
 use super::objects::Buckets;
 
 /// Room that uploads leave free on the disk of a directory. The storage of items may be on the same
@@ -62,8 +64,7 @@ pub enum PlaceError {
 /// A bucket that was opened.
 pub(super) struct Opened {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// The directory, if it is one, without links in its path.
-    directory: Option<PathBuf>,
+    directory: Option<Directory>,
     #[cfg(feature = "s3")]
     signer: Option<Arc<dyn object_store::signer::Signer>>,
 }
@@ -78,7 +79,7 @@ impl Place {
         for design in designs {
             for bucket in &design.buckets {
                 let opened = match self {
-                    Place::Directory(root) => directory(root.join(&bucket.bucket), &bucket.bucket)?,
+                    Place::Directory(root) => directory(root.join(&bucket.bucket), bucket)?,
                     Place::Memory => memory(),
                     #[cfg(feature = "s3")]
                     Place::S3 { endpoint, region } => {
@@ -116,32 +117,36 @@ impl Place {
     }
 }
 
-/// Whether a file is one that `object_store` writes to before it gets its name: `name#1`. No
-/// object is called so.
+/// Whether a file is one that gets its name when it is complete: `name#1`. `object_store` takes no
+/// object that is called so, and takes one that is called `name#1#1`.
 fn is_unfinished(name: &str) -> bool {
-    let number = name.rsplit_once('#').map(|(_, number)| number);
+    let number = name.split_once('#').map(|(_, number)| number);
     number.is_some_and(|number| {
         !number.is_empty() && number.chars().all(|letter| letter.is_ascii_digit())
     })
 }
 
-fn directory(directory: PathBuf, bucket: &str) -> Result<Opened, PlaceError> {
+fn directory(directory: PathBuf, bucket: &Bucket) -> Result<Opened, PlaceError> {
     let failed = |source| PlaceError::Directory {
-        bucket: bucket.to_owned(),
+        bucket: bucket.bucket.clone(),
         directory: directory.clone(),
         source,
     };
     fs::create_dir_all(&directory).map_err(failed)?;
     let root = fs::canonicalize(&directory).map_err(failed)?;
-    let store = LocalFileSystem::new_with_prefix(&root).map_err(|source| PlaceError::Store {
-        bucket: bucket.to_owned(),
+    let files = LocalFileSystem::new_with_prefix(&root).map_err(|source| PlaceError::Store {
+        bucket: bucket.bucket.clone(),
         source,
     })?;
     // An object that was answered for is on disk, as items are.
-    let store = store.with_fsync(true);
+    let files = Arc::new(files.with_fsync(true));
     Ok(Opened {
-        store: Arc::new(store),
-        directory: Some(root),
+        store: files.clone(),
+        directory: Some(Directory {
+            staging: root.join(partita_plan::files::staging(bucket)),
+            root,
+            files,
+        }),
         #[cfg(feature = "s3")]
         signer: None,
     })
@@ -195,10 +200,18 @@ fn s3(bucket: &str, endpoint: Option<&str>, region: Option<&str>) -> Result<Open
 }
 
 impl Opened {
+    /// Copies an object over whatever is there.
+    pub(super) async fn copy(&self, from: &Path, to: &Path) -> object_store::Result<()> {
+        match &self.directory {
+            Some(directory) => directory.copy(from, to).await,
+            None => self.store.copy(from, to).await,
+        }
+    }
+
     /// Whether nothing on the way to an object leads out of the directory. Partita makes no links;
     /// somebody else may have.
     pub(super) fn is_inside(&self, path: &Path) -> bool {
-        let Some(root) = &self.directory else {
+        let Some(Directory { root, .. }) = &self.directory else {
             return true;
         };
         let parts = path.parts();
@@ -209,7 +222,8 @@ impl Opened {
 
     /// Whether there is room for more bytes. Of other places than directories nobody knows.
     pub(super) fn has_room(&self) -> bool {
-        let free_bytes = self.directory.as_deref().and_then(free_bytes);
+        let directory = self.directory.as_ref();
+        let free_bytes = directory.and_then(|directory| free_bytes(&directory.root));
         free_bytes.is_none_or(|free_bytes| free_bytes >= ROOM_BYTES_MIN)
     }
 

@@ -114,7 +114,14 @@ fn what_a_crash_has_cut_off_is_removed_and_nothing_else() {
     place.tidy([&design]).unwrap();
     let temp = root.path().join("holdthatthought-archive/temp");
     std::fs::create_dir_all(&temp).unwrap();
-    for name in ["01A.jpg", "01B.jpg#1", "01C.jpg#12", "01D#x.jpg", "01E#"] {
+    for name in [
+        "01A.jpg",
+        "01B.jpg#1",
+        "01C.jpg#12",
+        "01D#x.jpg",
+        "01E#",
+        "01F#1#1",
+    ] {
         std::fs::write(temp.join(name), b"x").unwrap();
     }
     place.tidy([&design]).unwrap();
@@ -123,5 +130,62 @@ fn what_a_crash_has_cut_off_is_removed_and_nothing_else() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["01A.jpg", "01D#x.jpg", "01E#"]);
+    assert_eq!(left, ["01A.jpg", "01D#x.jpg", "01E#", "01F#1#1"]);
+}
+
+/// Everything below a directory that is no directory.
+fn files_below(directory: &std::path::Path) -> Vec<String> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            let below = files_below(&path).into_iter();
+            files.extend(below.map(|file| format!("{name}/{file}")));
+        } else {
+            files.push(name.to_owned());
+        }
+    }
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn a_copy_that_is_made_again_leaves_one_file() {
+    let root = tempfile::tempdir().unwrap();
+    let source = partita_design::shipped::find("holdthatthought")
+        .unwrap()
+        .source;
+    let design = partita_design::check(source, &|_| None).0.unwrap();
+    let place = Place::Directory(root.path().to_owned());
+    let objects = place.open([&design]).unwrap().of_design("holdthatthought");
+    let bucket = root.path().join("holdthatthought-archive");
+    let (upload, file) = ("temp/01A.jpg", "messages/m/01A.jpg");
+    std::fs::create_dir_all(bucket.join("temp")).unwrap();
+    std::fs::write(bucket.join(upload), b"ann's").unwrap();
+
+    for _ in 0..3 {
+        let copies = (0..8).map(|_| objects.copy("archive", upload, file));
+        for is_copied in futures::future::join_all(copies).await {
+            assert_eq!(is_copied, Ok(true));
+        }
+        assert_eq!(files_below(&bucket), [file, upload]);
+    }
+    // Over something else too, and only where there is something to copy.
+    let other = "temp/01B.jpg";
+    std::fs::write(bucket.join(other), b"bob's").unwrap();
+    let copies = (0..8).map(|_| objects.copy("archive", other, file));
+    for is_copied in futures::future::join_all(copies).await {
+        assert_eq!(is_copied, Ok(true));
+    }
+    assert_eq!(std::fs::read(bucket.join(file)).unwrap(), b"bob's");
+    assert_eq!(std::fs::read(bucket.join(upload)).unwrap(), b"ann's");
+    for name in [upload, other] {
+        objects.remove("archive", name).await.unwrap();
+        let is_copied = objects.copy("archive", name, file).await;
+        assert_eq!(is_copied, Ok(false));
+    }
+    assert_eq!(files_below(&bucket), [file]);
+    objects.remove("archive", file).await.unwrap();
+    assert!(files_below(&bucket).is_empty());
 }

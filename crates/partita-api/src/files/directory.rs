@@ -1,0 +1,87 @@
+//! A bucket that is a directory.
+
+use std::fs;
+use std::io;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{Error, ObjectStoreExt as _};
+
+/// What a second link to an object is called, followed by `#` and a number, until it gets its name.
+const LINK: &str = "copy";
+
+/// A bucket that is a directory.
+pub(super) struct Directory {
+    /// The directory, without links in its path.
+    pub(super) root: PathBuf,
+    /// Where uploads are. A start removes from it what a crash has left unfinished.
+    pub(super) staging: PathBuf,
+    pub(super) files: Arc<LocalFileSystem>,
+}
+
+impl Directory {
+    /// Copies an object over whatever is there, by another link to its bytes, which nothing
+    /// changes.
+    ///
+    /// `LocalFileSystem::copy` renames a link over the copy. Where the copy of an earlier attempt is
+    /// there, both are links to the same bytes: such a rename does nothing, and the link stays.
+    pub(super) async fn copy(&self, from: &Path, to: &Path) -> object_store::Result<()> {
+        match self.files.copy_if_not_exists(from, to).await {
+            Err(Error::AlreadyExists { .. }) => {}
+            copied => return copied,
+        }
+        let from = self.files.path_to_filesystem(from)?;
+        let to = self.files.path_to_filesystem(to)?;
+        let staging = self.staging.clone();
+        let path = from.display().to_string();
+        let replaced = tokio::task::spawn_blocking(move || replace(&from, &to, &staging));
+        let replaced = replaced.await.unwrap_or_else(|error| Err(error.into()));
+        replaced.map_err(|error| {
+            let kind = error.kind();
+            let source = Box::new(error);
+            if kind == io::ErrorKind::NotFound {
+                Error::NotFound { path, source }
+            } else {
+                let store = "LocalFileSystem";
+                Error::Generic { store, source }
+            }
+        })
+    }
+}
+
+/// Replaces a file by a link to the bytes of another one. There is a whole file at every moment.
+fn replace(from: &FilePath, to: &FilePath, staging: &FilePath) -> io::Result<()> {
+    fs::create_dir_all(staging)?;
+    let link = new_link(from, staging)?;
+    let renamed = fs::rename(&link, to);
+    match fs::remove_file(&link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => renamed?,
+    }
+    sync(to.parent().unwrap_or(staging))
+}
+
+/// A link of a name that no object has.
+fn new_link(from: &FilePath, staging: &FilePath) -> io::Result<PathBuf> {
+    let mut number: u64 = 0;
+    loop {
+        let link = staging.join(format!("{LINK}#{number}"));
+        match fs::hard_link(from, &link) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            linked => return linked.map(|()| link),
+        }
+    }
+}
+
+/// Has the names in a directory on disk.
+#[cfg(unix)]
+fn sync(directory: &FilePath) -> io::Result<()> {
+    fs::File::open(directory)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync(_: &FilePath) -> io::Result<()> {
+    Ok(())
+}
