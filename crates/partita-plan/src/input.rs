@@ -1,5 +1,6 @@
 //! A caller's attributes: named, checked, all faults at once.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use partita_core::{Map, Number, Value};
@@ -44,14 +45,24 @@ impl Changes<'_> {
     pub(crate) fn crossing(&self, shape: &Record, old: &Map) -> Option<Access> {
         let name = shape.soft_delete.as_ref()?.attribute();
         let mut set = self.set.iter().rev();
-        let value = set.find(|(slot, _)| slot.name() == name);
-        let value = value.map(|(_, value)| value.clone());
-        let removed = self.remove.iter().any(|slot| slot.name() == name);
-        if value.is_none() && !removed {
+        let set = set.find(|(slot, _)| slot.name() == name);
+        let set = set.map(|(_, value)| value.clone());
+        let is_removed = self.remove.iter().any(|slot| slot.name() == name);
+        let added = self.add.iter().filter(|(one, _)| one.name == name);
+        let added: Vec<Number> = added.map(|(_, amount)| *amount).collect();
+        if set.is_none() && !is_removed && added.is_empty() {
             return None;
         }
+        let value = set.or_else(|| shape.read(old, name).map(Cow::into_owned));
+        let mut value = value.filter(|_| !is_removed);
+        for amount in added {
+            let now = value.as_ref().and_then(Value::as_number).copied();
+            let sum = now.unwrap_or(Number::from(0_i64)).checked_add(amount);
+            // A sum that no number can be is refused with the change.
+            value = Some(Value::N(sum.ok()?));
+        }
         let mut new = Map::new();
-        if let (Some(value), false) = (value, removed) {
+        if let Some(value) = value {
             nested::set(&mut new, name, value);
         }
         shape.crossing(Some(old), &new)

@@ -237,7 +237,7 @@ impl<'a> Planner<'a> {
                 }
                 Ok(())
             }
-            (_, true) => self.change(at, &changes, By::Effect),
+            (_, true) => self.change_caused(at, &changes),
             (_, false) => {
                 let (record, rule) = (&shape.name, FaultRule::Reference);
                 let fault = Fault::of(record, "target", rule, "is not there");
@@ -264,7 +264,7 @@ impl<'a> Planner<'a> {
         let parts = &entity.identity;
         let is_part = |slot: &Slot<'_>| parts.iter().any(|part| part.attribute == slot.name());
         changes.set.retain(|(slot, _)| !is_part(slot));
-        self.change(at, &changes, By::Effect)
+        self.change_caused(at, &changes)
     }
 
     /// Which item an effect is done to.

@@ -8,12 +8,13 @@ use partita_design::design::{Access, Record, Repeat, SoftDelete};
 
 use super::values::Start;
 use super::{By, Planner};
+use crate::access::Asked;
 use crate::draft::{Presence, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::files::names;
 use crate::input::{Changes, Slot};
 use crate::lapse::lapsed;
-use crate::scene::Seen;
+use crate::scene::{Seen, Trace};
 use partita_design::nested;
 
 /// A new item before it is put anywhere, and what its values were computed from.
@@ -150,7 +151,10 @@ impl<'a> Planner<'a> {
                 };
                 let mut changes = given.clone();
                 changes.set.retain(|(slot, _)| !is_part(slot));
-                self.change(at, &changes, by)?;
+                match by {
+                    By::Caller => self.change(at, &changes, by)?,
+                    By::Effect => self.change_caused(at, &changes)?,
+                }
                 Ok(at)
             }
         }
@@ -215,6 +219,27 @@ impl<'a> Planner<'a> {
         }
         self.draft.enqueue(at);
         Ok(())
+    }
+
+    /// A change that another write causes. One that leaves the deleted state is a restore, and
+    /// needs the caller of the cause to be allowed it: the effect of one item is no way around the
+    /// rule of another.
+    pub(super) fn change_caused(
+        &mut self,
+        at: usize,
+        changes: &Changes<'a>,
+    ) -> Result<(), PlanError> {
+        let entry = self.entry(at);
+        let shape = entry.shape;
+        let old = entry.old().cloned();
+        let deleted = old.filter(|old| changes.crossing(shape, old) == Some(Access::Restore));
+        if let Some(deleted) = deleted {
+            let trace = Trace::default();
+            let scene = self.scene(shape, &deleted, None, &trace);
+            scene.demand(Asked::Access(Access::Restore))?;
+            self.remember(Some(at), trace.into_seen())?;
+        }
+        self.change(at, changes, By::Effect)
     }
 
     /// A deletion, soft where the entity has it so.

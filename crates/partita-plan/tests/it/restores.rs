@@ -70,6 +70,100 @@ on     = "update Post"
 upsert = "Log"
 with   = { postId = "{postId}", kind = "updated" }
 
+[entity.Flagged]
+PK          = "FLAGGED#{flaggedId}"
+SK          = "FLAGGED"
+soft-delete = "gone"
+
+[entity.Flagged.attributes]
+flaggedId = "string"
+note      = "string?"
+gone      = "bool default false"
+
+[entity.Flagged.allow]
+"*"     = "public"
+restore = "caller.role = 'admin'"
+
+[entity.Level]
+PK          = "LEVEL#{levelId}"
+SK          = "LEVEL"
+soft-delete = "level = 3"
+
+[entity.Level.attributes]
+levelId = "string"
+level   = "int default 0"
+
+[entity.Level.allow]
+"*"     = "public"
+delete  = "caller.role = 'admin'"
+restore = "caller.role = 'admin'"
+
+[action.raise]
+entity = "Level"
+add    = { level = 1 }
+
+[entity.Wake]
+PK = "WAKE#{wakeId}"
+SK = "WAKE"
+
+[entity.Wake.attributes]
+wakeId    = "string"
+way       = "string"
+postId    = "string default 'p'"
+flaggedId = "string default 'f'"
+levelId   = "string default 'l'"
+
+[entity.Wake.refs]
+post    = "Post"
+flagged = "Flagged"
+level   = "Level"
+
+[entity.Wake.allow]
+"*" = "signed-in"
+
+[trigger.wakeByUpdate]
+on     = "create Wake"
+when   = "way = 'update'"
+update = "post"
+set    = { status = "shown" }
+
+[trigger.wakeByUpsert]
+on     = "create Wake"
+when   = "way = 'upsert'"
+upsert = "Post"
+with   = { postId = "{postId}", ownerId = "ann", status = "shown" }
+
+[trigger.wakeByCreate]
+on     = "create Wake"
+when   = "way = 'create'"
+create = "Post"
+with   = { postId = "{postId}", ownerId = "ann", status = "draft" }
+
+[trigger.wakeFlag]
+on     = "create Wake"
+when   = "way = 'flag'"
+update = "flagged"
+set    = { gone = false }
+
+[trigger.wakeLevel]
+on     = "create Wake"
+when   = "way = 'add'"
+update = "level"
+add    = { level = 1 }
+
+[trigger.touch]
+on     = "create Wake"
+when   = "way = 'touch'"
+update = "flagged"
+set    = { note = "seen" }
+
+[action.wake]
+entity = "Wake"
+
+[[action.wake.then]]
+update = "post"
+set    = { status = "shown" }
+
 "#;
 
 struct Posts(Partita);
@@ -232,4 +326,119 @@ async fn an_action_that_deletes_is_allowed_by_its_own_rule() {
     let posts = Posts::open().await;
     posts.run(&ann(), act("drop")).await.unwrap();
     assert_eq!(posts.status().await, "gone");
+}
+
+fn delete(entity: &str, id: &str) -> Operation {
+    Operation::Delete {
+        entity: entity.into(),
+        identity: vec![id.into()],
+        version: None,
+    }
+}
+
+fn new(entity: &str, attributes: &[(&str, &str)]) -> Operation {
+    Operation::Create {
+        entity: entity.into(),
+        attributes: stage::texts(attributes),
+    }
+}
+
+/// A post, a flagged item and a level, all of them deleted.
+async fn all_deleted() -> Posts {
+    let posts = Posts::open().await;
+    for (entity, name, id) in [("Flagged", "flaggedId", "f"), ("Level", "levelId", "l")] {
+        let create = new(entity, &[(name, id)]);
+        posts.run(&root(), create).await.unwrap();
+    }
+    let wake = new("Wake", &[("wakeId", "first"), ("way", "none")]);
+    posts.run(&ann(), wake).await.unwrap();
+    for (entity, id) in [("Post", "p"), ("Flagged", "f"), ("Level", "l")] {
+        posts.run(&root(), delete(entity, id)).await.unwrap();
+    }
+    posts
+}
+
+impl Posts {
+    async fn is_deleted(&self, entity: &str, id: &str) -> bool {
+        let get = Operation::Get {
+            entity: entity.into(),
+            identity: vec![id.into()],
+            with_deleted: false,
+        };
+        self.run(&root(), get).await.is_err()
+    }
+}
+
+/// Every effect that leaves the deleted state, and the item that it changes.
+fn effects() -> Vec<(Operation, (&'static str, &'static str))> {
+    let wake = |way| new("Wake", &[("wakeId", way), ("way", way)]);
+    let act = Operation::Act {
+        action: "wake".into(),
+        entity: Some("Wake".into()),
+        identity: vec!["first".into()],
+        given: Map::new(),
+        version: None,
+    };
+    vec![
+        (wake("update"), ("Post", "p")),
+        (wake("upsert"), ("Post", "p")),
+        (wake("create"), ("Post", "p")),
+        (act, ("Post", "p")),
+        (wake("flag"), ("Flagged", "f")),
+        (wake("add"), ("Level", "l")),
+    ]
+}
+
+#[tokio::test]
+async fn an_effect_restores_only_what_the_caller_of_its_cause_may_restore() {
+    for (cause, (entity, id)) in effects() {
+        let posts = all_deleted().await;
+        let answer = posts.run(&ann(), cause.clone()).await;
+        assert!(is_refused(&answer), "{cause:?}: {answer:?}");
+        assert!(posts.is_deleted(entity, id).await, "{cause:?}");
+        posts.run(&root(), cause.clone()).await.unwrap();
+        assert!(!posts.is_deleted(entity, id).await, "{cause:?}");
+        // Of a live item it is a change like any other.
+        let posts = all_deleted().await;
+        let restore = Operation::Restore {
+            entity: entity.into(),
+            identity: vec![id.into()],
+            version: None,
+        };
+        posts.run(&root(), restore).await.unwrap();
+        posts.run(&ann(), cause).await.unwrap();
+        assert!(!posts.is_deleted(entity, id).await);
+    }
+}
+
+#[tokio::test]
+async fn an_effect_changes_what_stays_deleted() {
+    let posts = all_deleted().await;
+    let touch = new("Wake", &[("wakeId", "touch"), ("way", "touch")]);
+    posts.run(&ann(), touch).await.unwrap();
+    assert!(posts.is_deleted("Flagged", "f").await);
+}
+
+/// Where the deleted state is a number, an amount that is added may lead into it.
+#[tokio::test]
+async fn an_action_that_adds_deletes_only_for_those_who_may() {
+    let posts = Posts::open().await;
+    posts
+        .run(&ann(), new("Level", &[("levelId", "l")]))
+        .await
+        .unwrap();
+    let raise = Operation::Act {
+        action: "raise".into(),
+        entity: Some("Level".into()),
+        identity: vec!["l".into()],
+        given: Map::new(),
+        version: None,
+    };
+    for _ in 0..2 {
+        posts.run(&ann(), raise.clone()).await.unwrap();
+    }
+    assert!(is_refused(&posts.run(&ann(), raise.clone()).await));
+    assert!(!posts.is_deleted("Level", "l").await);
+    posts.run(&root(), raise).await.unwrap();
+    assert!(posts.is_deleted("Level", "l").await);
 }
