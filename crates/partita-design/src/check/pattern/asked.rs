@@ -17,7 +17,7 @@ use crate::syntax::query::{self, Bound, Clause, Test};
 use crate::syntax::template::Piece;
 use crate::template::{Format, Hole, Part, Template};
 use crate::types::AttributeType;
-pub(super) use hole::{check as check_holes, value as hole_value};
+pub(super) use hole::{check as check_holes, check_unformatted, value as hole_value};
 use sort_keys::Query;
 
 /// A read, and the shapes of the keys that it asks for.

@@ -12,7 +12,7 @@ use super::super::names::{Meaning, Names};
 use super::super::outcome;
 use super::super::table::Discriminator;
 use super::super::world::{Record, World};
-use super::asked::{Asked, check_holes, declared, hole_value};
+use super::asked::{Asked, check_holes, check_unformatted, declared, hole_value};
 use super::found::Found as FoundRecords;
 use crate::codes::Code;
 use crate::design::pattern::TEXTS;
@@ -86,6 +86,7 @@ fn with_texts(
         let inside = text.unquote(span.start..span.end);
         let pieces = template::parse(&inside, report)?;
         check_holes(pieces.iter(), report)?;
+        check_unformatted(&pieces, report)?;
         let path = Path {
             root: TEXTS.into(),
             steps: vec![Step::Index(texts.len())],

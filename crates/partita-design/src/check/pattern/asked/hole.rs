@@ -4,8 +4,8 @@ use super::Call;
 use crate::codes::Code;
 use crate::diagnostic::Report;
 use crate::expression::{Expr, Function};
-use crate::syntax::template::Piece;
-use crate::syntax::value::Raw;
+use crate::syntax::template::{Piece, RawHole};
+use crate::syntax::value::{Raw, RawPath};
 use crate::template::dotted;
 
 /// The functions of parameters. Others have results that are no part of a key.
@@ -19,11 +19,69 @@ pub(in crate::check::pattern) fn check<'p>(
     let mut checked = Some(());
     for piece in pieces {
         let Piece::Hole(hole) = piece else { continue };
-        if value(&hole.value).is_none() {
-            let message = format!("`{}` is no parameter", hole.written);
-            report.add(Code::PatternSyntax, hole.span, message).help(
-                "write the name of a parameter, perhaps in `lower(…)`, `trim(…)` or, of a ulid, `time(…)`",
-            );
+        if let Some((message, help)) = mistake(hole) {
+            let finding = report.add(Code::PatternSyntax, hole.span, message);
+            finding.help(help);
+            checked = None;
+        }
+    }
+    checked
+}
+
+/// What is wrong with a placeholder, and what to write.
+fn mistake(hole: &RawHole) -> Option<(String, String)> {
+    let written = &hole.written;
+    if let Some(path) = inside_of(&hole.value) {
+        let last = path.names.last().map_or("", String::as_str);
+        return Some((
+            format!("`{}` is no name of a parameter", path.names.join(".")),
+            format!("write a name without dots, such as `{last}`"),
+        ));
+    }
+    if value(&hole.value).is_none() {
+        return Some((
+            format!("`{written}` is no parameter"),
+            "write the name of a parameter, perhaps in `lower(…)`, `trim(…)` or, of a ulid, `time(…)`"
+                .to_owned(),
+        ));
+    }
+    let is_call = matches!(hole.value, Raw::Call(..));
+    let (call, format) = written.split_once(':').filter(|_| is_call)?;
+    let call = call.trim_end();
+    Some((
+        format!("`{call}` takes no format, and `:{format}` is one"),
+        format!("write `{{{call}}}`, or a parameter alone that has the format"),
+    ))
+}
+
+/// The first path with several names, which leads inside of something.
+fn inside_of(raw: &Raw) -> Option<&RawPath> {
+    match raw {
+        Raw::Path(path) => Some(path).filter(|path| path.names.len() > 1),
+        Raw::Call(_, arguments, _) => arguments.iter().find_map(inside_of),
+        _ => None,
+    }
+}
+
+/// Refuses formats in a filter, which compares values and not how they are written; `None` after a
+/// report.
+pub(in crate::check::pattern) fn check_unformatted(
+    pieces: &[Piece],
+    report: &mut Report,
+) -> Option<()> {
+    let mut checked = Some(());
+    for piece in pieces {
+        if let Piece::Hole(hole) = piece
+            && let Some((_, span)) = &hole.format
+        {
+            let (value, _) = hole.written.split_once(':').unwrap_or_default();
+            report
+                .add(
+                    Code::PatternSyntax,
+                    *span,
+                    "a filter compares values, which have no format",
+                )
+                .help(format!("write `{{{}}}`", value.trim_end()));
             checked = None;
         }
     }
