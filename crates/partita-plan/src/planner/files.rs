@@ -7,6 +7,8 @@
 //! (`planner::owners`). Where nobody keeps objects only names are looked at: that nobody names one
 //! of another place, or one outside of all.
 
+mod together;
+
 use std::rc::Rc;
 
 use base64::Engine as _;
@@ -56,7 +58,8 @@ pub(super) struct Taking {
     pub(super) source: Record,
     /// The prefix that it will be in.
     pub(super) prefix: String,
-    owner: Owner,
+    /// The items that may name it there.
+    owners: Vec<Owner>,
 }
 
 /// The name of a file in an item, and whose it is.
@@ -146,7 +149,7 @@ impl<'a> Planner<'a> {
         let owner = self.owner(entity, item);
         let had = old.map(|old| names::all(entity, old)).unwrap_or_default();
         names::each(attribute, &mut value, &mut |place, spot, name| {
-            if self.is_taken(name) || is_among(name, &had) {
+            if is_among(name, &had) {
                 return;
             }
             let naming = Naming {
@@ -179,14 +182,8 @@ impl<'a> Planner<'a> {
         name: &mut String,
         is_lent: bool,
     ) -> Result<(), String> {
-        // One file may be named twice in an item; it is one file all the same.
-        let mut taken = self.files.taken.iter().map(|taking| {
-            let is_same = taking.placement.what == Taken::Upload || taking.owner == *naming.owner;
-            (&taking.placement, is_same)
-        });
-        if let Some((placement, _)) = taken.find(|(one, is_same)| *is_same && one.from == *name) {
-            name.clone_from(&placement.to);
-            return Ok(());
+        if let Some(at) = self.taking_of(naming, name) {
+            return self.take_together(naming, place, (at, name), is_lent);
         }
         let upload = self.upload(naming.spot, name);
         let (source, what) = match upload {
@@ -211,19 +208,19 @@ impl<'a> Planner<'a> {
             self.files.shared.push((naming.owner.clone(), to));
             return Ok(());
         }
-        self.files.taken.push(Taking {
-            placement: Placement {
-                attribute: place.to_owned(),
-                bucket: source.bucket.clone(),
-                from,
-                to,
-                what,
-            },
+        let placement = Placement {
+            attribute: place.to_owned(),
+            bucket: source.bucket.clone(),
+            from,
+            to,
+            what,
+        };
+        self.add_taking(Taking {
+            placement,
             source,
             prefix,
-            owner: naming.owner.clone(),
-        });
-        Ok(())
+            owners: vec![naming.owner.clone()],
+        })
     }
 
     /// Where nobody keeps objects, gives a name that another item lends the form that it has in
@@ -463,7 +460,9 @@ impl<'a> Planner<'a> {
             return true;
         };
         let is_theirs = other.origin() == source.origin() && self.is_owner(&other, owner);
-        !other.is_removing && (is_theirs || other.copy_of.as_ref() == Some(&source.name))
+        // What is placed by this write is copied from where it is before.
+        let from = source.copy_of.as_ref().unwrap_or(&source.name);
+        !other.is_removing && (is_theirs || other.copy_of.as_ref() == Some(from))
     }
 
     /// The name that another attribute computes for a file.
@@ -491,7 +490,7 @@ impl<'a> Planner<'a> {
                 continue;
             };
             for file in names::of_attribute(attribute, value) {
-                if self.is_faulty(&file.place) {
+                if self.is_faulty(&file.place) || self.is_taken_by(&file.name, &owner) {
                     continue;
                 }
                 // Other addresses are welcome where a file is only `at` something.
@@ -528,9 +527,6 @@ impl<'a> Planner<'a> {
         if is_same(attribute) && prefix.path.names().all(|name| is_same(&name)) {
             return Ok(());
         }
-        if self.is_taken(&file.name) {
-            return Ok(());
-        }
         // An upload that is not the caller's, or too old, is told of as such.
         match names::check(prefix, item, &file.name) {
             Err(_) if self.is_staged(&file.name) && self.context.blueprint.keeps_files => Ok(()),
@@ -538,21 +534,14 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Whether objects are kept, and this is neither taken over nor a file that the item or its
+    /// Whether objects are kept, and this is neither given to the item nor a file that the item or its
     /// history had before. A new item had none, also where one of its identity has expired.
     fn is_strange(&self, file: &File<'_>, had: &[File<'_>], owner: &Owner, is_new: bool) -> bool {
         let is_shared = |(by, name): &(Owner, String)| by == owner && *name == file.name;
-        let is_known = self.is_taken(&file.name)
-            || is_among(&file.name, had)
-            || self.files.shared.iter().any(is_shared);
+        let is_known = is_among(&file.name, had) || self.files.shared.iter().any(is_shared);
         self.context.blueprint.keeps_files
             && !is_known
             && (is_new || self.own_file(&file.name, owner).is_none())
-    }
-
-    fn is_taken(&self, name: &str) -> bool {
-        let mut taken = self.files.taken.iter();
-        taken.any(|taking| taking.placement.to == name)
     }
 
     fn is_staged(&self, name: &str) -> bool {

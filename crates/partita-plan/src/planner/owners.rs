@@ -91,6 +91,10 @@ impl<'a> Planner<'a> {
         for past in std::mem::take(&mut self.files.pasts) {
             self.enter_past(&past, &mut ledger);
         }
+        self.pass_uploads_on(&|name| {
+            let namers = ledger.get(name);
+            namers.is_some_and(|namers| !namers.after.is_empty())
+        });
         let mut steps = self.expiry_steps();
         for (name, namers) in ledger {
             let mut taken = self.files.taken.iter();

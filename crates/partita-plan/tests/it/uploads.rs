@@ -3,6 +3,7 @@
 mod expiring;
 mod shares;
 mod slots;
+mod together;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

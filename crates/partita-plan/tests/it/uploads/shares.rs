@@ -56,7 +56,7 @@ impl Scene {
         self.run("ann", operation).await
     }
 
-    async fn item(&self, entity: &str, id: &[&str]) -> Json {
+    pub(super) async fn item(&self, entity: &str, id: &[&str]) -> Json {
         let operation = Operation::Get {
             entity: entity.to_owned(),
             identity: id.iter().map(|part| (*part).to_owned()).collect(),
@@ -74,7 +74,7 @@ impl Scene {
     }
 
     /// Long after everything that has a time is over.
-    async fn much_later(&self) {
+    pub(super) async fn much_later(&self) {
         self.clock.advance(100 * 24 * HOUR);
         while self.partita.sweep_files(100).await.unwrap().has_more {}
     }
