@@ -21,6 +21,7 @@
 //! | [`keyspace`], [`usage`] | keys and indexes that are legal, but not good |
 //! | [`followers`] | what follows other items: whether it can, and whether it ends |
 //! | [`clashes`], [`steps`], [`positions`] | effects against each other, against the steps of states, and positions against deletes |
+//! | [`periods`], [`requirements`] | counters of periods against what adds to them, and what entities require |
 //! | [`collections`], [`secrets`], [`unseen`] | lists without a bound, secrets that are shown elsewhere, rows that nobody sees |
 //! | [`sizes`] | writes that take more actions than a transaction has |
 //! | [`beyond`] | effects on items that the caller of their cause need not be allowed to see |
@@ -57,9 +58,11 @@ mod names;
 mod outcome;
 mod parameter;
 mod pattern;
+mod periods;
 mod positions;
 mod readable;
 mod reference;
+mod requirements;
 mod rules;
 mod secrets;
 mod sections;
@@ -250,6 +253,8 @@ fn lint(world: &World, design: &Design, report: &mut Report) {
     url::check(world, design, report);
     secrets::check(world, design, report);
     positions::check(world, design, report);
+    periods::check(world, design, report);
+    requirements::check(world, design, report);
     sizes::check(world, design, report);
     beyond::check(world, design, report);
     files::check(world, design, report);
