@@ -10,6 +10,7 @@ use super::{Names, Planner};
 use crate::access::{Asked, Verdict};
 use crate::error::PlanError;
 use crate::input::{Changes, Input, Slot, refuse};
+use crate::partita::is_hidden;
 use crate::ruling::{Decision, Row, Ruling};
 use crate::scene::{Named, Scene, Trace};
 
@@ -132,7 +133,8 @@ impl<'a> Planner<'a> {
         Ok(Decision::of_all(rulings, Vec::new()))
     }
 
-    /// What is said of an item that is there; of a missing one only what its identity decides.
+    /// What is said of an item that is there; of a missing one only what its identity decides. One
+    /// that a live ref hides is missing for everybody.
     fn rulings(
         &mut self,
         on: &On<'a>,
@@ -148,10 +150,13 @@ impl<'a> Planner<'a> {
             ..self.scene(on.shape, known, None, &trace)
         };
         let rulings = ask(&scene);
-        match rulings.iter().any(|ruling| ruling.verdict == Verdict::Open) {
-            true => Err(not_found(on.shape, false)),
-            false => Ok(rulings),
+        let is_open = rulings.iter().any(|ruling| ruling.verdict == Verdict::Open);
+        // As for those who try: a refusal first, and then that there is no such item.
+        let is_allowed = rulings.first().is_some_and(Ruling::is_allowed);
+        if is_open || (is_allowed && scene.complete && is_hidden(&scene)) {
+            return Err(not_found(on.shape, false));
         }
+        Ok(rulings)
     }
 
     /// An action that finds its items is decided on each of them.

@@ -255,3 +255,53 @@ async fn owners_of_stories() {
     ];
     insta::assert_snapshot!(asked(&partita, &callers, &questions).await);
 }
+
+/// The API answers 404 for what a live ref hides, and refuses others before that.
+#[tokio::test]
+async fn an_item_that_a_live_ref_hides_is_not_found() {
+    let partita = open("stories").await;
+    let ann = Caller::user("ann");
+    let create = |entity: &str, given: Json| Operation::Create {
+        entity: entity.to_owned(),
+        attributes: attributes(given),
+    };
+    let story = json!({"userId": "ann", "id": STORY, "title": "Dune"});
+    partita.run(&ann, create("Story", story)).await.unwrap();
+    let node = json!({"userId": "ann", "storyId": STORY, "id": NODE});
+    partita.run(&ann, create("Node", node)).await.unwrap();
+    let parts = ["ann", STORY, NODE];
+    let questions = [
+        Operation::Get {
+            entity: "Node".to_owned(),
+            identity: identity(&parts),
+            with_deleted: false,
+        },
+        update("Node", &parts, json!({"prompt": "…"})),
+        Operation::Delete {
+            entity: "Node".to_owned(),
+            identity: identity(&parts),
+            version: None,
+        },
+    ];
+    for question in &questions {
+        let decision = partita.can(&ann, question.clone()).await.unwrap();
+        assert!(decision.is_allowed, "{question:?}");
+    }
+    let delete = Operation::Delete {
+        entity: "Story".to_owned(),
+        identity: identity(&["ann", STORY]),
+        version: None,
+    };
+    partita.run(&ann, delete).await.unwrap();
+    for question in &questions {
+        let asked = partita.can(&ann, question.clone()).await.err();
+        let tried = partita.run(&ann, question.clone()).await.err();
+        assert!(
+            matches!(asked, Some(PlanError::NotFound { .. })),
+            "{question:?}: {asked:?}"
+        );
+        assert_eq!(asked, tried, "{question:?}");
+        let other = partita.can(&Caller::user("bob"), question.clone()).await;
+        assert!(!other.unwrap().is_allowed, "{question:?}");
+    }
+}
