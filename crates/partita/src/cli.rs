@@ -87,6 +87,16 @@ pub(crate) enum Command {
     /// cannot be said
     Can(AskFlags),
     /// Print the transaction that a write would become, and its capacity units, without doing it
+    // A read becomes no transaction.
+    #[command(
+        mut_arg("operation", |arg| arg.help(
+            "create, update, upsert, delete, restore, or the name of an action"
+        )),
+        mut_arg("on", |arg| arg.help(
+            "The entity and the parts of its identity; nothing for an action that finds its items \
+             itself"
+        ))
+    )]
     Plan(AskFlags),
     /// Fill a design with a few hundred items that belong together, and tell how to look at them
     Demo(DemoFlags),

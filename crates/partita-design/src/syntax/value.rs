@@ -99,8 +99,16 @@ pub(crate) fn literal(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) 
             };
             let what = "a value such as `'text'`, `1`, `true` or `[]`";
             let finding = expected(cursor, code, what, report);
-            if let Some(word) = word {
-                finding.help(format!("a text stands in quotes: write `'{word}'`"));
+            match word {
+                Some(word @ ("now" | "caller")) => {
+                    finding.help(format!(
+                        "what is computed is written as a case: `[\"… default\", {{ is = \"{{{word}}}\" }}]`"
+                    ));
+                }
+                Some(word) => {
+                    finding.help(format!("a text stands in quotes: write `'{word}'`"));
+                }
+                None => {}
             }
             return None;
         }

@@ -16,7 +16,7 @@ pub(crate) struct TokenFlags {
     #[arg(long, value_parser = user)]
     pub(crate) user: String,
 
-    /// The role of the user
+    /// The role of the user; void where the design takes roles from items (`role` in `[caller]`)
     #[arg(long)]
     pub(crate) role: Option<String>,
 
