@@ -1,4 +1,4 @@
-//! Effects on items that the caller of their cause need not be allowed to see.
+//! What callers do or find out beyond what the rules let them read.
 //!
 //! An effect writes past rules: nobody asks whether the caller may change its target. That is what
 //! effects are for, as long as the caller has to do with the target. Where the rules that let
@@ -9,8 +9,10 @@
 //! |---|---|
 //! | [`item`] | items in terms of the one that is written, so that two ways to one item look alike |
 //! | [`clause`] | conditions as alternatives of facts, and what follows from facts |
+//! | [`guess`] | attributes that a rule hides, and that a pattern lets its readers find out |
 
 mod clause;
+mod guess;
 mod item;
 
 use partita_core::expression::Span;
@@ -27,6 +29,7 @@ use clause::{Alternatives, Fact};
 use item::{CALLER, Item, literal};
 
 pub(crate) fn check(world: &World, design: &Design, report: &mut Report) {
+    guess::check(world, design, report);
     for trigger in &design.triggers {
         let place = world
             .triggers
