@@ -50,11 +50,6 @@ impl<'d> Layout<'d> {
         found.map(|(_, table)| *table)
     }
 
-    /// The name of the table that a record lives in.
-    pub(crate) fn table_of(&self, record: &Record) -> &TableName {
-        &self.home(record).0
-    }
-
     /// The table that a record lives in.
     fn home(&self, record: &Record) -> &(TableName, &'d Table) {
         &self.tables[record.table.index()]

@@ -128,7 +128,7 @@ pub async fn verify(
 ///
 /// Before every pass that writes comes one that only looks, and the decision on what it found. No
 /// source is touched: neither an entity's item nor what a caller gave, except where an operator
-/// names it. What looks left behind stays while its table has items that the design does not
+/// names it. What looks left behind stays while a table has items that the design does not
 /// recognise.
 pub async fn repair(
     design: &Design,
@@ -137,8 +137,8 @@ pub async fn repair(
     mut permission: Permission<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Report, VerifyError> {
-    let held = pass::held(design, store).await?;
-    let mut rights = permission.rights(design, held)?;
+    let is_held = pass::has_unrecognised(design, store).await?;
+    let mut rights = permission.rights(design, is_held)?;
     let (mut mended, mut passes) = (0, 0);
     loop {
         watch.begins(passes + 1);

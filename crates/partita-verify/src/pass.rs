@@ -5,12 +5,9 @@
 //! that it rests on is read twice, and only if nothing has changed in between is that what stood
 //! there at one moment. So writers may go on meanwhile.
 
-use std::collections::BTreeSet;
-
 use partita_core::Item;
 use partita_design::Design;
 use partita_store::request::{ItemAddress, Scan};
-use partita_store::table::TableName;
 use partita_store::{Clock, Store, StoreResult};
 
 use crate::check::shares::Numbers;
@@ -221,7 +218,7 @@ impl<'a> Pass<'a> {
         };
         if findings.is_unrecognised {
             self.report.unrecognised += 1;
-            self.rights.held.insert(judged.address.table.clone());
+            self.rights.is_held = true;
             watch.meets(&met);
         }
         for attribute in &findings.unrecognised {
@@ -394,14 +391,13 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// The tables that have items that the design does not recognise. It is known before anything is
+/// Whether a table has items that the design does not recognise. It is known before anything is
 /// removed: what belongs to such an item may come before it.
-pub(crate) async fn held(
+pub(crate) async fn has_unrecognised(
     design: &Design,
     store: &dyn Store,
-) -> Result<BTreeSet<TableName>, VerifyError> {
+) -> Result<bool, VerifyError> {
     let (layout, reader) = (Layout::new(design)?, Reader { store });
-    let mut held = BTreeSet::new();
     for table in layout.names() {
         let mut request = page(Scan::new(table.clone()));
         loop {
@@ -409,8 +405,7 @@ pub(crate) async fn held(
             let is_strange =
                 |item: &Item| matches!(layout.recognise(table, item), Stored::Stranger);
             if found.items.iter().any(is_strange) {
-                held.insert(table.clone());
-                break;
+                return Ok(true);
             }
             match found.last_key {
                 None => break,
@@ -418,7 +413,7 @@ pub(crate) async fn held(
             }
         }
     }
-    Ok(held)
+    Ok(false)
 }
 
 fn page(scan: Scan) -> Scan {

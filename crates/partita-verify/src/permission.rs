@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use partita_design::Design;
 use partita_design::design::OnDelete;
-use partita_store::table::TableName;
 
 use crate::report::{Drift, VerifyError};
 
@@ -113,20 +112,16 @@ impl<'p> Permission<'p> {
         (self.decide)(intent)
     }
 
-    /// What a repair may remove, where these tables have unrecognised items. All places that were
+    /// What a repair may remove, where there are unrecognised items or not. All places that were
     /// named must be such that can be.
-    pub(crate) fn rights(
-        &self,
-        design: &Design,
-        held: BTreeSet<TableName>,
-    ) -> Result<Rights, VerifyError> {
+    pub(crate) fn rights(&self, design: &Design, is_held: bool) -> Result<Rights, VerifyError> {
         let removable = removable(design);
         if let Some(place) = self.named.difference(&removable).next() {
             let place = place.clone();
             return Err(VerifyError::NotRemovable { place });
         }
         Ok(Rights {
-            held,
+            is_held,
             named: self.named.clone(),
             #[cfg(feature = "testing")]
             mistake: self.mistake,
@@ -152,8 +147,8 @@ fn removable(design: &Design) -> BTreeSet<String> {
 /// What a pass knows about what may be removed.
 #[derive(Debug, Default)]
 pub(crate) struct Rights {
-    /// Tables with items that the design does not recognise.
-    pub(crate) held: BTreeSet<TableName>,
+    /// Whether there are items that the design does not recognise, in any of its tables.
+    pub(crate) is_held: bool,
     /// Places of the design whose leftovers an operator has named.
     named: BTreeSet<String>,
     #[cfg(feature = "testing")]
@@ -170,13 +165,14 @@ impl Rights {
         self.named.contains(says)
     }
 
-    /// Whether something in the table may belong to an item that the design does not recognise.
-    pub(crate) fn is_held(&self, table: &TableName) -> bool {
+    /// Whether what looks left behind may belong to an item that the design does not recognise. Such
+    /// an item may be in another table than the design says.
+    pub(crate) fn is_held(&self) -> bool {
         #[cfg(feature = "testing")]
         if self.mistake == Some(Mistake::ForgetsTheUnrecognised) {
             return false;
         }
-        self.held.contains(table)
+        self.is_held
     }
 
     /// Whether a value that should be missing may be removed, where its sources say so or not.

@@ -167,7 +167,7 @@ fn dangling<'d>(
     let says = format!("entity.{}.refs.{}", entity.name, reference.name);
     let mend = match job {
         Some(job) => Mend::Job(job),
-        None if is_held(subject, target) => Mend::Held,
+        None if subject.rights.is_held() => Mend::Held,
         None if subject.rights.is_named(&says) => Mend::Own,
         None => Mend::Named,
     };
@@ -207,16 +207,6 @@ fn dangling<'d>(
         }
         OnDelete::Keep => {}
     }
-}
-
-/// Whether the target may be an item that the design does not recognise, in the target's table.
-fn is_held(subject: Subject<'_, '_>, target: &RefTarget) -> bool {
-    let Some(record) = target.record() else {
-        return false;
-    };
-    let layout = subject.world.layout;
-    let table = layout.table_of(&layout.design[record]);
-    subject.rights.is_held(table)
 }
 
 /// Whether a deletion of the target is seen by those that refer to it. One that expires goes

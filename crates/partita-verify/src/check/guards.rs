@@ -135,7 +135,7 @@ impl Owner {
     fn kept(&self, subject: Subject<'_, '_>) -> Mend {
         match self {
             // The owner may be an item that the design does not recognise.
-            Owner::Gone if subject.rights.is_held(&subject.address.table) => Mend::Held,
+            Owner::Gone if subject.rights.is_held() => Mend::Held,
             Owner::Without { is_sound: false } => Mend::Nobody,
             _ => Mend::Own,
         }

@@ -137,7 +137,7 @@ fn left_behind(
     };
     let drift = told(subject, record, kind, reason);
     let rights = subject.rights;
-    let mend = if rights.is_held(&subject.address.table) {
+    let mend = if rights.is_held() {
         Mend::Held
     } else if view.history && !rights.is_named(&drift.says) {
         Mend::Named
