@@ -11,6 +11,7 @@ use super::Planner;
 use crate::draft::{Before, Refusal, out_of_range};
 use crate::error::{Fault, PlanError};
 use crate::kernel::Count;
+use crate::place::Address;
 use crate::scene::{Lead, Target, Trace};
 
 /// Where an item counts, and how much.
@@ -167,6 +168,13 @@ impl<'a> Planner<'a> {
         };
         // A ref with several targets counts only at the one that has this number.
         targets.retain(|target| target.shape.id == count.entity.id);
+        // A list may name one item several times; the item refers to it all the same once.
+        let mut places: Vec<Address> = Vec::new();
+        targets.retain(|target| {
+            let is_first = !places.contains(&target.address);
+            places.push(target.address.clone());
+            is_first
+        });
         let amount = count.amount(shape, item);
         Ok(Some(Share { targets, amount }))
     }

@@ -124,12 +124,18 @@ impl<'d> Counted<'d> {
         // A ref with several targets counts only at the one that has this number.
         let targets = targets.into_iter();
         let targets = targets.filter(|target| target.record.id == self.entity.id);
-        let shares = targets.map(|target| Share {
-            at: target.address,
-            attribute: self.attribute.name.clone(),
-            amount,
-        });
-        shares.collect()
+        let mut shares: Vec<Share> = Vec::new();
+        for target in targets {
+            // A list may name one item several times; the item refers to it all the same once.
+            if shares.iter().all(|share| share.at != target.address) {
+                shares.push(Share {
+                    at: target.address,
+                    attribute: self.attribute.name.clone(),
+                    amount,
+                });
+            }
+        }
+        shares
     }
 }
 
