@@ -200,9 +200,17 @@ impl<'a> Scene<'_, 'a> {
         };
         match self.context.item(&address) {
             Known::Unread => Found::Unknown,
-            // Whoever is not in the table is nobody there.
+            // Who is not in the table, or deleted there, has no role and no groups.
             Known::Missing => Found::Missing,
             Known::Found(item) => {
+                if let Some(soft_delete) = &shape.soft_delete {
+                    let glimpse = Glimpse::Attribute(soft_delete.attribute());
+                    let mut seen = self.trace.seen.borrow_mut();
+                    seen.foreign.push((address.clone(), shape, glimpse));
+                    if soft_delete.is_deleted(item) {
+                        return Found::Missing;
+                    }
+                }
                 let path = dotted(attribute);
                 let place = Place::Other(&address);
                 self.inside(shape, item, place, &path.root, &path.steps)
