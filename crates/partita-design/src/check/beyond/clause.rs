@@ -94,7 +94,9 @@ fn follows(fact: &Fact, known: &[Fact]) -> bool {
 }
 
 fn is_callers(text: &str) -> bool {
-    text == CALLER || text.starts_with("caller.")
+    // A record of the caller's own is spelled with what it is found by: `Member(orgId, caller).role`.
+    let mut words = text.split(['(', ')', ',', '.', ' ']);
+    words.any(|word| word == CALLER)
 }
 
 /// Everything that is known to be the same as something.
