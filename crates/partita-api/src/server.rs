@@ -16,6 +16,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -30,6 +31,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinError;
 use tower::ServiceExt as _;
 use tracing::{debug, info, warn};
 
@@ -94,6 +96,9 @@ const BUSY: &[u8] =
 /// What a client is told whose request is not for one host.
 const ONE_HOST: &str = "a request of HTTP/1.1 has one Host header, with a name or an address\n";
 
+/// What is said when the server stops before an answer is there.
+const STOPPED: &str = "the server has stopped\n";
+
 /// Marks a request that came when all places were taken.
 #[derive(Clone, Copy, Debug)]
 struct Reserved;
@@ -110,7 +115,7 @@ pub fn service(
     Request<Incoming>,
     Response = Response<axum::body::Body>,
     Error = Infallible,
-    Future: Send,
+    Future: Send + 'static,
 > + Clone
 + Send
 + 'static {
@@ -127,8 +132,12 @@ pub async fn serve<S, B>(
     stop: impl Future<Output = ()>,
 ) -> io::Result<()>
 where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>
-        + Clone
+    S: Service<
+            Request<Incoming>,
+            Response = Response<B>,
+            Error = Infallible,
+            Future: Send + 'static,
+        > + Clone
         + Send
         + 'static,
     B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>>
@@ -156,6 +165,7 @@ where
                     let _ = stream.try_write(BUSY);
                     continue;
                 };
+                let place = Arc::new(place);
                 let connection = connection(stream, service.clone(), &limits, &place);
                 let watched = graceful.watch(connection);
                 tokio::spawn(async move {
@@ -174,10 +184,11 @@ where
     }
     drop(listener);
     info!("stopping: no new connections, open requests may end");
-    if tokio::time::timeout(limits.stop, graceful.shutdown())
-        .await
-        .is_err()
-    {
+    let ended = async {
+        graceful.shutdown().await;
+        places.all_free().await;
+    };
+    if tokio::time::timeout(limits.stop, ended).await.is_err() {
         warn!("some requests did not end in time");
     }
     Ok(())
@@ -187,15 +198,19 @@ fn connection<S, B>(
     stream: TcpStream,
     service: S,
     limits: &Limits,
-    place: &Place,
+    place: &Arc<Place>,
 ) -> http1::Connection<
     TokioIo<Paced<TcpStream>>,
     impl Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>
     + use<S, B>,
 >
 where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>
-        + Clone
+    S: Service<
+            Request<Incoming>,
+            Response = Response<B>,
+            Error = Infallible,
+            Future: Send + 'static,
+        > + Clone
         + Send
         + 'static,
     B: Body<Error: Into<Box<dyn Error + Send + Sync>>> + From<&'static str> + Send + 'static,
@@ -204,7 +219,9 @@ where
         debug!(%error, "small answers may wait on this connection");
     }
     let is_reserved = place.is_reserved();
+    let place = place.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
+        let place = place.clone();
         let answer = match has_one_host(request.version(), request.headers()) {
             true => {
                 if is_reserved {
@@ -216,7 +233,7 @@ where
         };
         async move {
             match answer {
-                Ok(answer) => answer.await,
+                Ok(answer) => to_the_end(answer, place).await,
                 Err(refusal) => Ok(refusal),
             }
         }
@@ -231,6 +248,29 @@ where
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(Paced::new(stream, limits.write)), service)
+}
+
+/// Has a request answered also if its client hangs up. A write may be several writes to the store,
+/// and whoever breaks off in between would leave half of them. It keeps the place of its
+/// connection, so that those who hang up have no more requests than those who wait.
+async fn to_the_end<B>(
+    answer: impl Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
+    place: Arc<Place>,
+) -> Result<Response<B>, Infallible>
+where
+    B: From<&'static str> + Send + 'static,
+{
+    let answered = tokio::spawn(async move {
+        let answer = answer.await;
+        drop(place);
+        answer
+    });
+    match answered.await.map_err(JoinError::try_into_panic) {
+        Ok(answer) => answer,
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // The server stops, and nobody reads this.
+        Err(Err(_)) => Ok(refusal(STOPPED)),
+    }
 }
 
 /// Whether a request says for whom it is, once. What stands between might take one `Host`, and we

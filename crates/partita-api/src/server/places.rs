@@ -14,6 +14,7 @@ use super::Limits;
 pub(super) struct Places {
     /// All of them, those that are kept included.
     all: Arc<Semaphore>,
+    count: usize,
     /// Those for everybody.
     open: Arc<Semaphore>,
     addresses: Arc<Addresses>,
@@ -33,6 +34,7 @@ impl Places {
     pub(super) fn new(limits: &Limits) -> Self {
         Places {
             all: Arc::new(Semaphore::new(limits.connections + limits.reserved)),
+            count: limits.connections + limits.reserved,
             open: Arc::new(Semaphore::new(limits.connections)),
             addresses: Arc::new(Addresses {
                 most: limits.per_address,
@@ -48,6 +50,13 @@ impl Places {
     pub(super) async fn any_left(&self) {
         let place = self.all.acquire().await;
         drop(place.expect("the semaphore is never closed"));
+    }
+
+    /// Waits until all places are free.
+    pub(super) async fn all_free(&self) {
+        let all = u32::try_from(self.count).unwrap_or(u32::MAX);
+        let places = self.all.acquire_many(all).await;
+        drop(places.expect("the semaphore is never closed"));
     }
 
     /// A place for a connection from this address, unless it has as many as one may have.

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod connections;
+mod hang_up;
 mod heads;
 mod open_files;
 mod unread;
