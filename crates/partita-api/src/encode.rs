@@ -14,6 +14,7 @@ use serde_json::{Value as Json, json};
 use crate::decode::wish::Wish;
 use crate::problem::{Kind, Problem};
 use crate::routes;
+use crate::tag::Tag;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -67,23 +68,19 @@ impl Outcome {
             }
             Answer::Record(record) | Answer::Created(record) => record,
         };
-        let version = version(design, record);
-        if wish
-            .only_if
-            .as_ref()
-            .is_some_and(|tags| !tags.include(version))
-        {
+        let body = shown(record);
+        let tag = Tag::of(design, record, &body);
+        let tag = tag.as_ref();
+        let only_if = wish.only_if.as_ref();
+        if only_if.is_some_and(|tags| !tags.have_version_of(tag)) {
             return Err(Problem::new(
                 Kind::StaleVersion,
                 "the item has another version than `If-Match` says",
             ));
         }
-        let etag = version.map(|version| format!("\"{version}\""));
-        if wish
-            .unless
-            .as_ref()
-            .is_some_and(|tags| tags.include(version))
-        {
+        let etag = tag.map(ToString::to_string);
+        let unless = wish.unless.as_ref();
+        if unless.is_some_and(|tags| tags.include(tag)) {
             let unchanged = outcome(StatusCode::NOT_MODIFIED, None);
             return Ok(Outcome { etag, ..unchanged });
         }
@@ -97,7 +94,7 @@ impl Outcome {
             status,
             location: location(design, record).filter(|_| is_new),
             etag,
-            body: (!wish.minimal).then(|| shown(record)),
+            body: (!wish.minimal).then_some(body),
             is_minimal: wish.minimal,
         })
     }
@@ -212,15 +209,6 @@ fn shown(design: &Design, record: &Record, with_keys: bool) -> Json {
         shown.extend(plain::map_to_json(&Map::from_iter(keys)));
     }
     Json::Object(shown)
-}
-
-/// The version of a record, if its entity has one and it is shown.
-fn version(design: &Design, record: &Record) -> Option<i64> {
-    let version = design.find_entity(&record.name)?.version()?;
-    match version.path().find(&record.attributes)? {
-        Value::N(number) => number.to_string().parse().ok(),
-        _ => None,
-    }
 }
 
 /// Where a record is: at the path that its design gives it, or at the one that follows from its

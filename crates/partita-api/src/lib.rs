@@ -15,6 +15,7 @@
 //! | `compress` | smaller answers for callers that take them |
 //! | `batch` | several writes in one request, all or none |
 //! | [`encode`] | answers and refusals to responses |
+//! | [`tag`] | entity tags: versions, and what tells states of one version apart |
 //! | [`meters`] | requests, counted by design and operation |
 //! | [`request_id`] | the ids of requests, in logs and answers |
 //! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
@@ -51,6 +52,7 @@ pub mod request_id;
 pub mod routes;
 pub mod secret;
 pub mod server;
+pub mod tag;
 pub mod token;
 
 pub use app::App;

@@ -78,7 +78,7 @@ pub fn document(design: &Design, routes: &Routes) -> Json {
             "responses": problems::responses(),
             "parameters": headers(),
             "headers": { "ETag": {
-                "description": "The version of the item, for `If-Match`; only of entities that have one.",
+                "description": "The version of the item, for `If-Match`, and where counts, sums or copies change while it stays also what tells its states apart, for `If-None-Match`; only of entities that have a version.",
                 "schema": { "type": "string" },
             } },
         },
@@ -142,7 +142,7 @@ fn headers() -> Json {
     let header = |name: &str, about: &str, schema: Json| json!({ "name": name, "in": "header", "description": about, "schema": schema });
     let version = json!({
         "type": "string",
-        "anyOf": [{ "const": "*" }, { "pattern": "^\"[0-9]{1,18}\"$" }],
+        "anyOf": [{ "const": "*" }, { "pattern": "^\"[0-9]{1,18}(-[0-9a-f]{16})?\"$" }],
     });
     json!({
         "If-Match": header(
@@ -152,7 +152,7 @@ fn headers() -> Json {
         ),
         "If-None-Match": header(
             "If-None-Match",
-            "The version that the caller has, as its `ETag`: it is not sent again.",
+            "The `ETag` of what the caller has: it is not sent again while it would look the same.",
             version.clone(),
         ),
         "Idempotency-Key": header(

@@ -1,9 +1,10 @@
 //! `If-Match` and `If-None-Match`: what must be so of an item before a request is carried out.
 //!
-//! The version of an item is its entity tag: `ETag: "3"`.
+//! They name states of an item by their entity tags; see [`Tag`].
 
 use crate::problem::Problem;
 use crate::request::Request;
+use crate::tag::Tag;
 
 /// The conditions of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,16 +20,27 @@ pub struct Conditions {
 pub enum Tags {
     /// Every one: that it is there.
     Any,
-    /// Those of these versions.
-    Versions(Vec<i64>),
+    /// Those with these tags.
+    These(Vec<Tag>),
 }
 
 impl Tags {
-    /// Whether an item with this version, if it has one, is meant.
-    pub fn include(&self, version: Option<i64>) -> bool {
+    /// Whether an item with this tag, if it has one, has one of the versions that are meant.
+    pub fn have_version_of(&self, tag: Option<&Tag>) -> bool {
         match self {
             Tags::Any => true,
-            Tags::Versions(versions) => version.is_some_and(|one| versions.contains(&one)),
+            Tags::These(tags) => {
+                let mut tags = tags.iter();
+                tag.is_some_and(|tag| tags.any(|one| one.version == tag.version))
+            }
+        }
+    }
+
+    /// Whether an item with this tag, if it has one, is in one of the states that are meant.
+    pub fn include(&self, tag: Option<&Tag>) -> bool {
+        match self {
+            Tags::Any => true,
+            Tags::These(tags) => tag.is_some_and(|tag| tags.contains(tag)),
         }
     }
 }
@@ -55,8 +67,8 @@ impl Conditions {
         self.no_unless()?;
         match &self.only_if {
             None | Some(Tags::Any) => Ok(None),
-            Some(Tags::Versions(versions)) => match versions.as_slice() {
-                [version] => Ok(Some(*version)),
+            Some(Tags::These(tags)) => match tags.as_slice() {
+                [tag] => Ok(Some(tag.version)),
                 _ => Err(Problem::bad_request("`If-Match` takes one version here")),
             },
         }
@@ -79,23 +91,15 @@ impl Conditions {
     }
 }
 
-/// `*`, or versions in quotes: `"3", "4"`.
+/// `*`, or tags: `"3", "4"`.
 fn tags(header: &str, text: &str) -> Result<Tags, Problem> {
     if text.trim() == "*" {
         return Ok(Tags::Any);
     }
-    let versions: Option<Vec<i64>> = text.split(',').map(version).collect();
-    let versions = versions.ok_or_else(|| {
+    let tags: Option<Vec<Tag>> = text.split(',').map(Tag::parse).collect();
+    let tags = tags.ok_or_else(|| {
         let detail = format!("`{header}` must be `*` or a version as in `ETag`: \"3\"");
         Problem::bad_request(detail)
     })?;
-    Ok(Tags::Versions(versions))
-}
-
-/// A proxy that compresses an answer makes its tag a weak one, `W/"3"`. It is the same version.
-fn version(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let text = text.strip_prefix("W/").unwrap_or(text);
-    let text = text.strip_prefix('"')?.strip_suffix('"')?;
-    text.parse().ok()
+    Ok(Tags::These(tags))
 }
