@@ -165,21 +165,33 @@ impl Partita {
     pub async fn arrived(&self, bucket: &str, name: &str) -> Result<String, PlanError> {
         let design = &self.blueprint.design;
         let gone = || invalid("file", "is no upload any more; ask for another");
-        let record = self.record(bucket, name).await?.ok_or_else(gone)?;
-        let found = names::prefix(design, &record.prefix);
-        let (_, prefix) = found.ok_or_else(gone)?;
-        if record.due_millis.is_none() || record.is_owned() {
-            return Ok(record.name);
-        }
-        let received = Record {
-            received: true,
-            receiving_since: None,
-            ..record.clone()
+        let (received, prefix) = loop {
+            let record = self.record(bucket, name).await?.ok_or_else(gone)?;
+            let found = names::prefix(design, &record.prefix);
+            let (_, prefix) = found.ok_or_else(gone)?;
+            if record.due_millis.is_none() || record.is_owned() {
+                return Ok(record.name);
+            }
+            if record.is_removing {
+                return Err(gone());
+            }
+            if record.received {
+                break (record, prefix);
+            }
+            let received = Record {
+                received: true,
+                receiving_since: None,
+                ..record.clone()
+            };
+            match self.change_upload(&record, received.clone()).await {
+                // Somebody who found the object has said so meanwhile, or it was swept.
+                Err(PlanError::Conflict) => {}
+                changed => {
+                    changed?;
+                    break (received, prefix);
+                }
+            }
         };
-        match self.change_upload(&record, received.clone()).await {
-            Err(PlanError::Conflict) => return Err(gone()),
-            changed => changed?,
-        }
         if names::is_named(design, prefix) {
             Ok(received.name)
         } else {
