@@ -51,9 +51,15 @@ impl<'a> Request<'a> {
 
     /// The bearer token, if there is one.
     pub fn bearer(&self) -> Result<Option<&'a str>, Problem> {
-        let Some(value) = self.headers.get(header::AUTHORIZATION) else {
+        let mut values = self.headers.get_all(header::AUTHORIZATION).iter();
+        let Some(value) = values.next() else {
             return Ok(None);
         };
+        // What stands between might look at one of two, and we at the other.
+        if values.next().is_some() {
+            let detail = "there is more than one Authorization header";
+            return Err(Problem::new(Kind::TokenInvalid, detail));
+        }
         let text = value.to_str().ok().and_then(|text| text.split_once(' '));
         match text {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {

@@ -182,8 +182,9 @@ impl Partita {
         self.carry_out(caller, operation, None).await
     }
 
-    /// Refuses a write that the rules do not allow the caller, whatever is given with it. What they
-    /// decide on the item, or on what is given, is decided when the operation is carried out.
+    /// Refuses a write that the rules do not allow the caller, whatever else is given with it. What
+    /// they decide on the item, or on what is still to be given, is decided when the operation is
+    /// carried out.
     pub fn admit(&self, caller: &Caller, operation: Operation) -> Result<(), PlanError> {
         // What is wrong with the identity is told with everything else that is wrong.
         let Ok(Some(request)) = self.request(operation) else {

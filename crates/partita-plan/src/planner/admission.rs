@@ -1,6 +1,6 @@
 //! What the rules refuse whatever is given: asked before anybody reads what that is.
 
-use partita_core::Map;
+use partita_core::{Map, Value};
 use partita_design::design::{Access, Record};
 
 use super::Planner;
@@ -10,12 +10,21 @@ use crate::error::PlanError;
 use crate::scene::{Scene, Trace};
 
 impl<'a> Planner<'a> {
-    /// Refuses a write that the rules do not allow the caller, as far as the identity tells. What
-    /// is given with the request is not looked at.
+    /// Refuses a write that the rules do not allow the caller, as far as the identity tells, and of
+    /// a new item what is given so far.
     pub(crate) fn admit(&self, request: &Request<'a>) -> Result<(), PlanError> {
         match request {
-            Request::Create { entity, .. } => {
-                self.demand_of(entity, &Map::new(), Asked::Access(Access::Create))
+            Request::Create { entity, given } => {
+                // Of what is wrong by itself nothing is decided.
+                let is_good = |name: &str, value: &Value| {
+                    let attribute = entity.attribute(name);
+                    attribute.is_some_and(|attribute| attribute.kind.check(value).is_ok())
+                };
+                let good = given.iter().filter(|(name, value)| is_good(name, value));
+                let known: Map = good
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
+                self.demand_of(entity, &known, Asked::Access(Access::Create))
             }
             Request::Upsert { entity, on, .. } if entity.takes_identity() => self.demand_either(on),
             Request::Upsert { on, .. } => {

@@ -54,3 +54,35 @@ fn a_head_that_nobody_understands_is_answered_without_a_document() {
     let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     assert_eq!(answer(&api, preface.as_bytes()), "");
 }
+
+/// Whose votes they are stands in the path, so nobody need read what the body says.
+#[tokio::test]
+async fn rules_on_the_path_are_asked_before_the_body_is_read() {
+    let api = Api::with_story(&[]).await;
+    let token = api.token("ann");
+    for (path, kind, status) in [
+        ("users/bob/votes", "application/json", "403 Forbidden"),
+        ("users/bob/votes", "text/plain", "403 Forbidden"),
+        ("users/ann/votes", "application/json", "400 Bad Request"),
+    ] {
+        let request = format!(
+            "POST /storyhub/{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Authorization: Bearer {token}\r\nContent-Type: {kind}\r\nContent-Length: 1\r\n\r\n{{"
+        );
+        let answer = answer(&api, request.as_bytes());
+        let line = format!("HTTP/1.1 {status}\r\n");
+        assert!(answer.starts_with(&line), "{path} {kind}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_has_one_token() {
+    let api = Api::with_story(&[]).await;
+    let (ann, bob) = (api.token("ann"), api.token("bob"));
+    let request = format!(
+        "GET /storyhub/users/ann HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+         Authorization: Bearer {ann}\r\nAuthorization: Bearer {bob}\r\n\r\n"
+    );
+    let answer = answer(&api, request.as_bytes());
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}
