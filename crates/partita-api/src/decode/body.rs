@@ -68,13 +68,16 @@ fn parse(body: &[u8]) -> Result<Map, Problem> {
     Ok(object)
 }
 
-/// Whether the parser's mark stands in a body. One that is written with escapes is read as a number
-/// or refused, and does no harm.
+/// Whether the parser's mark is a name in a body: a text with a colon behind it. One that is written
+/// with escapes is read as a number or refused, and does no harm.
 fn has_mark(body: &[u8]) -> bool {
     let mut rest = body;
     while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
         rest = &rest[at..];
-        if rest.starts_with(MARK.as_bytes()) {
+        if let Some(behind) = rest.strip_prefix(MARK.as_bytes())
+            && let Some(behind) = behind.strip_prefix(b"\"")
+            && behind.trim_ascii_start().starts_with(b":")
+        {
             return true;
         }
         rest = &rest[1..];

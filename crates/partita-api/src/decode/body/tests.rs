@@ -42,6 +42,20 @@ fn the_parsers_mark_is_nobodys_elses() {
 }
 
 #[test]
+fn a_text_may_have_the_parsers_mark() {
+    for text in [
+        MARK.to_owned(),
+        format!("`{MARK}`: its mark"),
+        format!(r#"\"{MARK}\": 1"#),
+    ] {
+        let body = format!(r#"{{"a": "{text}"}}"#);
+        let map = parse(body.as_bytes()).unwrap();
+        let text = text.replace('\\', "");
+        assert_eq!(map["a"].as_str(), Some(text.as_str()), "{body}");
+    }
+}
+
+#[test]
 fn a_refusal_is_short_whatever_was_sent() {
     let long = "k".repeat(400_000);
     let doubled = [r#"{"a":0,"a":0}"#; 1_000].join(",");
