@@ -15,7 +15,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::FutureExt as _;
 use partita_core::excerpt;
-use partita_plan::{Caller, Operation, Partita, PlanError};
+use partita_plan::{Caller, Partita, PlanError};
 use partita_store::{Clock, Entropy, ErrorKind, StoreError};
 use serde_json::json;
 use tokio::time::timeout;
@@ -388,14 +388,13 @@ async fn operate(
         demand_administrator(partita, verified).await?;
     }
     let operation = decode::operation(design, verb, found, &brought)?;
-    let is_creation = matches!(operation, Operation::Create { .. });
     let answer = match request.idempotency_key()? {
         Some(key) => partita.run_once(caller, operation, key).await,
         None => partita.run(caller, operation).await,
     };
     match answer {
         Ok(answer) => intake::work_on(encode::bytes_of(&answer), || {
-            Ok(Outcome::of(design, is_creation, &answer, &wish)?.into_response())
+            Ok(Outcome::of(design, &answer, &wish)?.into_response())
         }),
         Err(refusal) => {
             log_trouble(&refusal);

@@ -88,9 +88,8 @@ impl Batch {
         wish: &Wish,
     ) -> Result<Outcome, Problem> {
         let mut results = Vec::new();
-        for (entry, answer) in self.entries.iter().zip(answers) {
-            let is_creation = matches!(entry.operation, Operation::Create { .. });
-            let outcome = Outcome::of(design, is_creation, answer, wish)?;
+        for answer in answers {
+            let outcome = Outcome::of(design, answer, wish)?;
             results.push(outcome.into_json());
         }
         Ok(Outcome {

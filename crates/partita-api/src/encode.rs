@@ -42,12 +42,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// What an operation came to, as the caller would like to see it.
-    pub fn of(
-        design: &Design,
-        is_creation: bool,
-        answer: &Answer,
-        wish: &Wish,
-    ) -> Result<Self, Problem> {
+    pub fn of(design: &Design, answer: &Answer, wish: &Wish) -> Result<Self, Problem> {
         let shown = |record: &Record| shown(design, record, wish.with_keys);
         let outcome = |status, body| Outcome {
             status,
@@ -84,7 +79,7 @@ impl Outcome {
             let unchanged = outcome(StatusCode::NOT_MODIFIED, None);
             return Ok(Outcome { etag, ..unchanged });
         }
-        let is_new = is_creation || matches!(answer, Answer::Created(_));
+        let is_new = matches!(answer, Answer::Created(_));
         let status = match (is_new, wish.minimal) {
             (true, _) => StatusCode::CREATED,
             (false, true) => StatusCode::NO_CONTENT,

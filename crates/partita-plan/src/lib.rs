@@ -42,7 +42,7 @@
 //! let ann = Caller::user("ann");
 //! let attributes = Map::from([("userId", Value::from("ann")), ("title", Value::from("Dune"))]);
 //! let created = partita.run(&ann, Operation::Create { entity: "Story".into(), attributes }).await?;
-//! let Answer::Record(story) = created else { unreachable!() };
+//! let Answer::Created(story) = created else { unreachable!() };
 //! assert_eq!(story.attributes["deleted"], Value::Bool(false));
 //! # Ok::<(), partita_plan::PlanError>(()) }).unwrap();
 //! ```

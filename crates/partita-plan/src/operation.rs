@@ -127,7 +127,7 @@ pub enum Operation {
 pub enum Answer {
     /// One record.
     Record(Record),
-    /// One record that was not there before an upsert.
+    /// One record that was not there before.
     Created(Record),
     /// A page of records.
     Page {

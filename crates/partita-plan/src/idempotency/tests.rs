@@ -60,7 +60,7 @@ fn view(album: &str) -> Operation {
 
 fn id_of(answer: &Answer) -> String {
     match answer {
-        Answer::Record(record) => record.attributes["id"].as_str().unwrap().to_owned(),
+        Answer::Created(record) => record.attributes["id"].as_str().unwrap().to_owned(),
         other => panic!("{other:?}"),
     }
 }

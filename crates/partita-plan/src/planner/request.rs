@@ -78,7 +78,11 @@ impl<'a> Planner<'a> {
         self.later.is_attended = true;
         self.files.takes_uploads = self.context.blueprint.keeps_files;
         let (shown, is_tally) = match request {
-            Request::Create { entity, given } => (self.create_for(entity, given)?, false),
+            Request::Create { entity, given } => {
+                let at = self.create_for(entity, given)?;
+                is_created = at.is_some_and(|at| self.entry(at).is_new());
+                (at, false)
+            }
             Request::Upsert { entity, on, given } => {
                 let at = self.upsert_for(entity, on, given)?;
                 is_created = self.entry(at).is_new();

@@ -503,8 +503,8 @@ async fn under_a_key_a_batch_happens_once() {
         matches!(
             first[..],
             [
-                Answer::Record(_),
-                Answer::Record(_),
+                Answer::Created(_),
+                Answer::Created(_),
                 Answer::Done,
                 Answer::Created(_)
             ]

@@ -286,7 +286,7 @@ async fn a_comment_among_thousands_is_found_by_its_id() {
                 .await
                 .unwrap();
         }
-        let Answer::Record(comment) = create(&partita, "Comment", &given).await.unwrap() else {
+        let Answer::Created(comment) = create(&partita, "Comment", &given).await.unwrap() else {
             panic!("a comment")
         };
         ids.push(comment.attributes["commentId"].as_str().unwrap().to_owned());

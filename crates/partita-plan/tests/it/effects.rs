@@ -164,7 +164,7 @@ async fn of_a_creation_see_the_item_that_is_created() {
     let (store, partita) = clubs().await;
     let ann = Caller::user("ann");
     let answer = partita.run(&ann, create("Org", &[("orgId", "o"), ("name", "Chess")]));
-    let Answer::Record(org) = answer.await.unwrap() else {
+    let Answer::Created(org) = answer.await.unwrap() else {
         panic!("the founder is a member by now, and may read it")
     };
     assert_eq!(org.attributes["members"], Value::from(1));

@@ -205,9 +205,9 @@ impl Scene {
 
     async fn run(&self, user: &str, operation: Operation) -> Result<Json, PlanError> {
         match self.partita.run(&Caller::user(user), operation).await? {
-            Answer::Record(record) => Ok(Json::Object(partita_core::plain::map_to_json(
-                &record.attributes,
-            ))),
+            Answer::Record(record) | Answer::Created(record) => Ok(Json::Object(
+                partita_core::plain::map_to_json(&record.attributes),
+            )),
             _ => Ok(Json::Null),
         }
     }

@@ -287,7 +287,7 @@ async fn an_identity_that_is_computed_cannot_be_chosen() {
         entity: "Visit".to_owned(),
         attributes: Map::from([("visitor".to_owned(), Value::from("ann"))]),
     };
-    let Ok(Answer::Record(made)) = run(&partita, "ann", create).await else {
+    let Ok(Answer::Created(made)) = run(&partita, "ann", create).await else {
         panic!("nothing was created");
     };
     clock.advance(5);

@@ -283,7 +283,7 @@ impl Player<'_> {
 
 fn record(answer: &Answer) -> Result<Json> {
     match answer {
-        Answer::Record(record) => Ok(to_json(record)),
+        Answer::Record(record) | Answer::Created(record) => Ok(to_json(record)),
         _ => bail!("the caller may not see what was written, so that there is nothing to keep"),
     }
 }

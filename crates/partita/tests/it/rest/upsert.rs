@@ -76,3 +76,26 @@ async fn a_condition_leaves_one_of_the_two() {
         .await;
     assert_eq!(seen.status, 400);
 }
+
+/// Where creating an item again is no mistake, the answer says whether it was there.
+#[tokio::test]
+async fn a_second_creation_is_told_as_a_change() {
+    let api = Api::with_story(&[]).await;
+    let vote = |how: &str| json!({"nodeId": ROOT, "storyId": STORY, "voteType": how});
+    let location = format!("/storyhub/users/bob/votes/{ROOT}");
+    for (how, status, location) in [
+        ("UPVOTE", 201, Some(location.as_str())),
+        ("DOWNVOTE", 200, None),
+    ] {
+        let path = "users/bob/votes";
+        let seen = api
+            .send("bob", Method::POST, path, &[], Some(vote(how)))
+            .await;
+        assert_eq!((seen.status, seen.header("location")), (status, location));
+        assert_eq!(seen.body["voteType"], how);
+    }
+    let again = json!({"method": "POST", "path": "users/bob/votes", "body": vote("UPVOTE")});
+    let batch = Some(json!({ "operations": [again] }));
+    let seen = api.send("bob", Method::POST, "batch", &[], batch).await;
+    assert_eq!(seen.body["results"][0]["status"], 200, "{seen:?}");
+}
