@@ -55,7 +55,7 @@
 //! let source = partita_design::shipped::find("stories").unwrap().source;
 //! let design = partita_design::check(source, &|_| None).0.unwrap();
 //! let store = ModelStore::default();
-//! let table: TableName = design.table.name.parse()?;
+//! let table: TableName = design.tables[0].name.parse()?;
 //! store.create_table(CreateTable::new(table.clone(), KeySchema::strings("PK", "SK"))).await?;
 //! // A record of the index whose story is gone.
 //! let text = |name: &str, value: &str| (name.to_owned(), Value::from(value));
