@@ -139,9 +139,10 @@ impl<'a> Generator<'a> {
         Some(())
     }
 
-    /// The identities of several records, the caller's among them.
+    /// The identities of several records, the caller's among them where callers are such.
     fn several(&mut self, shape: Shape<'a>, actor: &Caller) -> Vec<Value> {
-        let mut list: Vec<String> = actor.id.iter().cloned().collect();
+        let own = actor.id.iter().filter(|_| self.is_callers(shape));
+        let mut list: Vec<String> = own.cloned().collect();
         for _ in 0..self.random.usize(1..4) {
             if let Some((identity, _)) = self.pick(&shape.name, |_| true) {
                 list.extend(identity.first().cloned());
