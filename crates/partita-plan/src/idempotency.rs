@@ -20,7 +20,6 @@ use partita_store::request::{PutItem, TransactAction};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::draft::Refusal;
 use crate::error::{Fault, PlanError};
 use crate::operation::{Answer, Caller, Operation, Record};
 use crate::partita::Partita;
@@ -234,10 +233,7 @@ impl Partita {
             condition: Some(Condition::Any(vec![sidecar::is_missing(), is_over])),
             ..PutItem::new(sidecar.clone(), item)
         });
-        Ok([kept, counted].map(|action| Step {
-            action,
-            refusal: Refusal::Stale,
-        }))
+        Ok([kept, counted].map(Step::or_stale))
     }
 
     /// What is kept of an answer, with so many bytes left for attributes.

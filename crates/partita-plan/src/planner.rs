@@ -120,6 +120,16 @@ pub(crate) struct Step {
     pub(crate) refusal: Refusal,
 }
 
+impl Step {
+    /// An action whose condition holds unless somebody has written meanwhile.
+    pub(crate) fn or_stale(action: TransactAction) -> Step {
+        Step {
+            action,
+            refusal: Refusal::Stale,
+        }
+    }
+}
+
 /// What is drawn once for an attempt, so that every evaluation of it comes to the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Moment {

@@ -16,8 +16,8 @@ pub(super) struct Recording {
     last: Option<u64>,
     /// By id: the ends of the streams that somebody has asked for.
     heads: BTreeMap<u32, Head>,
-    /// The ids of those that have changed.
     records: Vec<Edit>,
+    /// The ids of those that have changed.
     changed: Vec<u32>,
 }
 

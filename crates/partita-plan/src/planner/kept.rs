@@ -139,7 +139,7 @@ impl<'a> Planner<'a> {
         }
         // Numbers that are kept for an item that is there would be somebody's mistake.
         let put = self.kept_record(&self.entry(at).address, entity, numbers);
-        Ok(Some(stale(TransactAction::Put(put))))
+        Ok(Some(Step::or_stale(TransactAction::Put(put))))
     }
 
     /// What is kept for a place is as it was read, and goes.
@@ -184,7 +184,7 @@ impl<'a> Planner<'a> {
             return Ok(Some(self.forget_step(owner, before)));
         }
         let kept = self.kept_address(owner);
-        Ok(Some(stale(TransactAction::Update(UpdateItem {
+        Ok(Some(Step::or_stale(TransactAction::Update(UpdateItem {
             table: kept.table.clone(),
             key: sidecar::key_at(&kept),
             update,
@@ -204,7 +204,7 @@ impl<'a> Planner<'a> {
         if numbers.is_empty() {
             return self.nothing_kept_step(owner);
         }
-        stale(TransactAction::Put(PutItem {
+        Step::or_stale(TransactAction::Put(PutItem {
             condition: Some(sidecar::is_missing()),
             ..self.kept_record(owner, entity, numbers)
         }))
@@ -222,7 +222,7 @@ impl<'a> Planner<'a> {
     /// Removes what is kept for a place, if it is as it was read.
     fn forget_step(&self, owner: &Address, numbers: Map) -> Step {
         let kept = self.kept_address(owner);
-        stale(TransactAction::Delete(DeleteItem {
+        Step::or_stale(TransactAction::Delete(DeleteItem {
             table: kept.table.clone(),
             key: sidecar::key_at(&kept),
             condition: Some(Condition::equals(
@@ -236,7 +236,7 @@ impl<'a> Planner<'a> {
     /// Nothing is kept for a place.
     fn nothing_kept_step(&self, owner: &Address) -> Step {
         let kept = self.kept_address(owner);
-        stale(TransactAction::Check(ConditionCheck {
+        Step::or_stale(TransactAction::Check(ConditionCheck {
             table: kept.table.clone(),
             key: sidecar::key_at(&kept),
             condition: sidecar::is_missing(),
@@ -276,11 +276,4 @@ fn plus((entity, name): (&Record, &str), one: Number, two: Number) -> Result<Num
     one.checked_add(two).map_err(|_| PlanError::Invalid {
         faults: vec![out_of_range(&entity.name, name)],
     })
-}
-
-fn stale(action: TransactAction) -> Step {
-    Step {
-        action,
-        refusal: Refusal::Stale,
-    }
 }

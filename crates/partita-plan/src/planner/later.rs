@@ -280,7 +280,7 @@ impl<'a> Planner<'a> {
             let mut item = sidecar::key_at(&mark);
             let expires = Value::N(Number::from(expires));
             item.insert(sidecar::EXPIRES.to_owned(), expires);
-            steps.push(stale(put_new(mark.table.clone(), item)));
+            steps.push(Step::or_stale(put_new(mark.table.clone(), item)));
         }
         for (address, entity) in &later.claimed {
             // What is held now is free, or it could not be.
@@ -341,7 +341,7 @@ impl<'a> Planner<'a> {
             let what = "what it leaves to be done is itself too large to be kept".to_owned();
             return Err(PlanError::TooMuch { what });
         }
-        steps.push(stale(put));
+        steps.push(Step::or_stale(put));
         self.left = Some(job);
         Ok(steps)
     }
@@ -353,11 +353,4 @@ fn put_new(table: TableName, item: Map) -> TransactAction {
         condition: Some(sidecar::is_missing()),
         ..PutItem::new(table, item)
     })
-}
-
-fn stale(action: TransactAction) -> Step {
-    Step {
-        action,
-        refusal: Refusal::Stale,
-    }
 }

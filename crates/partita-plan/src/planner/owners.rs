@@ -12,7 +12,7 @@ use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction
 
 use super::files::{Taking, is_among};
 use super::{Planner, Step};
-use crate::draft::{Before, Refusal};
+use crate::draft::Before;
 use crate::error::PlanError;
 use crate::files::names::{self, File};
 use crate::files::{self, Owner, Record, Taken, owning};
@@ -255,7 +255,7 @@ impl<'a> Planner<'a> {
                     condition: is_open(),
                     return_item_on_failure: false,
                 };
-                steps.push(stale(TransactAction::Delete(taken)));
+                steps.push(Step::or_stale(TransactAction::Delete(taken)));
                 Some(files::is_copy_of(&placement.from))
             }
             Taken::File | Taken::Unknown => Some(files::is_copy_of(&placement.from)),
@@ -303,7 +303,7 @@ impl<'a> Planner<'a> {
 
     /// That a file has the owners that it had.
     fn check_owners(&self, record: &Record) -> Step {
-        stale(TransactAction::Check(ConditionCheck {
+        Step::or_stale(TransactAction::Check(ConditionCheck {
             table: self.context.blueprint.sidecar.clone(),
             key: files::key_of(&record.bucket, &record.name),
             condition: files::has_owners_of(record),
@@ -332,12 +332,5 @@ impl<'a> Planner<'a> {
 }
 
 fn put(put: PutItem) -> Step {
-    stale(TransactAction::Put(put))
-}
-
-fn stale(action: TransactAction) -> Step {
-    Step {
-        action,
-        refusal: Refusal::Stale,
-    }
+    Step::or_stale(TransactAction::Put(put))
 }
