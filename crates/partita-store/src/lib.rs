@@ -19,12 +19,10 @@
 //! | `item` | what an item may hold: shared likewise |
 //! | [`read`] | what a query asks of a table's keys, and how a page is filled: shared likewise |
 //! | [`model`] | [`ModelStore`]: the reference, a map in memory |
-//! | [`faulty`] | [`FaultyStore`]: wraps a store and injects conflicts, throttling and unknown outcomes |
+//! | [`layer`] | [`Layer`]: what wraps a store and lets most operations pass |
 //! | [`guarded`] | [`GuardedStore`]: wraps a store and asks before anything is changed |
 //! | [`settling`] | [`SettlingStore`]: wraps a store whose tables then take a while to be there and to go |
 //! | [`surroundings`] | [`Clock`] and [`Entropy`]: time and randomness come in from outside |
-//! | [`conformance`] | the suite that every store passes |
-//! | `dynamodb_local` | AWS's DynamoDB Local for a test; with the feature `testing` |
 //!
 //! ```
 //! # futures::executor::block_on(async {
@@ -44,17 +42,14 @@
 //! Everything above sees `Arc<dyn Store>` and never knows which store it has.
 
 pub mod capacity;
-pub mod conformance;
-#[cfg(feature = "testing")]
-pub mod dynamodb_local;
 pub mod error;
 pub mod expiry;
 pub mod exposition;
-pub mod faulty;
 pub mod found;
 pub mod guarded;
 pub mod index;
 mod item;
+pub mod layer;
 pub mod meters;
 pub mod model;
 pub mod read;
@@ -70,9 +65,9 @@ pub mod update;
 pub mod write;
 
 pub use error::{ErrorKind, StoreError, StoreResult};
-pub use faulty::{Faults, FaultyStore};
 pub use found::FoundItem;
 pub use guarded::GuardedStore;
+pub use layer::Layer;
 pub use model::ModelStore;
 pub use settling::SettlingStore;
 pub use store::Store;

@@ -14,7 +14,7 @@ use partita_core::Item;
 use crate::capacity::Metered;
 use crate::error::{StoreError, StoreResult};
 use crate::found::FoundItem;
-use crate::meters::Meters;
+use crate::layer::Layer;
 use crate::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem,
     ItemAddress, ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription,
@@ -22,10 +22,6 @@ use crate::request::{
     UpdateTimeToLive,
 };
 use crate::store::Store;
-use crate::stream::{
-    DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
-    StreamDescription, StreamNames,
-};
 use crate::surroundings::Clock;
 use crate::table::TableName;
 
@@ -113,7 +109,11 @@ impl SettlingStore {
 }
 
 #[async_trait]
-impl Store for SettlingStore {
+impl Layer for SettlingStore {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
     async fn create_table(&self, request: CreateTable) -> StoreResult<TableDescription> {
         self.check_settled(&request.table)?;
         let created = self.inner.create_table(request).await?;
@@ -254,34 +254,6 @@ impl Store for SettlingStore {
     async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
         self.check_there([&request.table])?;
         self.inner.scan(request).await
-    }
-
-    async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>> {
-        self.inner.describe_time_to_live(table).await
-    }
-
-    async fn list_tags_of_resource(&self, table: &TableName) -> StoreResult<Tags> {
-        self.inner.list_tags_of_resource(table).await
-    }
-
-    async fn list_streams(&self, request: ListStreams) -> StoreResult<StreamNames> {
-        self.inner.list_streams(request).await
-    }
-
-    async fn describe_stream(&self, request: DescribeStream) -> StoreResult<StreamDescription> {
-        self.inner.describe_stream(request).await
-    }
-
-    async fn get_shard_iterator(&self, request: GetShardIterator) -> StoreResult<ShardIterator> {
-        self.inner.get_shard_iterator(request).await
-    }
-
-    async fn get_records(&self, request: GetRecords) -> StoreResult<Records> {
-        self.inner.get_records(request).await
-    }
-
-    fn meters(&self) -> Option<Meters> {
-        self.inner.meters()
     }
 }
 

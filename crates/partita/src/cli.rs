@@ -6,12 +6,10 @@
 //! | `designs` | `check`, `keys`, `describe`, `docs` and `new` |
 //! | `asking` | `token`, `can` and `plan` |
 //! | `data` | `demo`, `history`, `jobs`, `verify` and `repair` |
-//! | `bench` | `bench` |
 //! | `limits` | `serve`: how much clients are granted |
 //! | `store` | several: where data is |
 
 mod asking;
-mod bench;
 mod data;
 mod designs;
 mod files;
@@ -26,7 +24,6 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 pub(crate) use asking::{AskFlags, TokenFlags};
-pub(crate) use bench::BenchFlags;
 pub(crate) use data::{DemoFlags, HistoryFlags, JobsFlags, RepairFlags, VerifyFlags};
 pub(crate) use designs::{CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags};
 pub(crate) use files::{FileFlags, FilesKind};
@@ -111,7 +108,7 @@ pub(crate) enum Command {
     /// something is left
     Repair(RepairFlags),
     /// Measure a DynamoDB endpoint, alone or side by side with others, or a shipped design
-    Bench(BenchFlags),
+    Bench(partita_bench::BenchFlags),
 }
 
 impl Cli {

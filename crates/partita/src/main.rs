@@ -26,11 +26,9 @@
 //! | `invocation` | commands to be printed, with this binary and its flags |
 //! | `jobs` | `jobs`, and the work on them behind the server |
 //! | `verify` | `verify` and `repair` |
-//! | `bench` | `bench` |
 
 mod announce;
 mod ask;
-mod bench;
 mod can;
 mod cli;
 mod config;
@@ -100,7 +98,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Jobs(flags) => jobs::run(&flags),
         Command::Verify(flags) => verify::verify(&flags),
         Command::Repair(flags) => verify::repair(&flags),
-        Command::Bench(flags) => bench::run(&flags),
+        Command::Bench(flags) => partita_bench::run(&flags),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use partita_engine::{Durability, EngineStore, Options, Upkeep};
-use partita_store::conformance;
 use partita_store::surroundings::{ManualClock, SystemClock};
+use partita_testkit::conformance;
 
 use crate::bench::open;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use partita_core::{Map, Value};
 use partita_store::surroundings::{ManualClock, SeededEntropy};
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 use sha2::{Digest as _, Sha256};
 
 use super::room;

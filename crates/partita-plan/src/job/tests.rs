@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use partita_core::{Item, Map, Value};
 use partita_store::request::Scan;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
-use partita_store::{Clock, Faults, FaultyStore, ModelStore, Store};
+use partita_store::{Clock, ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 
 use super::{JobState, JobStatus};
 use crate::{Caller, Operation, Partita, Patience, PlanError, Surroundings};

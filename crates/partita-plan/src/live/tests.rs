@@ -7,7 +7,8 @@ use partita_core::Map;
 use partita_design::Design;
 use partita_store::request::{DeleteItem, ListTables, ReturnValues};
 use partita_store::surroundings::ManualClock;
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 
 use super::{DesignError, Settled, Start, Written, history, record, settle};
 use crate::blueprint::Blueprint;

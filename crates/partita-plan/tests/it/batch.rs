@@ -9,7 +9,8 @@ use partita_plan::{
 };
 use partita_store::request::Scan;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 use serde_json::{Value as Json, json};
 
 const DESIGN: &str = r#"

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use partita_core::{Item, Map, Value};
 use partita_plan::{Answer, Caller, JobState, Operation, Partita, PlanError};
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 
 use crate::stage::{self, texts};
 

@@ -6,7 +6,8 @@ use partita_core::{Item, Map, Value};
 use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::request::{DeleteItem, PutItem, ReturnValues};
 use partita_store::table::TableName;
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 use partita_verify::{Collected, Permission};
 
 use crate::stage::{items, open, texts};

@@ -6,7 +6,8 @@ use partita_core::{Item, Map, Value};
 use partita_plan::{Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::request::Scan;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 
 const DESIGN: &str = r#"
 design = "wall"

@@ -28,7 +28,8 @@ use std::sync::Arc;
 
 use partita_core::{Map, Value};
 use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
-use partita_store::{Faults, FaultyStore, ModelStore, Store, StoreError};
+use partita_store::{ModelStore, Store, StoreError};
+use partita_testkit::{Faults, FaultyStore};
 
 const DESIGN: &str = r#"
 design = "notes"

@@ -6,7 +6,8 @@ use partita_core::{Item, Map, Value};
 use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::request::Scan;
 use partita_store::surroundings::ManualClock;
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 use serde_json::{Value as Json, json};
 
 const DESIGN: &str = r#"

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use partita_core::Value;
 use partita_plan::{Answer, Caller, Left, Operation, Partita, PlanError};
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 
 use crate::stage::{items, open, texts};
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use partita_core::{Map, Value};
 use partita_plan::{Caller, Operation, Partita};
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 use partita_verify::Collected;
 
 use crate::stage::{open, texts};

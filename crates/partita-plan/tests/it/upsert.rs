@@ -5,7 +5,8 @@ use std::sync::Arc;
 use partita_core::{Map, Number, Value, plain};
 use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::surroundings::ManualClock;
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 use serde_json::{Value as Json, json};
 
 const DESIGN: &str = r#"

@@ -1,8 +1,8 @@
 //! The suite, on AWS's own implementation.
 
 use partita_remote::{RemoteStore, Timeouts};
-use partita_store::conformance::{Case, cases, run_cases};
-use partita_store::dynamodb_local::DynamoDbLocal;
+use partita_testkit::conformance::{Case, cases, run_cases};
+use partita_testkit::dynamodb_local::DynamoDbLocal;
 
 /// Where DynamoDB Local differs from what Amazon documents of DynamoDB. All else must agree.
 const DIFFERENCES: [(&str, &str); 27] = [

@@ -1,10 +1,15 @@
-use partita_core::Value;
-use partita_core::key::KeyType;
+use std::sync::Arc;
 
-use super::*;
+use partita_core::key::KeyType;
+use partita_core::{Item, Value};
+
+use super::SettlingStore;
+use crate::error::StoreError;
 use crate::model::ModelStore;
+use crate::request::{CreateTable, ListTables, PutItem, ReturnValues, TableStatus};
+use crate::store::Store as _;
 use crate::surroundings::ManualClock;
-use crate::table::{KeyAttribute, KeySchema};
+use crate::table::{KeyAttribute, KeySchema, TableName};
 
 fn table() -> TableName {
     "notes".parse().unwrap()

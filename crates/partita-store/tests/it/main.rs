@@ -1,6 +1,3 @@
-//! The reference model and the faulty store, from outside.
+//! The reference model, from outside.
 
-#![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
-
-mod faulty;
 mod model;

@@ -11,7 +11,8 @@ use partita_store::request::{
 };
 use partita_store::surroundings::ManualClock;
 use partita_store::table::{KeySchema, TableName, string_key};
-use partita_store::{ModelStore, Store, StoreError, conformance};
+use partita_store::{ModelStore, Store, StoreError};
+use partita_testkit::conformance;
 
 #[tokio::test]
 async fn the_model_conforms() {

@@ -26,7 +26,7 @@ mod removals;
 mod tables;
 mod tally;
 
-use partita_store::dynamodb_local::DynamoDbLocal;
+use partita_testkit::dynamodb_local::DynamoDbLocal;
 
 use self::ask::{Local, Ours};
 use self::generator::{Generator, OPERATIONS};

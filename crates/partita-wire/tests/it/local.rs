@@ -5,7 +5,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use partita_store::dynamodb_local::DynamoDbLocal;
+use partita_testkit::dynamodb_local::DynamoDbLocal;
 use serde_json::{Map, Value as Json};
 
 use crate::case::{self, Answer, Case, Difference, Kept};

@@ -7,7 +7,8 @@ use partita_core::{Map, Value, plain};
 use partita_plan::{Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::request::Scan;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 use partita_verify::Collected;
 use serde_json::Value as Json;
 

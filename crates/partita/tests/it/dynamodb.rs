@@ -8,7 +8,7 @@ use partita_design::shipped;
 use partita_plan::Partita;
 use partita_remote::{RemoteStore, Timeouts};
 use partita_store::Store;
-use partita_store::dynamodb_local::DynamoDbLocal;
+use partita_testkit::dynamodb_local::DynamoDbLocal;
 use reqwest::{Client, StatusCode};
 use serde_json::{Value as Json, json};
 

@@ -12,7 +12,8 @@ use partita_plan::{Caller, Operation, Partita, Patience, PlanError, Surroundings
 use partita_store::request::Scan;
 use partita_store::surroundings::SeededEntropy;
 use partita_store::table::TableName;
-use partita_store::{Clock, Faults, FaultyStore, ModelStore, Store};
+use partita_store::{Clock, ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 
 use crate::stage;
 

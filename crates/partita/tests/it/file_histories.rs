@@ -17,11 +17,11 @@ use partita_plan::{
     Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings, UploadLimits,
 };
 use partita_remote::{RemoteStore, Timeouts};
-use partita_store::dynamodb_local::DynamoDbLocal;
-use partita_store::faulty::{Faults, FaultyStore};
 use partita_store::request::{DeleteItem, ReturnValues, Scan};
 use partita_store::surroundings::{Clock as _, ManualClock, SeededEntropy};
 use partita_store::{ModelStore, Store};
+use partita_testkit::dynamodb_local::DynamoDbLocal;
+use partita_testkit::faulty::{Faults, FaultyStore};
 
 use crate::histories::defects::Spoil;
 use crate::histories::witness::Witness;

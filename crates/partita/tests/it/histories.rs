@@ -252,7 +252,7 @@ fn on_the_engine() {
 
 #[test]
 fn on_dynamodb_local() {
-    let Some(local) = partita_store::dynamodb_local::DynamoDbLocal::start() else {
+    let Some(local) = partita_testkit::dynamodb_local::DynamoDbLocal::start() else {
         return;
     };
     let timeouts = partita_remote::Timeouts::default();

@@ -9,7 +9,8 @@ use partita_core::{Item, Map, Number, Value};
 use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::request::Scan;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
-use partita_store::{Faults, FaultyStore, ModelStore, Store};
+use partita_store::{ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 use partita_verify::{Collected, Outcome};
 
 use crate::stage;

@@ -8,8 +8,8 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use partita_engine::{EngineStore, Options};
-use partita_store::dynamodb_local::DynamoDbLocal;
 use partita_store::surroundings::{SeededEntropy, SystemClock};
+use partita_testkit::dynamodb_local::DynamoDbLocal;
 use partita_wire::Endpoint;
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 //! on a table of their own seed. The words of errors are the corpus's to compare.
 
 use fastrand::Rng;
-use partita_store::dynamodb_local::DynamoDbLocal;
+use partita_testkit::dynamodb_local::DynamoDbLocal;
 use serde_json::{Map, Value as Json, json};
 
 use super::ask::{Local, Ours};

@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 
 use partita_plan::{Answer, JobState, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::surroundings::SeededEntropy;
-use partita_store::{Clock, Faults, FaultyStore, ModelStore, Store};
+use partita_store::{Clock, ModelStore, Store};
+use partita_testkit::{Faults, FaultyStore};
 use partita_verify::Collected;
 
 use super::accounts;
