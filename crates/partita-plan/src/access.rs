@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
+use crate::evaluate::ItemScope;
 use crate::operation::Caller;
-use crate::scene::{Others, Scene};
 use partita_design::nested;
 
 /// What is asked for.
@@ -48,10 +48,10 @@ pub enum Verdict {
     Open,
 }
 
-impl Scene<'_, '_> {
+impl ItemScope<'_, '_> {
     /// What the record's rule says of this.
     pub(crate) fn verdict(&self, asked: Asked<'_>) -> Verdict {
-        self.decide(asked.rule(&self.shape.rules))
+        self.decide(asked.rule(&self.record.rules))
     }
 
     pub(crate) fn decide(&self, rule: &Rule) -> Verdict {
@@ -66,15 +66,6 @@ impl Scene<'_, '_> {
                 None if self.complete || (!signed_in && self.lacks_caller(rule)) => Verdict::Denied,
                 None => Verdict::Open,
             },
-        }
-    }
-
-    /// Rules are about what is there before a write, or else a write could bring the right that it
-    /// needs with it: a member who makes himself an administrator.
-    fn as_rules_see(&self) -> Self {
-        match self.others {
-            Others::During(_) => self.before(),
-            Others::Before | Others::After(_) => *self,
         }
     }
 
@@ -101,11 +92,8 @@ impl Scene<'_, '_> {
     /// because it would tell that they are there.
     pub(crate) fn demand_early(&self, asked: Asked<'_>) -> Result<(), PlanError> {
         self.demand_token(asked)?;
-        let refused = self.demand(asked);
-        if self.trace.has_looked_around() {
-            return Ok(());
-        }
-        refused
+        let (demanded, others) = self.with_others_read(|scope| scope.demand(asked));
+        if others.is_empty() { demanded } else { Ok(()) }
     }
 
     /// Refuses somebody without a token what nobody without one may do. This is decided by the rule
@@ -114,18 +102,18 @@ impl Scene<'_, '_> {
         demand_token(
             self.context.blueprint,
             self.context.caller,
-            self.shape,
+            self.record,
             asked,
         )
     }
 
     fn refusal(&self, asked: Asked<'_>) -> PlanError {
         let word = asked.word().to_owned();
-        self.refused(asked.rule(&self.shape.rules), word)
+        self.refused(asked.rule(&self.record.rules), word)
     }
 
     fn refused(&self, rule: &Rule, access: String) -> PlanError {
-        refused(self.context.caller, self.shape, rule, access)
+        refused(self.context.caller, self.record, rule, access)
     }
 
     /// Refuses what the rules for single attributes do not let the caller write.
@@ -134,7 +122,7 @@ impl Scene<'_, '_> {
         names: impl Iterator<Item = &'n str>,
     ) -> Result<(), PlanError> {
         for name in names {
-            for rule in attribute_rules(self.shape, true, name) {
+            for rule in attribute_rules(self.record, true, name) {
                 if self.decide(&rule.rule) == Verdict::Denied {
                     return Err(self.refused(&rule.rule, format!("write {name}")));
                 }
@@ -147,19 +135,19 @@ impl Scene<'_, '_> {
     /// nobody.
     pub(crate) fn shown(&self) -> Map {
         let mut shown = self.item.clone();
-        for attribute in &self.shape.attributes {
+        for attribute in &self.record.attributes {
             let is_stored = nested::get(self.item, &attribute.name).is_some();
             let is_computed = attribute.is_virtual || (attribute.per.is_some() && is_stored);
             if attribute.secret {
                 nested::remove(&mut shown, &attribute.name);
             } else if is_computed
-                && self.shape.is_entity()
+                && self.record.is_entity()
                 && let Found::Value(value) = self.find(&attribute.path())
             {
                 nested::set(&mut shown, &attribute.name, value.into_owned());
             }
         }
-        for rule in &self.shape.rules.by_attribute {
+        for rule in &self.record.rules.by_attribute {
             if !rule.writes && self.decide(&rule.rule) != Verdict::Allowed {
                 for name in &rule.attributes {
                     nested::remove(&mut shown, name);

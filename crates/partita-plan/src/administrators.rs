@@ -4,10 +4,9 @@ use partita_core::Map;
 
 use crate::access::Verdict;
 use crate::error::PlanError;
+use crate::evaluate::ItemScope;
 use crate::operation::Caller;
 use crate::partita::Partita;
-use crate::pattern::scene;
-use crate::scene::Trace;
 
 impl Partita {
     /// Whether somebody is an administrator of the design, as `administrators` in `[caller]` says.
@@ -24,8 +23,7 @@ impl Partita {
         let nothing = Map::new();
         let verdict = self.runner.settle(&mut reads, |reads| {
             let context = self.context(caller, reads, &moment);
-            let trace = Trace::default();
-            Ok(scene(context, shape, &nothing, &trace).decide(rule))
+            Ok(ItemScope::unguarded(context, shape, &nothing).decide(rule))
         });
         Ok(verdict.await? == Verdict::Allowed)
     }

@@ -15,14 +15,13 @@ use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 
 use crate::draft::Refusal;
 use crate::error::{BATCH_OPERATIONS_MAX, PlanError, Refused};
+use crate::evaluate::{Context, Reads};
 use crate::idempotency::Once;
 use crate::operation::{Answer, Caller, Operation};
 use crate::partita::{Partita, Write};
 use crate::place::Address;
 use crate::planner::request::Request;
 use crate::planner::{Moment, Planner, Step, WritePlan};
-use crate::reads::Reads;
-use crate::scene::Context;
 use earlier::Earlier;
 use joined::Joined;
 

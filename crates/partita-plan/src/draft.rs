@@ -12,10 +12,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::batch::earlier::Earlier;
 use crate::error::{Fault, FaultRule, PlanError};
-use crate::pattern;
+use crate::evaluate::{Context, ItemScope, Known, Listed, Listing};
 use crate::place::Address;
-use crate::reads::{Known, Listed, Listing};
-use crate::scene::{Context, Others, Scene, Trace};
 use partita_design::nested;
 
 /// What a failed condition means.
@@ -158,15 +156,11 @@ impl<'a> Draft<'a> {
         };
         // The keys of views are part of their records.
         if entry.shape.is_entity() {
-            let unwatched = Trace::default();
-            let scene = Scene {
-                others: Others::During(self),
-                ..pattern::scene(*context, entry.shape, after, &unwatched)
-            };
+            let scope = ItemScope::unguarded(*context, entry.shape, after).during(self);
             for index in &entry.shape.indexes {
                 // What cannot be part of a key is refused where the key is written.
                 for (name, key) in blueprint
-                    .index_keys(entry.shape, index, &scene)
+                    .index_keys(entry.shape, index, &scope)
                     .unwrap_or_default()
                 {
                     item.insert(name, Value::S(key));

@@ -13,8 +13,7 @@
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
 //! | `lapse` | counters that start again with every period |
 //! | `input` | a caller's attributes: checked, all faults at once |
-//! | `reads` | what was read for a plan, and what it turned out to need |
-//! | `scene` | what expressions see, and what they looked at |
+//! | `evaluate` | what an expression sees, where refs lead, and the guards that follow from what was read |
 //! | `access` | rules: decided where the rows are |
 //! | `draft` | every item that a write touches, as it was and as it will be |
 //! | [`files`] | objects in buckets: uploads, the items that name them, and what is swept |
@@ -56,6 +55,7 @@ mod blueprint;
 pub mod cursor;
 mod draft;
 pub mod error;
+mod evaluate;
 pub mod files;
 mod idempotency;
 mod input;
@@ -69,10 +69,8 @@ mod pattern;
 mod place;
 mod planner;
 pub mod preview;
-mod reads;
 pub mod ruling;
 mod run;
-mod scene;
 mod sidecar;
 mod table;
 pub mod typed;

@@ -14,6 +14,7 @@ use crate::access::{Asked, Verdict};
 use crate::blueprint::Blueprint;
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
+use crate::evaluate::{Context, ItemScope, Known, Reads};
 use crate::files::Objects;
 use crate::idempotency::room::BYTES_PER_HOUR;
 use crate::idempotency::{KEPT_ACTIONS, Kept, Once};
@@ -25,9 +26,7 @@ use crate::planner::action::is_for;
 use crate::planner::later::Extent;
 use crate::planner::request::{Change, On, Request};
 use crate::planner::{Moment, Planner, WritePlan};
-use crate::reads::{Known, Reads};
 use crate::run::{Committed, Patience, Runner};
-use crate::scene::{Context, Lead, Others, Scene, Trace};
 use crate::sidecar;
 use crate::table;
 
@@ -469,46 +468,31 @@ impl Partita {
             entity: on.shape.name.to_owned(),
             deleted,
         };
-        let trace = Trace::default();
-        let known = Scene {
-            context: *context,
-            shape: on.shape,
-            item: &on.identity,
-            old: None,
-            complete: false,
-            names: &[],
-            refs: &[],
-            others: Others::Before,
-            trace: &trace,
-        };
+        let known = ItemScope::unguarded(*context, on.shape, &on.identity).known_so_far();
         known.demand_early(asked)?;
         let is_decided = known.verdict(asked) == Verdict::Allowed;
-        is_hidden(&known);
+        known.need_live_targets();
         let address = self.blueprint.address(on.shape, &on.identity)?;
         let Known::Found(item) = context.item(&address) else {
             return Err(not_found(false));
         };
         let item = self.blueprint.attributes(on.shape, item)?;
-        let scene = Scene {
-            item: &item,
-            complete: true,
-            ..known
-        };
-        if let Err(refusal) = scene.demand(asked) {
+        let scope = ItemScope::unguarded(*context, on.shape, &item);
+        if let Err(refusal) = scope.demand(asked) {
             // Where the item decides, a refusal would tell that it is there.
             return Err(match is_decided {
                 true => refusal,
                 false => not_found(false),
             });
         }
-        if is_hidden(&scene) {
+        if scope.is_hidden() {
             return Err(not_found(false));
         }
         if !on.with_deleted && on.shape.is_deleted(&item) {
             return Err(not_found(true));
         }
         Ok(Answer::Record(
-            self.blueprint.record(on.shape, scene.shown()),
+            self.blueprint.record(on.shape, scope.shown()),
         ))
     }
 
@@ -549,22 +533,4 @@ impl Partita {
             random,
         }
     }
-}
-
-/// Whether a live reference hides an item: its target is deleted or gone.
-pub(crate) fn is_hidden(scene: &Scene<'_, '_>) -> bool {
-    let mut is_hidden = false;
-    for reference in scene.shape.refs.iter().filter(|one| one.live) {
-        let Lead::To(targets) = scene.lead(reference) else {
-            continue;
-        };
-        for target in targets {
-            is_hidden |= match scene.context.item(&target.address) {
-                Known::Found(item) => target.shape.is_deleted(item),
-                Known::Missing => true,
-                Known::Unread => false,
-            };
-        }
-    }
-    is_hidden
 }

@@ -27,17 +27,17 @@ use crate::access::{Asked as AskedFor, Verdict};
 use crate::blueprint::Blueprint;
 use crate::cursor::{Position, Question};
 use crate::error::{Fault, PlanError};
+use crate::evaluate::Listing;
 use crate::input::key_part;
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::Partita;
 use crate::place::{Address, Place};
-use crate::reads::Listing;
 use crate::ruling::Decision;
 use budget::Budget;
 pub use budget::ReadBound;
 pub(crate) use budget::{READ_BYTES_MAX, rows_max, too_large};
 pub(crate) use early::known_attributes;
-pub(crate) use row::{passes, scene};
+pub(crate) use row::passes;
 
 /// One pattern, asked by one caller.
 struct Asked<'a> {
@@ -97,7 +97,7 @@ impl Partita {
     ) -> Result<Decision, PlanError> {
         let mut asked = self.ask(caller, name, parameters, limit)?;
         let read = AskedFor::Access(Access::Read);
-        let rulings = asked.early(|scene| scene.ruling(read)).await?;
+        let rulings = asked.early(|scope| scope.ruling(read)).await?;
         let mut verdicts = rulings.iter().map(|ruling| ruling.verdict);
         let is_allowed = rulings.is_empty() || verdicts.any(|one| one != Verdict::Denied);
         let rows = match &asked.pattern.read {

@@ -59,26 +59,24 @@ mod views;
 
 use std::rc::Rc;
 
-use partita_core::{Map, Value};
+use partita_core::Value;
 use partita_design::design::Record;
 use partita_design::types::AttributeType;
 use partita_store::request::TransactAction;
 use ulid::Ulid;
 
-use crate::draft::{Before, Draft, Entry, Presence, Refusal};
+use crate::draft::{Before, Draft, Entry, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::evaluate::{Context, Known, Named};
 use crate::files::Placement;
 use crate::input::refuse;
 use crate::job::Job;
 use crate::operation::Answer;
 use crate::place::Address;
-use crate::reads::Known;
-use crate::scene::{Context, Glimpse, Named, Others, Scene, Seen, Trace};
 use files::FileChanges;
 use kept::Kept;
 use later::Later;
 use limits::Window;
-use partita_design::nested;
 
 /// How many items' consequences are looked at in one write. The checker excludes cycles; this
 /// keeps a mistake of ours from running on.
@@ -302,84 +300,6 @@ impl<'a> Planner<'a> {
         match self.origin {
             Some(origin) => format!("{origin}.{attribute}"),
             None => attribute.to_owned(),
-        }
-    }
-
-    /// What expressions see of an item as it will be, or as it was if it is removed: other items
-    /// as this write leaves them.
-    pub(crate) fn scene<'s>(
-        &'s self,
-        shape: &'a Record,
-        item: &'s Map,
-        old: Option<&'s Map>,
-        trace: &'s Trace<'a>,
-    ) -> Scene<'s, 'a> {
-        Scene {
-            context: self.context,
-            shape,
-            item,
-            old,
-            complete: true,
-            names: &[],
-            refs: &[],
-            others: Others::During(&self.draft),
-            trace,
-        }
-    }
-
-    /// What expressions saw of an item before the write.
-    pub(crate) fn scene_before<'s>(
-        &'s self,
-        shape: &'a Record,
-        item: &'s Map,
-        trace: &'s Trace<'a>,
-    ) -> Scene<'s, 'a> {
-        self.scene(shape, item, None, trace).before()
-    }
-
-    /// Guards what was looked at, where it can change.
-    pub(crate) fn remember(&mut self, own: Option<usize>, seen: Seen<'a>) -> Result<(), PlanError> {
-        if let Some(at) = own {
-            let entry = self.entry_mut(at);
-            for name in seen.own {
-                // What this write says does not rest on what was there.
-                if !entry.is_written(name) {
-                    entry.guard(name);
-                }
-            }
-            seen.old.into_iter().for_each(|name| entry.guard(name));
-        }
-        for (address, shape, glimpse) in seen.foreign {
-            let at = self.touch(shape, address)?;
-            let entry = self.entry_mut(at);
-            match glimpse {
-                Glimpse::Attribute(name) if entry.is_written(name) => {}
-                Glimpse::Attribute(name) => self.guard_stored(at, name),
-                Glimpse::Presence if entry.old().is_some() => {
-                    entry.must_be_present(Refusal::Stale);
-                }
-                Glimpse::Absence if entry.old().is_none() && entry.after.is_none() => {
-                    if matches!(entry.presence, Presence::Any) {
-                        entry.presence = Presence::Absent(Refusal::Stale);
-                    }
-                }
-                Glimpse::Presence | Glimpse::Absence => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Guards a value that was read, also one that is a view's record's own.
-    pub(crate) fn guard_stored(&mut self, at: usize, name: &'a str) {
-        let stored = self.context.peek(&self.entry(at).address);
-        let entry = self.entry_mut(at);
-        match (&entry.shape.view, stored) {
-            // The draft does not know what is the record's own.
-            (Some(_), Known::Found(stored)) => {
-                let value = nested::get(stored, name).cloned();
-                entry.guards.entry(name).or_insert(value);
-            }
-            _ => entry.guard(name),
         }
     }
 

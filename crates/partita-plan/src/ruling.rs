@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::access::{Asked, Verdict, attribute_rules};
 use crate::error::PlanError;
+use crate::evaluate::ItemScope;
 use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
 use crate::planner::Planner;
-use crate::scene::Scene;
 
 /// Whether a caller may do something, and what decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,10 +96,10 @@ impl Ruling {
     }
 }
 
-impl Scene<'_, '_> {
+impl ItemScope<'_, '_> {
     /// What the record's rule says of this, and where it stands.
     pub(crate) fn ruling(&self, asked: Asked<'_>) -> Ruling {
-        let rules = &self.shape.rules;
+        let rules = &self.record.rules;
         let rule = asked.rule(rules);
         let line = rules.line(asked.word());
         Ruling {
@@ -107,7 +107,7 @@ impl Scene<'_, '_> {
                 .context
                 .blueprint
                 .design
-                .ruling(self.shape)
+                .ruling(self.record)
                 .name
                 .clone(),
             asked: asked.word().to_owned(),
@@ -126,7 +126,7 @@ impl Scene<'_, '_> {
         names: impl Iterator<Item = &'n str>,
     ) -> impl Iterator<Item = Ruling> {
         names.flat_map(move |name| {
-            let rules = attribute_rules(self.shape, true, name);
+            let rules = attribute_rules(self.record, true, name);
             let rulings: Vec<Ruling> = rules
                 .map(|rule| self.attribute_ruling(rule, format!("write {name}")))
                 .collect();
@@ -136,19 +136,19 @@ impl Scene<'_, '_> {
 
     /// What the rules for reading single attributes say.
     pub(crate) fn read_rulings(&self) -> impl Iterator<Item = Ruling> {
-        let rules = self.shape.rules.by_attribute.iter();
+        let rules = self.record.rules.by_attribute.iter();
         let rules = rules.filter(|rule| !rule.writes);
         rules.map(move |rule| self.attribute_ruling(rule, rule.words.clone()))
     }
 
     fn attribute_ruling(&self, rule: &AttributeRule, asked: String) -> Ruling {
-        let line = self.shape.rules.line(&rule.words);
+        let line = self.record.rules.line(&rule.words);
         Ruling {
             record: self
                 .context
                 .blueprint
                 .design
-                .ruling(self.shape)
+                .ruling(self.record)
                 .name
                 .clone(),
             asked,

@@ -13,9 +13,9 @@ use partita_store::request::TransactAction;
 
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
+use crate::evaluate::{Known, LISTED_MAX, Listed, Listing, Reads};
 use crate::place::Address;
 use crate::planner::Step;
-use crate::reads::{Known, LISTED_MAX, Listed, Listing, Reads};
 
 /// Items as earlier operations left them, and those that they removed.
 #[derive(Clone, Default)]

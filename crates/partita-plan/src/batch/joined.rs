@@ -13,9 +13,9 @@ use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction
 use crate::blueprint::Blueprint;
 use crate::draft::Refusal;
 use crate::error::PlanError;
+use crate::evaluate::{Known, Reads};
 use crate::place::Address;
 use crate::planner::Step;
-use crate::reads::{Known, Reads};
 
 /// The steps of several transactions, one for each item.
 #[derive(Default)]

@@ -14,12 +14,12 @@ use sha2::{Digest as _, Sha256};
 use super::{DONE, Job, JobStatus, LEASE_MILLIS, Lease, OPEN, Progress, Task, Within, Work};
 use crate::draft::Refusal;
 use crate::error::PlanError;
+use crate::evaluate::Listing;
 use crate::partita::Partita;
 use crate::planner::chunk::Chunk;
 use crate::planner::follow::listings;
 use crate::planner::later::Extent;
 use crate::planner::{Moment, Planner, Step, WritePlan};
-use crate::reads::Listing;
 use crate::run::Committed;
 use crate::sidecar;
 

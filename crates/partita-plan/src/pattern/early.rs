@@ -7,10 +7,9 @@ use partita_design::design::{
 use partita_design::template::{Part, Template};
 
 use super::Asked;
-use super::row::scene;
 use crate::access::{Asked as AskedFor, Verdict};
 use crate::error::PlanError;
-use crate::scene::{Scene, Trace};
+use crate::evaluate::ItemScope;
 
 /// What is decided for every row of one record.
 enum Early {
@@ -28,10 +27,10 @@ impl Asked<'_> {
     /// every row, and remembers what they allow for every row.
     pub(super) async fn demand(&mut self) -> Result<(), PlanError> {
         let asked = AskedFor::Access(Access::Read);
-        let decided = self.early(|scene| match scene.demand_early(asked) {
+        let decided = self.early(|scope| match scope.demand_early(asked) {
             Err(refusal) => Early::Refused(refusal),
             Ok(()) => Early::Open {
-                allowed: (scene.verdict(asked) == Verdict::Allowed).then_some(scene.shape.id),
+                allowed: (scope.verdict(asked) == Verdict::Allowed).then_some(scope.record.id),
             },
         });
         let mut refused = None;
@@ -57,7 +56,7 @@ impl Asked<'_> {
     /// only the caller's own records are read.
     pub(super) async fn early<T>(
         &mut self,
-        look: impl Fn(&Scene<'_, '_>) -> T,
+        look: impl Fn(&ItemScope<'_, '_>) -> T,
     ) -> Result<Vec<T>, PlanError> {
         let moment = self.partita.moment();
         let mut reads = self.partita.reads(&moment).with_only_own();
@@ -67,11 +66,7 @@ impl Asked<'_> {
             let looked = records.map(|record| {
                 let shape = &self.blueprint().design[*record];
                 let attributes = known_attributes(self.pattern, &self.values, shape);
-                let trace = Trace::default();
-                look(&Scene {
-                    complete: false,
-                    ..scene(context, shape, &attributes, &trace)
-                })
+                look(&ItemScope::unguarded(context, shape, &attributes).known_so_far())
             });
             Ok(looked.collect())
         });

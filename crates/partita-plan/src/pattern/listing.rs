@@ -7,8 +7,8 @@ use partita_design::template::Template;
 
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
+use crate::evaluate::Listing;
 use crate::pattern::rows_max;
-use crate::reads::Listing;
 
 impl Blueprint {
     /// The query that a pattern is with these parameters; none while one is missing.

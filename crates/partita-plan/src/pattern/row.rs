@@ -7,11 +7,9 @@ use partita_design::design::{Access, Pattern, Record};
 use super::Asked;
 use crate::access::{Asked as AskedFor, Verdict};
 use crate::error::PlanError;
+use crate::evaluate::{Context, ItemScope, Known, Named, Resolved};
 use crate::operation;
-use crate::partita::is_hidden;
-use crate::reads::Known;
 use crate::ruling::Row;
-use crate::scene::{Context, Lead, Named, Others, Scene, Trace};
 
 impl Asked<'_> {
     /// For each row, its record if the caller may see it. Whatever refs lead to is read for all
@@ -31,9 +29,9 @@ impl Asked<'_> {
         let ruled = self.each_row(rows, |context, shape, item, row| {
             let mut rulings = Vec::new();
             let mut is_there = true;
-            self.decisive(context, shape, item, row, &mut |scene, _| {
-                is_there &= self.is_there(scene);
-                rulings.push(scene.ruling(AskedFor::Access(Access::Read)));
+            self.decisive(context, shape, item, row, &mut |scope, _| {
+                is_there &= self.is_there(scope);
+                rulings.push(scope.ruling(AskedFor::Access(Access::Read)));
                 true
             })?;
             let is_there = is_there && !rulings.is_empty();
@@ -76,8 +74,8 @@ impl Asked<'_> {
         stored: &Item,
     ) -> Result<Option<operation::Record>, PlanError> {
         let mut seen = None;
-        self.decisive(context, shape, item, stored, &mut |scene, is_last| {
-            let shown = self.shown(scene);
+        self.decisive(context, shape, item, stored, &mut |scope, is_last| {
+            let shown = self.shown(scope);
             let is_shown = shown.is_some();
             seen = shown.filter(|_| is_last);
             is_shown
@@ -94,10 +92,9 @@ impl Asked<'_> {
         shape: &Record,
         item: &Map,
         stored: &Item,
-        look: &mut dyn FnMut(&Scene<'_, '_>, bool) -> bool,
+        look: &mut dyn FnMut(&ItemScope<'_, '_>, bool) -> bool,
     ) -> Result<(), PlanError> {
-        let trace = Trace::default();
-        let row = scene(context, shape, item, &trace);
+        let row = ItemScope::unguarded(context, shape, item);
         if !passes(self.pattern, &self.values, &row, stored) {
             return Ok(());
         }
@@ -111,41 +108,45 @@ impl Asked<'_> {
             return Ok(());
         }
         let reference = shape.refs.iter().find(|one| one.name == *reference);
-        let Some(Lead::To(targets)) = reference.map(|reference| row.lead(reference)) else {
+        let Some(Resolved::To(targets)) = reference.map(|reference| row.resolve(reference)) else {
             return Ok(());
         };
         for target in targets {
             if let Known::Found(found) = context.item(&target.address) {
                 let item = self.blueprint().attributes(target.shape, found)?;
-                let trace = Trace::default();
-                look(&scene(context, target.shape, &item, &trace), true);
+                look(&ItemScope::unguarded(context, target.shape, &item), true);
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    fn shown(&self, row: &Scene<'_, '_>) -> Option<operation::Record> {
+    fn shown(&self, row: &ItemScope<'_, '_>) -> Option<operation::Record> {
         // Where rows are followed, what they lead to decides by itself.
-        let is_decided = self.pattern.follow.is_none() && self.allowed.contains(&row.shape.id);
+        let is_decided = self.pattern.follow.is_none() && self.allowed.contains(&row.record.id);
         let read = AskedFor::Access(Access::Read);
         let is_allowed = is_decided || row.verdict(read) == Verdict::Allowed;
         (is_allowed && self.is_there(row)).then(|| operation::Record {
-            name: row.shape.name.clone(),
+            name: row.record.name.clone(),
             attributes: row.shown(),
         })
     }
 
     /// Whether an item is neither deleted nor hidden.
-    fn is_there(&self, row: &Scene<'_, '_>) -> bool {
-        let is_deleted = !self.pattern.with_deleted && row.shape.is_deleted(row.item);
-        !is_deleted && !is_hidden(row)
+    fn is_there(&self, row: &ItemScope<'_, '_>) -> bool {
+        let is_deleted = !self.pattern.with_deleted && row.record.is_deleted(row.item);
+        !is_deleted && !row.is_hidden()
     }
 }
 
 /// Whether a row passes the filter of a pattern. It can speak of keys, which stand only in the item
 /// as it is stored, and compares with texts that the parameters stand in.
-pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>, stored: &Item) -> bool {
+pub(crate) fn passes(
+    pattern: &Pattern,
+    values: &Map,
+    row: &ItemScope<'_, '_>,
+    stored: &Item,
+) -> bool {
     let Some(filter) = &pattern.filter else {
         return true;
     };
@@ -155,33 +156,10 @@ pub(crate) fn passes(pattern: &Pattern, values: &Map, row: &Scene<'_, '_>, store
     let blueprint = row.context.blueprint;
     let keys = stored
         .iter()
-        .filter(|(name, _)| blueprint.is_reserved(row.shape, name));
+        .filter(|(name, _)| blueprint.is_reserved(row.record, name));
     let keys = keys.map(|(name, value)| (name.to_string(), Named::Value(Some(value.clone()))));
     let names: Vec<_> = std::iter::once((TEXTS.to_owned(), texts))
         .chain(keys)
         .collect();
-    filter.holds(&Scene {
-        names: &names,
-        ..*row
-    })
-}
-
-/// A row of a list, as rules and filters see it.
-pub(crate) fn scene<'s, 'a>(
-    context: Context<'a>,
-    shape: &'a Record,
-    item: &'s Map,
-    trace: &'s Trace<'a>,
-) -> Scene<'s, 'a> {
-    Scene {
-        context,
-        shape,
-        item,
-        old: None,
-        complete: true,
-        names: &[],
-        refs: &[],
-        others: Others::Before,
-        trace,
-    }
+    filter.holds(&row.naming(&names))
 }

@@ -16,9 +16,9 @@ use super::request::{Change, On};
 use super::{By, Names, Planner};
 use crate::access::{Asked, Verdict};
 use crate::error::{Fault, FaultRule, PlanError, note};
+use crate::evaluate::{ItemScope, Named, Resolved};
 use crate::input::{Changes, Input, Slot, refuse};
 use crate::pattern::{ReadBound, known_attributes, passes, rows_max, too_large};
-use crate::scene::{Lead, Named, Scene, Trace};
 use partita_design::nested;
 use partita_design::stored::is_inside;
 
@@ -48,29 +48,23 @@ impl<'a> Planner<'a> {
         }
         self.refuse()?;
         let names: Names<'_, 'a> = parameters;
-        let trace = Trace::default();
-        let scene = Scene {
-            names: &names,
-            refs: &action.refs,
-            ..self.scene(shape, &old, Some(&old), &trace)
-        };
-        let require = action.require.as_ref();
-        let is_refused = require.filter(|require| !require.holds(&scene));
-        let values = assigned(&scene, &action.changes, None);
-        let leads: Vec<_> = action
-            .refs
-            .iter()
-            .map(|one| (one, scene.lead(one)))
-            .collect();
-        self.remember(Some(at), trace.into_seen())?;
-        if let (Some(require), true) = (is_refused, self.context.reads.is_complete()) {
+        let (refused, values, resolved) = self.evaluate(at, &old, |scope| {
+            let scope = scope.was(Some(&old)).naming(&names).with_refs(&action.refs);
+            let require = action.require.as_ref();
+            let refused = require.filter(|require| !require.holds(&scope));
+            let values = assigned(&scope, &action.changes, None);
+            let refs = action.refs.iter();
+            let resolved: Vec<_> = refs.map(|one| (one, scope.resolve(one))).collect();
+            (refused, values, resolved)
+        })?;
+        if let (Some(require), true) = (refused, self.context.reads.is_complete()) {
             return Err(PlanError::Requires {
                 name: action.name.clone(),
                 rule: require.text.clone(),
             });
         }
-        for (reference, lead) in leads {
-            if let (Lead::To(targets), false) = (lead, reference.unchecked) {
+        for (reference, resolved) in resolved {
+            if let (Resolved::To(targets), false) = (resolved, reference.unchecked) {
                 for target in targets {
                     self.expect(shape, reference, target, Given::Now)?;
                 }
@@ -187,9 +181,7 @@ impl<'a> Planner<'a> {
                     return Err(none_found(pattern, record, has_more));
                 };
                 // The caller has not named the item, so that even its identity is not known to them.
-                let trace = Trace::default();
-                let row = self.scene(shape, &item, None, &trace);
-                if !self.is_allowed_or_refused(&row, action)? {
+                if !is_allowed_or_refused(&self.unguarded(shape, &item), action)? {
                     return Err(none_found(pattern, record, false));
                 }
                 let on = on_row(shape, &item);
@@ -218,12 +210,8 @@ impl<'a> Planner<'a> {
             Some((pattern, values)) => known_attributes(pattern, values, shape),
             None => Map::new(),
         };
-        let trace = Trace::default();
-        let scene = Scene {
-            complete: false,
-            ..self.scene(shape, &known, None, &trace)
-        };
-        scene.demand_early(Asked::Action(action))
+        let known = self.unguarded(shape, &known).known_so_far();
+        known.demand_early(Asked::Action(action))
     }
 
     fn act_on_every(
@@ -263,16 +251,13 @@ impl<'a> Planner<'a> {
                 address,
             };
             let names = [(application.each.name.clone(), named)];
-            let trace = Trace::default();
-            let scene = Scene {
-                names: &names,
-                ..self.scene(shape, &item, None, &trace)
-            };
-            let is_allowed = self.is_allowed_or_refused(&scene, action)?;
-            let when = application.when.as_ref();
-            let is_meant = is_allowed && when.is_none_or(|when| when.holds(&scene));
             let at = self.look_up(shape, blueprint.address(shape, &item)?)?;
-            self.remember(Some(at), trace.into_seen())?;
+            let is_meant = self.evaluate(at, &item, |scope| {
+                let scope = scope.naming(&names);
+                let is_allowed = is_allowed_or_refused(&scope, action)?;
+                let when = application.when.as_ref();
+                Ok::<_, PlanError>(is_allowed && when.is_none_or(|when| when.holds(&scope)))
+            })??;
             if is_meant {
                 let on = on_row(shape, &item);
                 let change = Change::Act {
@@ -283,22 +268,6 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Whether an action may be done to one of the items that it finds. One that the caller may not
-    /// read is passed over, as if it were not there.
-    pub(super) fn is_allowed_or_refused(
-        &self,
-        row: &Scene<'_, 'a>,
-        action: &'a Action,
-    ) -> Result<bool, PlanError> {
-        let Err(refusal) = row.demand(Asked::Action(action)) else {
-            return Ok(true);
-        };
-        if row.verdict(Asked::Access(Access::Read)) == Verdict::Allowed {
-            return Err(refusal);
-        }
-        Ok(false)
     }
 
     /// The parameters of a pattern among what was given, and the rest.
@@ -345,8 +314,7 @@ impl<'a> Planner<'a> {
         };
         let rows = listed.rows.iter().filter_map(|row| {
             let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
-            let unwatched = Trace::default();
-            let seen = self.scene(shape, &item, None, &unwatched);
+            let seen = self.unguarded(shape, &item);
             let is_shown = pattern.with_deleted || !shape.is_deleted(&item);
             (is_shown && passes(pattern, asked, &seen, row)).then_some((shape, item))
         });
@@ -365,6 +333,21 @@ impl<'a> Planner<'a> {
             && !action.delete;
         only_adds && changes.add.iter().all(|(name, _)| is_tally(shape, name))
     }
+}
+
+/// Whether an action may be done to one of the items that it finds. One that the caller may not
+/// read is passed over, as if it were not there.
+pub(super) fn is_allowed_or_refused(
+    row: &ItemScope<'_, '_>,
+    action: &Action,
+) -> Result<bool, PlanError> {
+    let Err(refusal) = row.demand(Asked::Action(action)) else {
+        return Ok(true);
+    };
+    if row.verdict(Asked::Access(Access::Read)) == Verdict::Allowed {
+        return Err(refusal);
+    }
+    Ok(false)
 }
 
 /// The refusal where a pattern of one finds nothing, or nothing among what it may read.

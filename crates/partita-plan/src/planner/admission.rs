@@ -7,7 +7,6 @@ use super::Planner;
 use super::request::Request;
 use crate::access::Asked;
 use crate::error::PlanError;
-use crate::scene::{Scene, Trace};
 
 impl<'a> Planner<'a> {
     /// Refuses a write that the rules do not allow the caller, as far as the identity tells, and of
@@ -39,11 +38,7 @@ impl<'a> Planner<'a> {
     }
 
     fn demand_of(&self, shape: &'a Record, known: &Map, asked: Asked<'a>) -> Result<(), PlanError> {
-        let early = Trace::default();
-        let scene = Scene {
-            complete: false,
-            ..self.scene(shape, known, None, &early)
-        };
-        scene.demand_early(asked)
+        let known = self.unguarded(shape, known).known_so_far();
+        known.demand_early(asked)
     }
 }

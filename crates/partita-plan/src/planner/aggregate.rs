@@ -10,9 +10,9 @@ use partita_design::nested::{self, Difference};
 use super::Planner;
 use crate::draft::{Before, Refusal, out_of_range};
 use crate::error::{Fault, PlanError};
+use crate::evaluate::{Resolved, Target};
 use crate::kernel::Count;
 use crate::place::Address;
-use crate::scene::{Lead, Target, Trace};
 
 /// Where an item counts, and how much.
 struct Share<'a> {
@@ -147,23 +147,19 @@ impl<'a> Planner<'a> {
         }
         let known = self.with_key_parts(at, item, is_old)?;
         let item = known.as_ref().unwrap_or(item);
-        let trace = Trace::default();
-        let scene = match is_old && self.entry(at).is_first_told() {
-            true => self.scene_before(shape, item, &trace),
-            false => self.scene(shape, item, None, &trace),
-        };
+        let sees_before = is_old && self.entry(at).is_first_told();
         let aggregate = count.aggregate;
-        let only = aggregate.only.as_ref();
-        let lead = match only.is_none_or(|only| only.holds(&scene)) {
-            false => Lead::Nowhere,
-            true => scene.lead(&shape.refs[aggregate.by.index()]),
-        };
-        let mut seen = trace.into_seen();
-        if is_old {
-            seen.old.append(&mut seen.own);
-        }
-        self.remember(Some(at), seen)?;
-        let Lead::To(mut targets) = lead else {
+        let resolved = self.evaluate(at, item, |scope| {
+            let scope = if sees_before { scope.before() } else { scope };
+            let scope = if is_old { scope.of_old() } else { scope };
+            let only = aggregate.only.as_ref();
+            if only.is_none_or(|only| only.holds(&scope)) {
+                scope.resolve(&shape.refs[aggregate.by.index()])
+            } else {
+                Resolved::Nowhere
+            }
+        })?;
+        let Resolved::To(mut targets) = resolved else {
             return Ok(None);
         };
         // A ref with several targets counts only at the one that has this number.

@@ -9,14 +9,13 @@ use partita_core::Map;
 use partita_design::design::rules::LimitOf;
 use partita_design::design::{Access, Record, Repeat, Source};
 
-use super::item::{Made, put};
+use super::item::put;
 use super::{By, Planner};
 use crate::access::{Asked, Verdict};
 use crate::error::{FaultRule, PlanError};
+use crate::evaluate::{Composed, ItemScope, Known, Resolved};
 use crate::input::{Changes, Input, refuse};
 use crate::place::Address;
-use crate::reads::Known;
-use crate::scene::{Lead, Scene, Seen, Trace};
 use partita_design::nested;
 
 impl<'a> Planner<'a> {
@@ -40,14 +39,15 @@ impl<'a> Planner<'a> {
         changes: &Changes<'a>,
     ) -> Result<Option<usize>, PlanError> {
         let known = self.demand_given(entity, changes)?;
-        let made = self.compose(entity, changes)?;
-        let ruled = match self.demand_new(entity, &made, changes) {
-            Ok(ruled) => ruled,
-            Err(refusal) => return Err(self.refusal_of(entity, changes, &made, known, refusal)),
-        };
-        self.demand_repeat(entity, &made, changes)?;
-        let at = self.put_new(entity, changes, made, By::Caller)?;
-        self.remember(Some(at), ruled)?;
+        let new = self.compose(entity, changes);
+        let demanded = demand_creation(self.scope_of_new(&new), changes);
+        // While something is still to be read the rules may allow it, and the evaluation goes on to
+        // find out what else it needs.
+        if let (Err(refusal), true) = (demanded, self.context.reads.is_complete()) {
+            return Err(self.refusal_of(&new, changes, known, refusal));
+        }
+        self.demand_repeat(&new, changes)?;
+        let at = self.put_new(changes, new, By::Caller)?;
         self.demand_merged(at)?;
         self.count_towards(&LimitOf::Access(Access::Create, entity.id))?;
         Ok(self.entry(at).after.is_some().then_some(at))
@@ -65,65 +65,28 @@ impl<'a> Planner<'a> {
         for (slot, value) in good.filter(|(slot, _)| !self.is_faulty(slot.name())) {
             put(&mut given, slot, value.clone());
         }
-        let early = Trace::default();
-        let known = Scene {
-            complete: false,
-            ..self.scene(entity, &given, None, &early)
-        };
+        let known = self.unguarded(entity, &given).known_so_far();
         let asked = Asked::Access(Access::Create);
         known.demand_early(asked)?;
         Ok(known.verdict(asked))
     }
 
-    /// Refuses a new item that the rules do not allow. While something is still to be read they may
-    /// allow it, and the evaluation goes on to find out what else it needs.
-    fn demand_new(
-        &self,
-        entity: &'a Record,
-        made: &Made<'a>,
-        changes: &Changes<'a>,
-    ) -> Result<Seen<'a>, PlanError> {
-        let trace = Trace::default();
-        let demanded = self.demand_on_new(entity, &made.item, changes, &trace);
-        if self.context.reads.is_complete() {
-            demanded?;
-        }
-        Ok(trace.into_seen())
-    }
-
-    fn demand_on_new(
-        &self,
-        entity: &'a Record,
-        item: &Map,
-        changes: &Changes<'a>,
-        trace: &Trace<'a>,
-    ) -> Result<(), PlanError> {
-        let shape = entity;
-        let scene = self.scene(shape, item, None, trace);
-        scene.demand(Asked::Access(Access::Create))?;
-        // What comes into being in the deleted state is deleted, too.
-        if let Some(access) = shape.crossing(None, item) {
-            scene.demand(Asked::Access(access))?;
-        }
-        scene.demand_attributes(changes.set.iter().map(|(slot, _)| slot.name()))
-    }
-
-    /// What a caller is told whom the rules do not let create an item.
+    /// The refusal of a new item that the rules do not allow.
     fn refusal_of(
         &mut self,
-        entity: &'a Record,
+        new: &Composed<'a>,
         changes: &Changes<'a>,
-        made: &Made<'a>,
         known: Verdict,
         refusal: PlanError,
     ) -> PlanError {
+        let entity = new.record;
         // The rule may hold once everything is given, so that is told, and nothing else.
         if known == Verdict::Open
-            && let Err(incomplete) = self.demand_whole(entity, &made.item)
+            && let Err(incomplete) = self.demand_whole(entity, &new.item)
         {
             return incomplete;
         }
-        let hidden = self.hidden_from_caller(entity, changes, made);
+        let hidden = self.hidden_from_caller(new, changes);
         if hidden.is_empty() || !self.context.reads.is_complete() {
             return refusal;
         }
@@ -146,24 +109,15 @@ impl<'a> Planner<'a> {
 
     /// Where the rules rest on items that the caller may not read: those, and all others that the
     /// new item refers to and the caller may not read either, for they would tell of them.
-    fn hidden_from_caller(
-        &self,
-        entity: &'a Record,
-        changes: &Changes<'a>,
-        made: &Made<'a>,
-    ) -> Vec<Address> {
-        let trace = Trace::default();
-        // That it is refused is known.
-        let _ = self.demand_on_new(entity, &made.item, changes, &trace);
-        let around = trace.into_around();
+    fn hidden_from_caller(&self, new: &Composed<'a>, changes: &Changes<'a>) -> Vec<Address> {
+        let scope = self.unguarded(new.record, &new.item);
+        let (_, around) = scope.with_others_read(|scope| demand_creation(scope, changes));
         if !around.iter().any(|one| self.is_unreadable(one)) {
             return Vec::new();
         }
-        let unwatched = Trace::default();
-        let scene = self.scene(entity, &made.item, None, &unwatched);
-        let leads = entity.refs.iter().map(|reference| scene.lead(reference));
-        let targets = leads.flat_map(|lead| match lead {
-            Lead::To(targets) => targets,
+        let refs = new.record.refs.iter();
+        let targets = refs.flat_map(|reference| match scope.resolve(reference) {
+            Resolved::To(targets) => targets,
             _ => Vec::new(),
         });
         let targets = targets.map(|target| (target.address, target.shape));
@@ -180,46 +134,51 @@ impl<'a> Planner<'a> {
         let Ok(item) = self.context.blueprint.attributes(shape, stored) else {
             return false;
         };
-        let unwatched = Trace::default();
-        let scene = self.scene(shape, &item, None, &unwatched);
-        scene.verdict(Asked::Access(Access::Read)) != Verdict::Allowed
+        let read = Asked::Access(Access::Read);
+        self.unguarded(shape, &item).verdict(read) != Verdict::Allowed
     }
 
     /// Whoever creates what is there already changes it, and perhaps restores or deletes it.
     fn demand_repeat(
         &mut self,
-        entity: &'a Record,
-        made: &Made<'a>,
+        new: &Composed<'a>,
         changes: &Changes<'a>,
     ) -> Result<(), PlanError> {
-        let shape = entity;
-        let address = self.context.blueprint.address(shape, &made.item);
+        let entity = new.record;
+        let address = self.context.blueprint.address(entity, &new.item);
         let (false, Ok(address)) = (entity.repeat == Repeat::Refuse, address) else {
             return Ok(());
         };
-        let at = self.look_up(shape, address)?;
+        let at = self.look_up(entity, address)?;
         let Some(old) = self.entry(at).old().cloned() else {
             return Ok(());
         };
-        let trace = Trace::default();
-        let scene = self.scene(shape, &old, None, &trace);
-        scene.demand(Asked::Access(Access::Update))?;
-        if let (Repeat::Update, Some(access)) = (entity.repeat, changes.crossing(shape, &old)) {
-            scene.demand(Asked::Access(access))?;
-        }
-        self.remember(Some(at), trace.into_seen())
+        self.evaluate(at, &old, |scope| {
+            scope.demand(Asked::Access(Access::Update))?;
+            match (entity.repeat, changes.crossing(entity, &old)) {
+                (Repeat::Update, Some(access)) => scope.demand(Asked::Access(access)),
+                _ => Ok(()),
+            }
+        })?
     }
 
     /// What is there already and what is given make an item that the caller may create.
     fn demand_merged(&mut self, at: usize) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let (shape, new) = (entry.shape, entry.after.clone());
-        let (Some(old), Some(new)) = (entry.old().cloned(), new) else {
+        let (Some(old), Some(new)) = (entry.old().cloned(), entry.after.clone()) else {
             return Ok(());
         };
-        let trace = Trace::default();
-        let scene = self.scene(shape, &new, Some(&old), &trace);
-        scene.demand(Asked::Access(Access::Create))?;
-        self.remember(Some(at), trace.into_seen())
+        let create = Asked::Access(Access::Create);
+        self.evaluate(at, &new, |scope| scope.was(Some(&old)).demand(create))?
     }
+}
+
+/// Refuses a new item that the rules do not allow.
+fn demand_creation(scope: ItemScope<'_, '_>, changes: &Changes<'_>) -> Result<(), PlanError> {
+    scope.demand(Asked::Access(Access::Create))?;
+    // What comes into being in the deleted state is deleted, too.
+    if let Some(access) = scope.record.crossing(None, scope.item) {
+        scope.demand(Asked::Access(access))?;
+    }
+    scope.demand_attributes(changes.set.iter().map(|(slot, _)| slot.name()))
 }

@@ -8,14 +8,14 @@ use partita_design::design::{
 use partita_design::expression::{Formula, Reading};
 use partita_design::files::{Standing, lenders};
 
-use super::every::{Seen, spelled_key};
+use super::every::Seen;
 use super::{By, Names, Planner};
 use crate::draft::{Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::evaluate::{ItemScope, Named, Resolved};
 use crate::input::{Changes, Slot};
 use crate::pattern::passes;
 use crate::place::Address;
-use crate::scene::{Lead, Named, Scene, Trace};
 
 /// One element of an `each`.
 pub(super) enum Element<'a> {
@@ -51,19 +51,18 @@ impl<'a> Planner<'a> {
             }
             if let Some(turns) = &trigger.turns {
                 let (old, new) = (entry.old().cloned(), entry.after.clone());
-                let trace = Trace::default();
-                let is_so = new.as_deref().is_some_and(|new| {
-                    turns.holds(&self.scene(shape, new, old.as_deref(), &trace))
-                });
-                let earlier = Trace::default();
-                let was_so = old
-                    .as_deref()
-                    .filter(|_| is_so)
-                    .is_some_and(|old| turns.holds(&self.scene_before(shape, old, &earlier)));
-                self.remember(Some(at), trace.into_seen())?;
-                let mut earlier = earlier.into_seen();
-                earlier.old.append(&mut earlier.own);
-                self.remember(Some(at), earlier)?;
+                let is_so = match &new {
+                    Some(new) => {
+                        self.evaluate(at, new, |scope| turns.holds(&scope.was(old.as_deref())))?
+                    }
+                    None => false,
+                };
+                let was_so = match old.filter(|_| is_so) {
+                    Some(old) => {
+                        self.evaluate(at, &old, |scope| turns.holds(&scope.before().of_old()))?
+                    }
+                    None => false,
+                };
                 if !is_so || was_so {
                     continue;
                 }
@@ -152,38 +151,24 @@ impl<'a> Planner<'a> {
         seen: &mut Seen,
     ) -> Result<(), PlanError> {
         let entry = self.entry(cause.at);
-        let shape = entry.shape;
         let old = entry.old().cloned();
         let Some(item) = entry.after.clone().or_else(|| old.clone()) else {
             return Ok(());
         };
-        let trace = Trace::default();
-        let scene = Scene {
-            names: cause.names,
-            refs: cause.refs,
-            ..self.scene(shape, &item, old.as_deref(), &trace)
-        };
-        let mut is_wanted = effect.when.as_ref().is_none_or(|when| when.holds(&scene));
-        let same = match (&effect.distinct, &element) {
-            (Some(distinct), _) => {
-                Some(serde_json::to_string(&distinct.value(&scene)).unwrap_or_default())
-            }
-            (None, Some((_, address))) if seen.is_kept() => Some(spelled_key(address)),
-            _ => None,
-        };
-        if let (true, Some(same)) = (is_wanted, same) {
-            is_wanted = seen.is_first(same, &self.context);
-        }
         let require = effect.require.as_ref();
-        let is_refused = is_wanted && require.is_some_and(|require| !require.holds(&scene));
-        let made = is_wanted.then(|| {
-            let target = self.target(&scene, &effect.target, element);
-            (
-                target,
-                assigned(&scene, &effect.changes, effect.each.as_ref()),
-            )
-        });
-        self.remember(Some(cause.at), trace.into_seen())?;
+        let (is_refused, made) = self.evaluate(cause.at, &item, |scope| {
+            let scope = scope.was(old.as_deref()).naming(cause.names);
+            let scope = scope.with_refs(cause.refs);
+            let is_wanted = effect.when.as_ref().is_none_or(|when| when.holds(&scope))
+                && seen.insert_element(effect, element.as_ref(), &scope);
+            let is_refused = is_wanted && require.is_some_and(|require| !require.holds(&scope));
+            let made = is_wanted.then(|| {
+                let aim = aim(&scope, &effect.target, element);
+                let values = assigned(&scope, &effect.changes, effect.each.as_ref());
+                (aim, values)
+            });
+            (is_refused, made)
+        })?;
         if let (true, Some(require), true) = (is_refused, require, self.context.reads.is_complete())
         {
             return Err(PlanError::Requires {
@@ -267,51 +252,6 @@ impl<'a> Planner<'a> {
         self.change_caused(at, &changes)
     }
 
-    /// Which item an effect is done to.
-    fn target(
-        &self,
-        scene: &Scene<'_, 'a>,
-        target: &'a EffectTarget,
-        element: Option<(&'a Record, Address)>,
-    ) -> Result<Aim<'a>, PlanError> {
-        let blueprint = self.context.blueprint;
-        Ok(match target {
-            EffectTarget::Entity(record) => Aim::New(&blueprint.design[*record]),
-            EffectTarget::Element(_) => match element {
-                Some((shape, address)) => Aim::At(shape, address),
-                None => Aim::Nowhere,
-            },
-            EffectTarget::Ref { name, .. } => {
-                let mut refs = scene.refs.iter().chain(&scene.shape.refs);
-                let lead = refs
-                    .find(|one| one.name == *name)
-                    .map(|one| scene.lead(one));
-                match lead.unwrap_or(Lead::Nowhere) {
-                    Lead::Unknown => Aim::Unknown,
-                    Lead::Nowhere | Lead::Constants(_) => Aim::Nowhere,
-                    Lead::To(targets) => match targets.into_iter().next() {
-                        Some(target) => Aim::At(target.shape, target.address),
-                        None => Aim::Nowhere,
-                    },
-                }
-            }
-            EffectTarget::Identity { record, parts } => {
-                let shape = &blueprint.design[*record];
-                let mut identity = Map::new();
-                for (part, (_, reading)) in shape.identity.iter().zip(parts) {
-                    match scene.find(&reading.path) {
-                        Found::Value(value) => {
-                            identity.insert(part.attribute.as_str(), value.into_owned())
-                        }
-                        Found::Missing => return Ok(Aim::Nowhere),
-                        Found::Unknown => return Ok(Aim::Unknown),
-                    };
-                }
-                Aim::At(shape, blueprint.address(shape, &identity)?)
-            }
-        })
-    }
-
     /// The members of a list that the cause has or leads to.
     fn members_of(
         &mut self,
@@ -341,25 +281,21 @@ impl<'a> Planner<'a> {
         readings: impl IntoIterator<Item = (&'a str, &'a Reading)>,
     ) -> Result<Map, PlanError> {
         let entry = self.entry(cause.at);
-        let shape = entry.shape;
         let old = entry.old().cloned();
         let Some(item) = entry.after.clone().or_else(|| old.clone()) else {
             return Ok(Map::new());
         };
-        let trace = Trace::default();
-        let scene = Scene {
-            names: cause.names,
-            refs: cause.refs,
-            ..self.scene(shape, &item, old.as_deref(), &trace)
-        };
-        let mut values = Map::new();
-        for (name, reading) in readings {
-            if let Found::Value(value) = scene.find(&reading.path) {
-                values.insert(name, value.into_owned());
+        self.evaluate(cause.at, &item, |scope| {
+            let scope = scope.was(old.as_deref()).naming(cause.names);
+            let scope = scope.with_refs(cause.refs);
+            let mut values = Map::new();
+            for (name, reading) in readings {
+                if let Found::Value(value) = scope.find(&reading.path) {
+                    values.insert(name, value.into_owned());
+                }
             }
-        }
-        self.remember(Some(cause.at), trace.into_seen())?;
-        Ok(values)
+            values
+        })
     }
 
     /// The items of a pattern, if a plan can go through them.
@@ -391,8 +327,7 @@ impl<'a> Planner<'a> {
         let (_, table) = blueprint.table(pattern.table);
         let rows = rows.iter().filter_map(|row| {
             let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
-            let unwatched = Trace::default();
-            let seen = self.scene(shape, &item, None, &unwatched);
+            let seen = self.unguarded(shape, &item);
             let is_over = self.context.reads.is_expired(table, row);
             let is_shown = !is_over && (pattern.with_deleted || !shape.is_deleted(&item));
             let address = blueprint.keys.place(table, row);
@@ -471,6 +406,48 @@ enum Aim<'a> {
     Unknown,
 }
 
+/// Which item an effect is done to.
+fn aim<'a>(
+    scope: &ItemScope<'_, 'a>,
+    target: &'a EffectTarget,
+    element: Option<(&'a Record, Address)>,
+) -> Result<Aim<'a>, PlanError> {
+    let blueprint = scope.context.blueprint;
+    Ok(match target {
+        EffectTarget::Entity(record) => Aim::New(&blueprint.design[*record]),
+        EffectTarget::Element(_) => match element {
+            Some((shape, address)) => Aim::At(shape, address),
+            None => Aim::Nowhere,
+        },
+        EffectTarget::Ref { name, .. } => {
+            let mut refs = scope.refs.iter().chain(&scope.record.refs);
+            let reference = refs.find(|one| one.name == *name);
+            match reference.map_or(Resolved::Nowhere, |one| scope.resolve(one)) {
+                Resolved::Unknown => Aim::Unknown,
+                Resolved::Nowhere | Resolved::Constants(_) => Aim::Nowhere,
+                Resolved::To(targets) => match targets.into_iter().next() {
+                    Some(target) => Aim::At(target.shape, target.address),
+                    None => Aim::Nowhere,
+                },
+            }
+        }
+        EffectTarget::Identity { record, parts } => {
+            let shape = &blueprint.design[*record];
+            let mut identity = Map::new();
+            for (part, (_, reading)) in shape.identity.iter().zip(parts) {
+                match scope.find(&reading.path) {
+                    Found::Value(value) => {
+                        identity.insert(part.attribute.as_str(), value.into_owned())
+                    }
+                    Found::Missing => return Ok(Aim::Nowhere),
+                    Found::Unknown => return Ok(Aim::Unknown),
+                };
+            }
+            Aim::At(shape, blueprint.address(shape, &identity)?)
+        }
+    })
+}
+
 /// The values of assignments, in their order.
 pub(crate) struct Values {
     set: Vec<Option<Value>>,
@@ -481,15 +458,15 @@ pub(crate) struct Values {
 
 /// The values that assignments give.
 pub(crate) fn assigned(
-    scene: &Scene<'_, '_>,
+    scope: &ItemScope<'_, '_>,
     assignments: &Assignments,
     each: Option<&Each>,
 ) -> Values {
     let of =
-        |pairs: &[(String, Formula)]| pairs.iter().map(|(_, value)| value.value(scene)).collect();
-    let has_files = !scene.context.blueprint.design.buckets.is_empty();
+        |pairs: &[(String, Formula)]| pairs.iter().map(|(_, value)| value.value(scope)).collect();
+    let has_files = !scope.context.blueprint.design.buckets.is_empty();
     let set = assignments.set.iter().enumerate();
-    let lent = set.filter(|(_, (_, value))| has_files && lends(scene, value, each));
+    let lent = set.filter(|(_, (_, value))| has_files && lends(scope, value, each));
     let lent = lent.map(|(at, _)| at).collect();
     Values {
         set: of(&assignments.set),
@@ -499,13 +476,13 @@ pub(crate) fn assigned(
 }
 
 /// Whether a value is made of attributes that name files, and of nothing that a caller gives.
-pub(super) fn lends(scene: &Scene<'_, '_>, value: &Formula, each: Option<&Each>) -> bool {
+pub(super) fn lends(scope: &ItemScope<'_, '_>, value: &Formula, each: Option<&Each>) -> bool {
     let standing = Standing {
-        record: scene.shape.id,
-        refs: scene.refs,
+        record: scope.record.id,
+        refs: scope.refs,
         each,
     };
-    let design = &scene.context.blueprint.design;
+    let design = &scope.context.blueprint.design;
     !lenders(design, standing, value).is_empty()
 }
 

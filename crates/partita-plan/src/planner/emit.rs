@@ -17,7 +17,6 @@ use super::{Planner, Step};
 use crate::draft::{Before, Entry, Presence, Refusal};
 use crate::error::PlanError;
 use crate::place::Address;
-use crate::scene::Trace;
 use partita_design::nested;
 
 /// A key of an index and what it becomes.
@@ -296,10 +295,9 @@ impl Planner<'_> {
         let old = old.cloned();
         let mut changes: Vec<KeyChange> = Vec::new();
         for index in &shape.indexes {
-            let unwatched = Trace::default();
             if let Some(old) = &old {
-                let was = self.scene_before(shape, old, &unwatched);
-                let is = self.scene(shape, &after, None, &unwatched);
+                let was = self.unguarded(shape, old).before();
+                let is = self.unguarded(shape, &after);
                 let lasts = |reading: &&Reading| {
                     reading.hops.is_empty() && shape.is_lasting(&reading.attribute)
                 };
@@ -308,17 +306,16 @@ impl Planner<'_> {
                     continue;
                 }
             }
-            let trace = Trace::default();
-            let scene = self.scene(shape, &after, None, &trace);
-            let new = blueprint.index_keys(shape, index, &scene)?;
+            let new = self.evaluate(at, &after, |scope| {
+                blueprint.index_keys(shape, index, &scope)
+            })??;
             let was = match &old {
                 Some(old) => {
-                    let scene = self.scene_before(shape, old, &unwatched);
-                    blueprint.index_keys(shape, index, &scene)?
+                    let scope = self.unguarded(shape, old).before();
+                    blueprint.index_keys(shape, index, &scope)?
                 }
                 None => Vec::new(),
             };
-            self.remember(Some(at), trace.into_seen())?;
             for name in blueprint.made_keys(shape, index) {
                 let key = |keys: &[(&str, String)]| {
                     let found = keys.iter().find(|(known, _)| *known == name);

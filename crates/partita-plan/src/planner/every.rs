@@ -11,6 +11,7 @@ use partita_core::{Item, Map};
 use partita_design::design::{Action, Application, Effect, Record};
 use sha2::{Digest as _, Sha256};
 
+use super::action::is_allowed_or_refused;
 use super::effects::Cause;
 use super::later::Extent;
 use super::request::Change;
@@ -18,11 +19,10 @@ use super::{Names, Planner};
 use crate::access::{Asked, Verdict};
 use crate::draft::Before;
 use crate::error::PlanError;
+use crate::evaluate::{Context, ItemScope, Known, Named};
 use crate::input::Input;
 use crate::job::{Applied, ApplyWork, EachWork, Effected, Task, Work};
 use crate::place::Address;
-use crate::reads::Known;
-use crate::scene::{Context, Named, Scene, Trace};
 use crate::sidecar;
 
 /// The elements that something was done for so far, where of those that agree only the first
@@ -44,13 +44,26 @@ impl Seen {
         }
     }
 
-    /// Whether a job remembers the elements.
-    pub(super) fn is_kept(&self) -> bool {
-        self.partition.is_some()
+    /// Adds the element that an effect is evaluated for. Says whether it is the first of those that
+    /// agree.
+    pub(super) fn insert_element(
+        &mut self,
+        effect: &Effect,
+        element: Option<&(&Record, Address)>,
+        scope: &ItemScope<'_, '_>,
+    ) -> bool {
+        let text = match (&effect.distinct, element) {
+            (Some(distinct), _) => {
+                serde_json::to_string(&distinct.value(scope)).unwrap_or_default()
+            }
+            (None, Some((_, address))) if self.partition.is_some() => spelled_key(address),
+            _ => return true,
+        };
+        self.insert(text, &scope.context)
     }
 
-    /// Whether an element is the first of those that agree in a text.
-    pub(super) fn is_first(&mut self, text: String, context: &Context<'_>) -> bool {
+    /// Adds a text that elements agree in. Says whether it is new.
+    fn insert(&mut self, text: String, context: &Context<'_>) -> bool {
         if self.texts.contains(&text) {
             return false;
         }
@@ -70,7 +83,7 @@ impl Seen {
 }
 
 /// What an item is told from others by.
-pub(super) fn spelled_key(address: &Address) -> String {
+fn spelled_key(address: &Address) -> String {
     format!("{}\n{}", address.partition, address.sort)
 }
 
@@ -146,9 +159,7 @@ impl<'a> Planner<'a> {
         }
         self.refuse()?;
         for (shape, item) in rows {
-            let trace = Trace::default();
-            let scene = self.scene(shape, item, None, &trace);
-            self.is_allowed_or_refused(&scene, action)?;
+            is_allowed_or_refused(&self.unguarded(shape, item), action)?;
         }
         self.leave_task(Task {
             source: action.name.clone(),
@@ -234,7 +245,7 @@ impl<'a> Planner<'a> {
                 continue;
             };
             if !self.is_applied_to(within, at, &item, &address)?
-                || !seen.is_first(spelled_key(&address), &self.context)
+                || !seen.insert(spelled_key(&address), &self.context)
             {
                 continue;
             }
@@ -271,15 +282,11 @@ impl<'a> Planner<'a> {
             address: address.clone(),
         };
         let names = [(within.application.each.name.clone(), named)];
-        let trace = Trace::default();
-        let scene = Scene {
-            names: &names,
-            ..self.scene(shape, item, None, &trace)
-        };
-        let is_allowed = scene.verdict(Asked::Action(within.action)) == Verdict::Allowed;
-        let when = within.application.when.as_ref();
-        let is_meant = is_allowed && when.is_none_or(|when| when.holds(&scene));
-        self.remember(Some(at), trace.into_seen())?;
-        Ok(is_meant)
+        self.evaluate(at, item, |scope| {
+            let scope = scope.naming(&names);
+            let is_allowed = scope.verdict(Asked::Action(within.action)) == Verdict::Allowed;
+            let when = within.application.when.as_ref();
+            is_allowed && when.is_none_or(|when| when.holds(&scope))
+        })
     }
 }

@@ -26,10 +26,9 @@ use super::effects::lends;
 use super::owners::Past;
 use crate::draft::Before;
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::evaluate::{Known, ReadSet};
 use crate::files::names::{self, File, NAME_BYTES_MAX, Spot};
 use crate::files::{self, MARGIN_MILLIS, Owner, Placement, Record, Taken};
-use crate::reads::Known;
-use crate::scene::{Seen, Trace};
 
 /// Names that are tried for the copy of a file before it is given up for now.
 const NAMES_TRIED: usize = 4;
@@ -68,7 +67,7 @@ struct Naming<'n, 'a> {
     owner: &'n Owner,
     item: &'n Map,
     spot: Spot<'a>,
-    trace: &'n Trace<'a>,
+    reads: &'n ReadSet<'a>,
 }
 
 impl FileChanges {
@@ -87,17 +86,14 @@ impl<'a> Planner<'a> {
         old: Option<&Map>,
         item: &mut Map,
         lent: &[&str],
-    ) -> Seen<'a> {
-        let trace = Trace::default();
-        if names::has_files(entity) {
-            let attributes = entity.attributes.iter();
-            for attribute in attributes.filter(|one| names::names_files(one)) {
-                let is_lent = lent.contains(&attribute.name.as_str())
-                    || self.is_computed_of_files(entity, attribute, item);
-                self.take_from(entity, attribute, (old, item), is_lent, &trace);
-            }
+        reads: &ReadSet<'a>,
+    ) {
+        let attributes = entity.attributes.iter();
+        for attribute in attributes.filter(|one| names::names_files(one)) {
+            let is_lent = lent.contains(&attribute.name.as_str())
+                || self.is_computed_of_files(entity, attribute, item);
+            self.take_from(entity, attribute, (old, item), is_lent, reads);
         }
-        trace.into_seen()
     }
 
     /// Whether the value of an attribute is computed from the files of other items.
@@ -110,9 +106,7 @@ impl<'a> Planner<'a> {
         let Source::Computed(computed) = &attribute.source else {
             return false;
         };
-        let unwatched = Trace::default();
-        let scene = self.scene(entity, item, None, &unwatched);
-        lends(&scene, &computed.value, None)
+        lends(&self.unguarded(entity, item), &computed.value, None)
     }
 
     /// The same for an item that changes.
@@ -130,9 +124,10 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let mut item = Map::clone(&after);
-        let seen = self.take_files(entity, old.as_deref(), &mut item, lent);
-        self.entry_mut(at).after = Some(Rc::new(item));
-        self.remember(Some(at), seen)
+        self.watch(Some(at), |planner, reads| {
+            planner.take_files(entity, old.as_deref(), &mut item, lent, reads);
+            planner.entry_mut(at).after = Some(Rc::new(item));
+        })
     }
 
     fn take_from(
@@ -141,7 +136,7 @@ impl<'a> Planner<'a> {
         attribute: &'a Attribute,
         (old, item): (Option<&Map>, &mut Map),
         is_lent: bool,
-        trace: &Trace<'a>,
+        reads: &ReadSet<'a>,
     ) {
         let Some(mut value) = nested::get(item, &attribute.name).cloned() else {
             return;
@@ -157,7 +152,7 @@ impl<'a> Planner<'a> {
                 owner: &owner,
                 item,
                 spot,
-                trace,
+                reads,
             };
             let taken = if self.context.blueprint.keeps_files {
                 self.take_one(&naming, &place, name, is_lent)
@@ -467,8 +462,8 @@ impl<'a> Planner<'a> {
 
     /// The name that another attribute computes for a file.
     fn computed_name(&self, naming: &Naming<'_, 'a>, attribute: &str) -> Result<String, String> {
-        let scene = self.scene(naming.entity, naming.item, None, naming.trace);
-        let found = match scene.find(&dotted(attribute)) {
+        let scope = self.scope(naming.entity, naming.item, naming.reads);
+        let found = match scope.find(&dotted(attribute)) {
             Found::Value(value) => value.as_str().map(str::to_owned),
             Found::Missing | Found::Unknown => None,
         };

@@ -10,11 +10,10 @@ use super::chunk::clearing;
 use super::{By, Planner};
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
+use crate::evaluate::{Listing, Resolved, keys};
 use crate::job::{Referrers, TaskKind};
 use crate::kernel::Count;
 use crate::place::Address;
-use crate::reads::{Listing, keys};
-use crate::scene::{Lead, Trace};
 use partita_design::nested;
 
 impl<'a> Planner<'a> {
@@ -244,13 +243,11 @@ impl<'a> Planner<'a> {
                 continue;
             };
             // An index may be behind: only what the item itself says counts.
-            let trace = Trace::default();
-            let scene = self.scene(entity, &now, None, &trace);
-            let refers = match scene.lead(reference) {
-                Lead::To(targets) => targets.iter().any(|target| target.address == *address),
+            let resolved = self.evaluate(item, &now, |scope| scope.resolve(reference))?;
+            let refers = match resolved {
+                Resolved::To(targets) => targets.iter().any(|target| target.address == *address),
                 _ => false,
             };
-            self.remember(Some(item), trace.into_seen())?;
             if refers {
                 items.push(item);
             }

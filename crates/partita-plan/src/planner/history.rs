@@ -9,13 +9,13 @@ use partita_design::template::{Part, Template};
 use partita_design::time::TimeForm;
 
 use super::relocate::with_identity;
-use super::views::initial;
+use super::views::{initial, own_names};
 use super::{Names, Planner};
 use crate::blueprint::Blueprint;
 use crate::draft::{Before, Presence, Refusal};
 use crate::error::PlanError;
-use crate::reads::{Listing, keys};
-use crate::scene::{Named, Scene, Trace};
+use crate::evaluate::{ItemScope, Listing, Named, keys};
+use crate::place::Address;
 use partita_design::nested;
 
 impl<'a> Planner<'a> {
@@ -30,61 +30,27 @@ impl<'a> Planner<'a> {
         let (Some(old), Some(new)) = (entry.old().cloned(), entry.after.clone()) else {
             return Ok(());
         };
-        let trace = Trace::default();
-        let scene = self.scene(source, &new, Some(&old), &trace);
         let is_kept = match &of.when {
-            Some(when) => when.holds(&scene),
+            Some(when) => self.evaluate(at, &new, |scope| when.holds(&scope.was(Some(&old))))?,
             None => old != new,
         };
-        self.remember(Some(at), trace.into_seen())?;
         if !is_kept {
             return Ok(());
         }
         // Where the item moves, its past is there too.
         let kept = with_identity(source, &old, &new);
         let last = self.last_time(view, source, &old)?;
-        let trace = Trace::default();
-        let scene = self.scene_before(source, &kept, &trace);
-        let mut record = Map::new();
-        for attribute in view.kept() {
-            let name = &attribute.name;
-            if let Some(value) = nested::get(&kept, name) {
-                nested::set(&mut record, name, value.clone());
-            }
-        }
-        let mut names = self.own_names(view, &scene);
-        for (name, value) in initial(view, &scene) {
-            names.push((name.into(), Named::Value(Some(value))));
-        }
-        self.make_rise(view, last, &mut names);
-        for attribute in view.attributes.iter().filter(|one| one.is_declared()) {
-            let value = names.iter().find(|(name, _)| *name == attribute.name);
-            if let Some((name, Named::Value(Some(value)))) = value {
-                nested::set(&mut record, name, value.clone());
-            }
-        }
-        let scene = Scene {
-            names: &names,
-            ..scene
-        };
-        let shape = view;
-        let blueprint = self.context.blueprint;
-        let address = blueprint.address(shape, &scene)?;
-        for index in &view.indexes {
-            for (name, key) in blueprint.index_keys(view, index, &scene)? {
-                record.insert(name, Value::S(key));
-            }
-        }
-        let mut seen = trace.into_seen();
-        seen.old.append(&mut seen.own);
-        self.remember(Some(at), seen)?;
+        let now = self.moment.now_millis;
+        let (address, record) = self.evaluate(at, &kept, |scope| {
+            kept_state(scope.before().of_old(), view, last, now)
+        })??;
         // What is kept is what was replaced, and nothing that somebody wrote in between.
         for attribute in view.kept() {
             if !source.is_lasting(&attribute.name) {
                 self.entry_mut(at).guard(&attribute.name);
             }
         }
-        let record_at = self.place(at, shape, address, None);
+        let record_at = self.place(at, view, address, None);
         let entry = self.entry_mut(record_at);
         entry.after = Some(Rc::new(record));
         entry.presence = Presence::Absent(Refusal::Stale);
@@ -214,9 +180,8 @@ impl<'a> Planner<'a> {
         item: &Map,
     ) -> Result<Vec<Item>, PlanError> {
         let blueprint = self.context.blueprint;
-        let unwatched = Trace::default();
-        let scene = self.scene_before(source, item, &unwatched);
-        let Some(listing) = blueprint.states_of(view, source, &scene)? else {
+        let scope = self.unguarded(source, item).before();
+        let Some(listing) = blueprint.states_of(view, source, &scope)? else {
             return Ok(Vec::new());
         };
         let Some(listed) = self.context.list(&listing) else {
@@ -241,32 +206,66 @@ impl<'a> Planner<'a> {
             return Ok(None);
         };
         let prefix = beginning(&view.key.sort, |name| name == rising.name);
-        let unwatched = Trace::default();
-        let scene = self.scene_before(source, item, &unwatched);
+        let scope = self.unguarded(source, item).before();
         let blueprint = self.context.blueprint;
-        let listing = blueprint.states_under(view, source, &scene, &prefix, true)?;
+        let listing = blueprint.states_under(view, source, &scope, &prefix, true)?;
         let listed = listing.and_then(|listing| self.context.list(&listing));
         Ok(listed.and_then(|listed| {
             let last = listed.rows.first()?;
             form.read(nested::get(last, &rising.name)?)
         }))
     }
+}
 
-    /// Makes a time that rises later than that of the last record.
-    fn make_rise(&self, view: &'a Record, last: Option<i64>, names: &mut Names<'static, 'a>) {
-        let Some((rising, form)) = rising(view) else {
-            return;
-        };
-        let now = self.moment.now_millis;
-        if let Some(last) = last.filter(|last| *last >= now) {
-            let step = match form {
-                TimeForm::Epoch => 1000,
-                _ => 1,
-            };
-            let later = form.write(last.saturating_add(step));
-            names.retain(|(name, _)| *name != rising.name);
-            names.push((rising.name.clone(), Named::Value(Some(later))));
+/// The record of a state that is replaced, and where it is put.
+fn kept_state(
+    scope: ItemScope<'_, '_>,
+    view: &Record,
+    last: Option<i64>,
+    now_millis: i64,
+) -> Result<(Address, Map), PlanError> {
+    let mut record = Map::new();
+    for attribute in view.kept() {
+        let name = &attribute.name;
+        if let Some(value) = nested::get(scope.item, name) {
+            nested::set(&mut record, name, value.clone());
         }
+    }
+    let mut names = own_names(view, &scope);
+    for (name, value) in initial(view, &scope) {
+        names.push((name.into(), Named::Value(Some(value))));
+    }
+    make_rise(view, last, now_millis, &mut names);
+    for attribute in view.attributes.iter().filter(|one| one.is_declared()) {
+        let value = names.iter().find(|(name, _)| *name == attribute.name);
+        if let Some((name, Named::Value(Some(value)))) = value {
+            nested::set(&mut record, name, value.clone());
+        }
+    }
+    let scope = scope.naming(&names);
+    let blueprint = scope.context.blueprint;
+    let address = blueprint.address(view, &scope)?;
+    for index in &view.indexes {
+        for (name, key) in blueprint.index_keys(view, index, &scope)? {
+            record.insert(name, Value::S(key));
+        }
+    }
+    Ok((address, record))
+}
+
+/// Makes a time that rises later than that of the last record.
+fn make_rise(view: &Record, last: Option<i64>, now_millis: i64, names: &mut Names<'_, '_>) {
+    let Some((rising, form)) = rising(view) else {
+        return;
+    };
+    if let Some(last) = last.filter(|last| *last >= now_millis) {
+        let step = match form {
+            TimeForm::Epoch => 1000,
+            _ => 1,
+        };
+        let later = form.write(last.saturating_add(step));
+        names.retain(|(name, _)| *name != rising.name);
+        names.push((rising.name.clone(), Named::Value(Some(later))));
     }
 }
 

@@ -6,22 +6,16 @@ use std::rc::Rc;
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Access, Record, Repeat, SoftDelete};
 
-use super::values::Start;
+use super::values::{Start, compute};
 use super::{By, Planner};
 use crate::access::Asked;
 use crate::draft::{Presence, Refusal};
 use crate::error::{FaultRule, PlanError};
+use crate::evaluate::Composed;
 use crate::files::names;
 use crate::input::{Changes, Slot};
 use crate::lapse::lapsed;
-use crate::scene::{Seen, Trace};
 use partita_design::nested;
-
-/// A new item before it is put anywhere, and what its values were computed from.
-pub(super) struct Made<'a> {
-    pub(super) item: Map,
-    seen: Seen<'a>,
-}
 
 impl<'a> Planner<'a> {
     /// A new item. Where one is there already, the entity says whether that is refused, ignored,
@@ -32,40 +26,37 @@ impl<'a> Planner<'a> {
         given: &Changes<'a>,
         by: By,
     ) -> Result<usize, PlanError> {
-        let made = self.compose(entity, given)?;
-        self.put_new(entity, given, made, by)
+        let new = self.compose(entity, given);
+        self.put_new(given, new, by)
     }
 
     /// What a new item holds: what is given, and what is computed from it.
-    pub(super) fn compose(
-        &mut self,
-        entity: &'a Record,
-        given: &Changes<'a>,
-    ) -> Result<Made<'a>, PlanError> {
+    pub(super) fn compose(&mut self, entity: &'a Record, given: &Changes<'a>) -> Composed<'a> {
         let mut item = Map::with_capacity(room(entity));
         for (slot, value) in &given.set {
             put(&mut item, slot, value.clone());
         }
-        let seen = self.complete(entity, &mut item)?;
-        Ok(Made { item, seen })
+        self.begin(entity, &mut item);
+        self.composed(entity, item, |scope, item| compute(scope, item, By::Caller))
     }
 
     /// Puts a new item into its place.
     pub(super) fn put_new(
         &mut self,
-        entity: &'a Record,
         given: &Changes<'a>,
-        Made { mut item, seen }: Made<'a>,
+        mut new: Composed<'a>,
         by: By,
     ) -> Result<usize, PlanError> {
-        let shape = entity;
+        let entity = new.record;
+        let mut item = std::mem::take(&mut new.item);
         if names::has_files(entity) {
-            // Whatever lends a file must be known.
-            self.remember(None, seen.clone())?;
+            // Whatever lends a file must be in the draft.
+            self.guard_values(&mut new)?;
+            self.watch(None, |planner, reads| {
+                planner.take_files(entity, None, &mut item, &given.lent, reads);
+            })?;
         }
-        // Of a new item there is nothing to guard.
-        self.take_files(entity, None, &mut item, &given.lent);
-        let address = match self.context.blueprint.address(shape, &item) {
+        let address = match self.context.blueprint.address(entity, &item) {
             Ok(address) => address,
             Err(error) => {
                 self.check_new(entity, &item, Start::First);
@@ -74,8 +65,8 @@ impl<'a> Planner<'a> {
             }
         };
         let at = match entity.repeat {
-            Repeat::Refuse => self.touch(shape, address)?,
-            Repeat::Ignore | Repeat::Update => self.look_up(shape, address)?,
+            Repeat::Refuse => self.touch(entity, address)?,
+            Repeat::Ignore | Repeat::Update => self.look_up(entity, address)?,
         };
         if self.entry(at).old().is_some() {
             if entity.repeat == Repeat::Refuse {
@@ -83,7 +74,9 @@ impl<'a> Planner<'a> {
             }
             self.check_new(entity, &item, Start::Any);
             self.refuse()?;
-            return self.repeat(at, entity, given, by);
+            self.repeat(at, entity, given, by)?;
+            self.guard_rules(at, new)?;
+            return Ok(at);
         }
         let entry = self.entry_mut(at);
         let item = Rc::new(item);
@@ -97,7 +90,7 @@ impl<'a> Planner<'a> {
         });
         self.claim(at, entity, given)?;
         self.draft.enqueue(at);
-        self.remember(None, seen)?;
+        self.guard_values(&mut new)?;
         self.check_refs(at)?;
         self.check_new(entity, &item, Start::First);
         self.check_requirement(at, entity)?;
@@ -105,6 +98,7 @@ impl<'a> Planner<'a> {
             self.look_closer(at, entity);
         }
         self.refuse()?;
+        self.guard_rules(at, new)?;
         Ok(at)
     }
 
@@ -141,9 +135,9 @@ impl<'a> Planner<'a> {
         entity: &'a Record,
         given: &Changes<'a>,
         by: By,
-    ) -> Result<usize, PlanError> {
+    ) -> Result<(), PlanError> {
         match entity.repeat {
-            Repeat::Refuse | Repeat::Ignore => Ok(at),
+            Repeat::Refuse | Repeat::Ignore => Ok(()),
             Repeat::Update => {
                 let is_part = |slot: &Slot<'_>| {
                     let mut identity = entity.identity.iter();
@@ -152,10 +146,9 @@ impl<'a> Planner<'a> {
                 let mut changes = given.clone();
                 changes.set.retain(|(slot, _)| !is_part(slot));
                 match by {
-                    By::Caller => self.change(at, &changes, by)?,
-                    By::Effect => self.change_caused(at, &changes)?,
+                    By::Caller => self.change(at, &changes, by),
+                    By::Effect => self.change_caused(at, &changes),
                 }
-                Ok(at)
             }
         }
     }
@@ -234,10 +227,8 @@ impl<'a> Planner<'a> {
         let old = entry.old().cloned();
         let deleted = old.filter(|old| changes.crossing(shape, old) == Some(Access::Restore));
         if let Some(deleted) = deleted {
-            let trace = Trace::default();
-            let scene = self.scene(shape, &deleted, None, &trace);
-            scene.demand(Asked::Access(Access::Restore))?;
-            self.remember(Some(at), trace.into_seen())?;
+            let restore = Asked::Access(Access::Restore);
+            self.evaluate(at, &deleted, |scope| scope.demand(restore))??;
         }
         self.change(at, changes, By::Effect)
     }

@@ -18,9 +18,9 @@ use super::emit::addition;
 use super::{Planner, Step};
 use crate::draft::{Presence, Refusal, out_of_range};
 use crate::error::PlanError;
+use crate::evaluate::Known;
 use crate::kernel::Count;
 use crate::place::Address;
-use crate::reads::Known;
 use crate::sidecar;
 
 /// The attribute of a kept record that has the numbers, by their names.

@@ -17,10 +17,10 @@ use super::follow::argument_source;
 use super::{Planner, Step};
 use crate::draft::Refusal;
 use crate::error::PlanError;
+use crate::evaluate::Known;
 use crate::input::Changes;
 use crate::job::{HistoryWork, Job, Lease, Progress, Referrers, Referring, Task, TaskKind, Work};
 use crate::place::Address;
-use crate::reads::Known;
 use crate::sidecar;
 use partita_design::nested;
 

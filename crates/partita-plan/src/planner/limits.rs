@@ -19,8 +19,8 @@ use partita_store::request::{PutItem, TransactAction, UpdateItem};
 use super::{Planner, Step};
 use crate::draft::{Presence, Refusal};
 use crate::error::PlanError;
+use crate::evaluate::Known;
 use crate::place::Address;
-use crate::reads::Known;
 use crate::sidecar;
 use partita_design::nested;
 

@@ -8,8 +8,8 @@ use partita_design::template::{check_part, dotted};
 use super::Planner;
 use crate::draft::{Before, Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError, note};
+use crate::evaluate::{Resolved, Target};
 use crate::kernel::reference_inputs;
-use crate::scene::{Lead, Target, Trace};
 use partita_design::nested;
 
 /// When a reference was set.
@@ -49,20 +49,19 @@ impl<'a> Planner<'a> {
                 (false, true) => Given::Before,
                 (false, false) => continue,
             };
-            let trace = Trace::default();
-            let scene = self.scene(shape, &item, old.as_deref(), &trace);
-            let lead = scene.lead(reference);
             if given == Given::Now {
                 self.check_arguments(&shape.name, reference, &item);
             }
-            self.remember(Some(at), trace.into_seen())?;
-            match lead {
-                Lead::To(targets) if !reference.unchecked => {
+            let resolved = self.evaluate(at, &item, |scope| {
+                scope.was(old.as_deref()).resolve(reference)
+            })?;
+            match resolved {
+                Resolved::To(targets) if !reference.unchecked => {
                     for target in targets {
                         self.expect(shape, reference, target, given)?;
                     }
                 }
-                Lead::Nowhere if given == Given::Now => {
+                Resolved::Nowhere if given == Given::Now => {
                     self.check_constant(&shape.name, reference, &item);
                     self.check_found(&shape.name, reference, &item);
                 }
@@ -79,10 +78,9 @@ impl<'a> Planner<'a> {
         let Some(item) = entry.after.clone() else {
             return;
         };
-        let unwatched = Trace::default();
-        let scene = self.scene(entry.shape, &item, None, &unwatched);
+        let scope = self.unguarded(entry.shape, &item);
         for reference in entry.shape.refs.iter().filter(|one| !one.unchecked) {
-            if let Lead::To(targets) = scene.lead(reference) {
+            if let Resolved::To(targets) = scope.resolve(reference) {
                 for target in targets {
                     self.context.reads.need(target.address);
                 }

@@ -12,8 +12,6 @@ use crate::draft::Before;
 use crate::error::{FaultRule, PlanError};
 use crate::input::{Changes, Input};
 use crate::operation::Answer;
-use crate::reads::Known;
-use crate::scene::{Lead, Others, Scene, Trace};
 
 /// A write that a caller asks for.
 #[derive(Clone, Debug)]
@@ -126,15 +124,11 @@ impl<'a> Planner<'a> {
         let Some(item) = &entry.after else {
             return Answer::Done;
         };
-        let trace = Trace::default();
-        let scene = Scene {
-            others: Others::After(&self.draft),
-            ..self.scene(entry.shape, item, None, &trace)
-        };
-        match scene.verdict(Asked::Access(Access::Read)) {
+        let scope = self.unguarded(entry.shape, item).after(&self.draft);
+        match scope.verdict(Asked::Access(Access::Read)) {
             Verdict::Allowed => {
                 let blueprint = self.context.blueprint;
-                Answer::Record(blueprint.record(entry.shape, scene.shown()))
+                Answer::Record(blueprint.record(entry.shape, scope.shown()))
             }
             Verdict::Denied | Verdict::Open => Answer::Done,
         }
@@ -234,59 +228,42 @@ impl<'a> Planner<'a> {
         let Some(access) = changes.crossing(shape, &old) else {
             return Ok(());
         };
-        let trace = Trace::default();
-        let scene = self.scene(shape, &old, None, &trace);
-        scene.demand(Asked::Access(access))?;
-        self.remember(Some(at), trace.into_seen())?;
+        self.evaluate(at, &old, |scope| scope.demand(Asked::Access(access)))??;
         self.count_towards(&LimitOf::Access(access, shape.id))
     }
 
     /// Rules for single attributes look at the item as it is.
     fn demand_written(&mut self, at: usize, changes: &Changes<'a>) -> Result<(), PlanError> {
-        let entry = self.entry(at);
-        let Some(old) = entry.old().cloned() else {
+        let Some(old) = self.entry(at).old().cloned() else {
             return Ok(());
         };
-        let trace = Trace::default();
-        let scene = self.scene(entry.shape, &old, None, &trace);
         let set = changes.set.iter().map(|(slot, _)| slot.name());
-        scene.demand_attributes(set.chain(changes.remove.iter().map(|slot| slot.name())))?;
-        self.remember(Some(at), trace.into_seen())
+        let written = set.chain(changes.remove.iter().map(|slot| slot.name()));
+        self.evaluate(at, &old, |scope| scope.demand_attributes(written))?
     }
 
     /// The item that a caller names, if there is one and the rule allows what is asked.
     fn find(&mut self, on: &On<'a>, asked: Asked<'a>) -> Result<usize, PlanError> {
         let shape = on.shape;
-        let early = Trace::default();
-        let known = Scene {
-            complete: false,
-            ..self.scene(shape, &on.identity, None, &early)
-        };
+        let known = self.unguarded(shape, &on.identity).known_so_far();
         known.demand_early(asked)?;
         let is_decided = known.verdict(asked) == Verdict::Allowed;
-        for reference in shape.refs.iter().filter(|one| one.live) {
-            if let Lead::To(targets) = known.lead(reference) {
-                for target in targets {
-                    self.context.reads.need(target.address);
-                }
-            }
-        }
+        known.need_live_targets();
         let address = self.context.blueprint.address(shape, &on.identity)?;
         let at = self.look_up(shape, address)?;
         let Before::Found(old) = self.entry(at).before.clone() else {
             return Err(not_found(shape, false));
         };
-        let trace = Trace::default();
-        let scene = self.scene(shape, &old, None, &trace);
-        if let Err(refusal) = scene.demand(asked) {
+        if let Err(refusal) = self.evaluate(at, &old, |scope| scope.demand(asked))? {
             // Where the item decides, a refusal would tell that it is there.
-            let may_read = scene.verdict(Asked::Access(Access::Read)) == Verdict::Allowed;
-            return Err(match is_decided || may_read {
-                true => refusal,
-                false => not_found(shape, false),
+            let read = Asked::Access(Access::Read);
+            let may_read = self.unguarded(shape, &old).verdict(read) == Verdict::Allowed;
+            return Err(if is_decided || may_read {
+                refusal
+            } else {
+                not_found(shape, false)
             });
         }
-        self.remember(Some(at), trace.into_seen())?;
         self.demand_live(at, &old)?;
         Ok(at)
     }
@@ -294,22 +271,11 @@ impl<'a> Planner<'a> {
     /// Refuses an item that a live reference hides.
     fn demand_live(&mut self, at: usize, item: &Map) -> Result<(), PlanError> {
         let shape = self.entry(at).shape;
-        for reference in shape.refs.iter().filter(|one| one.live) {
-            let trace = Trace::default();
-            let lead = self.scene(shape, item, None, &trace).lead(reference);
-            self.remember(Some(at), trace.into_seen())?;
-            let Lead::To(targets) = lead else { continue };
-            for target in targets {
-                let is_hidden = match self.context.item(&target.address) {
-                    Known::Found(item) => target.shape.is_deleted(item),
-                    Known::Missing => true,
-                    Known::Unread => false,
-                };
-                if is_hidden {
-                    return Err(not_found(shape, false));
-                }
-                self.expect(shape, reference, target, Given::Before)?;
+        for (reference, target) in self.evaluate(at, item, |scope| scope.live_targets())? {
+            if target.is_hiding(&self.context) {
+                return Err(not_found(shape, false));
             }
+            self.expect(shape, reference, target, Given::Before)?;
         }
         Ok(())
     }

@@ -10,8 +10,8 @@ use partita_store::surroundings::{ManualClock, SeededEntropy};
 
 use super::request::{Change, Request};
 use super::*;
+use crate::evaluate::Reads;
 use crate::operation::Caller;
-use crate::reads::Reads;
 use crate::{Operation, Partita, Patience, Surroundings};
 
 pub(crate) const STORY: &str = "01JGFJJZ00000000000000DVNE";

@@ -14,9 +14,8 @@ use partita_store::request::{DeleteItem, PutItem, TransactAction};
 use super::{Planner, Step};
 use crate::draft::{Before, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::evaluate::Known;
 use crate::place::{Address, Place};
-use crate::reads::Known;
-use crate::scene::Trace;
 use partita_design::nested;
 
 /// What a write does with the guard of a value.
@@ -141,18 +140,14 @@ impl<'a> Planner<'a> {
         let Some(item) = item else {
             return Ok(None);
         };
-        let trace = Trace::default();
-        let shape = self.entry(at).shape;
-        let scene = match is_old {
-            true => self.scene_before(shape, item, &trace),
-            false => self.scene(shape, item, None, &trace),
-        };
-        let key = guard.partition.key(&scene)?;
-        let mut seen = trace.into_seen();
-        if is_old {
-            seen.old.append(&mut seen.own);
-        }
-        self.remember(Some(at), seen)?;
+        let key = self.evaluate(at, item, |scope| {
+            let scope = if is_old {
+                scope.before().of_old()
+            } else {
+                scope
+            };
+            guard.partition.key(&scope)
+        })??;
         Ok(key)
     }
 
@@ -166,11 +161,9 @@ impl<'a> Planner<'a> {
     ) {
         let shape = entity;
         for guard in &entity.unique {
-            let unwatched = Trace::default();
             let key = |item: Option<&Map>| {
-                let scene = self.scene(shape, item?, None, &unwatched);
                 // What cannot be a part of a key is told already.
-                guard.partition.key(&scene).ok()?
+                guard.partition.key(&self.unguarded(shape, item?)).ok()?
             };
             let (was, is) = (key(old), key(new));
             if let Some(key) = is.filter(|is| was.as_ref() != Some(is)) {

@@ -15,10 +15,9 @@ use super::request::On;
 use crate::access::{Asked, Verdict};
 use crate::draft::{Presence, Refusal};
 use crate::error::PlanError;
+use crate::evaluate::Known;
 use crate::input::{Changes, Input};
 use crate::place::Address;
-use crate::reads::Known;
-use crate::scene::{Scene, Trace};
 
 impl<'a> Planner<'a> {
     /// Creates an item, or replaces what is given of it.
@@ -63,11 +62,7 @@ impl<'a> Planner<'a> {
 
     /// Refuses whoever may neither create nor change the item, before it is looked at.
     pub(super) fn demand_either(&self, on: &On<'a>) -> Result<(), PlanError> {
-        let early = Trace::default();
-        let known = Scene {
-            complete: false,
-            ..self.scene(on.shape, &on.identity, None, &early)
-        };
+        let known = self.unguarded(on.shape, &on.identity).known_so_far();
         let create = known.demand_early(Asked::Access(Access::Create));
         match known.demand_early(Asked::Access(Access::Update)) {
             Err(_) => create,
@@ -96,9 +91,8 @@ impl<'a> Planner<'a> {
             return Ok(false);
         };
         let item = self.context.blueprint.attributes(on.shape, stored)?;
-        let unwatched = Trace::default();
-        let scene = self.scene(on.shape, &item, None, &unwatched);
-        let is = |access, verdict| scene.verdict(Asked::Access(access)) == verdict;
+        let scope = self.unguarded(on.shape, &item);
+        let is = |access, verdict| scope.verdict(Asked::Access(access)) == verdict;
         Ok(is(Access::Update, Verdict::Denied) && !is(Access::Read, Verdict::Allowed))
     }
 

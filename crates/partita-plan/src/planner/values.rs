@@ -11,8 +11,8 @@ use partita_design::types::AttributeType;
 
 use super::{By, Planner};
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::evaluate::ItemScope;
 use crate::kernel::reference_inputs;
-use crate::scene::{Scene, Seen, Trace};
 use partita_design::nested;
 
 /// Which states an item may be given in.
@@ -25,12 +25,9 @@ pub(super) enum Start {
 }
 
 impl<'a> Planner<'a> {
-    /// Completes a new item: ids, defaults, zeros, and what is computed.
-    pub(super) fn complete(
-        &mut self,
-        entity: &'a Record,
-        item: &mut Map,
-    ) -> Result<Seen<'a>, PlanError> {
+    /// Gives a new item what it begins with before anything is computed: ids, zeros, the first
+    /// version.
+    pub(super) fn begin(&mut self, entity: &'a Record, item: &mut Map) {
         for attribute in entity.attributes.iter().filter(|one| has_beginning(one)) {
             let name = &attribute.name;
             if nested::get(item, name).is_some() {
@@ -48,9 +45,6 @@ impl<'a> Planner<'a> {
                 _ => nested::set(item, name, Value::N(Number::from(1_i64))),
             }
         }
-        let trace = Trace::default();
-        self.compute(entity, None, item, By::Caller, &trace);
-        Ok(trace.into_seen())
     }
 
     /// Computes again what follows from the changes of an item.
@@ -65,51 +59,19 @@ impl<'a> Planner<'a> {
             return Ok(());
         };
         let mut item = Map::clone(&after);
-        let trace = Trace::default();
-        self.compute(entity, before.as_deref(), &mut item, by, &trace);
-        if let (Some(version), Some(before), By::Caller) = (entity.version(), &before, by) {
-            let now = entity.number(before, &version.name);
-            let next = now.and_then(|now| now.checked_add(Number::from(1_i64)).ok());
-            if let Some(next) = next {
-                nested::set(&mut item, &version.name, Value::N(next));
-                self.entry_mut(at).guard(&version.name);
-            }
-        }
-        self.entry_mut(at).after = Some(Rc::new(item));
-        self.remember(Some(at), trace.into_seen())
-    }
-
-    /// Computes values until nothing changes any more: one may rest on another.
-    fn compute(
-        &self,
-        entity: &'a Record,
-        before: Option<&Map>,
-        item: &mut Map,
-        by: By,
-        trace: &Trace<'a>,
-    ) {
-        let kernel = &self.context.blueprint.kernel;
-        for _ in 0..=entity.attributes.len() {
-            let mut is_done = true;
-            for attribute in kernel.computed(entity) {
-                let scene = self.scene(entity, item, before, trace);
-                let Some(value) = due(attribute, &scene, by) else {
-                    continue;
-                };
-                let value = value.map(|value| attribute.kind.adopt(value));
-                if nested::get(item, &attribute.name) == value.as_ref() {
-                    continue;
-                }
-                is_done &= !kernel.is_basis(entity.id, &attribute.name);
-                match value {
-                    Some(value) => nested::set(item, &attribute.name, value),
-                    None => nested::remove(item, &attribute.name),
+        self.watch(Some(at), |planner, reads| {
+            let scope = planner.scope(entity, &after, reads).was(before.as_deref());
+            compute(scope, &mut item, by);
+            if let (Some(version), Some(before), By::Caller) = (entity.version(), &before, by) {
+                let now = entity.number(before, &version.name);
+                let next = now.and_then(|now| now.checked_add(Number::from(1_i64)).ok());
+                if let Some(next) = next {
+                    nested::set(&mut item, &version.name, Value::N(next));
+                    planner.entry_mut(at).guard(&version.name);
                 }
             }
-            if is_done {
-                return;
-            }
-        }
+            planner.entry_mut(at).after = Some(Rc::new(item));
+        })
     }
 
     /// Finds everything that is wrong with a new item.
@@ -322,16 +284,38 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let old = entry.old().cloned();
-        let trace = Trace::default();
-        let scene = self.scene(entity, &item, old.as_deref(), &trace);
-        let holds = require.holds(&scene);
-        self.remember(Some(at), trace.into_seen())?;
+        let holds = self.evaluate(at, &item, |scope| require.holds(&scope.was(old.as_deref())))?;
         if !holds {
             let name = require.own_attributes().next().unwrap_or(&entity.name);
             let message = format!("breaks the rule `{}`", require.text);
             self.fault(entity, name, FaultRule::Requirement, message);
         }
         Ok(())
+    }
+}
+
+/// Computes the values of an item until nothing changes any more: one may depend on another.
+pub(super) fn compute(scope: ItemScope<'_, '_>, item: &mut Map, by: By) {
+    let (kernel, entity) = (&scope.context.blueprint.kernel, scope.record);
+    for _ in 0..=entity.attributes.len() {
+        let mut is_done = true;
+        for attribute in kernel.computed(entity) {
+            let Some(value) = due(attribute, &scope.over(item), by) else {
+                continue;
+            };
+            let value = value.map(|value| attribute.kind.adopt(value));
+            if nested::get(item, &attribute.name) == value.as_ref() {
+                continue;
+            }
+            is_done &= !kernel.is_basis(entity.id, &attribute.name);
+            match value {
+                Some(value) => nested::set(item, &attribute.name, value),
+                None => nested::remove(item, &attribute.name),
+            }
+        }
+        if is_done {
+            return;
+        }
     }
 }
 
@@ -346,16 +330,16 @@ fn has_beginning(attribute: &Attribute) -> bool {
 
 /// The value of an attribute that is to be computed now, where `None` inside means that there is
 /// none; `None` outside leaves the attribute alone.
-fn due(attribute: &Attribute, scene: &Scene<'_, '_>, by: By) -> Option<Option<Value>> {
-    let is_new = scene.old.is_none();
+fn due(attribute: &Attribute, scope: &ItemScope<'_, '_>, by: By) -> Option<Option<Value>> {
+    let is_new = scope.old.is_none();
     match &attribute.source {
         Source::Given {
             default: Some(default),
-        } if is_new && nested::get(scene.item, &attribute.name).is_none() => {
-            Some(default.value(scene))
+        } if is_new && nested::get(scope.item, &attribute.name).is_none() => {
+            Some(default.value(scope))
         }
-        Source::Copy(reading) if is_new || leads_elsewhere(&[reading], scene) => {
-            Some(match scene.find(&reading.path) {
+        Source::Copy(reading) if is_new || leads_elsewhere(&[reading], scope) => {
+            Some(match scope.find(&reading.path) {
                 Found::Value(value) => Some(value.into_owned()),
                 Found::Missing | Found::Unknown => None,
             })
@@ -364,38 +348,38 @@ fn due(attribute: &Attribute, scene: &Scene<'_, '_>, by: By) -> Option<Option<Va
             let is_due = match timing {
                 Timing::Create => is_new,
                 Timing::Write => is_new || by == By::Caller,
-                Timing::Always => is_new || has_changed(value, scene),
+                Timing::Always => is_new || has_changed(value, scope),
                 Timing::Ref => {
                     let reads: Vec<&Reading> = value.reads.iter().collect();
-                    is_new || leads_elsewhere(&reads, scene)
+                    is_new || leads_elsewhere(&reads, scope)
                 }
                 Timing::Once(condition) => {
-                    let old = scene.old.and_then(|old| nested::get(old, &attribute.name));
-                    old.is_none() && condition.holds(scene)
+                    let old = scope.old.and_then(|old| nested::get(old, &attribute.name));
+                    old.is_none() && condition.holds(scope)
                 }
             };
-            is_due.then(|| value.value(scene))
+            is_due.then(|| value.value(scope))
         }
         _ => None,
     }
 }
 
 /// Whether one of the item's own attributes that a value reads was changed.
-fn has_changed(value: &Formula, scene: &Scene<'_, '_>) -> bool {
+fn has_changed(value: &Formula, scope: &ItemScope<'_, '_>) -> bool {
     let mut names = value.own_attributes();
-    names.any(|name| differs(name, scene))
+    names.any(|name| differs(name, scope))
 }
 
 /// Whether one of the refs that these readings go through was changed.
-fn leads_elsewhere(reads: &[&Reading], scene: &Scene<'_, '_>) -> bool {
+fn leads_elsewhere(reads: &[&Reading], scope: &ItemScope<'_, '_>) -> bool {
     let hops = reads.iter().filter_map(|reading| reading.hops.first());
-    let refs = &scene.shape.refs;
+    let refs = &scope.record.refs;
     hops.filter_map(|hop| refs.iter().find(|one| one.name == hop.name))
         .flat_map(reference_inputs)
-        .any(|name| differs(name, scene))
+        .any(|name| differs(name, scope))
 }
 
-fn differs(name: &str, scene: &Scene<'_, '_>) -> bool {
-    let old = scene.old.and_then(|old| nested::get(old, name));
-    old != nested::get(scene.item, name)
+fn differs(name: &str, scope: &ItemScope<'_, '_>) -> bool {
+    let old = scope.old.and_then(|old| nested::get(old, name));
+    old != nested::get(scope.item, name)
 }

@@ -4,15 +4,13 @@ use partita_core::Map;
 use partita_design::design::{Access, Action, ActionOn, EachOver, Record, Repeat};
 
 use super::action::none_found;
-use super::item::put;
 use super::request::{Change, On, Request, not_found};
 use super::{Names, Planner};
 use crate::access::{Asked, Verdict};
 use crate::error::PlanError;
+use crate::evaluate::{ItemScope, Named};
 use crate::input::{Changes, Input, Slot, refuse};
-use crate::partita::is_hidden;
 use crate::ruling::{Decision, Row, Ruling};
-use crate::scene::{Named, Scene, Trace};
 
 impl<'a> Planner<'a> {
     /// What the rules say of a write, as far as what was read allows.
@@ -30,9 +28,9 @@ impl<'a> Planner<'a> {
 
     /// What the rules say of reading an item.
     pub(crate) fn rule_on_read(mut self, on: &On<'a>) -> Result<Decision, PlanError> {
-        let rulings = self.rulings(on, |scene| {
-            let read = scene.ruling(Asked::Access(Access::Read));
-            std::iter::once(read).chain(scene.read_rulings()).collect()
+        let rulings = self.rulings(on, |scope| {
+            let read = scope.ruling(Asked::Access(Access::Read));
+            std::iter::once(read).chain(scope.read_rulings()).collect()
         })?;
         let is_allowed = rulings.first().is_some_and(Ruling::is_allowed);
         Ok(Decision {
@@ -72,30 +70,24 @@ impl<'a> Planner<'a> {
         entity: &'a Record,
         changes: &Changes<'a>,
     ) -> Result<Decision, PlanError> {
-        let shape = entity;
         refuse(std::mem::take(&mut self.faults))?;
-        let mut item = Map::new();
-        for (slot, value) in &changes.set {
-            put(&mut item, slot, value.clone());
-        }
-        self.complete(entity, &mut item)?;
-        let trace = Trace::default();
-        let scene = self.scene(shape, &item, None, &trace);
-        let mut rulings = vec![scene.ruling(Asked::Access(Access::Create))];
-        let crossing = shape.crossing(None, &item);
-        rulings.extend(crossing.map(|access| scene.ruling(Asked::Access(access))));
-        rulings.extend(scene.write_rulings(changes.set.iter().map(|(slot, _)| slot.name())));
+        let item = self.compose(entity, changes).item;
+        let scope = self.unguarded(entity, &item);
+        let mut rulings = vec![scope.ruling(Asked::Access(Access::Create))];
+        let crossing = entity.crossing(None, &item);
+        rulings.extend(crossing.map(|access| scope.ruling(Asked::Access(access))));
+        rulings.extend(scope.write_rulings(changes.set.iter().map(|(slot, _)| slot.name())));
         // Whoever creates what is there already changes it.
         if entity.repeat != Repeat::Refuse
-            && let Ok(address) = self.context.blueprint.address(shape, &item)
+            && let Ok(address) = self.context.blueprint.address(entity, &item)
         {
-            let at = self.look_up(shape, address)?;
+            let at = self.look_up(entity, address)?;
             if let Some(old) = self.entry(at).old() {
-                let scene = self.scene(shape, old, None, &trace);
-                rulings.push(scene.ruling(Asked::Access(Access::Update)));
-                let crossing = changes.crossing(shape, old);
+                let scope = self.unguarded(entity, old);
+                rulings.push(scope.ruling(Asked::Access(Access::Update)));
+                let crossing = changes.crossing(entity, old);
                 let crossing = crossing.filter(|_| entity.repeat == Repeat::Update);
-                rulings.extend(crossing.map(|access| scene.ruling(Asked::Access(access))));
+                rulings.extend(crossing.map(|access| scope.ruling(Asked::Access(access))));
             }
         }
         Ok(Decision::of_all(rulings, Vec::new()))
@@ -122,11 +114,11 @@ impl<'a> Planner<'a> {
             _ => {}
         }
         refuse(std::mem::take(&mut self.faults))?;
-        let rulings = self.rulings(on, |scene| {
-            let operation = scene.ruling(change.asked());
-            let crossing = crossing(change, &changes, &parameters, scene);
-            let crossing = crossing.map(|access| scene.ruling(Asked::Access(access)));
-            let attributes = scene.write_rulings(names.iter().map(String::as_str));
+        let rulings = self.rulings(on, |scope| {
+            let operation = scope.ruling(change.asked());
+            let crossing = crossing(change, &changes, &parameters, scope);
+            let crossing = crossing.map(|access| scope.ruling(Asked::Access(access)));
+            let attributes = scope.write_rulings(names.iter().map(String::as_str));
             let operation = std::iter::once(operation).chain(crossing);
             operation.chain(attributes).collect()
         })?;
@@ -138,22 +130,19 @@ impl<'a> Planner<'a> {
     fn rulings(
         &mut self,
         on: &On<'a>,
-        ask: impl Fn(&Scene<'_, 'a>) -> Vec<Ruling>,
+        ask: impl Fn(&ItemScope<'_, 'a>) -> Vec<Ruling>,
     ) -> Result<Vec<Ruling>, PlanError> {
         let address = self.context.blueprint.address(on.shape, &on.identity)?;
         let at = self.look_up(on.shape, address)?;
-        let trace = Trace::default();
-        let old = self.entry(at).old();
-        let known: &Map = old.map_or(&on.identity, |old| &**old);
-        let scene = Scene {
-            complete: old.is_some(),
-            ..self.scene(on.shape, known, None, &trace)
+        let scope = match self.entry(at).old() {
+            Some(old) => self.unguarded(on.shape, old),
+            None => self.unguarded(on.shape, &on.identity).known_so_far(),
         };
-        let rulings = ask(&scene);
+        let rulings = ask(&scope);
         let is_open = rulings.iter().any(|ruling| ruling.verdict == Verdict::Open);
         // As for those who try: a refusal first, and then that there is no such item.
         let is_allowed = rulings.first().is_some_and(Ruling::is_allowed);
-        if is_open || (is_allowed && scene.complete && is_hidden(&scene)) {
+        if is_open || (is_allowed && scope.complete && scope.is_hidden()) {
             return Err(not_found(on.shape, false));
         }
         Ok(rulings)
@@ -185,8 +174,7 @@ impl<'a> Planner<'a> {
         }
         let mut rows = Vec::new();
         for (shape, item) in &found {
-            let trace = Trace::default();
-            let plain = self.scene(shape, item, None, &trace);
+            let plain = self.unguarded(shape, item);
             let mut names = Vec::new();
             if let Some(application) = application {
                 let named = Named::Item {
@@ -196,13 +184,10 @@ impl<'a> Planner<'a> {
                 };
                 names.push((application.each.name.clone(), named));
             }
-            let scene = Scene {
-                names: &names,
-                ..plain
-            };
-            let mut rulings = vec![scene.ruling(Asked::Action(action))];
+            let scope = plain.naming(&names);
+            let mut rulings = vec![scope.ruling(Asked::Action(action))];
             if let Some(application) = application
-                && (application.when.as_ref()).is_none_or(|when| when.holds(&scene))
+                && (application.when.as_ref()).is_none_or(|when| when.holds(&scope))
             {
                 rulings.push(plain.ruling(Asked::Action(&design[application.apply])));
             }
@@ -217,28 +202,21 @@ fn crossing<'a>(
     change: &Change<'a>,
     given: &Changes<'a>,
     parameters: &[(String, Named<'_, 'a>)],
-    scene: &Scene<'_, 'a>,
+    scope: &ItemScope<'_, 'a>,
 ) -> Option<Access> {
-    let soft_delete = scene
-        .shape
-        .soft_delete
-        .as_ref()
-        .filter(|_| scene.complete)?;
+    let soft_delete = scope.record.soft_delete.as_ref();
+    let soft_delete = soft_delete.filter(|_| scope.complete)?;
     let mut changes = given.clone();
     if let Change::Act { action, .. } = change
         && !action.delete
-        && let Some(attribute) = scene.shape.stored(soft_delete.attribute())
+        && let Some(attribute) = scope.record.stored(soft_delete.attribute())
     {
-        let named = Scene {
-            names: parameters,
-            refs: &action.refs,
-            ..*scene
-        };
+        let named = scope.naming(parameters).with_refs(&action.refs);
         let set = action.changes.set.iter();
         let set = set.filter(|(name, _)| *name == attribute.name);
         let values = set.filter_map(|(_, value)| value.value(&named));
         let values = values.map(|value| (Slot::Declared(attribute), attribute.kind.adopt(value)));
         changes.set.extend(values);
     }
-    changes.crossing(scene.shape, scene.item)
+    changes.crossing(scope.record, scope.item)
 }

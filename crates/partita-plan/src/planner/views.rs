@@ -14,8 +14,8 @@ use super::effects::members;
 use super::{Names, Planner};
 use crate::draft::{Before, Presence, Refusal};
 use crate::error::PlanError;
+use crate::evaluate::{ItemScope, Named};
 use crate::place::Address;
-use crate::scene::{Named, Scene, Trace};
 use partita_design::nested;
 
 /// A record of a view.
@@ -210,142 +210,125 @@ impl<'a> Planner<'a> {
         let Some(source) = source else {
             return Ok(Vec::new());
         };
-        let source_shape = self.entry(at).shape;
-        let trace = Trace::default();
-        let scene = match is_old {
-            true => self.scene_before(source_shape, source, &trace),
-            false => self.scene(source_shape, source, None, &trace),
-        };
-        let records = self.make_all(record, &scene)?;
-        let mut seen = trace.into_seen();
-        if is_old {
-            seen.old.append(&mut seen.own);
-        }
-        self.remember(Some(at), seen)?;
-        Ok(records)
-    }
-
-    /// One record, or one for each element; of those that agree in `distinct` only the first.
-    fn make_all(
-        &self,
-        (shape, view): (&'a Record, &'a View),
-        scene: &Scene<'_, 'a>,
-    ) -> Result<Vec<Placed>, PlanError> {
-        let Some(each) = &view.each else {
-            return Ok(self.make((shape, view), scene)?.into_iter().collect());
-        };
-        let EachOver::List { reading, .. } = &each.over else {
-            return Ok(Vec::new());
-        };
-        let elements: Vec<Value> = match scene.find(&reading.path) {
-            Found::Value(list) => members(&list).collect(),
-            Found::Missing | Found::Unknown => Vec::new(),
-        };
-        let mut records: Vec<Placed> = Vec::new();
-        let mut seen: Vec<Option<Value>> = Vec::new();
-        for element in elements {
-            let names = [(each.name.clone(), Named::Value(Some(element.clone())))];
-            let scene = Scene {
-                names: &names,
-                ..*scene
+        self.evaluate(at, source, |scope| {
+            let scope = if is_old {
+                scope.before().of_old()
+            } else {
+                scope
             };
-            if let Some(distinct) = &view.distinct {
-                let own = self.own_names(shape, &scene);
-                let scene = Scene {
-                    names: &own,
-                    ..scene
-                };
-                let value = distinct.value(&scene);
-                if seen.contains(&value) {
-                    continue;
-                }
-                seen.push(value);
-            }
-            if let Some(mut record) = self.make((shape, view), &scene)?
-                && records.iter().all(|other| other.place != record.place)
-            {
-                record.element = Some(element);
-                records.push(record);
-            }
-        }
-        Ok(records)
-    }
-
-    /// The names that a view adds to its source's: its derived attributes, and the element.
-    pub(super) fn own_names(&self, view: &Record, scene: &Scene<'_, 'a>) -> Names<'static, 'a> {
-        let mut names: Names<'static, 'a> = Vec::new();
-        for (attribute, value) in view.derived() {
-            let value = value.value(scene);
-            let value = value.map(|value| attribute.kind.adopt(value));
-            names.push((attribute.name.clone(), Named::Value(value)));
-        }
-        for (name, named) in scene.names {
-            if let Named::Value(value) = named {
-                names.push((name.clone(), Named::Value(value.clone())));
-            }
-        }
-        names
-    }
-
-    fn make(
-        &self,
-        (shape, view): (&'a Record, &'a View),
-        scene: &Scene<'_, 'a>,
-    ) -> Result<Option<Placed>, PlanError> {
-        let exists = view.when.as_ref().is_none_or(|when| when.holds(scene));
-        if !exists {
-            return Ok(None);
-        }
-        let mut record = Map::new();
-        for name in shape.kept().map(|kept| &kept.name) {
-            if let Some(value) = nested::get(scene.item, name) {
-                nested::set(&mut record, name, value.clone());
-            }
-        }
-        // Keys are over the record's own attributes, and its source's.
-        let own = self.own_names(shape, scene);
-        for (attribute, _) in shape.derived() {
-            let name = &attribute.name;
-            let value = own.iter().find(|(known, _)| known == name);
-            if let Some((_, Named::Value(Some(value)))) = value {
-                nested::set(&mut record, name, value.clone());
-            }
-        }
-        let scene = Scene {
-            names: &own,
-            ..*scene
-        };
-        let blueprint = self.context.blueprint;
-        for template in [&shape.key.partition, &shape.key.sort] {
-            if template.key(&scene)?.is_none() {
-                return Ok(None);
-            }
-        }
-        let address = blueprint.address(shape, &scene)?;
-        // They are kept with the record, which then moves in the indexes as it changes.
-        for index in &shape.indexes {
-            for (name, key) in blueprint.index_keys(shape, index, &scene)? {
-                record.insert(name, Value::S(key));
-            }
-        }
-        Ok(Some(Placed {
-            element: None,
-            place: address,
-            derived: record,
-            own: initial(shape, &scene),
-        }))
+            make_all(record, scope)
+        })?
     }
 }
 
+/// One record, or one for each element; of those that agree in `distinct` only the first.
+fn make_all<'a>(
+    (shape, view): (&'a Record, &'a View),
+    scope: ItemScope<'_, 'a>,
+) -> Result<Vec<Placed>, PlanError> {
+    let Some(each) = &view.each else {
+        return Ok(make((shape, view), scope)?.into_iter().collect());
+    };
+    let EachOver::List { reading, .. } = &each.over else {
+        return Ok(Vec::new());
+    };
+    let elements: Vec<Value> = match scope.find(&reading.path) {
+        Found::Value(list) => members(&list).collect(),
+        Found::Missing | Found::Unknown => Vec::new(),
+    };
+    let mut records: Vec<Placed> = Vec::new();
+    let mut seen: Vec<Option<Value>> = Vec::new();
+    for element in elements {
+        let names = [(each.name.clone(), Named::Value(Some(element.clone())))];
+        let scope = scope.naming(&names);
+        if let Some(distinct) = &view.distinct {
+            let own = own_names(shape, &scope);
+            let value = distinct.value(&scope.naming(&own));
+            if seen.contains(&value) {
+                continue;
+            }
+            seen.push(value);
+        }
+        if let Some(mut record) = make((shape, view), scope)?
+            && records.iter().all(|other| other.place != record.place)
+        {
+            record.element = Some(element);
+            records.push(record);
+        }
+    }
+    Ok(records)
+}
+
+fn make<'a>(
+    (shape, view): (&'a Record, &'a View),
+    scope: ItemScope<'_, 'a>,
+) -> Result<Option<Placed>, PlanError> {
+    let exists = view.when.as_ref().is_none_or(|when| when.holds(&scope));
+    if !exists {
+        return Ok(None);
+    }
+    let mut record = Map::new();
+    for name in shape.kept().map(|kept| &kept.name) {
+        if let Some(value) = nested::get(scope.item, name) {
+            nested::set(&mut record, name, value.clone());
+        }
+    }
+    // Keys are over the record's own attributes, and its source's.
+    let own = own_names(shape, &scope);
+    for (attribute, _) in shape.derived() {
+        let name = &attribute.name;
+        let value = own.iter().find(|(known, _)| known == name);
+        if let Some((_, Named::Value(Some(value)))) = value {
+            nested::set(&mut record, name, value.clone());
+        }
+    }
+    let scope = scope.naming(&own);
+    let blueprint = scope.context.blueprint;
+    for template in [&shape.key.partition, &shape.key.sort] {
+        if template.key(&scope)?.is_none() {
+            return Ok(None);
+        }
+    }
+    let address = blueprint.address(shape, &scope)?;
+    // They are kept with the record, which then moves in the indexes as it changes.
+    for index in &shape.indexes {
+        for (name, key) in blueprint.index_keys(shape, index, &scope)? {
+            record.insert(name, Value::S(key));
+        }
+    }
+    Ok(Some(Placed {
+        element: None,
+        place: address,
+        derived: record,
+        own: initial(shape, &scope),
+    }))
+}
+
+/// The names that a view adds to its source's: its derived attributes, and the element.
+pub(super) fn own_names<'a>(view: &Record, scope: &ItemScope<'_, 'a>) -> Names<'static, 'a> {
+    let mut names: Names<'static, 'a> = Vec::new();
+    for (attribute, value) in view.derived() {
+        let value = value.value(scope);
+        let value = value.map(|value| attribute.kind.adopt(value));
+        names.push((attribute.name.clone(), Named::Value(value)));
+    }
+    for (name, named) in scope.names {
+        if let Named::Value(value) = named {
+            names.push((name.clone(), Named::Value(value.clone())));
+        }
+    }
+    names
+}
+
 /// What a record's own attributes are when it comes into being.
-pub(super) fn initial(record: &Record, scene: &Scene<'_, '_>) -> Map {
+pub(super) fn initial(record: &Record, scope: &ItemScope<'_, '_>) -> Map {
     let mut initial = Map::new();
     for own in record.own() {
         let value = match &own.source {
             Source::Given {
                 default: Some(default),
-            } => default.value(scene),
-            Source::Computed(computed) => computed.value.value(scene),
+            } => default.value(scope),
+            Source::Computed(computed) => computed.value.value(scope),
             _ if own.begins_with_zero() && !own.optional => Some(Value::N(Number::from(0_i64))),
             _ => None,
         };

@@ -19,11 +19,11 @@ use partita_store::request::Query;
 use partita_store::table::TableName;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::scope::Context;
 use crate::error::PlanError;
 use crate::pattern::READ_BYTES_MAX;
 use crate::place::Address;
 use crate::run::Runner;
-use crate::scene::Context;
 
 /// Rounds of reading at most. A path goes through a few refs; more rounds are a mistake of ours.
 const ROUNDS_MAX: usize = 32;

@@ -1,4 +1,4 @@
-//! Where refs lead.
+//! Where references lead.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,16 +7,17 @@ use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Value};
 use partita_design::design::reference::CALLER;
 use partita_design::design::{Argument, IdentityPart, PatternId, Record, Ref, RefTarget, RefTo};
-use partita_design::template::dotted;
-
-use super::{Place, Scene, Trace, found};
-use crate::pattern::{self, READ_BYTES_MAX, ReadBound, passes, rows_max, too_large};
-use crate::place::Address;
 use partita_design::nested;
 use partita_design::stored::is_path;
+use partita_design::template::dotted;
 
-/// Where a ref leads.
-pub(crate) enum Lead<'a> {
+use super::reads::Known;
+use super::scope::{Context, ItemScope, Place, found};
+use crate::pattern::{READ_BYTES_MAX, ReadBound, passes, rows_max, too_large};
+use crate::place::Address;
+
+/// A resolved reference.
+pub(crate) enum Resolved<'a> {
     /// To these items.
     To(Vec<Target<'a>>),
     /// To a row of constants.
@@ -66,29 +67,65 @@ impl<'a> Identity<'a> {
     }
 }
 
+impl Target<'_> {
+    /// Whether the item is deleted or gone, so that it hides what has a live ref to it.
+    pub(crate) fn is_hiding(&self, context: &Context<'_>) -> bool {
+        match context.item(&self.address) {
+            Known::Found(item) => self.shape.is_deleted(item),
+            Known::Missing => true,
+            Known::Unread => false,
+        }
+    }
+}
+
 impl Scope for Identity<'_> {
     fn find(&self, path: &Path) -> Found<'_> {
         found(self.get(&path.root, &path.steps))
     }
 }
 
-impl<'a> Scene<'_, 'a> {
-    /// Where a ref of the item leads.
-    pub(crate) fn lead(&self, reference: &'a Ref) -> Lead<'a> {
-        self.lead_from(self.shape, self.item, Place::Own, reference)
+impl<'a> ItemScope<'_, 'a> {
+    /// The targets of live refs, each with the ref that leads there.
+    pub(crate) fn live_targets(&self) -> Vec<(&'a Ref, Target<'a>)> {
+        let live = self.record.refs.iter().filter(|one| one.live);
+        let targets = live.flat_map(|reference| match self.resolve(reference) {
+            Resolved::To(targets) => targets.into_iter().map(|one| (reference, one)).collect(),
+            _ => Vec::new(),
+        });
+        targets.collect()
     }
 
-    pub(super) fn lead_from(
+    /// Has the targets of live refs read with the item.
+    pub(crate) fn need_live_targets(&self) {
+        for (_, target) in self.live_targets() {
+            self.context.reads.need(target.address);
+        }
+    }
+
+    /// Whether a live ref hides the item: its target is deleted or gone.
+    pub(crate) fn is_hidden(&self) -> bool {
+        // Every target is looked at, so that all of them are read at once.
+        let targets = self.live_targets().into_iter();
+        let hidden = targets.filter(|(_, target)| target.is_hiding(&self.context));
+        hidden.count() > 0
+    }
+
+    /// Where a ref of the item leads.
+    pub(crate) fn resolve(&self, reference: &'a Ref) -> Resolved<'a> {
+        self.resolve_from(self.record, self.item, Place::Own, reference)
+    }
+
+    pub(super) fn resolve_from(
         &self,
         shape: &'a Record,
         item: &Map,
         place: Place<'_>,
         reference: &'a Ref,
-    ) -> Lead<'a> {
+    ) -> Resolved<'a> {
         let chosen = match &reference.by {
             None => reference.targets.first(),
             Some(by) => match self.argument(shape, item, place, by) {
-                Found::Unknown => return Lead::Unknown,
+                Found::Unknown => return Resolved::Unknown,
                 Found::Missing => None,
                 Found::Value(value) => {
                     let mut targets = reference.targets.iter();
@@ -97,23 +134,23 @@ impl<'a> Scene<'_, 'a> {
             },
         };
         match chosen {
-            Some(target) => self.lead_to(shape, item, place, target),
-            None => Lead::Nowhere,
+            Some(target) => self.resolve_target(shape, item, place, target),
+            None => Resolved::Nowhere,
         }
     }
 
-    fn lead_to(
+    fn resolve_target(
         &self,
         shape: &'a Record,
         item: &Map,
         place: Place<'_>,
         target: &'a RefTarget,
-    ) -> Lead<'a> {
+    ) -> Resolved<'a> {
         let mut values: Vec<Cow<'_, Value>> = Vec::with_capacity(target.arguments.len());
         for argument in &target.arguments {
             match self.argument(shape, item, place, &argument.path) {
-                Found::Unknown => return Lead::Unknown,
-                Found::Missing => return Lead::Nowhere,
+                Found::Unknown => return Resolved::Unknown,
+                Found::Missing => return Resolved::Nowhere,
                 Found::Value(value) => values.push(value),
             }
         }
@@ -123,12 +160,12 @@ impl<'a> Scene<'_, 'a> {
             RefTo::Constants(constants) => {
                 let key = values.first().and_then(|key| key.as_str());
                 let row = key.and_then(|key| blueprint.design[constants].rows.get(key));
-                return row.map_or(Lead::Nowhere, Lead::Constants);
+                return row.map_or(Resolved::Nowhere, Resolved::Constants);
             }
         };
         if let Some(pattern) = target.via {
             let values = values.into_iter().map(Cow::into_owned);
-            return self.lead_via(shape, pattern, &target.arguments, values);
+            return self.resolve_via(shape, pattern, &target.arguments, values);
         }
         let mut arguments = target.arguments.iter().zip(&values);
         let list = arguments.find_map(|(argument, value)| match &**value {
@@ -137,11 +174,11 @@ impl<'a> Scene<'_, 'a> {
         });
         match list {
             None => match self.target(shape, &values) {
-                Some(found) => Lead::To(vec![Target {
+                Some(found) => Resolved::To(vec![Target {
                     is_callers: target.is_callers(),
                     ..found
                 }]),
-                None => Lead::Nowhere,
+                None => Resolved::Nowhere,
             },
             Some(count) => {
                 let targets = (0..count).map(|at| {
@@ -152,7 +189,7 @@ impl<'a> Scene<'_, 'a> {
                     });
                     self.target(shape, &values.collect::<Option<Vec<_>>>()?)
                 });
-                Lead::To(targets.flatten().collect())
+                Resolved::To(targets.flatten().collect())
             }
         }
     }
@@ -179,35 +216,34 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// The item that a pattern of one finds.
-    fn lead_via(
+    fn resolve_via(
         &self,
         shape: &'a Record,
         pattern: PatternId,
         arguments: &[Argument],
         values: impl Iterator<Item = Value>,
-    ) -> Lead<'a> {
+    ) -> Resolved<'a> {
         let blueprint = self.context.blueprint;
         let names = arguments.iter().map(|argument| argument.part.clone());
         let values: Map = names.zip(values).collect();
         let asked = &blueprint.design[pattern];
         let Ok(Some(listing)) = blueprint.listing(asked, &values) else {
-            return Lead::Nowhere;
+            return Resolved::Nowhere;
         };
         if self.context.reads.reads_only_own() {
-            return Lead::Unknown;
+            return Resolved::Unknown;
         }
         let Some(listed) = self.list(&listing) else {
-            return Lead::Unknown;
+            return Resolved::Unknown;
         };
         let found = listed.rows.iter().find_map(|row| {
             let item = blueprint.attributes(shape, row).ok()?;
-            let unwatched = Trace::default();
-            let scene = Scene {
+            let scope = ItemScope {
                 others: self.others,
-                ..pattern::scene(self.context, shape, &item, &unwatched)
+                ..ItemScope::unguarded(self.context, shape, &item)
             };
             let identity = Identity::of(shape, &item)?;
-            passes(asked, &values, &scene, row).then(|| Target {
+            passes(asked, &values, &scope, row).then(|| Target {
                 shape,
                 address: blueprint.keys.place(&listing.table, row),
                 identity,
@@ -215,7 +251,7 @@ impl<'a> Scene<'_, 'a> {
             })
         });
         match found {
-            Some(target) => Lead::To(vec![target]),
+            Some(target) => Resolved::To(vec![target]),
             // It may be among those that were not read.
             None if listed.has_more => {
                 let bound = match listed.rows.len() < rows_max(asked) {
@@ -223,9 +259,9 @@ impl<'a> Scene<'_, 'a> {
                     false => ReadBound::Items(rows_max(asked)),
                 };
                 self.context.reads.give_up(too_large(asked, bound));
-                Lead::Unknown
+                Resolved::Unknown
             }
-            None => Lead::Nowhere,
+            None => Resolved::Nowhere,
         }
     }
 

@@ -1,34 +1,26 @@
-//! What expressions see: one item, what its refs lead to, the time, and who calls.
-//!
-//! A scene also remembers what was looked at. Whoever writes something because of what stood
-//! there can then guard exactly that.
-
-mod lead;
-mod trace;
+//! What an expression sees: an item, what its refs lead to, the time, and the caller.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, CallerSource, Record, Ref, Source};
-use partita_design::expression::Formula;
-use partita_design::stored;
+use partita_design::nested;
+use partita_design::stored::{self, is_path};
 use partita_design::template::dotted;
 
+use super::guard::{Fact, ReadSet};
+use super::reads::{Known, Listed, Listing, Reads};
+use super::reference::{Resolved, Target};
 use crate::batch::earlier::Earlier;
 use crate::blueprint::Blueprint;
 use crate::draft::{Draft, Entry};
 use crate::lapse::lapsed;
 use crate::operation::Caller;
 use crate::place::Address;
-use crate::reads::{Known, Listed, Listing, Reads};
-use partita_design::nested;
-use partita_design::stored::is_path;
 
-pub(crate) use lead::{Lead, Target};
-pub(crate) use trace::{Glimpse, Seen, Trace};
-
-/// What all scenes of one plan share.
+/// What all scopes of one plan share.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) blueprint: &'a Blueprint,
@@ -41,11 +33,11 @@ pub(crate) struct Context<'a> {
     pub(crate) now_millis: i64,
 }
 
-/// One item, and everything that can be seen from it.
+/// The scope of an expression: one item, and everything that can be read from it.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'s, 'a> {
+pub(crate) struct ItemScope<'s, 'a> {
     pub(crate) context: Context<'a>,
-    pub(crate) shape: &'a Record,
+    pub(crate) record: &'a Record,
     /// The item as it will be.
     pub(crate) item: &'s Map,
     /// The item as it was.
@@ -56,20 +48,28 @@ pub(crate) struct Scene<'s, 'a> {
     pub(crate) names: &'s [(String, Named<'s, 'a>)],
     /// References over parameters.
     pub(crate) refs: &'a [Ref],
-    pub(crate) others: Others<'s, 'a>,
-    pub(crate) trace: &'s Trace<'a>,
+    pub(super) others: Others<'s, 'a>,
+    /// Whether the item itself is the one before the write.
+    is_past: bool,
+    /// Where what is read is noted, to be guarded.
+    pub(super) reads: Option<&'s ReadSet<'a>>,
+    /// Where the other items that are read are noted, the caller's own left aside.
+    around: Option<&'s RefCell<Vec<OtherItem<'a>>>>,
 }
+
+/// An item beside the one that an expression is about.
+pub(crate) type OtherItem<'a> = (Address, &'a Record);
 
 /// How the items that refs lead to are seen.
 ///
 /// What a write removes is seen as it was, like the item that an effect of its removal is caused
 /// by.
 #[derive(Clone, Copy)]
-pub(crate) enum Others<'s, 'a> {
+pub(super) enum Others<'s, 'a> {
     /// As they were before the write.
     Before,
     /// As the write leaves them, as far as it is evaluated. Rules see them as they were even so:
-    /// nobody gets a right by the write that needs it.
+    /// a write cannot bring the right that it needs.
     During(&'s Draft<'a>),
     /// As the write leaves them, also by rules: for what a caller is shown of it.
     After(&'s Draft<'a>),
@@ -88,29 +88,122 @@ pub(crate) enum Named<'s, 'a> {
 
 /// Where an item's attributes come from.
 #[derive(Clone, Copy)]
-enum Place<'p> {
+pub(super) enum Place<'p> {
     Own,
     Old,
     Other(&'p Address),
 }
 
-impl Scope for Scene<'_, '_> {
+impl Scope for ItemScope<'_, '_> {
     fn find(&self, path: &Path) -> Found<'_> {
         self.look(&path.root, &path.steps)
     }
 }
 
-impl<'a> Scene<'_, 'a> {
-    /// The same, with other items as they were before the write.
-    pub(crate) fn before(&self) -> Self {
-        Scene {
+impl<'s, 'a> ItemScope<'s, 'a> {
+    /// The scope of an evaluation that decides nothing that is written. Other items are as they are
+    /// stored.
+    pub(crate) fn unguarded(context: Context<'a>, record: &'a Record, item: &'s Map) -> Self {
+        ItemScope {
+            context,
+            record,
+            item,
+            old: None,
+            complete: true,
+            names: &[],
+            refs: &[],
             others: Others::Before,
-            ..*self
+            is_past: false,
+            reads: None,
+            around: None,
         }
     }
 
+    /// The same, of another state of the item.
+    pub(crate) fn over(self, item: &'s Map) -> Self {
+        ItemScope { item, ..self }
+    }
+
+    /// The same, with the item as it was before.
+    pub(crate) fn was(self, old: Option<&'s Map>) -> Self {
+        ItemScope { old, ..self }
+    }
+
+    /// The same, with names for elements and parameters.
+    pub(crate) fn naming(self, names: &'s [(String, Named<'s, 'a>)]) -> Self {
+        ItemScope { names, ..self }
+    }
+
+    /// The same, with references over parameters.
+    pub(crate) fn with_refs(self, refs: &'a [Ref]) -> Self {
+        ItemScope { refs, ..self }
+    }
+
+    /// The same, before the item is read: what it lacks is unknown.
+    pub(crate) fn known_so_far(self) -> Self {
+        ItemScope {
+            complete: false,
+            ..self
+        }
+    }
+
+    /// The same, with other items as they were before the write.
+    pub(crate) fn before(self) -> Self {
+        ItemScope {
+            others: Others::Before,
+            ..self
+        }
+    }
+
+    /// The same, with other items as the write leaves them, as far as it is evaluated.
+    pub(crate) fn during(self, draft: &'s Draft<'a>) -> Self {
+        ItemScope {
+            others: Others::During(draft),
+            ..self
+        }
+    }
+
+    /// The same, with other items as the write leaves them, for rules too.
+    pub(crate) fn after(self, draft: &'s Draft<'a>) -> Self {
+        ItemScope {
+            others: Others::After(draft),
+            ..self
+        }
+    }
+
+    /// The same, where the item is the one before the write: what is read of it is guarded even if
+    /// the write changes it.
+    pub(crate) fn of_old(self) -> Self {
+        ItemScope {
+            is_past: true,
+            ..self
+        }
+    }
+
+    /// The same, with other items as rules see them: as they were before the write, or else a write
+    /// could bring the right that it needs, as by a member who becomes an administrator.
+    pub(crate) fn as_rules_see(self) -> Self {
+        match self.others {
+            Others::During(_) => self.before(),
+            Others::Before | Others::After(_) => self,
+        }
+    }
+
+    /// Evaluates, and says which other items that depends on. The caller's own are not among them.
+    pub(crate) fn with_others_read<T>(
+        &self,
+        look: impl FnOnce(ItemScope<'_, 'a>) -> T,
+    ) -> (T, Vec<OtherItem<'a>>) {
+        let around = RefCell::default();
+        let made = look(ItemScope {
+            around: Some(&around),
+            ..*self
+        });
+        (made, around.into_inner())
+    }
+
     /// The rows of a list; one that was not read yet will be.
-    fn list(&self, listing: &Listing) -> Option<Cow<'a, Listed>> {
+    pub(super) fn list(&self, listing: &Listing) -> Option<Cow<'a, Listed>> {
         match self.others {
             Others::Before => self.context.list(listing),
             Others::During(draft) | Others::After(draft) => draft.list(&self.context, listing),
@@ -118,7 +211,7 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// What stands at a path.
-    fn look(&self, root: &str, steps: &[Step]) -> Found<'_> {
+    pub(super) fn look(&self, root: &str, steps: &[Step]) -> Found<'_> {
         if let Some((_, named)) = self.names.iter().find(|(name, _)| name == root) {
             return self.named(named, steps);
         }
@@ -126,11 +219,11 @@ impl<'a> Scene<'_, 'a> {
             ("now", []) => Found::Value(Cow::Borrowed(self.context.now)),
             ("caller", _) => self.caller(steps),
             ("old", [Step::Field(first), rest @ ..]) => match self.old {
-                Some(old) => self.inside(self.shape, old, Place::Old, first, rest),
+                Some(old) => self.inside(self.record, old, Place::Old, first, rest),
                 // A new item has no past: it has not changed, and was not otherwise either.
                 None => Found::Unknown,
             },
-            _ => self.inside(self.shape, self.item, Place::Own, root, steps),
+            _ => self.inside(self.record, self.item, Place::Own, root, steps),
         }
     }
 
@@ -152,7 +245,7 @@ impl<'a> Scene<'_, 'a> {
 
     /// Without a caller nothing is known of one, so that no comparison with it holds, `<>`
     /// included.
-    fn caller(&self, steps: &[Step]) -> Found<'_> {
+    pub(super) fn caller(&self, steps: &[Step]) -> Found<'_> {
         let caller = self.context.caller;
         let text = match (&caller.id, steps) {
             (None, _) => return Found::Unknown,
@@ -204,9 +297,8 @@ impl<'a> Scene<'_, 'a> {
             Known::Missing => Found::Missing,
             Known::Found(item) => {
                 if let Some(soft_delete) = &shape.soft_delete {
-                    let glimpse = Glimpse::Attribute(soft_delete.attribute());
-                    let mut seen = self.trace.seen.borrow_mut();
-                    seen.foreign.push((address.clone(), shape, glimpse));
+                    let fact = Fact::Attribute(soft_delete.attribute());
+                    self.note_fact(&address, shape, fact);
                     if soft_delete.is_deleted(item) {
                         return Found::Missing;
                     }
@@ -219,7 +311,7 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// What stands at a path of some item.
-    fn inside<'f>(
+    pub(super) fn inside<'f>(
         &'f self,
         shape: &'a Record,
         item: &'f Map,
@@ -230,11 +322,11 @@ impl<'a> Scene<'_, 'a> {
         if let Some(reference) = self.reference(shape, place, root)
             && !item.contains_key(root)
         {
-            let lead = self.lead_from(shape, item, place, reference);
+            let resolved = self.resolve_from(shape, item, place, reference);
             return match place {
                 // What was before leads to what was before.
-                Place::Old => owned(self.before().through(lead, steps)),
-                Place::Own | Place::Other(_) => self.through(lead, steps),
+                Place::Old => owned(self.before().through(resolved, steps)),
+                Place::Own | Place::Other(_) => self.through(resolved, steps),
             };
         }
         let attribute = shape.declared(root, steps);
@@ -267,7 +359,7 @@ impl<'a> Scene<'_, 'a> {
     /// the item that has it, or reads as its default.
     fn unstored(
         &self,
-        shape: &'a Record,
+        record: &'a Record,
         item: &Map,
         place: Place<'_>,
         attribute: &'a Attribute,
@@ -277,23 +369,31 @@ impl<'a> Scene<'_, 'a> {
         if nested::get(item, &attribute.name).is_some() {
             return None;
         }
-        let unwatched = Trace::default();
-        let scene = Scene {
-            shape,
+        let read = ReadSet::new();
+        let scope = ItemScope {
+            record,
             item,
             names: &[],
-            trace: match place {
-                Place::Own => self.trace,
-                _ => &unwatched,
+            reads: match place {
+                Place::Own => self.reads,
+                Place::Old | Place::Other(_) => self.reads.map(|_| &read),
             },
             ..*self
         };
-        if attribute.is_virtual {
-            return virtual_value(attribute)?.value(&scene);
+        let value = match &attribute.source {
+            Source::Computed(computed) if attribute.is_virtual => computed.value.value(&scope),
+            _ if attribute.is_virtual => None,
+            _ => attribute.when_missing(&scope).and_then(|value| {
+                let inside = steps.get(attribute.name.matches('.').count()..)?;
+                stored::inside(&value, inside).cloned()
+            }),
+        };
+        match (self.reads, place) {
+            (Some(reads), Place::Old) => reads.note_all_as_old(read),
+            (Some(reads), Place::Other(address)) => reads.note_all_of(read, address, record),
+            _ => {}
         }
-        let value = attribute.when_missing(&scene)?;
-        let inside = steps.get(attribute.name.matches('.').count()..)?;
-        stored::inside(&value, inside).cloned()
+        value
     }
 
     fn reference(&self, shape: &'a Record, place: Place<'_>, name: &str) -> Option<&'a Ref> {
@@ -306,17 +406,17 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// What stands behind a ref.
-    fn through(&self, lead: Lead<'a>, steps: &[Step]) -> Found<'_> {
+    fn through(&self, resolved: Resolved<'a>, steps: &[Step]) -> Found<'_> {
         let Some((Step::Field(next), rest)) = steps.split_first() else {
             return Found::Missing;
         };
-        let target = match lead {
-            Lead::Unknown => return Found::Unknown,
-            Lead::Nowhere => return Found::Missing,
-            Lead::Constants(row) => {
+        let target = match resolved {
+            Resolved::Unknown => return Found::Unknown,
+            Resolved::Nowhere => return Found::Missing,
+            Resolved::Constants(row) => {
                 return found(row.get(next).and_then(|value| stored::inside(value, rest)));
             }
-            Lead::To(targets) => match targets.into_iter().next() {
+            Resolved::To(targets) => match targets.into_iter().next() {
                 Some(target) => target,
                 None => return Found::Missing,
             },
@@ -328,8 +428,10 @@ impl<'a> Scene<'_, 'a> {
         if let Some(value) = target.identity.get(next, rest) {
             return Found::Value(Cow::Owned(value.clone()));
         }
-        let around = (target.address.clone(), target.shape);
-        self.trace.around.borrow_mut().push(around);
+        if let Some(around) = self.around {
+            let other = (target.address.clone(), target.shape);
+            around.borrow_mut().push(other);
+        }
         if self.context.reads.reads_only_own() {
             return Found::Unknown;
         }
@@ -339,7 +441,7 @@ impl<'a> Scene<'_, 'a> {
         match self.context.item(&target.address) {
             Known::Unread => Found::Unknown,
             Known::Missing => {
-                self.glimpse(&target, Glimpse::Absence);
+                self.note_fact(&target.address, target.shape, Fact::Absence);
                 Found::Missing
             }
             Known::Found(item) => {
@@ -398,14 +500,18 @@ impl<'a> Scene<'_, 'a> {
         let item = match self.context.item(&target.address) {
             Known::Unread => return Found::Unknown,
             Known::Missing => {
-                self.glimpse(target, Glimpse::Absence);
+                self.note_fact(&target.address, target.shape, Fact::Absence);
                 return Found::Missing;
             }
             Known::Found(item) => item,
         };
-        self.glimpse(target, Glimpse::Presence);
+        self.note_fact(&target.address, target.shape, Fact::Presence);
         if let Some(soft_delete) = target.shape.soft_delete.as_ref() {
-            self.glimpse(target, Glimpse::Attribute(soft_delete.attribute()));
+            self.note_fact(
+                &target.address,
+                target.shape,
+                Fact::Attribute(soft_delete.attribute()),
+            );
             if soft_delete.is_deleted(item) {
                 return Found::Missing;
             }
@@ -417,23 +523,21 @@ impl<'a> Scene<'_, 'a> {
         self.inside(target.shape, item, place, next, rest)
     }
 
-    fn glimpse(&self, target: &Target<'a>, glimpse: Glimpse<'a>) {
-        let seen = (target.address.clone(), target.shape, glimpse);
-        self.trace.seen.borrow_mut().foreign.push(seen);
+    fn note_fact(&self, address: &Address, record: &'a Record, fact: Fact<'a>) {
+        if let Some(reads) = self.reads {
+            reads.note_foreign(address, record, fact);
+        }
     }
 
-    fn note(&self, place: Place<'_>, shape: &'a Record, attribute: &'a Attribute) {
-        if attribute.lasting {
+    fn note(&self, place: Place<'_>, record: &'a Record, attribute: &'a Attribute) {
+        let Some(reads) = self.reads.filter(|_| !attribute.lasting) else {
             return;
-        }
-        let attribute = attribute.name.as_str();
-        let mut seen = self.trace.seen.borrow_mut();
+        };
         match place {
-            Place::Own => seen.own.push(attribute),
-            Place::Old => seen.old.push(attribute),
+            Place::Own if !self.is_past => reads.note_own(&attribute.name),
+            Place::Own | Place::Old => reads.note_old(&attribute.name),
             Place::Other(address) => {
-                let glimpse = Glimpse::Attribute(attribute);
-                seen.foreign.push((address.clone(), shape, glimpse));
+                reads.note_foreign(address, record, Fact::Attribute(&attribute.name));
             }
         }
     }
@@ -446,14 +550,6 @@ fn repeated<'v>(shape: &Record, item: &'v Map, root: &str, steps: &[Step]) -> Op
     nested::get(item, &attributes.find(is_copy)?.name)
 }
 
-/// The value of an attribute that is not stored.
-fn virtual_value(attribute: &Attribute) -> Option<&Formula> {
-    match &attribute.source {
-        Source::Computed(computed) if attribute.is_virtual => Some(&computed.value),
-        _ => None,
-    }
-}
-
 /// The same, whatever it was borrowed from.
 fn owned(found: Found<'_>) -> Found<'static> {
     match found {
@@ -463,6 +559,6 @@ fn owned(found: Found<'_>) -> Found<'static> {
     }
 }
 
-fn found(value: Option<&Value>) -> Found<'_> {
+pub(super) fn found(value: Option<&Value>) -> Found<'_> {
     value.map_or(Found::Missing, |value| Found::Value(Cow::Borrowed(value)))
 }

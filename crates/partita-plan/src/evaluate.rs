@@ -1,0 +1,26 @@
+//! Evaluation: what an expression sees, where references lead, and which guards follow.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | `scope` | [`ItemScope`], what an expression sees: an item, what its refs lead to, the time, the caller |
+//! | `reference` | where a ref leads |
+//! | `guard` | the read set of an evaluation, and the guards that it becomes |
+//! | `reads` | what was read from the store, and what is to be read next |
+//!
+//! [`Planner::evaluate`] is the way to evaluate something that a write depends on: everything that
+//! the evaluation reads is guarded when it returns. [`Planner::unguarded`] and
+//! [`ItemScope::unguarded`] are for evaluations that decide nothing that is written, such as what a
+//! caller is shown or why a write is refused.
+//!
+//! [`Planner::evaluate`]: crate::planner::Planner::evaluate
+//! [`Planner::unguarded`]: crate::planner::Planner::unguarded
+
+mod guard;
+pub(crate) mod reads;
+mod reference;
+mod scope;
+
+pub(crate) use guard::{Composed, ReadSet};
+pub(crate) use reads::{Known, LISTED_MAX, Listed, Listing, Reads, keys};
+pub(crate) use reference::{Resolved, Target};
+pub(crate) use scope::{Context, ItemScope, Named};
