@@ -2,11 +2,11 @@
 
 use partita_core::Map;
 
-use crate::access::Verdict;
 use crate::error::PlanError;
 use crate::evaluate::ItemScope;
 use crate::operation::Caller;
 use crate::partita::Partita;
+use crate::request::rules::Verdict;
 
 impl Partita {
     /// Whether somebody is an administrator of the design, as `administrators` in `[caller]` says.

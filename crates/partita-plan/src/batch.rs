@@ -20,8 +20,8 @@ use crate::idempotency::Once;
 use crate::operation::{Answer, Caller, Operation};
 use crate::partita::{Partita, Write};
 use crate::place::Address;
-use crate::planner::request::Request;
 use crate::planner::{Moment, Planner, Step, WritePlan};
+use crate::request::Request;
 use earlier::Earlier;
 use joined::Joined;
 
@@ -107,9 +107,10 @@ impl Partita {
                 Err(error) => refusals.push(Refused::new(position, error)),
             }
         }
-        match refusals.is_empty() {
-            true => Ok(requests),
-            false => Err(PlanError::Batch { refusals }),
+        if refusals.is_empty() {
+            Ok(requests)
+        } else {
+            Err(PlanError::Batch { refusals })
         }
     }
 
@@ -143,10 +144,10 @@ impl Partita {
         });
         let plan = plan.await?;
         let actions = plan.steps.len() + reserved;
-        match actions > TRANSACTION_ACTIONS_MAX {
-            true => Err(PlanError::BatchTooLarge { actions }),
-            false => Ok(plan),
+        if actions > TRANSACTION_ACTIONS_MAX {
+            return Err(PlanError::BatchTooLarge { actions });
         }
+        Ok(plan)
     }
 
     /// Evaluates one operation after the other, as far as what was read allows.
@@ -185,18 +186,18 @@ impl Partita {
                 Err(error) => refusals.push(Refused::new(position, within_batch(error))),
             }
         }
-        match refusals.is_empty() {
-            true => Ok(WritePlan {
-                steps: joined.into_steps(),
-                answers,
-                // What is part of a transaction is exact.
-                is_tally: false,
-                left,
-                placements,
-                released,
-            }),
-            false => Err(PlanError::Batch { refusals }),
+        if !refusals.is_empty() {
+            return Err(PlanError::Batch { refusals });
         }
+        Ok(WritePlan {
+            steps: joined.into_steps(),
+            answers,
+            // What is part of a transaction is exact.
+            is_tally: false,
+            left,
+            placements,
+            released,
+        })
     }
 }
 

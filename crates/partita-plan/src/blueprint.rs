@@ -87,6 +87,14 @@ impl Blueprint {
         })
     }
 
+    /// The entity or view of that name.
+    pub(crate) fn named_record(&self, name: &str) -> Result<&Record, PlanError> {
+        let found = self.design.find_record(name);
+        found.ok_or_else(|| PlanError::UnknownEntity {
+            name: name.to_owned(),
+        })
+    }
+
     pub(crate) fn pattern(&self, name: &str) -> Result<&Pattern, PlanError> {
         let found = self.design.find_pattern(name);
         found.ok_or_else(|| PlanError::UnknownPattern {
@@ -128,7 +136,7 @@ impl Blueprint {
             TransactAction::Delete(delete) => &delete.key,
             TransactAction::Check(check) => &check.key,
         };
-        self.keys.place(table_of_action(action), item)
+        self.keys.place(action.table(), item)
     }
 
     /// The attribute that says when items of a record expire.
@@ -283,16 +291,6 @@ fn incomplete(shape: &Record, lacks_partition: bool, lacks_sort: bool) -> PlanEr
     });
     PlanError::Invalid {
         faults: faults.collect(),
-    }
-}
-
-/// The table that an action is on.
-fn table_of_action(action: &TransactAction) -> &TableName {
-    match action {
-        TransactAction::Put(put) => &put.table,
-        TransactAction::Update(update) => &update.table,
-        TransactAction::Delete(delete) => &delete.table,
-        TransactAction::Check(check) => &check.table,
     }
 }
 

@@ -3,6 +3,8 @@
 //! | module | what it has |
 //! |---|---|
 //! | `scope` | [`ItemScope`], what an expression sees: an item, what its refs lead to, the time, the caller |
+//! | `context` | what all scopes of one plan share |
+//! | `path` | what is found at a path of an item, behind a ref, or of the caller |
 //! | `reference` | where a ref leads |
 //! | `guard` | the read set of an evaluation, and the guards that it becomes |
 //! | `reads` | what was read from the store, and what is to be read next |
@@ -15,12 +17,15 @@
 //! [`Planner::evaluate`]: crate::planner::Planner::evaluate
 //! [`Planner::unguarded`]: crate::planner::Planner::unguarded
 
+mod context;
 mod guard;
+mod path;
 pub(crate) mod reads;
 mod reference;
 mod scope;
 
+pub(crate) use context::Context;
 pub(crate) use guard::{Composed, ReadSet};
 pub(crate) use reads::{Known, LISTED_MAX, Listed, Listing, Reads, keys};
 pub(crate) use reference::{Resolved, Target};
-pub(crate) use scope::{Context, ItemScope, Named};
+pub(crate) use scope::{ItemScope, Named, OtherItem};

@@ -54,8 +54,8 @@ use crate::draft::Refusal;
 use crate::error::{Fault, PlanError};
 use crate::operation::{Answer, Caller};
 use crate::partita::Partita;
-use crate::planner::request::On;
 use crate::planner::{Step, WritePlan};
+use crate::request::NamedItem;
 use crate::run::Committed;
 
 pub(crate) use expired::until;
@@ -260,15 +260,11 @@ impl Partita {
 
     /// Whether a caller sees the name of a file in an item that owns it.
     async fn shows(&self, caller: &Caller, owner: &Owner, name: &str) -> Result<bool, PlanError> {
-        let on = On {
-            shape: self.shape_named(&owner.entity)?,
-            identity: owner.identity.clone(),
-            with_deleted: false,
-            version: None,
-        };
+        let record = self.blueprint.named_record(&owner.entity)?;
+        let on = NamedItem::new(record, owner.identity.clone());
         match self.read_one(caller, &on).await {
             Ok(Answer::Record(record)) => {
-                let files = names::all(on.shape, &record.attributes);
+                let files = names::all(on.record, &record.attributes);
                 Ok(files.iter().any(|file| file.name == name))
             }
             Ok(_) => Ok(false),

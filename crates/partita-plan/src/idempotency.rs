@@ -24,7 +24,7 @@ use crate::error::{Fault, PlanError};
 use crate::operation::{Answer, Caller, Operation, Record};
 use crate::partita::Partita;
 use crate::planner::Step;
-use crate::planner::request::On;
+use crate::request::NamedItem;
 use crate::sidecar;
 use room::{Room, Used};
 
@@ -170,11 +170,10 @@ impl Partita {
                 attributes,
             }),
             (Some(name), None, Some(identity)) => {
-                let on = On {
-                    shape: self.shape_named(name)?,
-                    identity: identity.clone(),
+                let record = self.blueprint.named_record(name)?;
+                let on = NamedItem {
                     with_deleted: true,
-                    version: None,
+                    ..NamedItem::new(record, identity.clone())
                 };
                 match self.read_one(caller, &on).await {
                     // What became of the item since does not change that the write was carried out.
@@ -252,7 +251,7 @@ impl Partita {
                 ("attributes", record.attributes.clone())
             }
             None => {
-                let shape = self.shape_named(&record.name)?;
+                let shape = self.blueprint.named_record(&record.name)?;
                 let identity = shape.identity_of(&record.attributes);
                 ("identity", identity.unwrap_or_default())
             }

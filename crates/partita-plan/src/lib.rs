@@ -12,9 +12,8 @@
 //! | `kernel` | what a write to a record can cause, found once |
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
 //! | `lapse` | counters that start again with every period |
-//! | `input` | a caller's attributes: checked, all faults at once |
+//! | `request` | what a caller asks for: its rules, its input, and what it does to the draft |
 //! | `evaluate` | what an expression sees, where refs lead, and the guards that follow from what was read |
-//! | `access` | rules: decided where the rows are |
 //! | `draft` | every item that a write touches, as it was and as it will be |
 //! | [`files`] | objects in buckets: uploads, the items that name them, and what is swept |
 //! | `planner` | one write as one transaction, guarded by what it was decided on |
@@ -48,7 +47,6 @@
 //!
 //! This crate sees `Arc<dyn Store>` and never knows which store it has; it knows nothing of HTTP.
 
-mod access;
 mod administrators;
 mod batch;
 mod blueprint;
@@ -58,7 +56,6 @@ pub mod error;
 mod evaluate;
 pub mod files;
 mod idempotency;
-mod input;
 pub mod job;
 mod kernel;
 mod lapse;
@@ -69,15 +66,14 @@ mod pattern;
 mod place;
 mod planner;
 pub mod preview;
+mod request;
 pub mod ruling;
 mod run;
 mod sidecar;
 mod table;
 pub mod typed;
-pub mod verb;
 mod verification;
 
-pub use access::Verdict;
 pub use error::{BATCH_OPERATIONS_MAX, FAULTS_MAX, Fault, FaultRule, PlanError, Refused};
 pub use files::{Objects, ObjectsError, Readable, Sending, Swept, Upload, UploadLimits};
 pub use job::{JobState, JobStatus};
@@ -86,7 +82,8 @@ pub use operation::{Answer, Caller, Operation, Record};
 pub use partita::{Partita, Surroundings};
 pub use pattern::ReadBound;
 pub use preview::{Left, Preview};
+pub use request::rules::Verdict;
+pub use request::token::Verb;
 pub use ruling::{Decision, Ruling};
 pub use run::Patience;
 pub use typed::{Typed, TypedError};
-pub use verb::Verb;

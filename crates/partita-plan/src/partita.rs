@@ -2,30 +2,26 @@
 
 use std::sync::Arc;
 
-use partita_core::{Map, Value};
+use partita_core::Value;
 use partita_design::Design;
-use partita_design::design::{Access, Record};
 use partita_design::time;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock, Entropy, Store};
 use tokio::sync::Notify;
 
-use crate::access::{Asked, Verdict};
 use crate::blueprint::Blueprint;
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
-use crate::evaluate::{Context, ItemScope, Known, Reads};
+use crate::evaluate::{Context, Reads};
 use crate::files::Objects;
 use crate::idempotency::room::BYTES_PER_HOUR;
 use crate::idempotency::{KEPT_ACTIONS, Kept, Once};
-use crate::input::{self, Input};
 use crate::live::{self, Start, Written};
 use crate::operation::{Answer, Caller, Operation};
 use crate::place::{Address, KeyNames};
-use crate::planner::action::is_for;
 use crate::planner::later::Extent;
-use crate::planner::request::{Change, On, Request};
 use crate::planner::{Moment, Planner, WritePlan};
+use crate::request::{NamedItem, Request};
 use crate::run::{Committed, Patience, Runner};
 use crate::sidecar;
 use crate::table;
@@ -63,6 +59,17 @@ pub(crate) enum Write<'a> {
     One(Request<'a>),
     /// Several, all or none.
     All(Vec<Request<'a>>),
+}
+
+/// What became of one attempt to write.
+enum Attempt {
+    Done(Vec<Answer>),
+    NotYet {
+        /// The answer if there is no other attempt.
+        cause: PlanError,
+        /// The items that were not as they were taken to be.
+        failed: Vec<Address>,
+    },
 }
 
 /// What reads and writes a store before it is known which tables there are.
@@ -209,7 +216,10 @@ impl Partita {
                 identity,
                 with_deleted,
             } => {
-                let on = self.on(&entity, &identity, with_deleted, None)?;
+                let on = NamedItem {
+                    with_deleted,
+                    ..self.named_item(&entity, &identity)?
+                };
                 self.read_one(caller, &on).await
             }
             Operation::Query {
@@ -233,130 +243,6 @@ impl Partita {
         }
     }
 
-    /// The write that an operation asks for; a read asks for none.
-    pub(crate) fn request(&self, operation: Operation) -> Result<Option<Request<'_>>, PlanError> {
-        Ok(Some(match operation {
-            Operation::Get { .. } | Operation::Query { .. } => return Ok(None),
-            Operation::Create { entity, attributes } => Request::Create {
-                entity: self.blueprint.entity(&entity)?,
-                given: attributes,
-            },
-            Operation::Update {
-                entity,
-                identity,
-                changes,
-                with_deleted,
-                version,
-            } => Request::Change {
-                on: self
-                    .on(&entity, &identity, with_deleted, version)
-                    .map_err(|refusal| self.with_faults(refusal, &entity, &changes))?,
-                change: Change::Update(changes),
-            },
-            Operation::Upsert {
-                entity,
-                identity,
-                attributes,
-                version,
-            } => Request::Upsert {
-                entity: self.blueprint.entity(&entity)?,
-                on: self
-                    .on(&entity, &identity, false, version)
-                    .map_err(|refusal| self.with_faults(refusal, &entity, &attributes))?,
-                given: attributes,
-            },
-            Operation::Delete {
-                entity,
-                identity,
-                version,
-            } => Request::Change {
-                on: self.on(&entity, &identity, false, version)?,
-                change: Change::Delete,
-            },
-            Operation::Restore {
-                entity,
-                identity,
-                version,
-            } => Request::Change {
-                on: self.on(&entity, &identity, true, version)?,
-                change: Change::Restore,
-            },
-            Operation::Act {
-                action,
-                entity,
-                identity,
-                given,
-                version,
-            } => self.action_on(&action, entity.as_deref(), &identity, given, version)?,
-        }))
-    }
-
-    /// The item that the parts of an identity name.
-    pub(crate) fn on(
-        &self,
-        entity: &str,
-        identity: &[String],
-        with_deleted: bool,
-        version: Option<i64>,
-    ) -> Result<On<'_>, PlanError> {
-        let shape = self.blueprint.entity(entity)?;
-        Ok(On {
-            shape,
-            identity: input::identity(shape, identity)?,
-            with_deleted,
-            version,
-        })
-    }
-
-    /// A refusal of an identity, with everything that is wrong with the attributes beside it.
-    fn with_faults(&self, refusal: PlanError, entity: &str, given: &Map) -> PlanError {
-        match (refusal, self.blueprint.entity(entity)) {
-            (PlanError::Invalid { mut faults }, Ok(entity)) => {
-                let blueprint = &self.blueprint;
-                let input = Input { blueprint, entity };
-                input.update(given, &Map::new(), &mut faults);
-                PlanError::Invalid { faults }
-            }
-            (refusal, _) => refusal,
-        }
-    }
-
-    fn action_on(
-        &self,
-        name: &str,
-        record: Option<&str>,
-        identity: &[String],
-        given: Map,
-        version: Option<i64>,
-    ) -> Result<Request<'_>, PlanError> {
-        let action = self.blueprint.action(name)?;
-        let Some(record) = record else {
-            return Ok(Request::Found { action, given });
-        };
-        let shape = self.shape_named(record)?;
-        if !is_for(action, shape.id) {
-            let name = name.to_owned();
-            return Err(PlanError::UnknownAction { name });
-        }
-        Ok(Request::Change {
-            on: On {
-                shape,
-                identity: input::identity(shape, identity)?,
-                with_deleted: false,
-                version,
-            },
-            change: Change::Act { action, given },
-        })
-    }
-
-    /// The entity or view of that name.
-    pub(crate) fn shape_named(&self, record: &str) -> Result<&Record, PlanError> {
-        let found = self.blueprint.design.find_record(record);
-        found.ok_or_else(|| PlanError::UnknownEntity {
-            name: record.to_owned(),
-        })
-    }
-
     /// Plans and commits, again from the start whenever what was read has changed meanwhile.
     pub(crate) async fn write(
         &self,
@@ -367,60 +253,66 @@ impl Partita {
         let mut last = PlanError::Conflict;
         let mut doubted: Vec<Address> = Vec::new();
         for attempt in 0..self.runner.patience.attempts {
-            let mut used = None;
-            if let Some(once) = once {
-                match self.kept(caller, once).await? {
-                    Kept::Answers(answers) => return Ok(answers),
-                    Kept::Nothing(room) => used = room,
-                }
-            }
-            let reserved = once.map_or(0, |_| KEPT_ACTIONS);
-            let asked = std::mem::take(&mut doubted);
-            let plan = match write {
-                Write::One(request) => self.plan(caller, request, asked, reserved).await,
-                Write::All(requests) => self.plan_all(caller, requests, asked, reserved).await,
-            };
-            let mut plan = match plan {
-                // What was read does not fit together: it was read while others wrote.
-                Err(PlanError::Conflict) => {
-                    self.runner.pause(attempt).await;
-                    continue;
-                }
-                plan => plan?,
-            };
-            if let Some(once) = once {
-                plan.steps.extend(self.keep(once, &plan.answers, used)?);
-                // What is kept is exact, so what is counted must be.
-                plan.is_tally = false;
-            }
-            match self.place(&plan.placements).await {
-                // Somebody else is putting a file there; the next plan sees whose it is.
-                Err(PlanError::Conflict) => {
-                    self.runner.pause(attempt).await;
-                    continue;
-                }
-                placed => placed?,
-            }
-            match self.runner.commit(&plan).await? {
-                Committed::Done => {
-                    self.unstage(&plan.placements).await;
-                    self.discard(&plan.released).await;
-                    self.attend(plan.left).await;
-                    return Ok(plan.answers);
-                }
-                Committed::NotYet { cause, failed } => {
+            let tried = self.attempt(caller, write, once, std::mem::take(&mut doubted));
+            match tried.await {
+                Ok(Attempt::Done(answers)) => return Ok(answers),
+                Ok(Attempt::NotYet { cause, failed }) => {
                     last = cause;
-                    let steps = failed.into_iter().map(|at| &plan.steps[at]);
-                    let places = steps.map(|step| self.blueprint.place_of(&step.action));
-                    let sidecar = &self.blueprint.sidecar;
-                    doubted.extend(
-                        places.filter(|one| one.table != *sidecar || sidecar::is_kept(one)),
-                    );
+                    doubted = failed;
                 }
+                // What was read does not fit together, because it was read while others wrote; or
+                // somebody else puts a file where this write puts one.
+                Err(PlanError::Conflict) => {}
+                Err(error) => return Err(error),
             }
             self.runner.pause(attempt).await;
         }
         Err(last)
+    }
+
+    /// Plans and commits once. What an attempt before took for granted and was not so is looked at
+    /// first.
+    async fn attempt(
+        &self,
+        caller: &Caller,
+        write: &Write<'_>,
+        once: Option<&Once>,
+        doubted: Vec<Address>,
+    ) -> Result<Attempt, PlanError> {
+        let mut used = None;
+        if let Some(once) = once {
+            match self.kept(caller, once).await? {
+                Kept::Answers(answers) => return Ok(Attempt::Done(answers)),
+                Kept::Nothing(room) => used = room,
+            }
+        }
+        let reserved = once.map_or(0, |_| KEPT_ACTIONS);
+        let mut plan = match write {
+            Write::One(request) => self.plan(caller, request, doubted, reserved).await?,
+            Write::All(requests) => self.plan_all(caller, requests, doubted, reserved).await?,
+        };
+        if let Some(once) = once {
+            plan.steps.extend(self.keep(once, &plan.answers, used)?);
+            // What is kept is exact, so what is counted must be.
+            plan.is_tally = false;
+        }
+        self.place(&plan.placements).await?;
+        match self.runner.commit(&plan).await? {
+            Committed::Done => {
+                self.unstage(&plan.placements).await;
+                self.discard(&plan.released).await;
+                self.attend(plan.left).await;
+                Ok(Attempt::Done(plan.answers))
+            }
+            Committed::NotYet { cause, failed } => {
+                let steps = failed.into_iter().map(|at| &plan.steps[at]);
+                let places = steps.map(|step| self.blueprint.place_of(&step.action));
+                let sidecar = &self.blueprint.sidecar;
+                let is_read = |one: &Address| one.table != *sidecar || sidecar::is_kept(one);
+                let failed = places.filter(is_read).collect();
+                Ok(Attempt::NotYet { cause, failed })
+            }
+        }
     }
 
     /// Plans a write, with room for so many other actions. What an attempt before took for granted
@@ -452,48 +344,19 @@ impl Partita {
         }
     }
 
-    pub(crate) async fn read_one(&self, caller: &Caller, on: &On<'_>) -> Result<Answer, PlanError> {
+    /// Reads the item that a caller names.
+    pub(crate) async fn read_one(
+        &self,
+        caller: &Caller,
+        on: &NamedItem<'_>,
+    ) -> Result<Answer, PlanError> {
         let moment = self.moment();
         let mut reads = self.reads(&moment);
-        let got = self.runner.settle(&mut reads, |reads| {
-            self.found(&self.context(caller, reads, &moment), on)
+        let read = self.runner.settle(&mut reads, |reads| {
+            let context = self.context(caller, reads, &moment);
+            Planner::new(context, &moment).read(on)
         });
-        got.await
-    }
-
-    /// One item, if the caller may see it.
-    fn found(&self, context: &Context<'_>, on: &On<'_>) -> Result<Answer, PlanError> {
-        let asked = Asked::Access(Access::Read);
-        let not_found = |deleted| PlanError::NotFound {
-            entity: on.shape.name.to_owned(),
-            deleted,
-        };
-        let known = ItemScope::unguarded(*context, on.shape, &on.identity).known_so_far();
-        known.demand_early(asked)?;
-        let is_decided = known.verdict(asked) == Verdict::Allowed;
-        known.need_live_targets();
-        let address = self.blueprint.address(on.shape, &on.identity)?;
-        let Known::Found(item) = context.item(&address) else {
-            return Err(not_found(false));
-        };
-        let item = self.blueprint.attributes(on.shape, item)?;
-        let scope = ItemScope::unguarded(*context, on.shape, &item);
-        if let Err(refusal) = scope.demand(asked) {
-            // Where the item decides, a refusal would tell that it is there.
-            return Err(match is_decided {
-                true => refusal,
-                false => not_found(false),
-            });
-        }
-        if scope.is_hidden() {
-            return Err(not_found(false));
-        }
-        if !on.with_deleted && on.shape.is_deleted(&item) {
-            return Err(not_found(true));
-        }
-        Ok(Answer::Record(
-            self.blueprint.record(on.shape, scope.shown()),
-        ))
+        read.await
     }
 
     pub(crate) fn context<'a>(

@@ -23,15 +23,15 @@ use partita_design::design::{
 use partita_design::types::AttributeType;
 use partita_store::request::{Page, Query, Scan};
 
-use crate::access::{Asked as AskedFor, Verdict};
 use crate::blueprint::Blueprint;
 use crate::cursor::{Position, Question};
 use crate::error::{Fault, PlanError};
 use crate::evaluate::Listing;
-use crate::input::key_part;
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::Partita;
 use crate::place::{Address, Place};
+use crate::request::input::key_part;
+use crate::request::rules::{Asked, Verdict};
 use crate::ruling::Decision;
 use budget::Budget;
 pub use budget::ReadBound;
@@ -40,7 +40,7 @@ pub(crate) use early::known_attributes;
 pub(crate) use row::passes;
 
 /// One pattern, asked by one caller.
-struct Asked<'a> {
+struct PatternRead<'a> {
     partita: &'a Partita,
     caller: &'a Caller,
     pattern: &'a Pattern,
@@ -96,7 +96,7 @@ impl Partita {
         limit: Option<usize>,
     ) -> Result<Decision, PlanError> {
         let mut asked = self.ask(caller, name, parameters, limit)?;
-        let read = AskedFor::Access(Access::Read);
+        let read = Asked::Access(Access::Read);
         let rulings = asked.early(|scope| scope.ruling(read)).await?;
         let mut verdicts = rulings.iter().map(|ruling| ruling.verdict);
         let is_allowed = rulings.is_empty() || verdicts.any(|one| one != Verdict::Denied);
@@ -117,9 +117,9 @@ impl Partita {
         name: &str,
         parameters: &'a BTreeMap<String, String>,
         limit: Option<usize>,
-    ) -> Result<Asked<'a>, PlanError> {
+    ) -> Result<PatternRead<'a>, PlanError> {
         let pattern = self.blueprint.pattern(name)?;
-        Ok(Asked {
+        Ok(PatternRead {
             partita: self,
             caller,
             pattern,
@@ -184,7 +184,7 @@ fn typed(
     }
 }
 
-impl Asked<'_> {
+impl PatternRead<'_> {
     async fn get(&self, templates: &KeyTemplates) -> Result<Answer, PlanError> {
         let rows = self.stored(templates).await?;
         let record = self.first_visible(&rows).await?;

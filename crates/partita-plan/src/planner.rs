@@ -3,10 +3,6 @@
 //! | module | what it adds to the draft |
 //! |---|---|
 //! | `planner::item` | an item created, changed or deleted |
-//! | `planner::request` | what a caller asks for, if the rules allow it |
-//! | `planner::creation` | a new item that a caller asks for, if the rules allow it |
-//! | `planner::upsert` | an item created, or changed if it is there |
-//! | `planner::action` | what actions do |
 //! | `planner::values` | what is computed from the item and its refs |
 //! | `planner::files` | that the files that it names are where they belong |
 //! | `planner::owners` | whose files are whose |
@@ -22,39 +18,29 @@
 //! | `planner::later` | what is left for a job |
 //! | `planner::every` | what is done for every item of a pattern, by a job |
 //! | `planner::chunk` | a part of a job |
-//! | `planner::limits` | how often the caller has done this |
 //! | `planner::effects` | what triggers and actions cause |
 //! | `planner::emit` | the transaction |
-//! | `planner::verdict` | nothing: what the rules say of a write |
-//! | `planner::admission` | nothing: what they refuse whatever is given |
 //!
 //! Planning is pure: it runs over what was read, and may run several times before everything is
 //! known.
 
-pub(crate) mod action;
-mod admission;
 mod aggregate;
 pub(crate) mod chunk;
-mod creation;
-mod effects;
+pub(crate) mod effects;
 mod emit;
 mod every;
 mod expiring;
 mod files;
 pub(crate) mod follow;
 mod history;
-mod item;
+pub(crate) mod item;
 mod kept;
 pub(crate) mod later;
-mod limits;
 mod owners;
-mod refs;
+pub(crate) mod refs;
 mod relocate;
-pub(crate) mod request;
 mod unique;
-mod upsert;
 mod values;
-mod verdict;
 mod views;
 
 use std::rc::Rc;
@@ -69,14 +55,14 @@ use crate::draft::{Before, Draft, Entry, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{Context, Known, Named};
 use crate::files::Placement;
-use crate::input::refuse;
 use crate::job::Job;
 use crate::operation::Answer;
 use crate::place::Address;
+use crate::request::input::refuse;
+use crate::request::limits::Window;
 use files::FileChanges;
 use kept::Kept;
 use later::Later;
-use limits::Window;
 
 /// How many items' consequences are looked at in one write. The checker excludes cycles; this
 /// keeps a mistake of ours from running on.
@@ -154,12 +140,12 @@ pub(crate) struct Planner<'a> {
     /// The trigger or action whose effect is being carried out.
     origin: Option<&'a str>,
     ids_drawn: u64,
-    later: Later,
-    left: Option<Job>,
-    windows: Vec<Window<'a>>,
+    pub(crate) later: Later,
+    pub(crate) left: Option<Job>,
+    pub(crate) windows: Vec<Window<'a>>,
     /// Whether the write counts towards a limit, which is exact.
-    is_limited: bool,
-    files: FileChanges,
+    pub(crate) is_limited: bool,
+    pub(crate) files: FileChanges,
     kept: Kept<'a>,
 }
 

@@ -1,18 +1,20 @@
 //! Whether a caller may do something, and which rule decides: what is asked before anybody tries.
 //!
-//! Rules are decided by the same evaluation as in a write or a read (`access`); here they are only
-//! asked, and the answer says where each stands in the design.
+//! Rules are decided by the same evaluation as in a write or a read (`request::rules`); here they are
+//! only asked, and the answer says where each is in the design.
+
+mod write;
 
 use partita_core::Map;
-use partita_design::design::{AttributeRule, Record};
+use partita_design::design::{Record, Rule};
 use serde::Serialize;
 
-use crate::access::{Asked, Verdict, attribute_rules};
 use crate::error::PlanError;
 use crate::evaluate::ItemScope;
 use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
 use crate::planner::Planner;
+use crate::request::rules::{Asked, Verdict, attribute_rules};
 
 /// Whether a caller may do something, and what decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,9 +101,12 @@ impl Ruling {
 impl ItemScope<'_, '_> {
     /// What the record's rule says of this, and where it stands.
     pub(crate) fn ruling(&self, asked: Asked<'_>) -> Ruling {
-        let rules = &self.record.rules;
-        let rule = asked.rule(rules);
-        let line = rules.line(asked.word());
+        let word = asked.word();
+        self.ruling_by(asked.rule(&self.record.rules), word, word.to_owned())
+    }
+
+    fn ruling_by(&self, rule: &Rule, words: &str, asked: String) -> Ruling {
+        let line = self.record.rules.line(words);
         Ruling {
             record: self
                 .context
@@ -110,7 +115,7 @@ impl ItemScope<'_, '_> {
                 .ruling(self.record)
                 .name
                 .clone(),
-            asked: asked.word().to_owned(),
+            asked,
             verdict: self.decide(rule),
             rule: line.map(|line| WrittenRule {
                 line: line.line,
@@ -128,7 +133,7 @@ impl ItemScope<'_, '_> {
         names.flat_map(move |name| {
             let rules = attribute_rules(self.record, true, name);
             let rulings: Vec<Ruling> = rules
-                .map(|rule| self.attribute_ruling(rule, format!("write {name}")))
+                .map(|rule| self.ruling_by(&rule.rule, &rule.words, format!("write {name}")))
                 .collect();
             rulings
         })
@@ -138,27 +143,7 @@ impl ItemScope<'_, '_> {
     pub(crate) fn read_rulings(&self) -> impl Iterator<Item = Ruling> {
         let rules = self.record.rules.by_attribute.iter();
         let rules = rules.filter(|rule| !rule.writes);
-        rules.map(move |rule| self.attribute_ruling(rule, rule.words.clone()))
-    }
-
-    fn attribute_ruling(&self, rule: &AttributeRule, asked: String) -> Ruling {
-        let line = self.record.rules.line(&rule.words);
-        Ruling {
-            record: self
-                .context
-                .blueprint
-                .design
-                .ruling(self.record)
-                .name
-                .clone(),
-            asked,
-            verdict: self.decide(&rule.rule),
-            rule: line.map(|line| WrittenRule {
-                line: line.line,
-                words: line.words.clone(),
-                text: rule.rule.text().to_owned(),
-            }),
-        }
+        rules.map(move |rule| self.ruling_by(&rule.rule, &rule.words, rule.words.clone()))
     }
 }
 
@@ -204,7 +189,7 @@ impl Partita {
             entity, identity, ..
         } = &operation
         {
-            let on = self.on(entity, identity, true, None)?;
+            let on = self.named_item(entity, identity)?;
             let decision = self.runner.settle(&mut reads, |reads| {
                 let context = self.context(caller, reads, &moment);
                 Planner::new(context, &moment).rule_on_read(&on)

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use partita_core::Item;
+use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_core::size::item_bytes;
 use partita_store::error::CancellationReason;
 use partita_store::request::{
     BatchGetItem, BatchGot, Page, PutItem, Query, ReturnValues, Scan, TransactAction,
@@ -14,8 +16,14 @@ use ulid::Ulid;
 
 use crate::draft::Refusal;
 use crate::error::{Fault, PlanError, Refused};
+use crate::evaluate::reads::Needs;
+use crate::evaluate::{Listed, Listing, Reads};
+use crate::pattern::READ_BYTES_MAX;
 use crate::place::{Address, KeyNames};
 use crate::planner::{Step, WritePlan};
+
+/// Rounds of reading at most. A path goes through a few refs; more rounds are a mistake of ours.
+const ROUNDS_MAX: usize = 32;
 
 /// How long a write or read is tried again before the caller hears of it.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +140,80 @@ impl Runner {
             }
         }
         Ok(Committed::Done)
+    }
+
+    /// Evaluates again and again, reading what is missing, until nothing is.
+    ///
+    /// What an evaluation says while something is missing counts for nothing, refusals included.
+    pub(crate) async fn settle<T>(
+        &self,
+        reads: &mut Reads,
+        mut evaluate: impl FnMut(&Reads) -> Result<T, PlanError>,
+    ) -> Result<T, PlanError> {
+        for _ in 0..ROUNDS_MAX {
+            let outcome = evaluate(reads);
+            match reads.take_needs() {
+                None => return reads.take_refusal().map_or(outcome, Err),
+                Some(needs) => {
+                    drop(outcome);
+                    self.read(reads, needs).await?;
+                }
+            }
+        }
+        // Refs and effects have no cycles; only a very deep tree gets here.
+        Err(PlanError::TooDeep)
+    }
+
+    async fn read(&self, reads: &mut Reads, needs: Needs) -> Result<(), PlanError> {
+        for chunk in needs.items.chunks(BATCH_GET_KEYS_MAX) {
+            let items = self.read_items(chunk).await?;
+            for (address, item) in chunk.iter().zip(items) {
+                reads.keep_item(address, item);
+            }
+        }
+        for listing in needs.lists {
+            let listed = self.read_list(&listing, reads.rows_max(&listing)).await?;
+            reads.keep_list(listing, listed);
+        }
+        Ok(())
+    }
+
+    async fn read_list(&self, listing: &Listing, most: usize) -> Result<Listed, PlanError> {
+        let mut listed = Listed::default();
+        let mut bytes = 0;
+        let mut request = Query {
+            index: listing.index.clone(),
+            // A global index is never read consistently.
+            consistent: listing.index.is_none(),
+            descending: listing.last_only,
+            ..Query::new(listing.table.clone(), listing.keys.clone())
+        };
+        loop {
+            request.limit = if listing.last_only {
+                Some(1)
+            } else {
+                (most != usize::MAX).then(|| most + 1 - listed.rows.len())
+            };
+            let page = self.query(&request).await?;
+            bytes += page.items.iter().map(item_bytes).sum::<usize>();
+            listed.rows.extend(page.items);
+            if listing.last_only && !listed.rows.is_empty() {
+                return Ok(listed);
+            }
+            if listed.rows.len() > most {
+                listed.rows.truncate(most);
+                listed.has_more = true;
+                return Ok(listed);
+            }
+            match page.last_key {
+                None => return Ok(listed),
+                Some(_) if bytes > READ_BYTES_MAX => {
+                    listed.has_more = true;
+                    return Ok(listed);
+                }
+                last_key => request.start_after = last_key,
+            }
+        }
     }
 
     /// Updates one item; where the outcome is unknown, again.

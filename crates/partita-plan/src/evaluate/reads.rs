@@ -1,4 +1,4 @@
-//! What was read for a plan, and what it turned out to need.
+//! What was read from the store for a plan, and what is to be read next.
 //!
 //! A plan is evaluated over items that were read before. Where it needs one that was not, it says
 //! so and goes on as if the value were unknown; when it comes to its end, everything that it
@@ -10,23 +10,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use partita_core::expression::{KeyCondition, KeyRange};
-use partita_core::limits::BATCH_GET_KEYS_MAX;
-use partita_core::size::item_bytes;
 use partita_core::{Item, Value};
 use partita_design::design::RecordId;
 use partita_design::time::TimeForm;
-use partita_store::request::Query;
 use partita_store::table::TableName;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::scope::Context;
 use crate::error::PlanError;
-use crate::pattern::READ_BYTES_MAX;
 use crate::place::Address;
-use crate::run::Runner;
-
-/// Rounds of reading at most. A path goes through a few refs; more rounds are a mistake of ours.
-const ROUNDS_MAX: usize = 32;
 
 /// Rows of a list that a plan goes through at most: more than one transaction can write.
 pub(crate) const LISTED_MAX: usize = 100;
@@ -37,7 +28,7 @@ const FEW: usize = 32;
 /// Targets of refs that are remembered.
 const LED_MAX: usize = 16;
 
-/// A query that a plan rests on.
+/// A query that a plan depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Listing {
     pub(crate) table: TableName,
@@ -85,12 +76,13 @@ struct Led {
     address: Address,
 }
 
+/// What is to be read next.
 #[derive(Default)]
-struct Needs {
-    items: Vec<Address>,
+pub(crate) struct Needs {
+    pub(crate) items: Vec<Address>,
     /// The same items, once they are more than a few.
     many: FxHashSet<Address>,
-    lists: Vec<Listing>,
+    pub(crate) lists: Vec<Listing>,
 }
 
 impl Needs {
@@ -136,7 +128,7 @@ impl Reads {
         }
     }
 
-    /// Of other items only the caller's own are read; what rests on others stays open.
+    /// Of other items only the caller's own are read; what depends on others stays open.
     pub(crate) fn with_only_own(mut self) -> Reads {
         self.only_own = true;
         self
@@ -173,7 +165,7 @@ impl Reads {
         self.hidden.borrow().contains(address)
     }
 
-    /// Lists are read to their end: for whoever only looks.
+    /// Lists are read to their end: for evaluations that write nothing.
     pub(crate) fn with_whole_lists(mut self) -> Reads {
         self.listed_max = usize::MAX;
         self
@@ -199,7 +191,7 @@ impl Reads {
     }
 
     /// The item; one that was not read yet will be.
-    fn item(&self, address: &Address) -> Known<'_> {
+    pub(super) fn item(&self, address: &Address) -> Known<'_> {
         let known = self.peek(address);
         if matches!(known, Known::Unread) {
             self.need(address.clone());
@@ -262,118 +254,33 @@ impl Reads {
         needs.items.is_empty() && needs.lists.is_empty()
     }
 
-    fn take_needs(&mut self) -> Option<Needs> {
+    /// Takes what is to be read next; none when nothing is missing.
+    pub(crate) fn take_needs(&mut self) -> Option<Needs> {
         let needs = self.needs.take();
         (!needs.items.is_empty() || !needs.lists.is_empty()).then_some(needs)
     }
-}
 
-/// What a plan sees: what was read, and over it what earlier operations of the same batch did.
-impl<'a> Context<'a> {
-    /// The item, without asking for it.
-    pub(crate) fn peek(&self, address: &Address) -> Known<'a> {
-        if self.reads.is_hidden(address) {
-            return Known::Missing;
-        }
-        let earlier = self.earlier.and_then(|earlier| earlier.item(address));
-        earlier.unwrap_or_else(|| self.reads.peek(address))
+    /// Takes the refusal, if something that matters is in a list behind what is read of it.
+    pub(crate) fn take_refusal(&mut self) -> Option<PlanError> {
+        self.given_up.take()
     }
 
-    /// The item; one that was not read yet will be.
-    pub(crate) fn item(&self, address: &Address) -> Known<'a> {
-        if self.reads.is_hidden(address) {
-            return Known::Missing;
-        }
-        let earlier = self.earlier.and_then(|earlier| earlier.item(address));
-        earlier.unwrap_or_else(|| self.reads.item(address))
+    /// Keeps an item that was read.
+    pub(crate) fn keep_item(&mut self, address: &Address, item: Option<Item>) {
+        let item = item.filter(|item| !self.is_expired(&address.table, item));
+        self.items.insert(address.clone(), item);
     }
 
-    /// The rows of a list; one that was not read yet will be.
-    pub(crate) fn list(&self, listing: &Listing) -> Option<Cow<'a, Listed>> {
-        match self.earlier {
-            Some(earlier) => earlier.amended(self.blueprint, self.reads, listing),
-            None => self.reads.list(listing).map(Cow::Borrowed),
-        }
-    }
-}
-
-impl Runner {
-    /// Evaluates again and again, reading what is missing, until nothing is.
-    ///
-    /// What an evaluation says while something is missing counts for nothing, refusals included.
-    pub(crate) async fn settle<T>(
-        &self,
-        reads: &mut Reads,
-        mut evaluate: impl FnMut(&Reads) -> Result<T, PlanError>,
-    ) -> Result<T, PlanError> {
-        for _ in 0..ROUNDS_MAX {
-            let outcome = evaluate(reads);
-            match reads.take_needs() {
-                None => return reads.given_up.take().map_or(outcome, Err),
-                Some(needs) => {
-                    drop(outcome);
-                    self.read(reads, needs).await?;
-                }
-            }
-        }
-        // Refs and effects have no cycles; only a very deep tree gets here.
-        Err(PlanError::TooDeep)
+    /// Keeps the rows of a list that was read.
+    pub(crate) fn keep_list(&mut self, listing: Listing, mut listed: Listed) {
+        let table = &listing.table;
+        listed.rows.retain(|row| !self.is_expired(table, row));
+        self.lists.insert(listing, listed);
     }
 
-    async fn read(&self, reads: &mut Reads, needs: Needs) -> Result<(), PlanError> {
-        for chunk in needs.items.chunks(BATCH_GET_KEYS_MAX) {
-            let items = self.read_items(chunk).await?;
-            for (address, item) in chunk.iter().zip(items) {
-                let item = item.filter(|item| !reads.is_expired(&address.table, item));
-                reads.items.insert(address.clone(), item);
-            }
-        }
-        for listing in needs.lists {
-            let most = listing.rows_max.unwrap_or(reads.listed_max);
-            let mut listed = self.read_list(&listing, most).await?;
-            let table = &listing.table;
-            listed.rows.retain(|row| !reads.is_expired(table, row));
-            reads.lists.insert(listing, listed);
-        }
-        Ok(())
-    }
-
-    async fn read_list(&self, listing: &Listing, most: usize) -> Result<Listed, PlanError> {
-        let mut listed = Listed::default();
-        let mut bytes = 0;
-        let mut request = Query {
-            index: listing.index.clone(),
-            // A global index is never read consistently.
-            consistent: listing.index.is_none(),
-            descending: listing.last_only,
-            ..Query::new(listing.table.clone(), listing.keys.clone())
-        };
-        loop {
-            request.limit = match listing.last_only {
-                true => Some(1),
-                false if most == usize::MAX => None,
-                false => Some(most + 1 - listed.rows.len()),
-            };
-            let page = self.query(&request).await?;
-            bytes += page.items.iter().map(item_bytes).sum::<usize>();
-            listed.rows.extend(page.items);
-            if listing.last_only && !listed.rows.is_empty() {
-                return Ok(listed);
-            }
-            if listed.rows.len() > most {
-                listed.rows.truncate(most);
-                listed.has_more = true;
-                return Ok(listed);
-            }
-            match page.last_key {
-                None => return Ok(listed),
-                Some(_) if bytes > READ_BYTES_MAX => {
-                    listed.has_more = true;
-                    return Ok(listed);
-                }
-                last_key => request.start_after = last_key,
-            }
-        }
+    /// How many rows of a list are read at most.
+    pub(crate) fn rows_max(&self, listing: &Listing) -> usize {
+        listing.rows_max.unwrap_or(self.listed_max)
     }
 }
 

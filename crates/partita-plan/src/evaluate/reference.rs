@@ -11,8 +11,10 @@ use partita_design::nested;
 use partita_design::stored::is_path;
 use partita_design::template::dotted;
 
+use super::context::Context;
+use super::path::{Subject, Whose, found};
 use super::reads::Known;
-use super::scope::{Context, ItemScope, Place, found};
+use super::scope::ItemScope;
 use crate::pattern::{READ_BYTES_MAX, ReadBound, passes, rows_max, too_large};
 use crate::place::Address;
 
@@ -112,19 +114,17 @@ impl<'a> ItemScope<'_, 'a> {
 
     /// Where a ref of the item leads.
     pub(crate) fn resolve(&self, reference: &'a Ref) -> Resolved<'a> {
-        self.resolve_from(self.record, self.item, Place::Own, reference)
+        self.resolve_from(self.subject(), reference)
     }
 
     pub(super) fn resolve_from(
         &self,
-        shape: &'a Record,
-        item: &Map,
-        place: Place<'_>,
+        subject: Subject<'_, '_, 'a>,
         reference: &'a Ref,
     ) -> Resolved<'a> {
         let chosen = match &reference.by {
             None => reference.targets.first(),
-            Some(by) => match self.argument(shape, item, place, by) {
+            Some(by) => match self.argument(subject, by) {
                 Found::Unknown => return Resolved::Unknown,
                 Found::Missing => None,
                 Found::Value(value) => {
@@ -134,21 +134,15 @@ impl<'a> ItemScope<'_, 'a> {
             },
         };
         match chosen {
-            Some(target) => self.resolve_target(shape, item, place, target),
+            Some(target) => self.resolve_target(subject, target),
             None => Resolved::Nowhere,
         }
     }
 
-    fn resolve_target(
-        &self,
-        shape: &'a Record,
-        item: &Map,
-        place: Place<'_>,
-        target: &'a RefTarget,
-    ) -> Resolved<'a> {
+    fn resolve_target(&self, subject: Subject<'_, '_, 'a>, target: &'a RefTarget) -> Resolved<'a> {
         let mut values: Vec<Cow<'_, Value>> = Vec::with_capacity(target.arguments.len());
         for argument in &target.arguments {
-            match self.argument(shape, item, place, &argument.path) {
+            match self.argument(subject, &argument.path) {
                 Found::Unknown => return Resolved::Unknown,
                 Found::Missing => return Resolved::Nowhere,
                 Found::Value(value) => values.push(value),
@@ -266,28 +260,21 @@ impl<'a> ItemScope<'_, 'a> {
     }
 
     /// The value of a ref's argument: an attribute, a parameter, or behind another ref.
-    fn argument<'f>(
-        &'f self,
-        shape: &'a Record,
-        item: &'f Map,
-        place: Place<'_>,
-        path: &str,
-    ) -> Found<'f> {
-        // Whose item it is does not matter to who calls.
+    fn argument<'f>(&'f self, subject: Subject<'f, '_, 'a>, path: &str) -> Found<'f> {
         if path == CALLER {
             return self.caller(&[]);
         }
         // Hardly any has dots.
         if !path.bytes().any(|byte| byte == b'.') {
-            return match place {
-                Place::Own => self.look(path, &[]),
-                _ => self.inside(shape, item, place, path, &[]),
+            return match subject.whose {
+                Whose::Own => self.look(path, &[]),
+                _ => self.inside(subject, path, &[]),
             };
         }
         let path = dotted(path);
-        match place {
-            Place::Own => self.find(&path),
-            _ => self.inside(shape, item, place, &path.root, &path.steps),
+        match subject.whose {
+            Whose::Own => self.find(&path),
+            _ => self.inside(subject, &path.root, &path.steps),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Partita {
                 }
             }
         }
-        crate::input::refuse(faults)
+        crate::request::input::refuse(faults)
     }
 
     /// Says that an object is about to be copied to its place, and that somebody has to look at it

@@ -295,6 +295,6 @@ fn acceptable(
         let message = format!("must be at most {bytes_max} bytes");
         faults.push(Fault::new("size", message));
     }
-    crate::input::refuse(faults)?;
+    crate::request::input::refuse(faults)?;
     Ok(normal.unwrap_or_default())
 }

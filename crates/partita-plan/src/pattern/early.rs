@@ -6,10 +6,10 @@ use partita_design::design::{
 };
 use partita_design::template::{Part, Template};
 
-use super::Asked;
-use crate::access::{Asked as AskedFor, Verdict};
+use super::PatternRead;
 use crate::error::PlanError;
 use crate::evaluate::ItemScope;
+use crate::request::rules::{Asked, Verdict};
 
 /// What is decided for every row of one record.
 enum Early {
@@ -22,11 +22,11 @@ enum Early {
     Refused(PlanError),
 }
 
-impl Asked<'_> {
+impl PatternRead<'_> {
     /// Refuses at once what the parameters and the caller's own records show to be refused for
     /// every row, and remembers what they allow for every row.
     pub(super) async fn demand(&mut self) -> Result<(), PlanError> {
-        let asked = AskedFor::Access(Access::Read);
+        let asked = Asked::Access(Access::Read);
         let decided = self.early(|scope| match scope.demand_early(asked) {
             Err(refusal) => Early::Refused(refusal),
             Ok(()) => Early::Open {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use partita_core::{Item, Value};
 use partita_design::design::{QueryRead, Read, SortOrder};
 
-use super::Asked;
+use super::PatternRead;
 use super::budget::Budget;
 use crate::cursor::Position;
 use crate::error::PlanError;
@@ -23,7 +23,7 @@ const ROWS_READ_AGAIN: usize = 100;
 /// What a row is ordered by, value by value.
 type Rank = Vec<Option<Value>>;
 
-impl Asked<'_> {
+impl PatternRead<'_> {
     /// One page in the order of the keys, filled past what the caller may not see.
     pub(super) async fn page(&self, position: Option<Position>) -> Result<Answer, PlanError> {
         let mut behind = match position {

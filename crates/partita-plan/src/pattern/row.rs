@@ -4,14 +4,14 @@ use partita_core::{Item, Map, Value};
 use partita_design::design::pattern::TEXTS;
 use partita_design::design::{Access, Pattern, Record};
 
-use super::Asked;
-use crate::access::{Asked as AskedFor, Verdict};
+use super::PatternRead;
 use crate::error::PlanError;
 use crate::evaluate::{Context, ItemScope, Known, Named, Resolved};
 use crate::operation;
+use crate::request::rules::{Asked, Verdict};
 use crate::ruling::Row;
 
-impl Asked<'_> {
+impl PatternRead<'_> {
     /// For each row, its record if the caller may see it. Whatever refs lead to is read for all
     /// rows at once.
     pub(super) async fn visible(
@@ -31,7 +31,7 @@ impl Asked<'_> {
             let mut is_there = true;
             self.decisive(context, shape, item, row, &mut |scope, _| {
                 is_there &= self.is_there(scope);
-                rulings.push(scope.ruling(AskedFor::Access(Access::Read)));
+                rulings.push(scope.ruling(Asked::Access(Access::Read)));
                 true
             })?;
             let is_there = is_there && !rulings.is_empty();
@@ -124,7 +124,7 @@ impl Asked<'_> {
     fn shown(&self, row: &ItemScope<'_, '_>) -> Option<operation::Record> {
         // Where rows are followed, what they lead to decides by itself.
         let is_decided = self.pattern.follow.is_none() && self.allowed.contains(&row.record.id);
-        let read = AskedFor::Access(Access::Read);
+        let read = Asked::Access(Access::Read);
         let is_allowed = is_decided || row.verdict(read) == Verdict::Allowed;
         (is_allowed && self.is_there(row)).then(|| operation::Record {
             name: row.record.name.clone(),

@@ -10,9 +10,9 @@ use super::follow::{argument_source, places};
 use super::{By, Planner, Step};
 use crate::error::PlanError;
 use crate::files::Placement;
-use crate::input::{Changes, Slot};
 use crate::job::{Referrers, Task, TaskKind, Within, Work};
 use crate::place::Address;
+use crate::request::input::{Changes, Slot};
 use partita_design::nested;
 
 /// The transaction of a chunk, without the step that moves the job on.

@@ -13,9 +13,9 @@ use super::{By, Names, Planner};
 use crate::draft::{Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{ItemScope, Named, Resolved};
-use crate::input::{Changes, Slot};
 use crate::pattern::passes;
 use crate::place::Address;
+use crate::request::input::{Changes, Slot};
 
 /// One element of an `each`.
 pub(super) enum Element<'a> {
@@ -245,11 +245,7 @@ impl<'a> Planner<'a> {
             self.create(entity, changes, By::Effect)?;
             return Ok(());
         }
-        let mut changes = changes.clone();
-        let parts = &entity.identity;
-        let is_part = |slot: &Slot<'_>| parts.iter().any(|part| part.attribute == slot.name());
-        changes.set.retain(|(slot, _)| !is_part(slot));
-        self.change_caused(at, &changes)
+        self.change_caused(at, &changes.without_identity(entity))
     }
 
     /// The members of a list that the cause has or leads to.

@@ -11,18 +11,16 @@ use partita_core::{Item, Map};
 use partita_design::design::{Action, Application, Effect, Record};
 use sha2::{Digest as _, Sha256};
 
-use super::action::is_allowed_or_refused;
 use super::effects::Cause;
 use super::later::Extent;
-use super::request::Change;
 use super::{Names, Planner};
-use crate::access::{Asked, Verdict};
 use crate::draft::Before;
 use crate::error::PlanError;
 use crate::evaluate::{Context, ItemScope, Known, Named};
-use crate::input::Input;
 use crate::job::{Applied, ApplyWork, EachWork, Effected, Task, Work};
 use crate::place::Address;
+use crate::request::action::{is_allowed_or_refused, on_row};
+use crate::request::rules::{Asked, Verdict};
 use crate::sidecar;
 
 /// The elements that something was done for so far, where of those that agree only the first
@@ -142,7 +140,7 @@ impl<'a> Planner<'a> {
 
     /// Leaves an action on every item of a pattern to a job. What is wrong with what was given, or
     /// not allowed as far as can be seen, is refused now.
-    pub(super) fn leave_application(
+    pub(crate) fn leave_application(
         &mut self,
         action: &'a Action,
         application: &'a Application,
@@ -151,12 +149,7 @@ impl<'a> Planner<'a> {
     ) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
         let applied = &blueprint.design[application.apply];
-        let (attributes, _) = self.split(applied, &given);
-        let entity = &blueprint.design[application.record];
-        if entity.is_entity() {
-            let input = Input { blueprint, entity };
-            input.update(&attributes, &Map::new(), &mut self.faults);
-        }
+        self.split(applied, &blueprint.design[application.record], &given);
         self.refuse()?;
         for (shape, item) in rows {
             is_allowed_or_refused(&self.unguarded(shape, item), action)?;
@@ -249,11 +242,8 @@ impl<'a> Planner<'a> {
             {
                 continue;
             }
-            let change = Change::Act {
-                action: within.applied,
-                given: work.given.clone(),
-            };
-            match self.change_for(&super::action::on_row(shape, &item), &change) {
+            let applied = Asked::Action(within.applied);
+            match self.change_for(&on_row(shape, &item), applied, &work.given) {
                 Ok(_) => done += 1,
                 Err(
                     PlanError::Forbidden { .. }

@@ -8,13 +8,13 @@ use partita_design::design::{Access, Record, Repeat, SoftDelete};
 
 use super::values::{Start, compute};
 use super::{By, Planner};
-use crate::access::Asked;
 use crate::draft::{Presence, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::evaluate::Composed;
 use crate::files::names;
-use crate::input::{Changes, Slot};
 use crate::lapse::lapsed;
+use crate::request::input::{Changes, Slot};
+use crate::request::rules::Asked;
 use partita_design::nested;
 
 impl<'a> Planner<'a> {
@@ -31,7 +31,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What a new item holds: what is given, and what is computed from it.
-    pub(super) fn compose(&mut self, entity: &'a Record, given: &Changes<'a>) -> Composed<'a> {
+    pub(crate) fn compose(&mut self, entity: &'a Record, given: &Changes<'a>) -> Composed<'a> {
         let mut item = Map::with_capacity(room(entity));
         for (slot, value) in &given.set {
             put(&mut item, slot, value.clone());
@@ -41,7 +41,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Puts a new item into its place.
-    pub(super) fn put_new(
+    pub(crate) fn put_new(
         &mut self,
         given: &Changes<'a>,
         mut new: Composed<'a>,
@@ -139,12 +139,7 @@ impl<'a> Planner<'a> {
         match entity.repeat {
             Repeat::Refuse | Repeat::Ignore => Ok(()),
             Repeat::Update => {
-                let is_part = |slot: &Slot<'_>| {
-                    let mut identity = entity.identity.iter();
-                    identity.any(|part| part.attribute == slot.name())
-                };
-                let mut changes = given.clone();
-                changes.set.retain(|(slot, _)| !is_part(slot));
+                let changes = given.without_identity(entity);
                 match by {
                     By::Caller => self.change(at, &changes, by),
                     By::Effect => self.change_caused(at, &changes),
@@ -314,7 +309,7 @@ fn remove(item: &mut Map, slots: &[Slot<'_>]) {
 }
 
 /// Puts a value where it belongs.
-pub(super) fn put(item: &mut Map, slot: &Slot<'_>, value: Value) {
+pub(crate) fn put(item: &mut Map, slot: &Slot<'_>, value: Value) {
     match slot {
         Slot::Declared(attribute) => nested::set(item, &attribute.name, value),
         Slot::Open(name) => {

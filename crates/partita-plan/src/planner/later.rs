@@ -18,9 +18,9 @@ use super::{Planner, Step};
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::evaluate::Known;
-use crate::input::Changes;
 use crate::job::{HistoryWork, Job, Lease, Progress, Referrers, Referring, Task, TaskKind, Work};
 use crate::place::Address;
+use crate::request::input::Changes;
 use crate::sidecar;
 use partita_design::nested;
 

@@ -14,7 +14,7 @@ use partita_design::nested;
 
 /// When a reference was set.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Given {
+pub(crate) enum Given {
     /// By this write: a missing target is the caller's mistake.
     Now,
     /// Before: the target was there when it was read, so it went meanwhile.
@@ -133,7 +133,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Lets the write pass only if the target of a ref is there.
-    pub(super) fn expect(
+    pub(crate) fn expect(
         &mut self,
         from: &'a Record,
         reference: &Ref,

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use partita_core::Item;
 use partita_core::expression::{Condition, Renderer};
+use partita_core::{Item, Map};
+use partita_design::design::Access;
 use partita_store::ModelStore;
 use partita_store::request::{ReturnValues, TransactAction};
 use partita_store::surroundings::{ManualClock, SeededEntropy};
 
-use super::request::{Change, Request};
 use super::*;
 use crate::evaluate::Reads;
 use crate::operation::Caller;
+use crate::request::rules::Asked;
+use crate::request::{NamedItem, Request};
 use crate::{Operation, Partita, Patience, Surroundings};
 
 pub(crate) const STORY: &str = "01JGFJJZ00000000000000DVNE";
@@ -148,12 +150,16 @@ async fn plans() {
             .map(|(name, value)| text(name, value))
             .collect(),
     };
-    let change = |entity: &str, identity: &[&str], change| Request::Change {
-        on: {
-            let identity: Vec<_> = identity.iter().map(|part| (*part).to_owned()).collect();
-            partita.on(entity, &identity, true, None).unwrap()
-        },
-        change,
+    let change = |entity: &str, identity: &[&str], access, given| {
+        let identity: Vec<_> = identity.iter().map(|part| (*part).to_owned()).collect();
+        Request::Change {
+            on: NamedItem {
+                with_deleted: true,
+                ..partita.named_item(entity, &identity).unwrap()
+            },
+            asked: Asked::Access(access),
+            given,
+        }
     };
     let new_story = [("userId", "ann"), ("id", STORY), ("title", "Dune")];
     let created = plan(create("Story", &new_story), &[]).await;
@@ -168,17 +174,30 @@ async fn plans() {
     insta::assert_snapshot!("create_node", created);
 
     let identity = ["ann", STORY];
-    let title = Change::Update(Map::from([text("title", "Dune Messiah")]));
-    let renamed = plan(change("Story", &identity, title), &[story(false)]).await;
+    let title = Map::from([text("title", "Dune Messiah")]);
+    let rename = change("Story", &identity, Access::Update, title);
+    let renamed = plan(rename, &[story(false)]).await;
     insta::assert_snapshot!("rename_story", renamed);
-    let deleted = plan(change("Story", &identity, Change::Delete), &[story(false)]).await;
+    let deleted = plan(
+        change("Story", &identity, Access::Delete, Map::new()),
+        &[story(false)],
+    )
+    .await;
     insta::assert_snapshot!("delete_story", deleted);
-    let restored = plan(change("Story", &identity, Change::Restore), &[story(true)]).await;
+    let restored = plan(
+        change("Story", &identity, Access::Restore, Map::new()),
+        &[story(true)],
+    )
+    .await;
     insta::assert_snapshot!("restore_story", restored);
 
     let identity = ["ann", STORY, NODE];
     let stored = [story(false), node()];
-    let removed = plan(change("Node", &identity, Change::Delete), &stored).await;
+    let removed = plan(
+        change("Node", &identity, Access::Delete, Map::new()),
+        &stored,
+    )
+    .await;
     insta::assert_snapshot!("delete_node", removed);
 }
 
@@ -268,18 +287,16 @@ async fn plans_of_readers() {
     let branch = plan(&bob, new(&partita, "ChapterNode", &branch)).await;
     insta::assert_snapshot!("branch", branch);
     let name = Request::Change {
-        on: partita
-            .on("User", &["ann".to_owned()], false, None)
-            .unwrap(),
-        change: Change::Update(Map::from([text("displayName", "Anna")])),
+        on: partita.named_item("User", &["ann".to_owned()]).unwrap(),
+        asked: Asked::Access(Access::Update),
+        given: Map::from([text("displayName", "Anna")]),
     };
     let name = plan(&Caller::user("ann"), name).await;
     insta::assert_snapshot!("rename_user", name);
     let bookmark = || Request::Upsert {
-        entity: partita.blueprint.entity("Bookmark").unwrap(),
         on: {
             let identity = ["bob".to_owned(), STORY.to_owned()];
-            partita.on("Bookmark", &identity, false, None).unwrap()
+            partita.named_item("Bookmark", &identity).unwrap()
         },
         given: Map::from([text("currentNodeId", NODE)]),
     };

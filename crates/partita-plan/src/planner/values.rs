@@ -6,13 +6,13 @@ use partita_core::expression::{Found, Scope as _};
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, Computed, Record, Source, Timing};
 use partita_design::expression::{Formula, Reading};
-use partita_design::template::check_part;
 use partita_design::types::AttributeType;
 
 use super::{By, Planner};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::ItemScope;
 use crate::kernel::reference_inputs;
+use crate::request::input::fault_of_value;
 use partita_design::nested;
 
 /// Which states an item may be given in.
@@ -85,7 +85,7 @@ impl<'a> Planner<'a> {
                 None if attribute.optional || self.is_explained(attribute) => {}
                 None => self.fault(entity, name, FaultRule::Required, "is required"),
                 Some(value) => {
-                    self.check_value(entity, attribute, value);
+                    self.faults.extend(fault_of_value(entity, attribute, value));
                     if let (AttributeType::State(states), Some(now)) =
                         (&attribute.kind, value.as_str())
                         && let Some(first) = states.names.first()
@@ -142,7 +142,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             if let Some(new) = new {
-                self.check_value(entity, attribute, new);
+                self.faults.extend(fault_of_value(entity, attribute, new));
                 let was = entity.read(&before, name);
                 self.check_step(at, entity, attribute, was.as_deref(), new);
                 self.check_range(at, attribute);
@@ -155,7 +155,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Remembers that something is wrong with an attribute.
-    pub(super) fn fault(
+    pub(crate) fn fault(
         &mut self,
         entity: &Record,
         attribute: &str,
@@ -167,7 +167,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether something is known to be wrong with an attribute: that is said once.
-    pub(super) fn is_faulty(&self, name: &str) -> bool {
+    pub(crate) fn is_faulty(&self, name: &str) -> bool {
         self.faults.iter().any(|fault| fault.attribute == name)
     }
 
@@ -185,18 +185,6 @@ impl<'a> Planner<'a> {
             let mut inputs = reference.into_iter().flat_map(reference_inputs);
             self.is_faulty(&hop.name) || inputs.any(|name| self.is_faulty(name))
         })
-    }
-
-    fn check_value(&mut self, entity: &Record, attribute: &Attribute, value: &Value) {
-        let name = &attribute.name;
-        if let Err(expected) = attribute.kind.check(value) {
-            let fault = Fault::of_value(&entity.name, name, &attribute.kind, value, &expected);
-            self.faults.push(fault);
-        } else if entity.identity.iter().any(|part| part.attribute == *name)
-            && let Err(error) = check_part(name, value)
-        {
-            self.faults.push(Fault::of_part(&entity.name, error));
-        }
     }
 
     /// A state changes only by the steps of the design, and the one that it was in is guarded.
@@ -372,9 +360,9 @@ fn has_changed(value: &Formula, scope: &ItemScope<'_, '_>) -> bool {
 
 /// Whether one of the refs that these readings go through was changed.
 fn leads_elsewhere(reads: &[&Reading], scope: &ItemScope<'_, '_>) -> bool {
+    let design = &scope.context.blueprint.design;
     let hops = reads.iter().filter_map(|reading| reading.hops.first());
-    let refs = &scope.record.refs;
-    hops.filter_map(|hop| refs.iter().find(|one| one.name == hop.name))
+    hops.filter_map(|hop| design.reference(hop))
         .flat_map(reference_inputs)
         .any(|name| differs(name, scope))
 }

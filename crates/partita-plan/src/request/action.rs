@@ -7,27 +7,27 @@ use partita_design::design::{
     Access, Action, ActionOn, Application, EachOver, Parameter, ParameterKind, Pattern, Record,
     RecordId, Source,
 };
-use partita_design::types::AttributeType;
-
-use super::effects::{Cause, assigned};
-use super::later::Extent;
-use super::refs::Given;
-use super::request::{Change, On};
-use super::{By, Names, Planner};
-use crate::access::{Asked, Verdict};
-use crate::error::{Fault, FaultRule, PlanError, note};
-use crate::evaluate::{ItemScope, Named, Resolved};
-use crate::input::{Changes, Input, Slot, refuse};
-use crate::pattern::{ReadBound, known_attributes, passes, rows_max, too_large};
 use partita_design::nested;
 use partita_design::stored::is_inside;
+use partita_design::types::AttributeType;
+
+use super::input::{Changes, Slot, refuse};
+use super::rules::{Asked, Verdict};
+use super::{NamedItem, not_found};
+use crate::error::{Fault, FaultRule, PlanError, note};
+use crate::evaluate::{ItemScope, Named, Resolved};
+use crate::pattern::{ReadBound, known_attributes, passes, rows_max, too_large};
+use crate::planner::effects::{Cause, assigned};
+use crate::planner::later::Extent;
+use crate::planner::refs::Given;
+use crate::planner::{By, Names, Planner};
 
 /// An item that a pattern finds: what it is, and its attributes.
 type Row<'a> = (&'a Record, Map);
 
 impl<'a> Planner<'a> {
     /// Does what an action says to an item.
-    pub(super) fn act(
+    pub(crate) fn act(
         &mut self,
         at: usize,
         action: &'a Action,
@@ -37,17 +37,8 @@ impl<'a> Planner<'a> {
         let Some(old) = self.entry(at).after.clone() else {
             return Ok(());
         };
-        let (attributes, parameters) = self.split(action, given);
-        let mut changes = Changes::default();
-        if shape.is_entity() {
-            let input = Input {
-                blueprint: self.context.blueprint,
-                entity: shape,
-            };
-            changes = input.update(&attributes, &Map::new(), &mut self.faults);
-        }
+        let (mut changes, names) = self.split(action, shape, given);
         self.refuse()?;
-        let names: Names<'_, 'a> = parameters;
         let (refused, values, resolved) = self.evaluate(at, &old, |scope| {
             let scope = scope.was(Some(&old)).naming(&names).with_refs(&action.refs);
             let require = action.require.as_ref();
@@ -74,17 +65,15 @@ impl<'a> Planner<'a> {
         self.refuse()?;
         let said = self.changes(shape, &action.changes, values, false);
         self.check_steps(shape, action, &said, &old);
-        changes.set.extend(said.set);
-        changes.add.extend(said.add);
-        changes.remove.extend(said.remove);
-        changes.lent.extend(said.lent);
+        changes.extend(said);
         if action.delete {
             self.delete(at, By::Caller)?;
         } else {
             self.demand_crossing(at, &changes)?;
-            let by = match self.is_tally(action, shape) {
-                true => By::Effect,
-                false => By::Caller,
+            let by = if is_tally(action, shape) {
+                By::Effect
+            } else {
+                By::Caller
             };
             self.change(at, &changes, by)?;
         }
@@ -117,15 +106,19 @@ impl<'a> Planner<'a> {
                 && let Some(now) = value.as_str()
             {
                 let message = format!("is `{now}` already, and `{}` makes it so", action.name);
-                let rule = FaultRule::State;
-                self.faults
-                    .push(Fault::of(&shape.name, &attribute.name, rule, message));
+                self.fault(shape, &attribute.name, FaultRule::State, message);
             }
         }
     }
 
-    /// What a caller gives for an action: attributes of the item, and parameters.
-    pub(super) fn split(&mut self, action: &'a Action, given: &Map) -> (Map, Names<'static, 'a>) {
+    /// What a caller gives for an action on an item of a record: changes of its attributes, and
+    /// parameters.
+    pub(crate) fn split(
+        &mut self,
+        action: &'a Action,
+        record: &'a Record,
+        given: &Map,
+    ) -> (Changes<'a>, Names<'static, 'a>) {
         let mut attributes = Map::new();
         let mut parameters: Names<'static, 'a> = Vec::new();
         for name in &action.input {
@@ -157,11 +150,17 @@ impl<'a> Planner<'a> {
                 note(&mut self.faults, || Fault::new(name.as_str(), message));
             }
         }
-        (attributes, parameters)
+        let changes = if record.is_entity() {
+            let input = self.input(record);
+            input.update(&attributes, &Map::new(), &mut self.faults)
+        } else {
+            Changes::default()
+        };
+        (changes, parameters)
     }
 
     /// An action on the item, or on every item, that a pattern finds.
-    pub(super) fn act_on_found(
+    pub(crate) fn act_on_found(
         &mut self,
         action: &'a Action,
         given: &Map,
@@ -173,9 +172,7 @@ impl<'a> Planner<'a> {
             ActionOn::Found { pattern, record } => {
                 let pattern = &self.context.blueprint.design[*pattern];
                 let record = &self.context.blueprint.design[*record];
-                self.demand_early(action, record, None)?;
-                let (asked, rest) = self.asked(pattern, given)?;
-                self.demand_early(action, record, Some((pattern, &asked)))?;
+                let (asked, rest) = self.demand_to_find(action, record, pattern, given)?;
                 let (found, has_more) = self.listed_rows(pattern, &asked)?;
                 let Some((shape, item)) = found.into_iter().next() else {
                     return Err(none_found(pattern, record, has_more));
@@ -185,11 +182,8 @@ impl<'a> Planner<'a> {
                     return Err(none_found(pattern, record, false));
                 }
                 let on = on_row(shape, &item);
-                let change = Change::Act {
-                    action,
-                    given: rest,
-                };
-                self.change_for(&on, &change).map(Some)
+                let at = self.change_for(&on, Asked::Action(action), &rest)?;
+                Ok(Some(at))
             }
             ActionOn::Every(application) => {
                 self.act_on_every(action, application, given)?;
@@ -198,20 +192,21 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// The parameters of the pattern that finds an action's items, and the rest of what is given.
     /// Refuses what no item could change that the pattern finds; otherwise nothing found would be
     /// nothing refused.
-    fn demand_early(
+    fn demand_to_find(
         &mut self,
         action: &'a Action,
-        shape: &'a Record,
-        asked: Option<(&Pattern, &Map)>,
-    ) -> Result<(), PlanError> {
-        let known = match asked {
-            Some((pattern, values)) => known_attributes(pattern, values, shape),
-            None => Map::new(),
-        };
-        let known = self.unguarded(shape, &known).known_so_far();
-        known.demand_early(Asked::Action(action))
+        record: &'a Record,
+        pattern: &Pattern,
+        given: &Map,
+    ) -> Result<(Map, Map), PlanError> {
+        self.demand_known(record, &Map::new(), Asked::Action(action))?;
+        let (asked, rest) = self.asked(pattern, given)?;
+        let known = known_attributes(pattern, &asked, record);
+        self.demand_known(record, &known, Asked::Action(action))?;
+        Ok((asked, rest))
     }
 
     fn act_on_every(
@@ -229,9 +224,7 @@ impl<'a> Planner<'a> {
         let design = &blueprint.design;
         let (pattern, applied) = (&design[*pattern], &design[application.apply]);
         let record = &design[application.record];
-        self.demand_early(action, record, None)?;
-        let (asked, rest) = self.asked(pattern, given)?;
-        self.demand_early(action, record, Some((pattern, &asked)))?;
+        let (asked, rest) = self.demand_to_find(action, record, pattern, given)?;
         self.count_towards(&LimitOf::Action(action.id))?;
         // What counts towards a limit must be counted now.
         if self.later.extent == Extent::WithJob && !self.has_limit(applied.id) {
@@ -259,19 +252,14 @@ impl<'a> Planner<'a> {
                 Ok::<_, PlanError>(is_allowed && when.is_none_or(|when| when.holds(&scope)))
             })??;
             if is_meant {
-                let on = on_row(shape, &item);
-                let change = Change::Act {
-                    action: applied,
-                    given: rest.clone(),
-                };
-                self.change_for(&on, &change)?;
+                self.change_for(&on_row(shape, &item), Asked::Action(applied), &rest)?;
             }
         }
         Ok(())
     }
 
     /// The parameters of a pattern among what was given, and the rest.
-    pub(super) fn asked(
+    pub(crate) fn asked(
         &mut self,
         pattern: &Pattern,
         given: &Map,
@@ -300,7 +288,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The first rows of a pattern, and whether there are more.
-    pub(super) fn listed_rows(
+    pub(crate) fn listed_rows(
         &self,
         pattern: &Pattern,
         asked: &Map,
@@ -320,24 +308,25 @@ impl<'a> Planner<'a> {
         });
         Ok((rows.collect(), listed.has_more))
     }
+}
 
-    /// Whether an action only counts: then it is no write of the item, and needs no transaction.
-    pub(super) fn is_tally(&self, action: &Action, shape: &'a Record) -> bool {
-        let changes = &action.changes;
-        let only_adds = changes.set.is_empty()
-            && changes.remove.is_empty()
-            && !changes.add.is_empty()
-            && action.input.is_empty()
-            && action.then.is_empty()
-            && action.require.is_none()
-            && !action.delete;
-        only_adds && changes.add.iter().all(|(name, _)| is_tally(shape, name))
-    }
+/// Whether an action only counts: then it is no write of the item, and needs no transaction.
+pub(super) fn is_tally(action: &Action, record: &Record) -> bool {
+    let changes = &action.changes;
+    let only_adds = changes.set.is_empty()
+        && changes.remove.is_empty()
+        && !changes.add.is_empty()
+        && action.input.is_empty()
+        && action.then.is_empty()
+        && action.require.is_none()
+        && !action.delete;
+    let mut added = changes.add.iter();
+    only_adds && added.all(|(name, _)| is_plain_counter(record, name))
 }
 
 /// Whether an action may be done to one of the items that it finds. One that the caller may not
 /// read is passed over, as if it were not there.
-pub(super) fn is_allowed_or_refused(
+pub(crate) fn is_allowed_or_refused(
     row: &ItemScope<'_, '_>,
     action: &Action,
 ) -> Result<bool, PlanError> {
@@ -351,18 +340,15 @@ pub(super) fn is_allowed_or_refused(
 }
 
 /// The refusal where a pattern of one finds nothing, or nothing among what it may read.
-pub(super) fn none_found(pattern: &Pattern, record: &Record, has_more: bool) -> PlanError {
+pub(crate) fn none_found(pattern: &Pattern, record: &Record, has_more: bool) -> PlanError {
     if has_more {
         return too_large(pattern, ReadBound::Items(rows_max(pattern)));
     }
-    PlanError::NotFound {
-        entity: record.name.clone(),
-        deleted: false,
-    }
+    not_found(record, false)
 }
 
-/// Whether a number is a plain counter on which nothing rests but sums.
-fn is_tally(shape: &Record, name: &str) -> bool {
+/// Whether a number is a plain counter on which nothing depends but sums.
+fn is_plain_counter(shape: &Record, name: &str) -> bool {
     let is_counter = shape.stored(name).is_some_and(|attribute| {
         attribute.kind == AttributeType::Counter && attribute.per.is_none()
     });
@@ -408,13 +394,9 @@ fn required(name: &str) -> Fault {
 }
 
 /// The item that a row of a pattern is.
-pub(super) fn on_row<'a>(shape: &'a Record, item: &Map) -> On<'a> {
-    On {
-        shape,
-        identity: shape.identity_of(item).unwrap_or_default(),
-        with_deleted: false,
-        version: None,
-    }
+pub(crate) fn on_row<'a>(record: &'a Record, item: &Map) -> NamedItem<'a> {
+    let identity = record.identity_of(item).unwrap_or_default();
+    NamedItem::new(record, identity)
 }
 
 /// Whether an action can be done to items of this record.

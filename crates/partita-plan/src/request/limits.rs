@@ -12,17 +12,17 @@ use partita_core::expression::{
 use partita_core::{Item, Map, Number, Value};
 use partita_design::design::rules::LimitOf;
 use partita_design::design::{ActionId, Limit, LimitRecord, Record};
+use partita_design::nested;
 use partita_design::template::dotted;
 use partita_design::time::TimeForm;
 use partita_store::request::{PutItem, TransactAction, UpdateItem};
 
-use super::{Planner, Step};
 use crate::draft::{Presence, Refusal};
 use crate::error::PlanError;
 use crate::evaluate::Known;
 use crate::place::Address;
+use crate::planner::{Planner, Step};
 use crate::sidecar;
-use partita_design::nested;
 
 /// How often something was done in a window that the sidecar keeps.
 const COUNT: &str = "count";
@@ -30,7 +30,7 @@ const COUNT: &str = "count";
 const START: &str = "start";
 
 /// A window that the sidecar keeps, and what this write adds to it.
-pub(super) struct Window<'a> {
+pub(crate) struct Window<'a> {
     limit: &'a Limit,
     address: Address,
     /// When the stored one began, and what it has counted.
@@ -40,7 +40,7 @@ pub(super) struct Window<'a> {
 
 impl<'a> Planner<'a> {
     /// Counts what the caller does, and refuses it when it was done too often.
-    pub(super) fn count_towards(&mut self, done: &LimitOf) -> Result<(), PlanError> {
+    pub(crate) fn count_towards(&mut self, done: &LimitOf) -> Result<(), PlanError> {
         let design = &self.context.blueprint.design;
         for limit in design.limits.iter().filter(|limit| limit.of == *done) {
             self.is_limited = true;
@@ -53,7 +53,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether there is a limit for an action.
-    pub(super) fn has_limit(&self, action: ActionId) -> bool {
+    pub(crate) fn has_limit(&self, action: ActionId) -> bool {
         let mut limits = self.context.blueprint.design.limits.iter();
         limits.any(|limit| limit.of == LimitOf::Action(action))
     }
@@ -160,12 +160,9 @@ impl<'a> Planner<'a> {
     }
 
     /// The actions that count what the sidecar keeps the windows of.
-    pub(super) fn window_steps(&self) -> impl Iterator<Item = Step> {
+    pub(crate) fn window_steps(&self) -> impl Iterator<Item = Step> {
         let windows = self.windows.iter();
-        windows.map(|window| Step {
-            action: window.action(self.moment.now_millis),
-            refusal: Refusal::Stale,
-        })
+        windows.map(|window| Step::or_stale(window.action(self.moment.now_millis)))
     }
 }
 

@@ -3,14 +3,14 @@
 use partita_core::Map;
 use partita_design::design::{Access, Action, ActionOn, EachOver, Record, Repeat};
 
-use super::action::none_found;
-use super::request::{Change, On, Request, not_found};
-use super::{Names, Planner};
-use crate::access::{Asked, Verdict};
+use super::{Decision, Row, Ruling};
 use crate::error::PlanError;
 use crate::evaluate::{ItemScope, Named};
-use crate::input::{Changes, Input, Slot, refuse};
-use crate::ruling::{Decision, Row, Ruling};
+use crate::planner::{Names, Planner};
+use crate::request::action::none_found;
+use crate::request::input::{Changes, Slot, refuse};
+use crate::request::rules::{Asked, Verdict};
+use crate::request::{NamedItem, Request, not_found};
 
 impl<'a> Planner<'a> {
     /// What the rules say of a write, as far as what was read allows.
@@ -20,14 +20,14 @@ impl<'a> Planner<'a> {
                 let changes = self.input(entity).create(given, &mut self.faults);
                 self.rule_on_creation(entity, &changes)
             }
-            Request::Upsert { entity, on, given } => self.rule_on_upsert(entity, on, given),
-            Request::Change { on, change } => self.rule_on_change(on, change),
+            Request::Upsert { on, given } => self.rule_on_upsert(on, given),
+            Request::Change { on, asked, given } => self.rule_on_change(on, *asked, given),
             Request::Found { action, given } => self.rule_on_found(action, given),
         }
     }
 
     /// What the rules say of reading an item.
-    pub(crate) fn rule_on_read(mut self, on: &On<'a>) -> Result<Decision, PlanError> {
+    pub(crate) fn rule_on_read(mut self, on: &NamedItem<'a>) -> Result<Decision, PlanError> {
         let rulings = self.rulings(on, |scope| {
             let read = scope.ruling(Asked::Access(Access::Read));
             std::iter::once(read).chain(scope.read_rulings()).collect()
@@ -40,24 +40,13 @@ impl<'a> Planner<'a> {
         })
     }
 
-    fn input(&self, entity: &'a Record) -> Input<'a> {
-        Input {
-            blueprint: self.context.blueprint,
-            entity,
-        }
-    }
-
     /// Whether it is a creation or a change, the item decides.
-    fn rule_on_upsert(
-        &mut self,
-        entity: &'a Record,
-        on: &On<'a>,
-        given: &Map,
-    ) -> Result<Decision, PlanError> {
-        let address = self.context.blueprint.address(on.shape, &on.identity)?;
-        let at = self.look_up(on.shape, address)?;
+    fn rule_on_upsert(&mut self, on: &NamedItem<'a>, given: &Map) -> Result<Decision, PlanError> {
+        let entity = on.record;
+        let address = self.context.blueprint.address(entity, &on.identity)?;
+        let at = self.look_up(entity, address)?;
         if self.entry(at).old().is_some() || !entity.takes_identity() {
-            return self.rule_on_change(on, &Change::Update(given.clone()));
+            return self.rule_on_change(on, Asked::Access(Access::Update), given);
         }
         let input = self.input(entity);
         let changes = input.create_at(&on.identity, given, &mut self.faults);
@@ -93,32 +82,28 @@ impl<'a> Planner<'a> {
         Ok(Decision::of_all(rulings, Vec::new()))
     }
 
-    fn rule_on_change(&mut self, on: &On<'a>, change: &Change<'a>) -> Result<Decision, PlanError> {
-        let mut names: Vec<String> = Vec::new();
-        let mut parameters: Names<'_, 'a> = Vec::new();
-        let mut changes = Changes::default();
-        match change {
-            Change::Update(given) => {
-                let input = self.input(on.shape);
-                changes = input.update(given, &on.identity, &mut self.faults);
-                let set = changes.set.iter().map(|(slot, _)| slot.name());
-                let slots = set.chain(changes.remove.iter().map(|slot| slot.name()));
-                names.extend(slots.map(str::to_owned));
+    fn rule_on_change(
+        &mut self,
+        on: &NamedItem<'a>,
+        asked: Asked<'a>,
+        given: &Map,
+    ) -> Result<Decision, PlanError> {
+        let (changes, parameters) = match asked {
+            Asked::Access(Access::Update) => {
+                let input = self.input(on.record);
+                let changes = input.update(given, &on.identity, &mut self.faults);
+                (changes, Names::new())
             }
-            Change::Act { action, given } if on.shape.is_entity() => {
-                let (attributes, others) = self.split(action, given);
-                let input = self.input(on.shape);
-                changes = input.update(&attributes, &Map::new(), &mut self.faults);
-                parameters = others;
-            }
-            _ => {}
-        }
+            Asked::Action(action) if on.record.is_entity() => self.split(action, on.record, given),
+            _ => Default::default(),
+        };
         refuse(std::mem::take(&mut self.faults))?;
+        let is_update = asked == Asked::Access(Access::Update);
         let rulings = self.rulings(on, |scope| {
-            let operation = scope.ruling(change.asked());
-            let crossing = crossing(change, &changes, &parameters, scope);
+            let operation = scope.ruling(asked);
+            let crossing = crossing(asked, &changes, &parameters, scope);
             let crossing = crossing.map(|access| scope.ruling(Asked::Access(access)));
-            let attributes = scope.write_rulings(names.iter().map(String::as_str));
+            let attributes = scope.write_rulings(changes.names().filter(|_| is_update));
             let operation = std::iter::once(operation).chain(crossing);
             operation.chain(attributes).collect()
         })?;
@@ -129,21 +114,21 @@ impl<'a> Planner<'a> {
     /// that a live ref hides is missing for everybody.
     fn rulings(
         &mut self,
-        on: &On<'a>,
+        on: &NamedItem<'a>,
         ask: impl Fn(&ItemScope<'_, 'a>) -> Vec<Ruling>,
     ) -> Result<Vec<Ruling>, PlanError> {
-        let address = self.context.blueprint.address(on.shape, &on.identity)?;
-        let at = self.look_up(on.shape, address)?;
+        let address = self.context.blueprint.address(on.record, &on.identity)?;
+        let at = self.look_up(on.record, address)?;
         let scope = match self.entry(at).old() {
-            Some(old) => self.unguarded(on.shape, old),
-            None => self.unguarded(on.shape, &on.identity).known_so_far(),
+            Some(old) => self.unguarded(on.record, old),
+            None => self.unguarded(on.record, &on.identity).known_so_far(),
         };
         let rulings = ask(&scope);
         let is_open = rulings.iter().any(|ruling| ruling.verdict == Verdict::Open);
         // As for those who try: a refusal first, and then that there is no such item.
         let is_allowed = rulings.first().is_some_and(Ruling::is_allowed);
         if is_open || (is_allowed && scope.complete && scope.is_hidden()) {
-            return Err(not_found(on.shape, false));
+            return Err(not_found(on.record, false));
         }
         Ok(rulings)
     }
@@ -199,7 +184,7 @@ impl<'a> Planner<'a> {
 
 /// Whether a change is a delete or a restore as well.
 fn crossing<'a>(
-    change: &Change<'a>,
+    asked: Asked<'a>,
     given: &Changes<'a>,
     parameters: &[(String, Named<'_, 'a>)],
     scope: &ItemScope<'_, 'a>,
@@ -207,7 +192,7 @@ fn crossing<'a>(
     let soft_delete = scope.record.soft_delete.as_ref();
     let soft_delete = soft_delete.filter(|_| scope.complete)?;
     let mut changes = given.clone();
-    if let Change::Act { action, .. } = change
+    if let Asked::Action(action) = asked
         && !action.delete
         && let Some(attribute) = scope.record.stored(soft_delete.attribute())
     {

@@ -1,56 +1,60 @@
-//! New items that callers ask for, and who may create them.
+//! New items that callers ask for, and items that are created or changed.
 //!
 //! Rules come first: before what is wrong with an item is told, and before anything is told of what
 //! is stored. They are decided on what is given, on what is computed from it and on the caller's own
-//! records; where they rest on items of others that the caller may not read, the answer is the one
+//! records; where they depend on items of others that the caller may not read, the answer is the one
 //! that would be given if those were missing.
+//!
+//! An upsert is a creation or a change, by the item as it was read, and the transaction holds it to
+//! that: a creation passes only while nothing is there, a change only while something is. If
+//! somebody writes in between, it starts again and finds the other case.
 
 use partita_core::Map;
 use partita_design::design::rules::LimitOf;
 use partita_design::design::{Access, Record, Repeat, Source};
-
-use super::item::put;
-use super::{By, Planner};
-use crate::access::{Asked, Verdict};
-use crate::error::{FaultRule, PlanError};
-use crate::evaluate::{Composed, ItemScope, Known, Resolved};
-use crate::input::{Changes, Input, refuse};
-use crate::place::Address;
 use partita_design::nested;
 
+use super::NamedItem;
+use super::input::{Changes, refuse};
+use super::rules::{Asked, Verdict};
+use crate::draft::{Presence, Refusal};
+use crate::error::{FaultRule, PlanError};
+use crate::evaluate::{Composed, ItemScope, Known, OtherItem, Resolved};
+use crate::place::Address;
+use crate::planner::item::put;
+use crate::planner::{By, Planner};
+
 impl<'a> Planner<'a> {
+    /// Creates an item. There is none to show where a repeated creation leaves nothing.
     pub(super) fn create_for(
         &mut self,
         entity: &'a Record,
         given: &Map,
     ) -> Result<Option<usize>, PlanError> {
-        let input = Input {
-            blueprint: self.context.blueprint,
-            entity,
-        };
-        let changes = input.create(given, &mut self.faults);
-        self.create_given(entity, &changes)
+        let changes = self.input(entity).create(given, &mut self.faults);
+        let at = self.create_given(entity, &changes)?;
+        Ok(self.entry(at).after.is_some().then_some(at))
     }
 
     /// A creation of what is given, if the rules allow it.
-    pub(super) fn create_given(
+    fn create_given(
         &mut self,
         entity: &'a Record,
         changes: &Changes<'a>,
-    ) -> Result<Option<usize>, PlanError> {
-        let known = self.demand_given(entity, changes)?;
+    ) -> Result<usize, PlanError> {
+        let decided = self.demand_given(entity, changes)?;
         let new = self.compose(entity, changes);
         let demanded = demand_creation(self.scope_of_new(&new), changes);
         // While something is still to be read the rules may allow it, and the evaluation goes on to
         // find out what else it needs.
         if let (Err(refusal), true) = (demanded, self.context.reads.is_complete()) {
-            return Err(self.refusal_of(&new, changes, known, refusal));
+            return Err(self.refusal_of(&new, changes, decided, refusal));
         }
         self.demand_repeat(&new, changes)?;
         let at = self.put_new(changes, new, By::Caller)?;
         self.demand_merged(at)?;
         self.count_towards(&LimitOf::Access(Access::Create, entity.id))?;
-        Ok(self.entry(at).after.is_some().then_some(at))
+        Ok(at)
     }
 
     /// Refuses what is certain before anything is computed, and says how much is.
@@ -65,10 +69,7 @@ impl<'a> Planner<'a> {
         for (slot, value) in good.filter(|(slot, _)| !self.is_faulty(slot.name())) {
             put(&mut given, slot, value.clone());
         }
-        let known = self.unguarded(entity, &given).known_so_far();
-        let asked = Asked::Access(Access::Create);
-        known.demand_early(asked)?;
-        Ok(known.verdict(asked))
+        self.demand_known(entity, &given, Asked::Access(Access::Create))
     }
 
     /// The refusal of a new item that the rules do not allow.
@@ -76,13 +77,12 @@ impl<'a> Planner<'a> {
         &mut self,
         new: &Composed<'a>,
         changes: &Changes<'a>,
-        known: Verdict,
+        decided: Verdict,
         refusal: PlanError,
     ) -> PlanError {
-        let entity = new.record;
         // The rule may hold once everything is given, so that is told, and nothing else.
-        if known == Verdict::Open
-            && let Err(incomplete) = self.demand_whole(entity, &new.item)
+        if decided == Verdict::Open
+            && let Err(incomplete) = self.demand_whole(new.record, &new.item)
         {
             return incomplete;
         }
@@ -91,7 +91,7 @@ impl<'a> Planner<'a> {
             return refusal;
         }
         self.context.reads.hide(hidden);
-        let outcome = self.create_given(entity, changes);
+        let outcome = self.create_given(new.record, changes);
         outcome.err().unwrap_or(refusal)
     }
 
@@ -107,7 +107,7 @@ impl<'a> Planner<'a> {
         refuse(std::mem::take(&mut self.faults))
     }
 
-    /// Where the rules rest on items that the caller may not read: those, and all others that the
+    /// Where the rules depend on items that the caller may not read: those, and all others that the
     /// new item refers to and the caller may not read either, for they would tell of them.
     fn hidden_from_caller(&self, new: &Composed<'a>, changes: &Changes<'a>) -> Vec<Address> {
         let scope = self.unguarded(new.record, &new.item);
@@ -127,18 +127,26 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether there is an item, and the caller may not read it.
-    fn is_unreadable(&self, (address, shape): &(Address, &'a Record)) -> bool {
-        let Known::Found(stored) = self.context.item(address) else {
-            return false;
-        };
-        let Ok(item) = self.context.blueprint.attributes(shape, stored) else {
-            return false;
-        };
-        let read = Asked::Access(Access::Read);
-        self.unguarded(shape, &item).verdict(read) != Verdict::Allowed
+    fn is_unreadable(&self, item: &OtherItem<'a>) -> bool {
+        let verdict = self.verdict_on_stored(item, Access::Read);
+        verdict.is_some_and(|verdict| verdict != Verdict::Allowed)
     }
 
-    /// Whoever creates what is there already changes it, and perhaps restores or deletes it.
+    /// What the rules say of a stored item, if there is one.
+    fn verdict_on_stored(
+        &self,
+        (address, record): &OtherItem<'a>,
+        access: Access,
+    ) -> Option<Verdict> {
+        let Known::Found(stored) = self.context.item(address) else {
+            return None;
+        };
+        let item = self.context.blueprint.attributes(record, stored).ok()?;
+        Some(self.unguarded(record, &item).verdict(Asked::Access(access)))
+    }
+
+    /// Refuses a creation of what is there already without the right to change it, and perhaps to
+    /// restore or delete it.
     fn demand_repeat(
         &mut self,
         new: &Composed<'a>,
@@ -170,6 +178,64 @@ impl<'a> Planner<'a> {
         };
         let create = Asked::Access(Access::Create);
         self.evaluate(at, &new, |scope| scope.was(Some(&old)).demand(create))?
+    }
+
+    /// Creates an item, or replaces what is given of it.
+    pub(super) fn upsert_for(
+        &mut self,
+        on: &NamedItem<'a>,
+        given: &Map,
+    ) -> Result<usize, PlanError> {
+        let entity = on.record;
+        if !entity.takes_identity() {
+            return self.replace(on, given);
+        }
+        self.demand_upsert(on)?;
+        let address = self.context.blueprint.address(entity, &on.identity)?;
+        let there = (address.clone(), entity);
+        let is_hidden = self.is_unreadable(&there)
+            && self.verdict_on_stored(&there, Access::Update) == Some(Verdict::Denied);
+        if is_hidden {
+            self.context.reads.hide([address.clone()]);
+        }
+        let at = self.look_up(entity, address)?;
+        if self.entry(at).old().is_some() {
+            return self.replace(on, given);
+        }
+        let input = self.input(entity);
+        let changes = input.create_at(&on.identity, given, &mut self.faults);
+        // A version that was seen is that of an item.
+        self.check_version(at, entity, on.version);
+        self.create_given(entity, &changes)?;
+        // The caller may not know of the item: where something else is wrong with the new one, that
+        // is told, as if there were none.
+        if is_hidden {
+            let entity = entity.name.clone();
+            return Err(PlanError::Exists { entity });
+        }
+        // If somebody else creates it first, that is no mistake: it is changed then.
+        self.entry_mut(at).presence = Presence::Absent(Refusal::Stale);
+        Ok(at)
+    }
+
+    /// Replaces what is given of an item that is there.
+    fn replace(&mut self, on: &NamedItem<'a>, given: &Map) -> Result<usize, PlanError> {
+        let at = self.reach(on, Asked::Access(Access::Update))?;
+        let input = self.input(on.record);
+        let changes = input.replace_at(&on.identity, given, &mut self.faults);
+        self.change_given(at, &changes)?;
+        Ok(at)
+    }
+
+    /// Refuses an upsert before the item is looked at, if the caller may neither create nor change
+    /// it. Where a part of the identity is computed, such as a time, only what is there can be
+    /// changed.
+    pub(super) fn demand_upsert(&self, on: &NamedItem<'a>) -> Result<(), PlanError> {
+        let demand = |access| self.demand_known(on.record, &on.identity, Asked::Access(access));
+        match demand(Access::Update) {
+            Err(_) if on.record.takes_identity() => demand(Access::Create).map(drop),
+            update => update.map(drop),
+        }
     }
 }
 

@@ -40,7 +40,32 @@ pub(crate) struct Changes<'d> {
     pub(crate) lent: Vec<&'d str>,
 }
 
-impl Changes<'_> {
+impl<'d> Changes<'d> {
+    /// The attributes that are set or removed.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let set = self.set.iter().map(|(slot, _)| slot);
+        set.chain(&self.remove).map(Slot::name)
+    }
+
+    /// Adds further changes.
+    pub(crate) fn extend(&mut self, more: Changes<'d>) {
+        self.set.extend(more.set);
+        self.remove.extend(more.remove);
+        self.add.extend(more.add);
+        self.lent.extend(more.lent);
+    }
+
+    /// The same, for an item that has its identity already.
+    pub(crate) fn without_identity(&self, record: &Record) -> Self {
+        let mut changes = self.clone();
+        let is_part = |slot: &Slot<'_>| {
+            let mut parts = record.identity.iter();
+            parts.any(|part| part.attribute == slot.name())
+        };
+        changes.set.retain(|(slot, _)| !is_part(slot));
+        changes
+    }
+
     /// Whether they make a deleted item of a live one, or the other way round.
     pub(crate) fn crossing(&self, shape: &Record, old: &Map) -> Option<Access> {
         let name = shape.soft_delete.as_ref()?.attribute();
@@ -71,7 +96,7 @@ impl Changes<'_> {
 
 /// What was given so far.
 #[derive(Default)]
-struct Named<'d> {
+struct Collected<'d> {
     values: Vec<(Slot<'d>, Value)>,
     /// As many as the design lists at most.
     declared: Vec<&'d str>,
@@ -79,7 +104,7 @@ struct Named<'d> {
     inner: HashSet<String>,
 }
 
-impl<'d> Named<'d> {
+impl<'d> Collected<'d> {
     /// Whether nothing was given for this attribute so far. Names of a map are all different, so
     /// that only aliases and what stands in maps can meet.
     fn is_first(&mut self, slot: &Slot<'d>) -> bool {
@@ -232,9 +257,9 @@ impl<'a> Input<'a> {
     /// Replaces aliases by names, takes attributes out of the maps that they stand in, and refuses
     /// what the entity does not know.
     fn named(self, given: &Map, faults: &mut Vec<Fault>) -> Vec<(Slot<'a>, Value)> {
-        let mut named = Named {
+        let mut named = Collected {
             values: Vec::with_capacity(given.len()),
-            ..Named::default()
+            ..Collected::default()
         };
         for (name, value) in given {
             self.name(name, value, &mut named, faults);
@@ -242,7 +267,7 @@ impl<'a> Input<'a> {
         named.values
     }
 
-    fn name(self, name: &str, value: &Value, named: &mut Named<'a>, faults: &mut Vec<Fault>) {
+    fn name(self, name: &str, value: &Value, named: &mut Collected<'a>, faults: &mut Vec<Fault>) {
         if name.is_empty() {
             let message = "is empty, and an attribute needs a name";
             note(faults, || self.fault(name, FaultRule::Unknown, message));
@@ -290,20 +315,10 @@ impl<'a> Input<'a> {
     }
 
     fn check(self, attribute: &Attribute, value: &Value, faults: &mut Vec<Fault>) {
-        let name = &attribute.name;
         if let Some(fault) = self.not_given(attribute) {
             faults.push(fault);
         } else if *value != Value::Null || !attribute.optional {
-            let mut identity = self.entity.identity.iter();
-            let entity = &self.entity.name;
-            if let Err(expected) = attribute.kind.check(value) {
-                let fault = Fault::of_value(entity, name, &attribute.kind, value, &expected);
-                faults.push(fault);
-            } else if identity.any(|part| part.attribute == *name)
-                && let Err(error) = check_part(name, value)
-            {
-                faults.push(Fault::of_part(entity, error));
-            }
+            faults.extend(fault_of_value(self.entity, attribute, value));
         }
     }
 
@@ -336,6 +351,22 @@ impl<'a> Input<'a> {
     ) -> Fault {
         Fault::of(&self.entity.name, attribute, rule, message)
     }
+}
+
+/// What is wrong with the value of an attribute by itself.
+pub(crate) fn fault_of_value(
+    entity: &Record,
+    attribute: &Attribute,
+    value: &Value,
+) -> Option<Fault> {
+    let name = &attribute.name;
+    if let Err(expected) = attribute.kind.check(value) {
+        let kind = &attribute.kind;
+        return Some(Fault::of_value(&entity.name, name, kind, value, &expected));
+    }
+    let is_part = entity.identity.iter().any(|part| part.attribute == *name);
+    let error = check_part(name, value).err().filter(|_| is_part)?;
+    Some(Fault::of_part(&entity.name, error))
 }
 
 /// The identity that the parts of a path spell.
@@ -383,8 +414,9 @@ pub(crate) fn key_part(name: &str, kind: &AttributeType, text: &str) -> Result<V
 }
 
 pub(crate) fn refuse(faults: Vec<Fault>) -> Result<(), PlanError> {
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(PlanError::of_faults(faults)),
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(PlanError::of_faults(faults))
     }
 }

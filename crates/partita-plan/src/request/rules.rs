@@ -1,18 +1,22 @@
-//! Rules, decided where the rows are.
+//! What the rules say: of an item, and of what is known before it is read.
+//!
+//! A rule is decided where the rows are, by the evaluation that a write or a read makes anyway.
 
-use partita_core::Map;
 use partita_core::expression::{Found, Scope as _};
+use partita_core::{Map, Value};
 use partita_design::design::{Access, Action, AttributeRule, Record, Rule, Rules};
 use partita_design::expression::Predicate;
+use partita_design::nested;
 use serde::Serialize;
 
+use super::Request;
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
-use crate::evaluate::ItemScope;
+use crate::evaluate::{Context, ItemScope};
 use crate::operation::Caller;
-use partita_design::nested;
+use crate::planner::Planner;
 
-/// What is asked for.
+/// What a rule is asked about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Asked<'a> {
     Access(Access),
@@ -46,6 +50,46 @@ pub enum Verdict {
     Denied,
     /// It depends on an item that was not read, or that is not there.
     Open,
+}
+
+impl<'a> Planner<'a> {
+    /// Refuses a write that the rules do not allow the caller, as far as the identity decides, and of
+    /// a new item what is given so far.
+    pub(crate) fn admit(&self, request: &Request<'a>) -> Result<(), PlanError> {
+        match request {
+            Request::Create { entity, given } => {
+                // Of what is wrong by itself nothing is decided.
+                let is_good = |name: &str, value: &Value| {
+                    let attribute = entity.attribute(name);
+                    attribute.is_some_and(|attribute| attribute.kind.check(value).is_ok())
+                };
+                let good = given.iter().filter(|(name, value)| is_good(name, value));
+                let known: Map = good
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
+                let create = Asked::Access(Access::Create);
+                self.demand_known(entity, &known, create).map(drop)
+            }
+            Request::Upsert { on, .. } => self.demand_upsert(on),
+            Request::Change { on, asked, .. } => {
+                self.demand_known(on.record, &on.identity, *asked).map(drop)
+            }
+            // The items decide, and which they are is not known yet.
+            Request::Found { .. } => Ok(()),
+        }
+    }
+
+    /// Refuses what the rules refuse whatever else an item has, and says what they decide so far.
+    pub(crate) fn demand_known(
+        &self,
+        record: &'a Record,
+        known: &Map,
+        asked: Asked<'_>,
+    ) -> Result<Verdict, PlanError> {
+        let scope = self.unguarded(record, known).known_so_far();
+        scope.demand_early(asked)?;
+        Ok(scope.verdict(asked))
+    }
 }
 
 impl ItemScope<'_, '_> {
@@ -82,8 +126,9 @@ impl ItemScope<'_, '_> {
 
     /// Refuses what the rule certainly does not allow.
     pub(crate) fn demand(&self, asked: Asked<'_>) -> Result<(), PlanError> {
-        match self.verdict(asked) {
-            Verdict::Denied => Err(self.refusal(asked)),
+        let rule = asked.rule(&self.record.rules);
+        match self.decide(rule) {
+            Verdict::Denied => Err(self.refused(rule, asked.word().to_owned())),
             Verdict::Allowed | Verdict::Open => Ok(()),
         }
     }
@@ -91,25 +136,12 @@ impl ItemScope<'_, '_> {
     /// Refuses what is certain before the item is read. A refusal that rests on other items waits,
     /// because it would tell that they are there.
     pub(crate) fn demand_early(&self, asked: Asked<'_>) -> Result<(), PlanError> {
-        self.demand_token(asked)?;
+        let Context {
+            blueprint, caller, ..
+        } = self.context;
+        demand_token(blueprint, caller, self.record, asked)?;
         let (demanded, others) = self.with_others_read(|scope| scope.demand(asked));
         if others.is_empty() { demanded } else { Ok(()) }
-    }
-
-    /// Refuses somebody without a token what nobody without one may do. This is decided by the rule
-    /// alone, so it tells nothing of any item.
-    pub(crate) fn demand_token(&self, asked: Asked<'_>) -> Result<(), PlanError> {
-        demand_token(
-            self.context.blueprint,
-            self.context.caller,
-            self.record,
-            asked,
-        )
-    }
-
-    fn refusal(&self, asked: Asked<'_>) -> PlanError {
-        let word = asked.word().to_owned();
-        self.refused(asked.rule(&self.record.rules), word)
     }
 
     fn refused(&self, rule: &Rule, access: String) -> PlanError {
@@ -158,7 +190,8 @@ impl ItemScope<'_, '_> {
     }
 }
 
-/// Refuses somebody without a token what no rule allows to anybody without one.
+/// Refuses somebody without a token what no rule allows to anybody without one. The rule alone
+/// decides, so that the refusal tells nothing of any item.
 pub(crate) fn demand_token(
     blueprint: &Blueprint,
     caller: &Caller,

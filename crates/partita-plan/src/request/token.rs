@@ -4,7 +4,7 @@
 use partita_design::Design;
 use partita_design::design::{Access, ActionId, ActionOn, PatternId, Record, RecordId};
 
-use crate::access::{self, Asked};
+use super::rules::{self, Asked};
 use crate::error::PlanError;
 use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
@@ -144,7 +144,7 @@ impl Partita {
     }
 
     fn demand_for(&self, caller: &Caller, shape: &Record, access: Access) -> Result<(), PlanError> {
-        access::demand_token(&self.blueprint, caller, shape, Asked::Access(access))
+        rules::demand_token(&self.blueprint, caller, shape, Asked::Access(access))
     }
 
     fn demand_to_act(
@@ -162,7 +162,7 @@ impl Partita {
             (None, ActionOn::Items(_)) => return Ok(()),
         };
         let asked = Asked::Action(action);
-        access::demand_token(&self.blueprint, caller, &design[record], asked)
+        rules::demand_token(&self.blueprint, caller, &design[record], asked)
     }
 
     /// A pattern is open to somebody if one of the records that it finds is.
