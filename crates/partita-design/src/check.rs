@@ -89,6 +89,7 @@ use crate::codes::Code;
 use crate::design::{Action, Assignments, Design, Pattern, Record, RecordId, Trigger};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::document::{self, Damage, Lines, Section, Table};
+use crate::kernel::{self, Reactions};
 use crate::origin::Origin;
 use sections::{about, check_name, design_name, named, spot, unknown_sections, words};
 use variables::{Used, Variables};
@@ -232,8 +233,13 @@ fn compile(
             limits: all(limits)?,
             limit_record,
             buckets: all(buckets)?,
+            reactions: Reactions::default(),
             origin: Origin::default(),
         })
+    });
+    let design = design.map(|design| Design {
+        reactions: kernel::lower(&design),
+        ..design
     });
     // A mistake may be the reason for what a lint would report.
     if let Some(design) = design.as_ref().filter(|_| !report.has_errors()) {

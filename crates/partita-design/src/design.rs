@@ -35,7 +35,10 @@ pub use effect::{
     Action, ActionOn, Application, Assignments, Each, EachOver, Effect, EffectKind, EffectTarget,
     Event, EventKind, Trigger,
 };
-pub use ids::{ActionId, ConstantsId, IndexId, PatternId, RecordId, RefId, TableId, TriggerId};
+pub use ids::{
+    ActionId, AttributeId, ConstantsId, EffectId, IndexId, PatternId, RecordId, RefId, ReferrerId,
+    TableId, TriggerId, UniqueId,
+};
 pub use path::{PathTemplate, Segment};
 pub use pattern::{
     KeyBound, LIMIT_DEFAULT, LIMIT_MAX, ONE_ROWS_MAX, Parameter, ParameterKind, Pattern, QueryRead,
@@ -51,6 +54,7 @@ pub use table::{
     RecordIndex, Settings, Table,
 };
 
+use crate::kernel::Reactions;
 use crate::origin::Origin;
 
 /// A whole design.
@@ -80,6 +84,8 @@ pub struct Design {
     pub limit_record: Option<LimitRecord>,
     /// Where files are kept.
     pub buckets: Vec<Bucket>,
+    /// Everything that writes cause, lowered from all of the above.
+    pub reactions: Reactions,
     /// The text that it was compiled from.
     pub origin: Origin,
 }
@@ -103,6 +109,35 @@ tables! {
     ActionId actions Action
     TriggerId triggers Trigger
     PatternId patterns Pattern
+}
+
+macro_rules! parts {
+    ($($id:ident $table:ident $row:ident)*) => {$(
+        impl At<(RecordId, $id)> for Design {
+            type Output = $row;
+
+            fn index(&self, (record, id): (RecordId, $id)) -> &$row {
+                &self[record].$table[id.index()]
+            }
+        }
+    )*};
+}
+
+parts! {
+    AttributeId attributes Attribute
+    RefId refs Ref
+    UniqueId unique Unique
+}
+
+impl At<EffectId> for Design {
+    type Output = Effect;
+
+    fn index(&self, id: EffectId) -> &Effect {
+        match id {
+            EffectId::Trigger(trigger) => &self[trigger].effect,
+            EffectId::Action(action, position) => &self[action].then[position],
+        }
+    }
 }
 
 impl Design {
@@ -142,8 +177,7 @@ impl Design {
 
     /// The ref that a path follows; `None` for one over the parameters of an action.
     pub fn reference(&self, hop: &Hop) -> Option<&Ref> {
-        let (record, reference) = hop.reference?;
-        Some(&self[record].refs[reference.index()])
+        hop.reference.map(|reference| &self[reference])
     }
 
     /// The record of that name, as a caller or a file gives it.
@@ -174,7 +208,7 @@ impl Design {
                 return false;
             };
             let counted = &self[aggregate.of];
-            let mut targets = counted.refs[aggregate.by.index()].targets.iter();
+            let mut targets = self[(aggregate.of, aggregate.by)].targets.iter();
             let stays =
                 |target: &RefTarget| target.record() == Some(entity.id) && target.may_stay(entity);
             counted.is_entity() && targets.any(stays)

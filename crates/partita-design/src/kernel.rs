@@ -1,267 +1,188 @@
 //! Everything that a write causes, in one form.
 //!
-//! > **on** an event of a source item, **when** a condition over it holds (before, after, or
-//! > turning), **for each** element of a list or pattern, **put, update or delete** a target item
-//! > whose key and values are computed from it.
+//! > **on** a write to an item, **when** a condition over it holds, **for each** element of a list,
+//! > item of a pattern or item that refers to it, something is **done** to a target.
 //!
-//! Counters, copies, views, history, guards, cascades and triggers are other ways to write this
-//! down. [`reactions`] lowers a design to it; whoever plans, verifies or explains writes needs to
-//! know this form only. Nothing here is text: every expression is resolved, and says what it reads.
-//! [`sizes`] counts from it how many actions each write takes, and the planner finds from it what
-//! follows from a write.
+//! Counts, copies, views, histories, unique values, `on delete`, triggers and the effects of
+//! actions are other ways to write this down. [`lower`] makes the table of a design's reactions,
+//! and the checker keeps it in [`Design::reactions`]. The planner runs the reactions of what
+//! changed, and [`sizes`] counts from them how many actions each write takes.
+//!
+//! A reaction names the parts of its design by ids, so that the table can be kept beside them. It
+//! also says which attributes of the written item it reads, so that a change of other attributes
+//! need not be looked at.
 
+mod lower;
+mod own;
+mod reads;
 mod size;
-
-use std::fmt;
 
 use crate::Design;
 use crate::design::{
-    Action, Aggregate, Attribute, Each, Effect, Event, EventKind, Finder, OnDelete, Record,
-    RecordId, Ref, Source, Trigger, Unique, View,
+    ActionId, AttributeId, Each, EffectId, EventKind, RecordId, RefId, ReferrerId, UniqueId,
 };
-use crate::expression::{Predicate, Reading};
+use crate::expression::Predicate;
 
+pub use lower::lower;
+pub use own::Own;
+pub use reads::reference_inputs;
 pub use size::{Part, Size, Write, sizes};
 
 /// One thing that a write causes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reaction<'d> {
-    /// What made it.
-    pub cause: Cause<'d>,
-    /// The write.
-    pub on: Event,
-    /// When it happens.
-    pub when: When<'d>,
-    /// How often.
-    pub each: Times<'d>,
+pub struct Reaction {
+    /// Whose items are written.
+    pub record: RecordId,
+    /// The writes that set it off.
+    pub on: On,
+    /// The condition under which it happens.
+    pub when: When,
+    /// How often it happens.
+    pub each: Times,
     /// What is done.
-    pub does: Does<'d>,
+    pub does: Does,
+    /// The attributes of the written item that it is decided on or made of, as far as they can
+    /// change.
+    pub reads: Vec<String>,
 }
 
-/// The part of a design that says so.
+/// The writes to an item that set a reaction off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// The stored item is put, changed or removed.
+    Write,
+    /// The stored item changes, and stays where it is.
+    Change,
+    /// The stored item is removed for good.
+    Removal,
+    /// An operation on the item, soft deletes included. A number or a copy that follows another
+    /// item changes this one without an operation.
+    Operation(EventKind),
+    /// A call of an action.
+    Action(ActionId),
+}
+
+/// The condition under which a reaction happens.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cause<'d> {
-    /// An attribute that counts or sums, of this entity.
-    Aggregate(&'d Record, &'d Attribute),
-    /// An attribute that follows another, of this entity.
-    Copy(&'d Record, &'d Attribute),
-    /// A view.
-    View(&'d Record),
-    /// A history.
-    History(&'d Record),
-    /// A guard of this entity.
-    Unique(&'d Record, &'d Unique),
-    /// The `on delete` of a ref of this entity.
-    OnDelete(&'d Record, &'d Ref),
-    /// A trigger.
-    Trigger(&'d Trigger),
-    /// An effect of an action.
-    Action(&'d Action),
-}
-
-impl fmt::Display for Cause<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Cause::Aggregate(entity, attribute) | Cause::Copy(entity, attribute) => {
-                write!(f, "entity.{}.attributes.{}", entity.name, attribute.name)
-            }
-            Cause::View(view) | Cause::History(view) => write!(f, "view.{}", view.name),
-            Cause::Unique(entity, unique) => {
-                write!(f, "entity.{}.unique.{}", entity.name, unique.name)
-            }
-            Cause::OnDelete(entity, reference) => {
-                write!(f, "entity.{}.refs.{}", entity.name, reference.name)
-            }
-            Cause::Trigger(trigger) => write!(f, "trigger.{}", trigger.name),
-            Cause::Action(action) => write!(f, "action.{}", action.name),
-        }
-    }
-}
-
-/// When a reaction happens.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum When<'d> {
-    /// With every such write.
-    Always,
-    /// While this holds; the target is there exactly then.
-    While(&'d Predicate),
-    /// If this holds of the item as it will be.
-    If(&'d Predicate),
-    /// If the first holds now and did not before, and the second holds now.
-    Turns(&'d Predicate, Option<&'d Predicate>),
+pub enum When {
+    /// The target follows the state of the item, in every state or in those of which this holds:
+    /// what the state before the write makes of the target becomes what the state after it does.
+    /// A write that changes nothing that the reaction reads leaves the target as it is.
+    While(Option<Predicate>),
+    /// Something happens with every such write, or if this holds of the item after it.
+    If(Option<Predicate>),
+    /// Something happens if the first holds after the write and did not before it, and the second
+    /// holds too.
+    Turns(Predicate, Option<Predicate>),
 }
 
 /// How often a reaction happens.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Times<'d> {
+pub enum Times {
     /// Once.
     Once,
-    /// For every element.
-    Each(&'d Each),
-    /// For every item that refers to the one that is written.
-    Found(&'d Finder),
-    /// For every item that refers to it, however they are found.
-    Referring,
+    /// For every element of a list, or every item of a pattern.
+    Each(Each),
+    /// For every item that refers to the written one.
+    Referring(ReferrerId),
 }
 
 /// What is done to the target.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Does<'d> {
-    /// A number of the target follows: by how much the item counts now, less what it did before.
+pub enum Does {
+    /// Adds to a number of the item that a ref leads to: what the written item counts now, less
+    /// what it counted before.
     Add {
-        /// The ref from the item to the target.
-        by: &'d Ref,
-        /// What is counted.
-        aggregate: &'d Aggregate,
+        /// The ref from the written item to the target.
+        by: RefId,
+        /// The number.
+        to: (RecordId, AttributeId),
     },
-    /// An attribute of the target is set to the item's.
-    Follow {
-        /// The attribute of the item that is written.
-        from: &'d Reading,
+    /// Sets an attribute of the target to one of the written item.
+    Copy {
+        /// The attribute of the written item.
+        from: String,
         /// The attribute of the target.
-        to: &'d str,
+        to: (RecordId, AttributeId),
     },
-    /// A record is put, moved or deleted, so that it is there and right.
-    Keep(&'d Record, &'d View),
-    /// A record with the state that is replaced is put.
-    Archive(&'d Record, &'d View),
-    /// A guard is put, moved or deleted; one that is there refuses the write.
-    Guard(&'d Unique),
-    /// What `on delete` says is done to the items that refer.
-    Release(&'d OnDelete),
-    /// An operation on another item.
-    Operate(&'d Effect),
+    /// Does what the target's ref says `on delete`.
+    Release,
+    /// Creates, changes or deletes another item.
+    Operate(EffectId),
+    /// Puts, changes, moves or deletes the records of a view.
+    Keep(RecordId),
+    /// Puts a record of the state that is replaced, and lets earlier ones go where the item goes.
+    Archive(RecordId),
+    /// Puts, changes or deletes the guard of a unique value; one that is there refuses the write.
+    Guard(UniqueId),
 }
 
-/// Everything that writes cause, in the order of the design.
-pub fn reactions(design: &Design) -> Vec<Reaction<'_>> {
-    let mut found = Vec::new();
-    for entity in design.entities() {
-        followers(design, entity, &mut found);
-        guards(entity, &mut found);
-        for reference in &entity.refs {
-            releases(entity, reference, &mut found);
-        }
+/// The reactions of a design, by the record that is written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reactions {
+    /// In the order of the records, and of each record in the order in which they run.
+    all: Vec<Reaction>,
+    /// For each record, where its reactions end.
+    ends: Vec<usize>,
+    /// For each record, what its items compute from themselves.
+    own: Vec<Own>,
+}
+
+impl Reactions {
+    /// What writes to the items of a record set off, in the order in which it runs: numbers,
+    /// copies and deletions first, because effects and views see what they leave.
+    pub fn of(&self, record: RecordId) -> &[Reaction] {
+        let at = record.index();
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[start..self.ends[at]]
     }
-    found.extend(design.views().map(|(record, of)| view(record, of)));
-    found.extend(design.triggers.iter().map(trigger));
-    for action in &design.actions {
-        for effect in &action.then {
-            found.extend(action.on.records().iter().map(|of| Reaction {
-                cause: Cause::Action(action),
-                on: event(*of, EventKind::Update),
-                when: effect.when.as_ref().map_or(When::Always, When::If),
-                each: effect.each.as_ref().map_or(Times::Once, Times::Each),
-                does: Does::Operate(effect),
-            }));
-        }
+
+    /// What the items of a record compute from themselves.
+    pub fn own(&self, record: RecordId) -> &Own {
+        &self.own[record.index()]
     }
-    found
+
+    /// The reaction that an effect is done by, where items of a record are written.
+    pub fn effect(&self, record: RecordId, effect: EffectId) -> Option<&Reaction> {
+        let mut reactions = self.of(record).iter();
+        reactions.find(|one| one.does == Does::Operate(effect))
+    }
 }
 
-fn event(of: RecordId, kind: EventKind) -> Event {
-    Event { of, kind }
-}
+impl Reaction {
+    /// Whether it reads one of some attributes.
+    pub fn reads_any(&self, is_meant: impl Fn(&str) -> bool) -> bool {
+        self.reads.iter().any(|name| is_meant(name))
+    }
 
-/// Counts, sums and copies. They are declared where they are stored, and caused elsewhere.
-fn followers<'d>(design: &'d Design, entity: &'d Record, found: &mut Vec<Reaction<'d>>) {
-    for attribute in &entity.attributes {
-        match &attribute.source {
-            Source::Aggregate(aggregate) => found.push(Reaction {
-                cause: Cause::Aggregate(entity, attribute),
-                on: event(aggregate.of, EventKind::Write),
-                when: aggregate.only.as_ref().map_or(When::Always, When::While),
-                each: Times::Once,
-                does: Does::Add {
-                    by: &design[aggregate.of].refs[aggregate.by.index()],
-                    aggregate,
-                },
-            }),
-            Source::Copy(reading) => {
-                let reference = reading.hops.first().and_then(|hop| design.reference(hop));
-                for target in reference.into_iter().flat_map(|one| &one.targets) {
-                    let Some(of) = target.record() else { continue };
-                    found.push(Reaction {
-                        cause: Cause::Copy(entity, attribute),
-                        on: event(of, EventKind::Update),
-                        when: When::Always,
-                        each: target
-                            .finder
-                            .as_ref()
-                            .map_or(Times::Referring, Times::Found),
-                        does: Does::Follow {
-                            from: reading,
-                            to: &attribute.name,
-                        },
-                    });
-                }
+    /// The part of the design that declares it, as `entity.Story.attributes.likes`.
+    pub fn declared_at(&self, design: &Design) -> String {
+        let name = |record: RecordId| &design[record].name;
+        match (&self.does, &self.each) {
+            (Does::Add { to, .. } | Does::Copy { to, .. }, _) => {
+                format!("entity.{}.attributes.{}", name(to.0), design[*to].name)
             }
-            _ => {}
+            (Does::Keep(view) | Does::Archive(view), _) => format!("view.{}", name(*view)),
+            (Does::Guard(unique), _) => {
+                let unique = &design[(self.record, *unique)].name;
+                format!("entity.{}.unique.{unique}", name(self.record))
+            }
+            (Does::Operate(EffectId::Trigger(trigger)), _) => {
+                format!("trigger.{}", design[*trigger].name)
+            }
+            (Does::Operate(EffectId::Action(action, _)), _) => {
+                format!("action.{}", design[*action].name)
+            }
+            (
+                Does::Release,
+                Times::Referring(ReferrerId {
+                    record, reference, ..
+                }),
+            ) => {
+                let reference = &design[(*record, *reference)].name;
+                format!("entity.{}.refs.{reference}", name(*record))
+            }
+            (Does::Release, _) => format!("entity.{}", name(self.record)),
         }
-    }
-}
-
-fn guards<'d>(entity: &'d Record, found: &mut Vec<Reaction<'d>>) {
-    found.extend(entity.unique.iter().map(|unique| Reaction {
-        cause: Cause::Unique(entity, unique),
-        on: event(entity.id, EventKind::Write),
-        when: When::Always,
-        each: Times::Once,
-        does: Does::Guard(unique),
-    }));
-}
-
-fn releases<'d>(entity: &'d Record, reference: &'d Ref, found: &mut Vec<Reaction<'d>>) {
-    for target in &reference.targets {
-        let Some(of) = target.record() else { continue };
-        if target.on_delete == OnDelete::Keep {
-            continue;
-        }
-        found.push(Reaction {
-            cause: Cause::OnDelete(entity, reference),
-            on: event(of, EventKind::Delete),
-            when: When::Always,
-            each: target
-                .finder
-                .as_ref()
-                .map_or(Times::Referring, Times::Found),
-            does: Does::Release(&target.on_delete),
-        });
-    }
-}
-
-fn view<'d>(record: &'d Record, view: &'d View) -> Reaction<'d> {
-    let (cause, kind, does) = if view.history {
-        let does = Does::Archive(record, view);
-        (Cause::History(record), EventKind::Update, does)
-    } else {
-        let does = Does::Keep(record, view);
-        (Cause::View(record), EventKind::Write, does)
-    };
-    Reaction {
-        cause,
-        on: event(view.of, kind),
-        when: match (&view.when, view.history) {
-            (None, _) => When::Always,
-            (Some(when), true) => When::If(when),
-            (Some(when), false) => When::While(when),
-        },
-        each: view.each.as_ref().map_or(Times::Once, Times::Each),
-        does,
-    }
-}
-
-fn trigger(trigger: &Trigger) -> Reaction<'_> {
-    let effect = &trigger.effect;
-    let when = effect.when.as_ref();
-    Reaction {
-        cause: Cause::Trigger(trigger),
-        on: trigger.on.clone(),
-        when: match &trigger.turns {
-            Some(turns) => When::Turns(turns, when),
-            None => when.map_or(When::Always, When::If),
-        },
-        each: effect.each.as_ref().map_or(Times::Once, Times::Each),
-        does: Does::Operate(effect),
     }
 }

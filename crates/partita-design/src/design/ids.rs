@@ -28,8 +28,12 @@ ids! {
     IndexId
     /// An entity or a view, in [`Design::records`](super::Design::records).
     RecordId
+    /// An attribute, in the [`Record::attributes`](super::Record::attributes) of its record.
+    AttributeId
     /// A reference, in the [`Record::refs`](super::Record::refs) of its record.
     RefId
+    /// A unique value, in the [`Record::unique`](super::Record::unique) of its record.
+    UniqueId
     /// A table of constants, in [`Design::constants`](super::Design::constants).
     ConstantsId
     /// A pattern, in [`Design::patterns`](super::Design::patterns).
@@ -38,4 +42,24 @@ ids! {
     ActionId
     /// A trigger, in [`Design::triggers`](super::Design::triggers).
     TriggerId
+}
+
+/// An effect of a trigger, or one of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EffectId {
+    /// The effect of a trigger.
+    Trigger(TriggerId),
+    /// An effect of an action: its position in [`Action::then`](super::Action::then).
+    Action(ActionId, usize),
+}
+
+/// One target of a reference: of which record, by which reference, as which of its targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReferrerId {
+    /// The record that refers.
+    pub record: RecordId,
+    /// Its reference.
+    pub reference: RefId,
+    /// The position in [`Ref::targets`](super::Ref::targets).
+    pub target: usize,
 }

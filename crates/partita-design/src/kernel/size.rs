@@ -11,13 +11,13 @@ mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cause, Does, Reaction, Times, reactions};
+use super::{Does, On, Reaction, Times, When};
 use crate::Design;
 use crate::design::{
-    Access, Action, ActionId, Aggregate, EachOver, Effect, EffectKind, EffectTarget, OnDelete,
-    Record, RecordId, Ref,
+    Access, Action, ActionId, EachOver, Effect, EffectKind, EffectTarget, OnDelete, Record,
+    RecordId, ReferrerId, Unique,
 };
-use crate::expression::{Origin, Predicate, Reading};
+use crate::expression::{Origin, Reading};
 use change::{Change, moves};
 use views::{moved, records};
 
@@ -61,10 +61,94 @@ const CHANGES_MAX: usize = 10_000;
 ///
 /// What has no bound becomes a job and does not count.
 pub fn sizes(design: &Design) -> Vec<Size> {
-    let reactions = reactions(design);
-    let count = |write: Write, tally: Tally| {
+    let mut sizes = Vec::new();
+    for entity in design.entities() {
+        for access in [Access::Create, Access::Update, Access::Delete] {
+            let mut counter = Counter::new(design);
+            let change = Change::of_caller(entity, access);
+            let cause = format!("entity.{}", entity.name);
+            counter.touch("", 1, &cause);
+            counter.item(entity, &change, &Way::root());
+            sizes.push(counter.finish(Write::Access(access, entity.id)));
+        }
+    }
+    for action in &design.actions {
+        let largest = action.on.records().iter().map(|record| {
+            let mut counter = Counter::new(design);
+            counter.action(action, &design[*record]);
+            counter.finish(Write::Action(action.id))
+        });
+        sizes.extend(largest.max_by_key(|size| size.actions));
+    }
+    sizes
+}
+
+/// The way to an item, and how many there are of it.
+#[derive(Clone)]
+struct Way {
+    name: String,
+    times: usize,
+    depth: usize,
+}
+
+impl Way {
+    fn root() -> Way {
+        Way {
+            name: String::new(),
+            times: 1,
+            depth: 0,
+        }
+    }
+
+    fn by(&self, step: &str) -> Way {
+        Way {
+            name: format!("{}.{step}", self.name),
+            times: self.times,
+            depth: self.depth + 1,
+        }
+    }
+}
+
+/// Counts the items that one write touches.
+struct Counter<'d> {
+    design: &'d Design,
+    /// By which way, for what, and how many actions.
+    items: BTreeMap<String, (String, usize)>,
+    has_jobs: bool,
+    /// Records of views that are changed by their identity: they may be touched already.
+    members: Vec<(String, usize, String)>,
+    /// How many changes were followed.
+    changes: usize,
+}
+
+impl<'d> Counter<'d> {
+    fn new(design: &'d Design) -> Self {
+        Counter {
+            design,
+            items: BTreeMap::new(),
+            has_jobs: false,
+            members: Vec::new(),
+            changes: 0,
+        }
+    }
+
+    fn touch(&mut self, way: &str, times: usize, cause: &str) {
+        let new = (cause.to_owned(), times);
+        let item = self.items.entry(way.to_owned()).or_insert(new);
+        item.1 = item.1.max(times);
+    }
+
+    fn finish(mut self, write: Write) -> Size {
+        // A record that a view's source moves anyway is one action, also when an effect changes it.
+        for (view, times, cause) in std::mem::take(&mut self.members) {
+            let ending = format!("#{view}");
+            let mut ways = self.items.keys();
+            let known = ways.find(|way| way.ends_with(&ending)).cloned();
+            let way = known.unwrap_or(ending);
+            self.touch(&way, times, &cause);
+        }
         let mut parts: BTreeMap<String, usize> = BTreeMap::new();
-        for (cause, actions) in tally.items.into_values() {
+        for (cause, actions) in self.items.into_values() {
             *parts.entry(cause).or_default() += actions;
         }
         let parts = parts.into_iter().filter(|(_, actions)| *actions > 0);
@@ -74,103 +158,9 @@ pub fn sizes(design: &Design) -> Vec<Size> {
         Size {
             write,
             actions: parts.iter().map(|part| part.actions).sum(),
-            has_jobs: tally.has_jobs,
+            has_jobs: self.has_jobs,
             parts,
         }
-    };
-    let mut sizes = Vec::new();
-    for entity in design.entities() {
-        for access in [Access::Create, Access::Update, Access::Delete] {
-            let mut counter = Counter::new(design, &reactions);
-            let change = Change::of_caller(entity, access);
-            let cause = format!("entity.{}", entity.name);
-            counter.touch("", 1, &cause);
-            counter.item(entity, &change, &Place::root());
-            let write = Write::Access(access, entity.id);
-            sizes.push(count(write, counter.finish()));
-        }
-    }
-    for action in &design.actions {
-        let largest = action.on.records().iter().map(|record| {
-            let mut counter = Counter::new(design, &reactions);
-            counter.action(action, &design[*record]);
-            count(Write::Action(action.id), counter.finish())
-        });
-        sizes.extend(largest.max_by_key(|size| size.actions));
-    }
-    sizes
-}
-
-/// The way to an item, and how many there are of it.
-#[derive(Clone)]
-struct Place {
-    way: String,
-    times: usize,
-    depth: usize,
-}
-
-impl Place {
-    fn root() -> Place {
-        Place {
-            way: String::new(),
-            times: 1,
-            depth: 0,
-        }
-    }
-
-    fn by(&self, step: &str) -> Place {
-        Place {
-            way: format!("{}.{step}", self.way),
-            times: self.times,
-            depth: self.depth + 1,
-        }
-    }
-}
-
-/// The items that are touched: by which way, for what, and how many actions.
-#[derive(Default)]
-struct Tally {
-    items: BTreeMap<String, (String, usize)>,
-    has_jobs: bool,
-}
-
-struct Counter<'d> {
-    design: &'d Design,
-    reactions: &'d [Reaction<'d>],
-    tally: Tally,
-    /// Records of views that are changed by their identity: they may be touched already.
-    members: Vec<(String, usize, String)>,
-    /// How many changes were followed.
-    changes: usize,
-}
-
-impl<'d> Counter<'d> {
-    fn new(design: &'d Design, reactions: &'d [Reaction<'d>]) -> Self {
-        Counter {
-            design,
-            reactions,
-            tally: Tally::default(),
-            members: Vec::new(),
-            changes: 0,
-        }
-    }
-
-    fn touch(&mut self, way: &str, times: usize, cause: &str) {
-        let new = (cause.to_owned(), times);
-        let item = self.tally.items.entry(way.to_owned()).or_insert(new);
-        item.1 = item.1.max(times);
-    }
-
-    /// A record that a view's source moves anyway is one action, also when an effect changes it.
-    fn finish(mut self) -> Tally {
-        for (view, times, cause) in std::mem::take(&mut self.members) {
-            let ending = format!("#{view}");
-            let mut ways = self.tally.items.keys();
-            let known = ways.find(|way| way.ends_with(&ending)).cloned();
-            let way = known.unwrap_or(ending);
-            self.touch(&way, times, &cause);
-        }
-        self.tally
     }
 
     fn action(&mut self, action: &Action, record: &Record) {
@@ -189,103 +179,107 @@ impl<'d> Counter<'d> {
             let changed = names.map(str::to_owned).collect();
             let change = Change::new(record, access, changed, true);
             let change = change.emptying(&action.changes);
-            self.item(record, &change, &Place::root());
+            self.item(record, &change, &Way::root());
         }
         self.reads(
             action.require.iter().flat_map(|it| &it.reads),
-            &Place::root(),
+            &Way::root(),
             &cause,
         );
-        for effect in &action.then {
-            self.effect(effect, &Place::root(), &cause);
+        for reaction in self.design.reactions.of(record.id) {
+            if let (On::Action(id), Does::Operate(effect)) = (reaction.on, &reaction.does)
+                && id == action.id
+            {
+                self.effect(&self.design[*effect], &Way::root(), &cause);
+            }
         }
     }
 
     /// Everything that a change of an item touches besides the item.
-    fn item(&mut self, entity: &Record, change: &Change, place: &Place) {
+    fn item(&mut self, entity: &Record, change: &Change, way: &Way) {
         // INVARIANT: recursion ends here; cycles of triggers are reported besides.
         self.changes += 1;
-        if place.depth > DEPTH_MAX || self.changes > CHANGES_MAX {
+        if way.depth > DEPTH_MAX || self.changes > CHANGES_MAX {
             return;
         }
-        self.targets(entity, change, place);
+        self.targets(entity, change, way);
         for (name, files) in files::of(self.design, entity, change) {
             let cause = format!("entity.{}.attributes.{name}", entity.name);
-            let way = format!("{}^{name}", place.way);
-            self.touch(&way, place.times * files.records, &cause);
+            let there = format!("{}^{name}", way.name);
+            self.touch(&there, way.times * files.records, &cause);
             // What is released in a write stands in one row.
             self.touch("^released", usize::from(files.is_released), &cause);
         }
         if files::is_noted(entity, change) {
             let cause = format!("entity.{}", entity.name);
-            self.touch(&format!("{}^expiry", place.way), place.times, &cause);
+            self.touch(&format!("{}^expiry", way.name), way.times, &cause);
         }
         // Numbers that are kept while an item is gone are a record of their own.
         if let Some(number) = self.design.kept_numbers(entity).next()
             && matches!(change.access, Access::Create | Access::Delete)
         {
             let cause = format!("entity.{}.attributes.{}", entity.name, number.name);
-            self.touch(&format!("{}~", place.way), place.times, &cause);
+            self.touch(&format!("{}~", way.name), way.times, &cause);
         }
-        let all = self.reactions;
-        for reaction in all.iter().filter(|one| one.on.of == entity.id) {
-            let cause = reaction.cause.to_string();
-            match &reaction.does {
-                Does::Add { by, aggregate } => {
-                    self.aggregate(by, aggregate, change, reaction, place)
-                }
-                Does::Follow { from, .. } => {
-                    self.tally.has_jobs |=
-                        !change.is_whole() && change.touches([from.attribute.as_str()]);
-                }
-                Does::Keep(record, view) => {
-                    let times = place.times * records(view) * moved(record, view, change);
-                    self.touch(&format!("{}#{}", place.way, record.name), times, &cause);
-                }
-                Does::Archive(record, _) if reaction.on.kind.includes(change.access) => {
-                    self.touch(
-                        &format!("{}#{}", place.way, record.name),
-                        place.times,
-                        &cause,
-                    );
-                }
-                Does::Guard(unique) => {
-                    let names = unique.attributes.iter().map(String::as_str);
-                    let expiry = entity.expiry().map(|one| one.name.as_str());
-                    let each = match (change.is_whole(), change.touches(names)) {
-                        (true, _) => 1,
-                        (false, true) => 2,
-                        // A guard expires with its owner.
-                        (false, false) => usize::from(change.touches(expiry)),
-                    };
-                    self.touch(
-                        &format!("{}!{}", place.way, unique.name),
-                        place.times * each,
-                        &cause,
-                    );
-                }
-                Does::Release(on_delete) => {
-                    let is_job = !matches!(on_delete, OnDelete::Refuse { .. });
-                    self.tally.has_jobs |= change.access == Access::Delete && is_job;
-                }
-                Does::Operate(effect) if !matches!(reaction.cause, Cause::Action(_)) => {
-                    if change.is_event(reaction) {
-                        if let super::When::Turns(turns, _) = reaction.when {
-                            self.reads(&turns.reads, place, &cause);
-                        }
-                        if matches!(reaction.each, Times::Referring | Times::Found(_)) {
-                            self.tally.has_jobs = true;
-                        }
-                        self.effect(effect, place, &cause);
+        for reaction in self.design.reactions.of(entity.id) {
+            self.reaction(reaction, change, way);
+        }
+    }
+
+    /// What one reaction to a change of an item touches.
+    fn reaction(&mut self, reaction: &Reaction, change: &Change, way: &Way) {
+        let design = self.design;
+        let cause = reaction.declared_at(design);
+        match &reaction.does {
+            Does::Add { .. } => self.number(reaction, change, way),
+            Does::Copy { from, .. } => {
+                self.has_jobs |= !change.is_whole() && change.touches([from.as_str()]);
+            }
+            Does::Release => {
+                let Times::Referring(referrer) = reaction.each else {
+                    return;
+                };
+                self.has_jobs |= change.access == Access::Delete && is_job(design, referrer);
+            }
+            Does::Operate(effect) => {
+                let is_event =
+                    matches!(reaction.on, On::Operation(kind) if kind.includes(change.access));
+                if is_event && change.fires(reaction) {
+                    if let When::Turns(turns, _) = &reaction.when {
+                        self.reads(&turns.reads, way, &cause);
                     }
+                    self.effect(&design[*effect], way, &cause);
                 }
-                Does::Archive(..) | Does::Operate(_) => {}
+            }
+            Does::Keep(record) => {
+                let record = &design[*record];
+                let each = record.view.as_ref();
+                let each = each.map_or(0, |view| records(view) * moved(record, view, change));
+                self.touch(
+                    &format!("{}#{}", way.name, record.name),
+                    way.times * each,
+                    &cause,
+                );
+            }
+            Does::Archive(record) if change.access == Access::Update => {
+                let record = &design[*record].name;
+                self.touch(&format!("{}#{record}", way.name), way.times, &cause);
+            }
+            Does::Archive(_) => {}
+            Does::Guard(unique) => {
+                let unique = &design[(reaction.record, *unique)];
+                let each = guards(unique, reaction, change);
+                self.touch(
+                    &format!("{}!{}", way.name, unique.name),
+                    way.times * each,
+                    &cause,
+                );
             }
         }
     }
 
     /// The targets of refs that must be there.
-    fn targets(&mut self, entity: &Record, change: &Change, place: &Place) {
+    fn targets(&mut self, entity: &Record, change: &Change, way: &Way) {
         for reference in &entity.refs {
             let is_set = match change.access {
                 Access::Create => true,
@@ -295,40 +289,33 @@ impl<'d> Counter<'d> {
             let is_item = reference.records().next().is_some();
             if is_set && is_item && !reference.unchecked && !reference.is_many() {
                 let cause = format!("entity.{}.refs.{}", entity.name, reference.name);
-                self.touch(&place.by(&reference.name).way, place.times, &cause);
+                self.touch(&way.by(&reference.name).name, way.times, &cause);
             }
         }
     }
 
     /// A number of another item, and the sums over it.
-    fn aggregate(
-        &mut self,
-        reference: &Ref,
-        aggregate: &Aggregate,
-        change: &Change,
-        reaction: &Reaction<'_>,
-        place: &Place,
-    ) {
-        let by = &reference.name;
-        let is_moved = !change.is_whole() && moves(reference, &change.changed);
-        let only = aggregate.only.iter().flat_map(Predicate::own_attributes);
-        let sum = aggregate.sum.as_deref();
-        if !is_moved && !change.touches(only.chain(sum)) {
-            return;
-        }
-        let Cause::Aggregate(target, attribute) = reaction.cause else {
+    fn number(&mut self, reaction: &Reaction, change: &Change, way: &Way) {
+        let Does::Add { by, to } = reaction.does else {
             return;
         };
-        let cause = reaction.cause.to_string();
-        let there = place.by(by);
+        let design = self.design;
+        let reference = &design[(reaction.record, by)];
+        let is_moved = !change.is_whole() && moves(reference, &change.changed);
+        if !is_moved && !change.concerns(reaction) {
+            return;
+        }
+        let (target, attribute) = (&design[to.0], &design[to]);
+        let cause = reaction.declared_at(design);
+        let there = way.by(&reference.name);
         // What it was counted for, and what it is counted for now.
-        let was = is_moved.then(|| place.by(&format!("old.{by}")));
+        let was = is_moved.then(|| way.by(&format!("old.{}", reference.name)));
         for there in was.into_iter().chain([there]) {
-            self.touch(&there.way, place.times, &cause);
-            let mut kept = self.design.kept_numbers(target);
+            self.touch(&there.name, way.times, &cause);
+            let mut kept = design.kept_numbers(target);
             // A new item needs its target; others add to what is kept where it is gone.
             if change.access != Access::Create && kept.any(|one| one.name == attribute.name) {
-                self.touch(&format!("{}~", there.way), place.times, &cause);
+                self.touch(&format!("{}~", there.name), way.times, &cause);
             }
             let changed = BTreeSet::from([attribute.name.clone()]);
             let change = Change::new(target, Access::Update, changed, false);
@@ -336,33 +323,33 @@ impl<'d> Counter<'d> {
         }
     }
 
-    fn effect(&mut self, effect: &Effect, place: &Place, cause: &str) {
-        let mut times = place.times;
+    fn effect(&mut self, effect: &Effect, way: &Way, cause: &str) {
+        let mut times = way.times;
         if let Some(each) = &effect.each {
             match &each.over {
                 EachOver::List {
                     max: Some(max),
                     reading,
                 } => {
-                    self.reads([reading.as_ref()], place, cause);
+                    self.reads([reading.as_ref()], way, cause);
                     times *= max;
                 }
                 EachOver::List { max: None, .. } | EachOver::Pattern { .. } => {
-                    self.tally.has_jobs = true;
+                    self.has_jobs = true;
                     return;
                 }
             }
         }
         let conditions = effect.when.iter().chain(&effect.require);
-        self.reads(conditions.flat_map(|it| &it.reads), place, cause);
+        self.reads(conditions.flat_map(|it| &it.reads), way, cause);
         let values = effect.changes.set.iter().chain(&effect.changes.add);
-        self.reads(values.flat_map(|(_, value)| &value.reads), place, cause);
+        self.reads(values.flat_map(|(_, value)| &value.reads), way, cause);
         let there = match &effect.target {
-            EffectTarget::Ref { name, .. } => place.by(name),
+            EffectTarget::Ref { name, .. } => way.by(name),
             EffectTarget::Entity(_) | EffectTarget::Element(_) | EffectTarget::Identity { .. } => {
-                Place {
+                Way {
                     times,
-                    ..place.by(&format!("{cause}/{}", self.tally.items.len()))
+                    ..way.by(&format!("{cause}/{}", self.items.len()))
                 }
             }
         };
@@ -374,7 +361,7 @@ impl<'d> Counter<'d> {
                 self.members.push((name, times, cause.to_owned()));
                 continue;
             }
-            self.touch(&there.way, there.times, cause);
+            self.touch(&there.name, there.times, cause);
             if is_view {
                 continue;
             }
@@ -394,18 +381,13 @@ impl<'d> Counter<'d> {
     }
 
     /// What was read of other items must still be so.
-    fn reads<'r>(
-        &mut self,
-        reads: impl IntoIterator<Item = &'r Reading>,
-        place: &Place,
-        cause: &str,
-    ) {
+    fn reads<'r>(&mut self, reads: impl IntoIterator<Item = &'r Reading>, way: &Way, cause: &str) {
         for reading in reads {
             if !matches!(reading.origin, Origin::Item | Origin::Old) {
                 continue;
             }
             let known = usize::from(reading.by_key);
-            let mut there = place.clone();
+            let mut there = way.clone();
             for hop in reading
                 .hops
                 .iter()
@@ -415,10 +397,28 @@ impl<'d> Counter<'d> {
                 let reference = self.design.reference(hop);
                 let is_item = reference.is_none_or(|one| one.records().next().is_some());
                 if is_item && reference.is_none_or(|one| !one.is_many()) {
-                    self.touch(&there.way, place.times, cause);
+                    self.touch(&there.name, way.times, cause);
                 }
             }
         }
+    }
+}
+
+/// Whether something is done to the items that refer, which may be any number.
+fn is_job(design: &Design, referrer: ReferrerId) -> bool {
+    let reference = &design[(referrer.record, referrer.reference)];
+    let on_delete = &reference.targets[referrer.target].on_delete;
+    !matches!(on_delete, OnDelete::Refuse { .. })
+}
+
+/// How often a guard is written: once with its item, and where a value changes the old one is
+/// given back and the new one taken. Where only its owner expires at another time, it is changed.
+fn guards(unique: &Unique, reaction: &Reaction, change: &Change) -> usize {
+    let names = unique.attributes.iter().map(String::as_str);
+    match (change.is_whole(), change.touches(names)) {
+        (true, _) => 1,
+        (false, true) => 2,
+        (false, false) => usize::from(change.concerns(reaction)),
     }
 }
 

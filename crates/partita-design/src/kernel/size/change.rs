@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Reaction, When};
+use super::super::{Reaction, reference_inputs};
 use crate::design::{Access, Assignments, Record, Ref, Source, Timing};
-use crate::expression::Predicate;
 use crate::types::AttributeType;
 
 /// What happens to an item.
@@ -85,31 +84,22 @@ impl Change {
         self.is_whole() || names.any(|name| self.changed.contains(name))
     }
 
-    /// Whether an event is this; a number that follows is one only for who looks at it.
-    pub(super) fn is_event(&self, reaction: &Reaction<'_>) -> bool {
-        let looks_at: Vec<&str> = match reaction.when {
-            When::Turns(turns, when) => {
-                let when = when.into_iter().flat_map(Predicate::own_attributes);
-                turns.own_attributes().chain(when).collect()
-            }
-            When::If(when) => when.own_attributes().collect(),
-            When::Always | When::While(_) => Vec::new(),
-        };
-        let is_seen = match looks_at.is_empty() {
-            true => self.is_operation,
-            false => self.touches(looks_at),
-        };
-        reaction.on.kind.includes(self.access) && is_seen
+    /// Whether it fires the reaction of a trigger; a changed number fires only those that read it.
+    pub(super) fn fires(&self, reaction: &Reaction) -> bool {
+        if reaction.reads.is_empty() {
+            self.is_operation
+        } else {
+            self.concerns(reaction)
+        }
+    }
+
+    /// Whether it changes something that a reaction reads.
+    pub(super) fn concerns(&self, reaction: &Reaction) -> bool {
+        self.touches(reaction.reads.iter().map(String::as_str))
     }
 }
 
 /// Whether a ref leads elsewhere when these attributes change.
 pub(super) fn moves(reference: &Ref, changed: &BTreeSet<String>) -> bool {
-    let by = reference.by.iter().map(String::as_str);
-    let arguments = reference
-        .targets
-        .iter()
-        .flat_map(|target| &target.arguments);
-    let mut names = arguments.map(|argument| argument.path.as_str()).chain(by);
-    names.any(|name| changed.contains(name))
+    reference_inputs(reference).any(|name| changed.contains(name))
 }

@@ -1,0 +1,96 @@
+//! What an item computes from itself whenever it is written.
+
+use std::collections::BTreeSet;
+
+use super::reads::reference_inputs;
+use crate::design::{Attribute, Record, Source, Timing};
+
+/// The attributes that an item computes from its others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Own {
+    /// Those that a write may have to compute, as positions in the record.
+    computed: Vec<usize>,
+    /// The attributes that they are computed from, without what is inside.
+    basis: BTreeSet<String>,
+    /// The attributes that keys and computed attributes are made of.
+    feeding: BTreeSet<String>,
+}
+
+impl Own {
+    pub(super) fn of(record: &Record) -> Own {
+        let attributes = record.attributes.iter().enumerate();
+        let computed = attributes.filter(|(_, attribute)| is_computed(attribute));
+        Own {
+            computed: computed.map(|(at, _)| at).collect(),
+            basis: basis(record),
+            feeding: feeding(record),
+        }
+    }
+
+    /// The attributes that a write may have to compute.
+    pub fn computed<'d>(&'d self, record: &'d Record) -> impl Iterator<Item = &'d Attribute> {
+        self.computed.iter().map(|at| &record.attributes[*at])
+    }
+
+    /// Whether something of the same item may be computed from an attribute.
+    pub fn is_basis(&self, attribute: &str) -> bool {
+        self.basis.contains(outermost(attribute))
+    }
+
+    /// Whether keys or other attributes of the item are made of an attribute, so that who adds to
+    /// it must know the item.
+    pub fn is_feeding(&self, attribute: &str) -> bool {
+        self.feeding.contains(attribute)
+    }
+}
+
+/// Whether an attribute is stored, and has a value that need not be given.
+fn is_computed(attribute: &Attribute) -> bool {
+    match &attribute.source {
+        Source::Given { default } => default.is_some(),
+        Source::Copy(_) | Source::Computed(_) => !attribute.is_virtual,
+        _ => false,
+    }
+}
+
+/// What values read, also such as are not stored, and what decides where refs lead.
+fn basis(record: &Record) -> BTreeSet<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for attribute in &record.attributes {
+        match &attribute.source {
+            Source::Given {
+                default: Some(value),
+            } => names.extend(value.own_attributes()),
+            Source::Computed(computed) => {
+                names.extend(computed.value.own_attributes());
+                if let Timing::Once(condition) = &computed.timing {
+                    names.extend(condition.own_attributes());
+                }
+            }
+            _ => {}
+        }
+        names.extend(attribute.per.iter().map(|(_, time)| time.as_str()));
+    }
+    names.extend(record.refs.iter().flat_map(reference_inputs));
+    let names = names.into_iter();
+    names.map(|name| outermost(name).to_owned()).collect()
+}
+
+fn feeding(record: &Record) -> BTreeSet<String> {
+    let indexes = record.indexes.iter().flat_map(|index| &index.reads);
+    let mut names: BTreeSet<String> = indexes.map(|reading| reading.attribute.clone()).collect();
+    for attribute in &record.attributes {
+        if let Source::Computed(computed) = &attribute.source
+            && computed.timing == Timing::Always
+            && (!attribute.is_virtual || names.contains(&attribute.name))
+        {
+            names.extend(computed.value.own_attributes().map(str::to_owned));
+        }
+    }
+    names
+}
+
+/// The attribute of the item that a name with dots is inside of.
+fn outermost(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(outer, _)| outer)
+}
