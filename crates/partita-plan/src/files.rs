@@ -280,17 +280,15 @@ impl Partita {
     /// Commits a few steps on the sidecar, which are the same whenever they are tried.
     async fn commit_files(&self, steps: Vec<Step>) -> Result<(), PlanError> {
         let plan = WritePlan::aside(steps);
-        let mut last = PlanError::Conflict;
-        for attempt in 0..self.runner.patience.attempts {
+        let mut attempts = self.runner.attempts();
+        loop {
             match self.runner.commit(&plan).await? {
                 Committed::Done => return Ok(()),
                 // A condition that does not hold will not hold the next time.
                 Committed::NotYet { cause, failed } if !failed.is_empty() => return Err(cause),
-                Committed::NotYet { cause, .. } => last = cause,
+                Committed::NotYet { cause, .. } => attempts.again(cause).await?,
             }
-            self.runner.pause(attempt).await;
         }
-        Err(last)
     }
 
     async fn record(&self, bucket: &str, name: &str) -> Result<Option<Record>, PlanError> {

@@ -218,32 +218,18 @@ impl Runner {
 
     /// Updates one item; where the outcome is unknown, again.
     pub(crate) async fn update(&self, request: &UpdateItem) -> Result<(), PlanError> {
-        let mut attempt = 0;
-        loop {
-            match self
-                .store
-                .update_item(request.clone(), ReturnValues::None)
-                .await
-            {
-                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                Err(StoreError::OutcomeUnknown { .. }) if attempt < self.patience.attempts => {
-                    self.pause(attempt).await;
-                }
-                answer => return Ok(answer.map(drop)?),
-            }
-        }
+        let is_open =
+            |kind: ErrorKind| matches!(kind, ErrorKind::Retry | ErrorKind::OutcomeUnknown);
+        let update = || self.store.update_item(request.clone(), ReturnValues::None);
+        self.ask_while(is_open, update).await?;
+        Ok(())
     }
 
     /// Writes one item.
     pub(crate) async fn put(&self, request: &PutItem) -> Result<(), PlanError> {
-        let mut attempt = 0;
-        loop {
-            let put = self.store.put_item(request.clone(), ReturnValues::None);
-            match put.await {
-                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                answer => return Ok(answer.map(drop)?),
-            }
-        }
+        let put = || self.store.put_item(request.clone(), ReturnValues::None);
+        self.ask(put).await?;
+        Ok(())
     }
 
     /// Reads items, each found or missing, in the order of the addresses.
@@ -259,7 +245,8 @@ impl Runner {
                 .iter()
                 .map(|&index| self.keys.address(&addresses[index]));
             let request = BatchGetItem::new(asked.collect());
-            let got = self.batch_get(&request).await?;
+            let got = self.ask(|| self.store.batch_get_item(request.clone()));
+            let got = got.await?.answer;
             let mut unprocessed = Vec::new();
             for (index, got) in open.into_iter().zip(got) {
                 match got {
@@ -282,44 +269,52 @@ impl Runner {
 
     /// Reads one page of a partition.
     pub(crate) async fn query(&self, request: &Query) -> Result<Page<Item>, PlanError> {
-        let mut attempt = 0;
-        loop {
-            match self.store.query(request.clone()).await {
-                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                answer => return Ok(answer?.answer.into_parts()?),
-            }
-        }
+        let page = self.ask(|| self.store.query(request.clone())).await?;
+        Ok(page.answer.into_parts()?)
     }
 
     /// Reads one page of a table or index.
     pub(crate) async fn scan(&self, request: &Scan) -> Result<Page<Item>, PlanError> {
+        let page = self.ask(|| self.store.scan(request.clone())).await?;
+        Ok(page.answer.into_parts()?)
+    }
+
+    /// Asks the store, again while it lacks the capacity to answer.
+    async fn ask<T, F>(&self, request: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        self.ask_while(|kind| kind == ErrorKind::Retry, request)
+            .await
+    }
+
+    async fn ask_while<T, F>(
+        &self,
+        is_passing: impl Fn(ErrorKind) -> bool,
+        request: impl Fn() -> F,
+    ) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
         let mut attempt = 0;
         loop {
-            match self.store.scan(request.clone()).await {
-                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                answer => return Ok(answer?.answer.into_parts()?),
+            let answer = request().await;
+            attempt += 1;
+            match answer {
+                Err(error) if is_passing(error.kind()) && attempt < self.patience.attempts => {
+                    self.pause(attempt).await;
+                }
+                answer => return answer,
             }
         }
     }
 
-    async fn batch_get(&self, request: &BatchGetItem) -> Result<Vec<BatchGot>, PlanError> {
-        let mut attempt = 0;
-        loop {
-            match self.store.batch_get_item(request.clone()).await {
-                Err(error) if self.is_worth_another(&error, &mut attempt).await => {}
-                answer => return Ok(answer?.answer),
-            }
+    /// The attempts at something that may have to be planned again.
+    pub(crate) fn attempts(&self) -> Attempts<'_> {
+        Attempts {
+            runner: self,
+            failed: 0,
         }
-    }
-
-    /// Waits before another attempt, if there may be capacity then.
-    async fn is_worth_another(&self, error: &StoreError, attempt: &mut u32) -> bool {
-        *attempt += 1;
-        let again = error.kind() == ErrorKind::Retry && *attempt < self.patience.attempts;
-        if again {
-            self.pause(*attempt).await;
-        }
-        again
     }
 
     /// Waits a random part of a time that grows, so that writers who met do not meet again.
@@ -339,6 +334,25 @@ impl Runner {
         let mut random = [0; 16];
         self.tokens.fill(&mut random);
         Ulid::from(u128::from_le_bytes(random)).to_string()
+    }
+}
+
+/// The attempts that patience allows.
+pub(crate) struct Attempts<'r> {
+    runner: &'r Runner,
+    failed: u32,
+}
+
+impl Attempts<'_> {
+    /// Waits for another attempt after one that was not carried out. Where there is none, its cause
+    /// is the answer.
+    pub(crate) async fn again(&mut self, cause: PlanError) -> Result<(), PlanError> {
+        self.failed += 1;
+        if self.failed >= self.runner.patience.attempts {
+            return Err(cause);
+        }
+        self.runner.pause(self.failed - 1).await;
+        Ok(())
     }
 }
 
@@ -373,12 +387,11 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
             refusals: by_operation(refusals),
         });
     }
-    match faults.is_empty() {
-        true => Ok(Committed::NotYet {
-            cause: PlanError::Conflict,
-            failed,
-        }),
-        false => Err(PlanError::of_faults(faults)),
+    if faults.is_empty() {
+        let cause = PlanError::Conflict;
+        Ok(Committed::NotYet { cause, failed })
+    } else {
+        Err(PlanError::of_faults(faults))
     }
 }
 

@@ -81,8 +81,8 @@ impl Partita {
         slots: usize,
     ) -> Result<(), PlanError> {
         let sidecar = &self.blueprint.sidecar;
-        let mut last = PlanError::Conflict;
-        for attempt in 0..self.runner.patience.attempts {
+        let mut attempts = self.runner.attempts();
+        loop {
             let mut steps = self.take_slot(record, slots).await?;
             steps.extend([
                 put(PutItem::new(sidecar.clone(), record.item())),
@@ -92,12 +92,10 @@ impl Partita {
                 )),
             ]);
             match self.commit_files(steps).await {
-                Err(error @ PlanError::Conflict) => last = error,
+                Err(error @ PlanError::Conflict) => attempts.again(error).await?,
                 committed => return committed,
             }
-            self.runner.pause(attempt).await;
         }
-        Err(last)
     }
 
     /// Whether a client may send the bytes of an upload now.

@@ -255,7 +255,7 @@ impl Partita {
             Err(refusal) => {
                 next.refused += 1;
                 next.last_error = Some(refusal.to_string());
-                self.commit(job, Vec::new(), next).await?;
+                self.advance(job, next).await?;
                 Ok(Worked::On)
             }
         }
@@ -270,8 +270,8 @@ impl Partita {
         rows: &[Item],
         next: &Progress,
     ) -> Result<(), PlanError> {
-        let mut last = PlanError::Conflict;
-        for attempt in 0..self.runner.patience.attempts {
+        let mut attempts = self.runner.attempts();
+        loop {
             let chunk = self.plan_chunk(job, task, within, rows).await?;
             if !chunk.writes() && !self.is_ending(job) {
                 job.pass(next.clone());
@@ -282,22 +282,18 @@ impl Partita {
                 has_moved: next.has_moved || chunk.done > 0,
                 ..next.clone()
             };
-            let committed = match self.place(&chunk.placements).await {
+            let cause = match self.place(&chunk.placements).await {
                 Ok(()) => self.try_commit(job, chunk.steps, next).await?,
                 // Another file is put there; the next plan sees whose it is.
                 Err(PlanError::Conflict) => Some(PlanError::Conflict),
                 Err(error) => return Err(error),
             };
-            match committed {
-                None => {
-                    self.discard(&chunk.released).await;
-                    return Ok(());
-                }
-                Some(cause) => last = cause,
-            }
-            self.runner.pause(attempt).await;
+            let Some(cause) = cause else {
+                self.discard(&chunk.released).await;
+                return Ok(());
+            };
+            attempts.again(cause).await?;
         }
-        Err(last)
     }
 
     async fn plan_chunk(
@@ -326,23 +322,13 @@ impl Partita {
         }
     }
 
-    /// Commits a chunk, again until the store says what became of it.
-    async fn commit(
-        &self,
-        job: &mut Job,
-        steps: Vec<Step>,
-        next: Progress,
-    ) -> Result<(), PlanError> {
-        let mut last = PlanError::Conflict;
-        for attempt in 0..self.runner.patience.attempts {
-            let tried = self.try_commit(job, steps.clone(), next.clone());
-            match tried.await? {
-                None => return Ok(()),
-                Some(cause) => last = cause,
-            }
-            self.runner.pause(attempt).await;
+    /// Moves a job on, without doing anything.
+    async fn advance(&self, job: &mut Job, next: Progress) -> Result<(), PlanError> {
+        let mut attempts = self.runner.attempts();
+        while let Some(cause) = self.try_commit(job, Vec::new(), next.clone()).await? {
+            attempts.again(cause).await?;
         }
-        Err(last)
+        Ok(())
     }
 
     /// INVARIANT: what a chunk does and how far the job is then are one transaction.
@@ -391,7 +377,7 @@ impl Partita {
             ..progress.clone()
         };
         if is_lacking && progress.has_moved {
-            self.commit(job, Vec::new(), next).await?;
+            self.advance(job, next).await?;
             return Ok(Worked::On);
         }
         if progress.refused > 0 {
@@ -420,13 +406,11 @@ impl Partita {
             };
             steps.push(ours(TransactAction::Delete(delete)));
         }
-        for attempt in 0..self.runner.patience.attempts {
-            if self.send(steps.clone()).await?.is_none() {
-                return Ok(());
-            }
-            self.runner.pause(attempt).await;
+        let mut attempts = self.runner.attempts();
+        while self.send(steps.clone()).await?.is_some() {
+            attempts.again(PlanError::Conflict).await?;
         }
-        Err(PlanError::Conflict)
+        Ok(())
     }
 
     /// What was held for the job, each once.
@@ -454,7 +438,7 @@ impl Partita {
             last_error: Some(message.to_owned()),
             ..job.progress.clone()
         };
-        self.commit(job, Vec::new(), next).await?;
+        self.advance(job, next).await?;
         Ok(Worked::On)
     }
 
