@@ -145,11 +145,11 @@ impl<'s, 'a> ItemScope<'s, 'a> {
             // Who is not in the table, or deleted there, has no role and no groups.
             Known::Missing => Found::Missing,
             Known::Found(item) => {
-                if self.is_seen_deleted(record, item, &address) {
-                    return Found::Missing;
+                let caller = Subject::other(record, item, &address);
+                if let Some(absent) = self.absence_of_own(caller, &address) {
+                    return absent;
                 }
                 let path = dotted(attribute);
-                let caller = Subject::other(record, item, &address);
                 self.inside(caller, &path.root, &path.steps)
             }
         }
@@ -367,13 +367,49 @@ impl<'s, 'a> ItemScope<'s, 'a> {
             Known::Found(item) => item,
         };
         self.note_fact(&target.address, target.shape, Fact::Presence);
-        if self.is_seen_deleted(target.shape, item, &target.address) {
-            return Found::Missing;
+        let own = Subject::other(target.shape, item, &target.address);
+        if let Some(absent) = self.absence_of_own(own, &target.address) {
+            return absent;
         }
         match identity() {
             Some(value) => Found::Value(Cow::Owned(value)),
             None => self.inside_target(target, item, next, rest),
         }
+    }
+
+    /// What a record of the caller's own counts as if it is deleted, or if a live reference of it
+    /// leads to an item that is deleted or gone: a record that its caller cannot find gives no
+    /// rights.
+    fn absence_of_own(
+        &self,
+        own: Subject<'_, '_, 'a>,
+        address: &Address,
+    ) -> Option<Found<'static>> {
+        if self.is_seen_deleted(own.record, own.item, address) {
+            return Some(Found::Missing);
+        }
+        for reference in own.record.refs.iter().filter(|one| one.live) {
+            let Resolved::To(targets) = self.resolve_from(own, reference) else {
+                continue;
+            };
+            for target in targets {
+                let Target { shape, address, .. } = &target;
+                match self.context.item(address) {
+                    Known::Unread => return Some(Found::Unknown),
+                    Known::Missing => {
+                        self.note_fact(address, shape, Fact::Absence);
+                        return Some(Found::Missing);
+                    }
+                    Known::Found(item) => {
+                        self.note_fact(address, shape, Fact::Presence);
+                        if self.is_seen_deleted(shape, item, address) {
+                            return Some(Found::Missing);
+                        }
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// Whether another item is deleted, which is noted as read.

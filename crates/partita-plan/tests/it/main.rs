@@ -12,6 +12,7 @@ mod kept;
 mod letters;
 mod limits;
 mod lists;
+mod live_members;
 mod members;
 mod moves;
 mod newcomers;
