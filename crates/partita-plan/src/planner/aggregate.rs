@@ -75,8 +75,10 @@ impl<'a> Planner<'a> {
             }
             shares => shares,
         };
-        // The item counts elsewhere now, with all that it is: what it was must not change meanwhile.
-        if let (Some(sum), Some(_)) = (&count.aggregate.sum, &was) {
+        // An item begins or ceases to count with its whole amount, which must not change meanwhile.
+        if let Some(sum) = &count.aggregate.sum
+            && (was.is_some() || is.is_some())
+        {
             self.guard_stored(at, sum);
         }
         let zero = Number::from(0_i64);

@@ -75,6 +75,11 @@ fn pages(number: i64) -> Map {
 
 /// Some changes of one book at the same time, in an order that the seed decides.
 async fn stays_right(changes: [Map; 3], seed: u64) {
+    stays_right_from(Map::new(), changes, seed).await;
+}
+
+/// The same, of a book that begins with these attributes besides its pages.
+async fn stays_right_from(first: Map, changes: [Map; 3], seed: u64) {
     let store: Arc<dyn Store> = Arc::new(ModelStore::default());
     let calm = open(DESIGN, store.clone(), 1_000 + seed).await;
     for shelf in ["one", "two"] {
@@ -86,6 +91,7 @@ async fn stays_right(changes: [Map; 3], seed: u64) {
     }
     let mut attributes = texts(&[("bookId", "b"), ("shelfId", "one")]);
     attributes.extend(pages(100));
+    attributes.extend(first);
     let entity = "Book".into();
     run(&calm, Operation::Create { entity, attributes }).await;
     let shuffled = FaultyStore::new(store, Faults::default(), seed);
@@ -110,5 +116,14 @@ async fn are_exact_when_an_amount_is_replaced_while_it_moves_and_stops_to_count(
     let lent = || Map::from([("lent", Value::Bool(true))]);
     for seed in 0..SEEDS {
         stays_right([pages(200), moved(), lent()], seed).await;
+    }
+}
+
+#[tokio::test]
+async fn are_exact_when_an_amount_is_replaced_while_it_begins_to_count() {
+    let lent = |is_lent: bool| Map::from([("lent", Value::Bool(is_lent))]);
+    for seed in 0..SEEDS {
+        let changes = [pages(200), lent(false), pages(70)];
+        stays_right_from(lent(true), changes, seed).await;
     }
 }
