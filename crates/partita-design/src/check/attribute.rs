@@ -233,11 +233,13 @@ pub(crate) fn one(
     };
     let is_good = agree(declared, record, names.world, report);
     let lasting = is_lasting(declared, record, &source, assigned);
+    // Where a ref leads nowhere there is nothing to copy.
+    let is_loose_copy = matches!(&source, Source::Copy(reading) if reading.optional);
     is_good.then_some(Attribute {
         name: declared.name.clone(),
         alias: declared.alias.as_ref().map(|(alias, _)| alias.clone()),
         kind: declared.kind.clone()?,
-        optional: declared.optional,
+        optional: declared.optional || is_loose_copy,
         source,
         key_only: declared.key_only,
         inherited: false,

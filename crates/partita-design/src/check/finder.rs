@@ -12,6 +12,7 @@ use partita_core::expression::{Condition, Path};
 use super::key::{Case, Key};
 use super::world::{Record, World};
 use crate::design::{Finder, IndexId, KeyCase, KeyValue, RefTarget};
+use crate::document::Field;
 use crate::expression::Expr;
 use crate::syntax::Word;
 use crate::template::{DELIMITER, Hole, Part, Template, dotted};
@@ -54,10 +55,14 @@ fn search(
         return None;
     }
     let holds = |when: Option<&Condition>| extent == Extent::Some || covers(when, target);
+    // A view has no record of a soft-deleted item unless its condition asks for it.
+    let is_softly_deleted = matches!(record.soft_delete, Field::Given(_));
+    let has_all = extent == Extent::Some || !is_softly_deleted;
     let is_view_of = |other: &&Record| {
         let view = other.view.as_ref();
         view.is_some_and(|view| {
-            view.source == Some(record.id) && !view.history && holds(view.when.as_ref())
+            let is_of_it = view.source == Some(record.id) && !view.history;
+            is_of_it && has_all && holds(view.when.as_ref())
         })
     };
     let views = world.records.iter().filter(is_view_of);

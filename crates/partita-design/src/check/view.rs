@@ -322,7 +322,13 @@ impl Pending<'_> {
         };
         let names = with_element(inside(world, declared), view.element.as_ref());
         let when = self.section.text("when", report);
-        let when = when.and_then(|when| condition::check(when, &names, report));
+        // A record exists while its condition holds, and a write to another item does not look at
+        // it. A state is kept once, when it is replaced.
+        let alone = Names {
+            with_refs: view.history,
+            ..names.clone()
+        };
+        let when = when.and_then(|when| condition::check(when, &alone, report));
         let distinct = self.section.text("distinct", report);
         let inner = self.inner_names(names.clone());
         let distinct = distinct.and_then(|text| each::distinct(text, &inner, report));
