@@ -247,6 +247,11 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// The item as others refer to it: as it was, or as it will be if it is new.
+    pub(crate) fn named(&self) -> Option<&Rc<Map>> {
+        self.old().or(self.after.as_ref())
+    }
+
     /// Where the item will be, if it is elsewhere then.
     pub(crate) fn destination(&self) -> Option<&Address> {
         self.moves_to.as_ref().filter(|_| self.after.is_some())
@@ -305,6 +310,14 @@ impl<'a> Entry<'a> {
             }
         }
         record
+    }
+
+    /// A number of the item with what this write adds to it, also of an item that it removes.
+    pub(crate) fn number_left(&self, name: &str) -> Number {
+        let old = self.old().and_then(|old| self.shape.number(old, name));
+        let old = old.unwrap_or(Number::ZERO);
+        let added = self.adds.get(name).copied().unwrap_or(Number::ZERO);
+        old.checked_add(added).unwrap_or(old)
     }
 
     /// Lets the write pass only if the item is there. A reason to refuse outweighs the suspicion

@@ -20,7 +20,7 @@ use crate::live::{self, Start, Written};
 use crate::operation::{Answer, Caller, Operation};
 use crate::place::{Address, KeyNames};
 use crate::planner::later::Extent;
-use crate::planner::{Moment, Planner, WritePlan};
+use crate::planner::{Moment, Planner, Step, WritePlan};
 use crate::request::{NamedItem, Request};
 use crate::run::{Committed, Patience, Runner};
 use crate::sidecar;
@@ -305,14 +305,20 @@ impl Partita {
                 Ok(Attempt::Done(plan.answers))
             }
             Committed::NotYet { cause, failed } => {
-                let steps = failed.into_iter().map(|at| &plan.steps[at]);
-                let places = steps.map(|step| self.blueprint.place_of(&step.action));
-                let sidecar = &self.blueprint.sidecar;
-                let is_read = |one: &Address| one.table != *sidecar || sidecar::is_kept(one);
-                let failed = places.filter(is_read).collect();
+                let failed = self.doubted(&plan.steps, failed);
                 Ok(Attempt::NotYet { cause, failed })
             }
         }
+    }
+
+    /// The items that a transaction took for granted and that were not so: the next plan must read
+    /// them, or it comes to the same.
+    pub(crate) fn doubted(&self, steps: &[Step], failed: Vec<usize>) -> Vec<Address> {
+        let steps = failed.into_iter().filter_map(|at| steps.get(at));
+        let places = steps.map(|step| self.blueprint.place_of(&step.action));
+        let sidecar = &self.blueprint.sidecar;
+        let is_read = |one: &Address| one.table != *sidecar || sidecar::is_kept(one);
+        places.filter(is_read).collect()
     }
 
     /// Plans a write, with room for so many other actions. What an attempt before took for granted

@@ -141,6 +141,12 @@ impl Ref {
         }
     }
 
+    /// Whether an item may refer to a target that does not exist yet: its target need not exist,
+    /// or was deleted and left it behind.
+    pub fn may_precede(&self, target: &RefTarget, record: &Record) -> bool {
+        self.unchecked || target.may_stay(record)
+    }
+
     /// Whether it leads to several items at once.
     pub fn is_many(&self) -> bool {
         let arguments = self.targets.iter().flat_map(|target| &target.arguments);

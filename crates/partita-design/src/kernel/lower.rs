@@ -93,12 +93,14 @@ fn copies(
                 reference: reference.1,
                 target: at,
             };
-            Some((target.record()?, each))
+            let record = target.record()?;
+            let may_precede = design[reference].may_precede(target, &design[record]);
+            Some((record, each, may_precede))
         })
     });
-    targets.map(move |(record, each)| Reaction {
+    targets.map(move |(record, each, may_precede)| Reaction {
         record,
-        on: On::Change,
+        on: if may_precede { On::Write } else { On::Change },
         when: When::While(None),
         each: Times::Referring(each),
         does: Does::Copy {

@@ -16,6 +16,7 @@ use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::evaluate::Listing;
 use crate::partita::Partita;
+use crate::place::Address;
 use crate::planner::chunk::Chunk;
 use crate::planner::follow::listings;
 use crate::planner::later::Extent;
@@ -172,8 +173,11 @@ impl Partita {
         let mut page_items = PAGE_MAX;
         let mut setbacks = 0;
         loop {
+            let chunks = job.progress.chunks;
             match self.step(&mut job, &mut page_items).await {
-                Ok(Worked::On) => setbacks = 0,
+                // A step past a list without work is no progress: it would be taken again and again.
+                Ok(Worked::On) if job.progress.chunks > chunks => setbacks = 0,
+                Ok(Worked::On) => {}
                 Ok(Worked::Done) => return Ok(true),
                 Ok(Worked::Off) => return Ok(false),
                 // Somebody else may have it now, or it is further than we know.
@@ -271,8 +275,10 @@ impl Partita {
         next: &Progress,
     ) -> Result<(), PlanError> {
         let mut attempts = self.runner.attempts();
+        let mut doubted: Vec<Address> = Vec::new();
         loop {
-            let chunk = self.plan_chunk(job, task, within, rows).await?;
+            let asked = std::mem::take(&mut doubted);
+            let chunk = self.plan_chunk(job, task, within, rows, asked).await?;
             if !chunk.writes() && !self.is_ending(job) {
                 job.pass(next.clone());
                 return Ok(());
@@ -283,14 +289,19 @@ impl Partita {
                 ..next.clone()
             };
             let cause = match self.place(&chunk.placements).await {
-                Ok(()) => self.try_commit(job, chunk.steps, next).await?,
+                Ok(()) => match self.try_commit(job, chunk.steps.clone(), next).await? {
+                    Committed::Done => {
+                        self.discard(&chunk.released).await;
+                        return Ok(());
+                    }
+                    Committed::NotYet { cause, failed } => {
+                        doubted = self.doubted(&chunk.steps, failed);
+                        cause
+                    }
+                },
                 // Another file is put there; the next plan sees whose it is.
-                Err(PlanError::Conflict) => Some(PlanError::Conflict),
+                Err(error @ PlanError::Conflict) => error,
                 Err(error) => return Err(error),
-            };
-            let Some(cause) = cause else {
-                self.discard(&chunk.released).await;
-                return Ok(());
             };
             attempts.again(cause).await?;
         }
@@ -302,9 +313,11 @@ impl Partita {
         task: &Task,
         within: Within<'_>,
         rows: &[Item],
+        doubted: Vec<Address>,
     ) -> Result<Chunk, PlanError> {
         let moment = job.moment();
         let mut reads = self.reads(&moment);
+        doubted.into_iter().for_each(|address| reads.need(address));
         let mut extent = Extent::Whole;
         loop {
             let chunk = self.runner.settle(&mut reads, |reads| {
@@ -325,7 +338,9 @@ impl Partita {
     /// Moves a job on, without doing anything.
     async fn advance(&self, job: &mut Job, next: Progress) -> Result<(), PlanError> {
         let mut attempts = self.runner.attempts();
-        while let Some(cause) = self.try_commit(job, Vec::new(), next.clone()).await? {
+        while let Committed::NotYet { cause, .. } =
+            self.try_commit(job, Vec::new(), next.clone()).await?
+        {
             attempts.again(cause).await?;
         }
         Ok(())
@@ -337,7 +352,7 @@ impl Partita {
         job: &mut Job,
         mut steps: Vec<Step>,
         next: Progress,
-    ) -> Result<Option<PlanError>, PlanError> {
+    ) -> Result<Committed, PlanError> {
         let lease = self.lease(job.lease_owner().unwrap_or_default());
         let advance = job.advance(&self.blueprint.sidecar, &next, &lease);
         steps.push(ours(advance));
@@ -345,20 +360,16 @@ impl Partita {
         if self.is_defective {
             self.tear_apart(&mut steps).await?;
         }
-        let cause = self.send(steps).await?;
-        if cause.is_none() {
+        let committed = self.send(steps).await?;
+        if committed == Committed::Done {
             job.progress = next;
             job.lease = Some(lease);
         }
-        Ok(cause)
+        Ok(committed)
     }
 
-    /// Sends a transaction; answers why it was not carried out, if it can be tried again.
-    async fn send(&self, steps: Vec<Step>) -> Result<Option<PlanError>, PlanError> {
-        Ok(match self.runner.commit(&WritePlan::aside(steps)).await? {
-            Committed::Done => None,
-            Committed::NotYet { cause, .. } => Some(cause),
-        })
+    async fn send(&self, steps: Vec<Step>) -> Result<Committed, PlanError> {
+        self.runner.commit(&WritePlan::aside(steps)).await
     }
 
     /// All tasks were gone through once. Items that could not be done are tried again as long as
@@ -407,7 +418,7 @@ impl Partita {
             steps.push(ours(TransactAction::Delete(delete)));
         }
         let mut attempts = self.runner.attempts();
-        while self.send(steps.clone()).await?.is_some() {
+        while self.send(steps.clone()).await? != Committed::Done {
             attempts.again(PlanError::Conflict).await?;
         }
         Ok(())

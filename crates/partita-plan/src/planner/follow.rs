@@ -17,11 +17,11 @@ use crate::place::Address;
 use partita_design::nested;
 
 impl<'a> Planner<'a> {
-    /// Refreshes the copies of what changed.
+    /// Refreshes the copies of what changed, and of what is new where items may refer to it already.
     pub(super) fn follow_copies(&mut self, at: usize) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
-        let (Some(old), Some(new)) = (entry.told.clone(), entry.after.clone()) else {
+        let (old, Some(new)) = (entry.told.clone(), entry.after.clone()) else {
             return Ok(());
         };
         // Whoever refers to an item by its key does not follow it where it moves.
@@ -31,7 +31,11 @@ impl<'a> Planner<'a> {
         let source = entry.shape;
         for follower in blueprint.kernel.followers(&blueprint.design, source.id) {
             let value = source.read(&new, follower.followed);
-            if source.read(&old, follower.followed) == value {
+            let is_followed = match &old {
+                Some(old) => source.read(old, follower.followed) != value,
+                None => follower.reference.may_precede(follower.target, source),
+            };
+            if !is_followed {
                 continue;
             }
             let who = Referrers {
@@ -43,8 +47,12 @@ impl<'a> Planner<'a> {
             if self.is_left(TaskKind::Follow, at, who) {
                 continue;
             }
-            self.look_again(TaskKind::Follow, at, who);
-            for item in self.referring(at, who)? {
+            let items = self.referring(at, who)?;
+            // Nobody begins to refer to a new item between the listing and the commit.
+            if old.is_some() || !items.is_empty() {
+                self.look_again(TaskKind::Follow, at, who);
+            }
+            for item in items {
                 let entry = self.entry_mut(item);
                 if let Some(after) = &mut entry.after {
                     let after = Rc::make_mut(after);
@@ -74,6 +82,9 @@ impl<'a> Planner<'a> {
                 reference: referrer.reference,
                 target: referrer.target,
             };
+            if self.leaves_to_job() && who.target.on_delete == OnDelete::Cascade {
+                self.refuse_undecided(who.entity)?;
+            }
             match &who.target.on_delete {
                 OnDelete::Keep | OnDelete::Refuse { .. } => {}
                 _ if self.is_left(TaskKind::Release, at, who) => {}
@@ -87,6 +98,34 @@ impl<'a> Planner<'a> {
                     for item in self.all_referring(at, who)? {
                         self.change(item, &changes, By::Effect)?;
                     }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to leave a cascade to a job whose items may themselves be kept by others: the item
+    /// would be gone before the first of them refuses.
+    fn refuse_undecided(&self, entity: &'a Record) -> Result<(), PlanError> {
+        let blueprint = self.context.blueprint;
+        let mut going = vec![entity];
+        let mut at = 0;
+        while let Some(entity) = going.get(at).copied() {
+            at += 1;
+            for referrer in blueprint.kernel.referrers(&blueprint.design, entity.id) {
+                match &referrer.target.on_delete {
+                    OnDelete::Refuse { .. } => {
+                        let (entity, by) = (&entity.name, &referrer.entity.name);
+                        let what = format!(
+                            "every `{entity}` goes with it, and a `{by}` may refuse that: delete \
+                             the `{entity}` items first"
+                        );
+                        return Err(PlanError::TooMuch { what });
+                    }
+                    OnDelete::Cascade if !going.iter().any(|one| one.id == referrer.entity.id) => {
+                        going.push(referrer.entity);
+                    }
+                    _ => {}
                 }
             }
         }
@@ -115,37 +154,14 @@ impl<'a> Planner<'a> {
 
     /// The items that refer to one that is removed. None may be left behind: an index can lack one
     /// that was just written, and one can be written while this is planned. Where they are
-    /// counted, the count tells; where nobody counts them, a job looks again.
+    /// counted, the count decides at the end; otherwise a job looks again.
     fn all_referring(&mut self, at: usize, who: Referrers<'a>) -> Result<Vec<usize>, PlanError> {
         let items = self.referring(at, who)?;
         match self.count_of(who) {
-            Some(count) => self.demand_as_counted(at, count, items.len())?,
+            Some(count) => self.entry_mut(at).guard(&count.attribute.name),
             None => self.look_again(TaskKind::Release, at, who),
         }
         Ok(items)
-    }
-
-    /// Goes on only if so many items were found as are counted, and nobody counts one more.
-    fn demand_as_counted(
-        &mut self,
-        at: usize,
-        count: Count<'a>,
-        found: usize,
-    ) -> Result<(), PlanError> {
-        let shape = self.entry(at).shape;
-        let entry = self.entry_mut(at);
-        entry.guard(&count.attribute.name);
-        let counted = entry
-            .old()
-            .and_then(|old| shape.number(old, &count.attribute.name));
-        let added = entry.adds.get(count.attribute.name.as_str()).copied();
-        let added = added.unwrap_or_else(|| Number::from(0_i64));
-        let expected = counted.and_then(|counted| counted.checked_add(added).ok());
-        let is_all = expected == Some(Number::from(found as u64));
-        match is_all || !self.context.reads.is_complete() {
-            true => Ok(()),
-            false => Err(PlanError::Conflict),
-        }
     }
 
     /// The number of an item that counts every item that refers to it by a ref.
@@ -162,36 +178,57 @@ impl<'a> Planner<'a> {
         count.filter(|_| who.entity.soft_delete.is_none())
     }
 
-    /// Refuses to delete what others still refer to, those left aside that go with it.
+    /// Refuses to delete what others still refer to, those left aside that go with it. The numbers
+    /// are final only here: an item may be released by one ref and removed by another.
     pub(super) fn check_deletions(&mut self) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
-        let zero = Number::from(0_i64);
         for at in 0..self.draft.entries.len() {
             let entry = self.entry(at);
-            let is_removed = entry.is_removed() && !entry.is_witness;
-            let Some(old) = entry.old().cloned().filter(|_| is_removed) else {
+            if !entry.is_removed() || entry.is_witness {
                 continue;
-            };
-            let shape = entry.shape;
-            for referrer in blueprint.kernel.referrers(&blueprint.design, shape.id) {
-                let OnDelete::Refuse { count } = &referrer.target.on_delete else {
-                    continue;
+            }
+            let source = entry.shape;
+            for referrer in blueprint.kernel.referrers(&blueprint.design, source.id) {
+                let who = Referrers {
+                    source,
+                    entity: referrer.entity,
+                    reference: referrer.reference,
+                    target: referrer.target,
                 };
-                let entry = self.entry_mut(at);
-                entry.guard(count);
-                let added = entry.adds.get(count.as_str()).copied().unwrap_or(zero);
-                let left = shape.number(&old, count).unwrap_or(zero);
-                let left = left.checked_add(added).unwrap_or(left);
-                if left > zero && self.context.reads.is_complete() {
-                    return Err(PlanError::InUse {
-                        entity: shape.name.to_owned(),
-                        by: referrer.entity.name.clone(),
-                        count: left.to_string(),
-                    });
-                }
+                self.check_deletion(at, who)?;
             }
         }
         Ok(())
+    }
+
+    fn check_deletion(&mut self, at: usize, who: Referrers<'a>) -> Result<(), PlanError> {
+        let count = match &who.target.on_delete {
+            OnDelete::Keep => None,
+            OnDelete::Refuse { count } => Some(count),
+            OnDelete::Cascade | OnDelete::Clear(_) if self.leaves_to_job() => None,
+            OnDelete::Cascade | OnDelete::Clear(_) => {
+                self.count_of(who).map(|count| &count.attribute.name)
+            }
+        };
+        let Some(count) = count else {
+            return Ok(());
+        };
+        let entry = self.entry_mut(at);
+        entry.guard(count);
+        let left = entry.number_left(count);
+        if left == Number::ZERO || !self.context.reads.is_complete() {
+            return Ok(());
+        }
+        match &who.target.on_delete {
+            OnDelete::Refuse { .. } if left > Number::ZERO => Err(PlanError::InUse {
+                entity: who.source.name.clone(),
+                by: who.entity.name.clone(),
+                count: left.to_string(),
+            }),
+            OnDelete::Refuse { .. } => Ok(()),
+            // The index lacks some of those that are counted.
+            _ => Err(PlanError::Conflict),
+        }
     }
 
     /// The items that refer to one by a ref, all of them read.
@@ -203,12 +240,12 @@ impl<'a> Planner<'a> {
             reference,
             target,
         } = who;
-        let (Some(finder), Some(old)) = (&target.finder, self.entry(at).old().cloned()) else {
+        let (Some(finder), Some(item)) = (&target.finder, self.entry(at).named().cloned()) else {
             return Ok(Vec::new());
         };
         let address = self.entry(at).address.clone();
         let mut found: Vec<Address> = Vec::new();
-        for listing in listings(blueprint, source, reference, target, finder, &old)? {
+        for listing in listings(blueprint, source, reference, target, finder, &item)? {
             let Some(listed) = self.draft.list(&self.context, &listing) else {
                 continue;
             };

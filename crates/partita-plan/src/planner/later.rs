@@ -66,6 +66,11 @@ impl<'a> Planner<'a> {
         self
     }
 
+    /// Whether a job does what goes over items that no bound holds.
+    pub(super) fn leaves_to_job(&self) -> bool {
+        self.later.extent == Extent::WithJob
+    }
+
     /// Leaves what is to be done to the items that refer to one to a job, if that is wanted.
     pub(super) fn is_left(&mut self, kind: TaskKind, at: usize, who: Referrers<'a>) -> bool {
         if self.later.extent == Extent::Whole {
@@ -94,14 +99,14 @@ impl<'a> Planner<'a> {
             ..
         } = who;
         let entry = self.entry(at);
-        let old = entry.old().cloned();
-        let identity = old.and_then(|old| {
-            let mut identity = entry.shape.identity_of(&old)?;
+        let named = entry.named().cloned();
+        let identity = named.and_then(|named| {
+            let mut identity = entry.shape.identity_of(&named)?;
             // A ref by a pattern may go by more than the identity.
             for number in 0..target.arguments.len() {
                 let name = argument_source(entry.shape, target, number);
                 if let Some((name, value)) =
-                    name.and_then(|name| Some((name, nested::get(&old, name)?)))
+                    name.and_then(|name| Some((name, nested::get(&named, name)?)))
                 {
                     nested::set(&mut identity, name, value.clone());
                 }

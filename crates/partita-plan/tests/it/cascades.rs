@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use partita_core::{Item, Value};
 use partita_plan::{Answer, Caller, Operation, Partita, PlanError};
+use partita_store::request::{PutItem, ReturnValues};
 use partita_store::{ModelStore, Store};
 use partita_verify::Collected;
 
@@ -153,4 +155,165 @@ async fn go_on_as_a_job_and_leave_nothing_but_what_is_kept() {
     assert_eq!(found.open, []);
     // The name is free for another one.
     run(&partita, create("Org", &org)).await.unwrap();
+}
+
+/// Two ways lead from an org to its tasks: its own ref, and the list that they are in, which counts
+/// them.
+const TWO_WAYS: &str = r#"
+design = "lists"
+
+[table]
+name          = "lists"
+key           = ["PK", "SK"]
+discriminator = "Kind"
+
+[index]
+GSI1 = ["GPK", "GSK"]
+
+[entity.Org]
+PK = "ORG#{org}"
+SK = "ORG"
+
+[entity.Org.attributes]
+org = "string"
+
+[entity.Org.allow]
+"*" = "signed-in"
+
+[entity.List]
+PK = "ORG#{org}"
+SK = "LIST#{list}"
+
+[entity.List.attributes]
+org   = "string"
+list  = "string /^[^#]+$/"
+tasks = "count of Task by in"
+
+[entity.List.refs]
+top = "Org, on delete cascade"
+
+[entity.List.allow]
+"*" = "signed-in"
+
+[entity.Task]
+PK  = "ORG#{org}"
+SK  = "TASK#{id}"
+GPK = "LIST#{org}#{list}"
+GSK = "{id}"
+
+[entity.Task.attributes]
+org  = "string"
+list = "string? /^[^#]+$/"
+id   = "string"
+
+[entity.Task.refs]
+top = "Org, on delete cascade"
+in  = "List, on delete ON_DELETE"
+
+[entity.Task.allow]
+"*" = "signed-in"
+
+[pattern.tasks]
+query = "PK = 'ORG#{org}' AND begins_with(SK, 'TASK#')"
+
+[pattern.inList]
+query = "GPK = 'LIST#{org}#{list}'"
+"#;
+
+#[tokio::test]
+async fn reach_an_item_by_two_refs() {
+    for on_delete in ["clear list", "cascade"] {
+        let design = TWO_WAYS.replace("ON_DELETE", on_delete);
+        for tasks in [1, 60, 95, 150, 300] {
+            let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+            let partita = open(&design, store.clone(), 1).await;
+            let org = ("org", "o");
+            run(&partita, create("Org", &[org])).await.unwrap();
+            for list in ["a", "b"] {
+                run(&partita, create("List", &[org, ("list", list)]))
+                    .await
+                    .unwrap();
+            }
+            for task in 0..tasks {
+                let id = format!("t{task:03}");
+                let task = [org, ("list", "a"), ("id", &id)];
+                run(&partita, create("Task", &task)).await.unwrap();
+            }
+            let case = format!("{tasks} tasks, {on_delete}");
+            let deleted = run(&partita, delete("Org", &["o"])).await;
+            assert!(deleted.is_ok(), "{case}: {deleted:?}");
+            let worked = partita.run_jobs().await;
+            assert!(worked.is_ok(), "{case}: {worked:?}");
+            assert_eq!(items(&*store, "lists").await, [], "{case}");
+            let open = partita.jobs().await.unwrap().into_iter();
+            let open = open.filter(|job| job.state != partita_plan::JobState::Done);
+            assert_eq!(open.count(), 0, "{case}");
+            run(&partita, create("Org", &[org])).await.unwrap();
+        }
+    }
+}
+
+/// A count that is wrong keeps its list from being removed. The job of its org rests with that, and
+/// those of others go on.
+#[tokio::test]
+async fn that_cannot_go_on_keep_no_others_waiting() {
+    let design = TWO_WAYS.replace("ON_DELETE", "cascade");
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let partita = open(&design, store.clone(), 1).await;
+    for org in ["wrong", "right"] {
+        let org = ("org", org);
+        run(&partita, create("Org", &[org])).await.unwrap();
+        for list in 0..120 {
+            let list = format!("l{list:03}");
+            let list = [org, ("list", &list)];
+            run(&partita, create("List", &list)).await.unwrap();
+        }
+    }
+    let mut items_before = items(&*store, "lists").await.into_iter();
+    let is_meant =
+        |item: &Item| item["PK"] == Value::from("ORG#wrong") && item.get("list").is_some();
+    let mut list = items_before.find(is_meant).unwrap();
+    list.insert("tasks", Value::from(7_i64));
+    let put = PutItem::new("lists".parse().unwrap(), list);
+    store.put_item(put, ReturnValues::None).await.unwrap();
+    for org in ["wrong", "right"] {
+        run(&partita, delete("Org", &[org])).await.unwrap();
+    }
+    let worked = partita.run_jobs().await;
+    assert_eq!(worked, Err(PlanError::Conflict));
+    let left = items(&*store, "lists").await;
+    let is_right = |item: &&Item| item["PK"] == Value::from("ORG#right");
+    assert_eq!(left.iter().filter(is_right).count(), 0);
+    let jobs = partita.jobs().await.unwrap();
+    let resting = jobs.iter().find(|job| job.last_error.is_some());
+    assert!(resting.is_some(), "{jobs:?}");
+}
+
+/// Whether a part of a cascade is refused must be known before the first item is gone.
+#[tokio::test]
+async fn that_others_may_refuse_are_done_whole_or_not_at_all() {
+    let refuse = TWO_WAYS.replace("ON_DELETE", "refuse");
+    for lists in [3, 150] {
+        let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+        let partita = open(&refuse, store.clone(), 1).await;
+        let org = ("org", "o");
+        run(&partita, create("Org", &[org])).await.unwrap();
+        for list in 0..lists {
+            let list = format!("l{list:03}");
+            let list = [org, ("list", &list)];
+            run(&partita, create("List", &list)).await.unwrap();
+        }
+        let before = items(&*store, "lists").await.len();
+        let deleted = run(&partita, delete("Org", &["o"])).await;
+        partita.run_jobs().await.unwrap();
+        let left = items(&*store, "lists").await.len();
+        match deleted {
+            Ok(_) => assert_eq!((lists, left), (3, 0)),
+            Err(PlanError::TooMuch { what }) => {
+                assert_eq!((lists, left), (150, before), "{what}");
+                assert!(what.contains("delete the `List` items first"), "{what}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
 }

@@ -4,6 +4,7 @@
 mod batch;
 mod bounds;
 mod cascades;
+mod copies;
 mod effects;
 mod every;
 mod figureforge;
