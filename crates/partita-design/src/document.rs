@@ -16,7 +16,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::codes::Code;
-use crate::diagnostic::Report;
+use crate::diagnostic::{Added, Report};
 pub(crate) use section::{Field, Section};
 pub(crate) use text::Text;
 
@@ -25,6 +25,15 @@ pub(crate) use text::Text;
 pub(crate) struct Name {
     pub(crate) text: String,
     pub(crate) span: Span,
+    /// Where its mistakes are reported.
+    pub(crate) report: Report,
+}
+
+impl Name {
+    /// Reports a mistake in it.
+    pub(crate) fn report(&self, code: Code, message: impl Into<String>) -> Added<'_> {
+        self.report.add(code, self.span, message)
+    }
 }
 
 /// A value and its place.
@@ -32,6 +41,8 @@ pub(crate) struct Name {
 pub(crate) struct Node {
     pub(crate) content: Content,
     pub(crate) span: Span,
+    /// Where its mistakes are reported.
+    pub(crate) report: Report,
 }
 
 /// A value.
@@ -71,7 +82,7 @@ impl Content {
 }
 
 /// Reads a file; what is not TOML is reported, and what can be read beside it is returned.
-pub(crate) fn read(source: &str, report: &mut Report) -> Table {
+pub(crate) fn read(source: &str, report: &Report) -> Table {
     let (root, errors) = DeTable::parse_recoverable(source);
     let mut damage = Damage::default();
     for error in errors {
@@ -160,7 +171,7 @@ fn line_of(source: &str, offset: usize) -> usize {
     before.filter(|byte| **byte == b'\n').count()
 }
 
-fn report_toml(source: &str, message: &str, span: Span, report: &mut Report) {
+fn report_toml(source: &str, message: &str, span: Span, report: &Report) {
     if message == "duplicate key" {
         let written = source.get(span.start..span.end).unwrap_or_default();
         let twice = format!("`{written}` is written twice");
@@ -184,24 +195,25 @@ fn within(source: &str, span: Span) -> Span {
     Span::new(start, end)
 }
 
-fn table(source: &str, entries: &DeTable<'_>, report: &mut Report) -> Table {
+fn table(source: &str, entries: &DeTable<'_>, report: &Report) -> Table {
     let entries = entries.iter().map(|(key, value)| {
         let name = Name {
             text: key.get_ref().to_string(),
             span: within(source, key.span().into()),
+            report: report.clone(),
         };
         (name, node(source, value, report))
     });
     entries.collect()
 }
 
-fn node(source: &str, value: &Spanned<DeValue<'_>>, report: &mut Report) -> Node {
+fn node(source: &str, value: &Spanned<DeValue<'_>>, report: &Report) -> Node {
     let span = within(source, value.span().into());
     let content = match value.get_ref() {
         // Before every value stands a key. The parser puts what it could not read at the start.
         _ if span.end == 0 => Content::Broken,
         DeValue::String(text) => {
-            let (text, newer) = Text::new(source, span, text);
+            let (text, newer) = Text::new(source, span, text, report);
             for escape in newer {
                 report
                     .add(
@@ -229,13 +241,17 @@ fn node(source: &str, value: &Spanned<DeValue<'_>>, report: &mut Report) -> Node
             Content::Table(entries)
         }
     };
-    Node { content, span }
+    Node {
+        content,
+        span,
+        report: report.clone(),
+    }
 }
 
 /// TOML 1.0 writes an inline table on one line and without a comma after the last value.
 ///
 /// Between the values of such a table stand only keys, signs and comments, so that the gaps tell.
-fn refuse_newer_inline_table(source: &str, span: Span, entries: &Table, report: &mut Report) {
+fn refuse_newer_inline_table(source: &str, span: Span, entries: &Table, report: &Report) {
     if !source[span.start..span.end].starts_with('{') {
         return;
     }

@@ -113,9 +113,10 @@ pub fn keys(
     for guard in &entity.unique {
         records.extend(maker.guard(&guard.name, &guard.partition));
     }
-    match maker.faults.is_empty() {
-        true => Ok(records),
-        false => Err(maker.faults),
+    if maker.faults.is_empty() {
+        Ok(records)
+    } else {
+        Err(maker.faults)
     }
 }
 

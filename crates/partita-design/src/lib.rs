@@ -81,6 +81,7 @@ pub mod files;
 pub mod fingerprint;
 pub mod kernel;
 pub mod keys;
+pub mod layout;
 pub mod media_type;
 pub mod nested;
 pub mod occupant;

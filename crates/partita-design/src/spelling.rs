@@ -1,5 +1,7 @@
 //! Which name was probably meant.
 
+use strsim::osa_distance;
+
 /// The longest word, in bytes, for which a name is suggested.
 const WORD_MAX: usize = 100;
 
@@ -13,7 +15,7 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Opti
     let allowed = (word.chars().count() / 3).clamp(1, 3);
     names
         .into_iter()
-        .map(|name| (distance(&lower, &name.to_lowercase()), name))
+        .map(|name| (osa_distance(&lower, &name.to_lowercase()), name))
         .filter(|(distance, name)| *distance <= allowed && *distance < name.chars().count())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
@@ -32,45 +34,9 @@ pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     }
 }
 
-/// How many letters must be inserted, deleted, replaced or swapped with their neighbour.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    // Three rows of the usual table suffice: a swap looks back by two.
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=to.len()).collect();
-    for (i, letter) in from.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, other) in to.iter().enumerate() {
-            let replaced = above[j] + usize::from(letter != other);
-            let mut best = replaced.min(above[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *letter == to[j - 1] && from[i - 1] == *other {
-                best = best.min(before[j - 1] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[to.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distances() {
-        for (from, to, expected) in [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("abc", "", 3),
-            ("storyid", "storyid", 0),
-            ("stroyid", "storyid", 1),
-            ("titel", "title", 1),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(distance(from, to), expected, "{from} {to}");
-        }
-    }
 
     #[test]
     fn suggestions() {

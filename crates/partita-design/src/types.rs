@@ -186,9 +186,10 @@ impl AttributeType {
             }
             _ => false,
         };
-        match accepted {
-            true => Ok(()),
-            false => Err(self.describe()),
+        if accepted {
+            Ok(())
+        } else {
+            Err(self.describe())
         }
     }
 

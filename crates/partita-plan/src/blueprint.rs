@@ -10,8 +10,7 @@ use partita_core::key::KeyType;
 use partita_core::{Item, Map, Type, Value};
 use partita_design::Design;
 use partita_design::design::{
-    Action, Attribute, IndexKey, KeyValue, Pattern, Projection, Record, RecordId, RecordIndex,
-    Table, TableId,
+    Action, Attribute, IndexKey, Pattern, Projection, Record, RecordId, RecordIndex, Table, TableId,
 };
 use partita_design::template::{PartError, Template};
 use partita_store::StoreError;
@@ -24,7 +23,6 @@ use crate::kernel::Kernel;
 use crate::operation;
 use crate::place::{Address, KeyNames, Place};
 use crate::sidecar;
-use partita_design::nested;
 
 /// A design, what its writes cause, and the tables that it lives in.
 pub(crate) struct Blueprint {
@@ -166,28 +164,7 @@ impl Blueprint {
         index: &RecordIndex,
         scope: &impl Scope,
     ) -> Result<Vec<(&str, String)>, PartError> {
-        let schema = self.design.index_of(record, index.index);
-        let sides = [
-            (Some(&schema.partition), Some(&index.partition)),
-            (schema.sort.as_ref(), index.sort.as_ref()),
-        ];
-        let mut keys = Vec::new();
-        for (attribute, value) in sides {
-            let (Some(attribute), Some(KeyValue::Cases(cases))) = (attribute, value) else {
-                continue;
-            };
-            let case = cases
-                .iter()
-                .find(|case| case.when.as_ref().is_none_or(|when| when.holds(scope)));
-            let Some(case) = case else {
-                return Ok(Vec::new());
-            };
-            match case.is.key(scope)? {
-                Some(text) => keys.push((attribute.name.as_str(), text)),
-                None => return Ok(Vec::new()),
-            }
-        }
-        Ok(keys)
+        self.design.index_keys(record, index, scope)
     }
 
     /// The names of an index's keys that are made for it.
@@ -196,61 +173,35 @@ impl Blueprint {
         record: &Record,
         index: &RecordIndex,
     ) -> impl Iterator<Item = &str> {
-        let schema = self.design.index_of(record, index.index);
-        let keys = std::iter::once(&schema.partition).chain(&schema.sort);
-        keys.filter(|key| !key.native).map(|key| key.name.as_str())
+        self.design.index_of(record, index.index).made_keys()
     }
 
     /// Whether an attribute of a record is one that Partita keeps for itself.
     pub(crate) fn is_reserved(&self, shape: &Record, name: &str) -> bool {
         let (table, _) = self.table_of(shape);
-        table.discriminator.as_deref() == Some(name) || is_key(table, name)
+        table.discriminator.as_deref() == Some(name) || table.is_key(name)
     }
 
     /// The attributes of a stored item of this shape.
     pub(crate) fn attributes(&self, shape: &Record, item: &Item) -> Result<Map, PlanError> {
-        self.read(shape, item).ok_or_else(|| {
-            PlanError::Store(StoreError::Corrupt {
-                message: format!("an item has a key of `{}` but not its form", &shape.name),
+        shape
+            .attributes_of(self.table_of(shape).0, item)
+            .ok_or_else(|| {
+                PlanError::Store(StoreError::Corrupt {
+                    message: format!("an item has a key of `{}` but not its form", &shape.name),
+                })
             })
-        })
     }
 
     /// The first of the named records that a stored item is.
     pub(crate) fn recognise(&self, records: &[RecordId], item: &Item) -> Option<(&Record, Map)> {
         records.iter().find_map(|record| {
             let shape = &self.design[*record];
-            let marked = match &self.table_of(shape).0.discriminator {
-                Some(attribute) => {
-                    item.get(attribute).and_then(Value::as_str) == shape.discriminator.as_deref()
-                }
-                None => true,
-            };
-            let attributes = marked.then(|| self.read(shape, item)).flatten()?;
+            let (table, _) = self.table_of(shape);
+            let is_marked = shape.is_marked(table, item);
+            let attributes = is_marked.then(|| shape.attributes_of(table, item))??;
             Some((shape, attributes))
         })
-    }
-
-    /// An item without its keys, but with what its keys hold.
-    fn read(&self, shape: &Record, item: &Item) -> Option<Map> {
-        let (table, _) = self.table_of(shape);
-        let (partition, sort) = (item.get(&table.partition)?, item.get(&table.sort)?);
-        let mut attributes = item.part(|name| !is_key(table, name));
-        let templates = &shape.key;
-        let parts = [
-            templates.partition.read(partition.as_str()?)?,
-            templates.sort.read(sort.as_str()?)?,
-        ];
-        for (name, text) in parts.into_iter().flatten() {
-            if nested::get(&attributes, &name).is_none() {
-                let value = match shape.stored(&name) {
-                    Some(attribute) => attribute.kind.from_text(text).ok()?,
-                    None => Value::from(text),
-                };
-                nested::set(&mut attributes, &name, value);
-            }
-        }
-        Some(attributes)
     }
 
     /// What is stored of a record beside its primary key and its discriminator, with its keys in
@@ -316,18 +267,6 @@ pub(crate) fn schema(table: &Table) -> Result<TableSchema, PlanError> {
         key: KeySchema::strings(&table.partition, &table.sort),
         indexes: indexes?,
     })
-}
-
-/// Whether an attribute of stored items is there for its table or an index.
-fn is_key(table: &Table, name: &str) -> bool {
-    name == table.partition || name == table.sort || made_keys(table).any(|key| key.name == name)
-}
-
-/// The keys of indexes that are made for them, and are no attributes of any record.
-fn made_keys(table: &Table) -> impl Iterator<Item = &IndexKey> {
-    let indexes = table.indexes.iter();
-    let keys = indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
-    keys.filter(|key| !key.native)
 }
 
 fn index_schema(index: &partita_design::design::Index) -> Result<IndexSchema, PlanError> {

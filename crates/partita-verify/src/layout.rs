@@ -7,8 +7,7 @@ use partita_core::expression::Scope;
 use partita_core::{Item, Map, Value};
 use partita_design::Design;
 use partita_design::design::record::UNIQUE_SORT;
-use partita_design::design::{Index, KeyValue, Record, Table, Unique};
-use partita_design::nested;
+use partita_design::design::{Record, Table, Unique};
 use partita_store::StoreResult;
 use partita_store::request::ItemAddress;
 use partita_store::table::TableName;
@@ -58,8 +57,7 @@ impl<'d> Layout<'d> {
     /// The address of a record; none while a part of its key is missing or cannot be one.
     pub(crate) fn address(&self, record: &'d Record, scope: &impl Scope) -> Option<ItemAddress> {
         let (name, table) = self.home(record);
-        let partition = record.key.partition.key(scope).ok()??;
-        let sort = record.key.sort.key(scope).ok()??;
+        let (partition, sort) = record.key.render(scope).ok()??;
         Some(ItemAddress {
             table: name.clone(),
             key: Item::from([
@@ -118,16 +116,11 @@ impl<'d> Layout<'d> {
         {
             return found;
         }
-        for record in records {
-            let mark = table.discriminator.as_ref();
-            let is_marked = mark.is_none_or(|mark| {
-                item.get(mark).and_then(Value::as_str) == record.discriminator.as_deref()
-            });
-            if let (true, Some(attributes)) = (is_marked, attributes(table, record, item)) {
-                return Stored::Record(record, attributes);
-            }
-        }
-        Stored::Stranger
+        let mut marked = records.filter(|record| record.is_marked(table, item));
+        let found = marked.find_map(|record| Some((record, attributes(table, record, item)?)));
+        found.map_or(Stored::Stranger, |(record, attributes)| {
+            Stored::Record(record, attributes)
+        })
     }
 
     /// The attributes of an item that is stored where such a record is.
@@ -145,27 +138,9 @@ impl<'d> Layout<'d> {
     pub(crate) fn index_keys(&self, record: &'d Record, scope: &impl Scope) -> Map {
         let mut keys = Map::new();
         for index in &record.indexes {
-            let schema = self.design.index_of(record, index.index);
-            let sides = [
-                (Some(&schema.partition), Some(&index.partition)),
-                (schema.sort.as_ref(), index.sort.as_ref()),
-            ];
-            let made = sides.into_iter().filter_map(|(key, value)| match value? {
-                KeyValue::Native(_) => None,
-                KeyValue::Cases(cases) => {
-                    let holds = |when: &partita_design::expression::Predicate| when.holds(scope);
-                    let case = cases
-                        .iter()
-                        .find(|case| case.when.as_ref().is_none_or(holds));
-                    let text = case.and_then(|case| case.is.key(scope).ok().flatten());
-                    Some((key?.name.clone(), text))
-                }
-            });
-            let made: Vec<(String, Option<String>)> = made.collect();
-            if made.iter().all(|(_, text)| text.is_some()) {
-                for (name, text) in made {
-                    keys.get_or_insert_with(&name, || Value::S(text.unwrap_or_default()));
-                }
+            let made = self.design.index_keys(record, index, scope);
+            for (name, text) in made.unwrap_or_default() {
+                keys.get_or_insert_with(name, || Value::S(text));
             }
         }
         keys
@@ -173,15 +148,8 @@ impl<'d> Layout<'d> {
 
     /// The names of all keys that are made for the indexes of a table.
     pub(crate) fn made_keys(&self, table: &TableName) -> impl Iterator<Item = &'d str> {
-        let indexes = self.table(table).into_iter().flat_map(|one| &one.indexes);
-        indexes.flat_map(made_keys)
+        self.table(table).into_iter().flat_map(Table::made_keys)
     }
-}
-
-/// The names of the keys that are made for an index.
-pub(crate) fn made_keys(index: &Index) -> impl Iterator<Item = &str> {
-    let keys = std::iter::once(&index.partition).chain(&index.sort);
-    keys.filter(|key| !key.native).map(|key| key.name.as_str())
 }
 
 fn guard_of<'d>(table: &Table, entity: &'d Record, item: &Item) -> Option<Stored<'d>> {
@@ -197,31 +165,9 @@ fn guard_of<'d>(table: &Table, entity: &'d Record, item: &Item) -> Option<Stored
 /// What a stored item holds beside its keys and its discriminator, and in its key; `None` if its
 /// key is not that of such a record.
 fn attributes(table: &Table, record: &Record, item: &Item) -> Option<Map> {
-    let templates = &record.key;
-    let partition = item.get(&table.partition)?.as_str()?;
-    let sort = item.get(&table.sort)?.as_str()?;
-    let parts = [
-        templates.partition.read(partition)?,
-        templates.sort.read(sort)?,
-    ];
-    let is_kept = |name: &str| {
-        let is_key = name == table.partition || name == table.sort;
-        let mut made = table.indexes.iter().flat_map(made_keys);
-        !is_key && table.discriminator.as_deref() != Some(name) && made.all(|key| key != name)
-    };
-    let kept = item.iter().filter(|(name, _)| is_kept(name));
-    let mut attributes: Map = kept
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    for (name, text) in parts.into_iter().flatten() {
-        if nested::get(&attributes, &name).is_some() {
-            continue;
-        }
-        let value = match record.stored(&name) {
-            Some(attribute) => attribute.kind.from_text(text).ok()?,
-            None => Value::from(text),
-        };
-        nested::set(&mut attributes, &name, value);
+    let mut attributes = record.attributes_of(table, item)?;
+    if let Some(mark) = &table.discriminator {
+        attributes.remove(mark);
     }
     Some(attributes)
 }

@@ -5,12 +5,11 @@
 
 use std::borrow::Cow;
 
-use partita_core::expression::{Comparator, Found, KeyCondition, KeyRange, Path, Scope, Step};
-use partita_core::{Map, Type, Value};
+use partita_core::expression::{Found, Path, Scope, Step};
+use partita_core::{Map, Value};
 use partita_design::design::pattern::TEXTS;
 use partita_design::design::{
-    Attribute, KeyBound, Pattern, PatternId, Read, Record, Ref, RefTarget, RefTo, SortRange,
-    Source, Table,
+    Attribute, Pattern, PatternId, Record, Ref, RefTarget, RefTo, Source,
 };
 use partita_design::stored;
 use partita_design::template::dotted;
@@ -321,25 +320,9 @@ impl<'d> Scene<'_, 'd> {
         let layout = self.world.layout;
         let home = &layout.design[pattern.table];
         let table: &TableName = layout.names().nth(pattern.table.index())?;
-        let (index, keys) = match &pattern.read {
-            Read::Get(templates) => {
-                let partition = templates.partition.key(values).ok()??;
-                let sort = templates.sort.key(values).ok()??;
-                let mut keys = KeyCondition::partition(&home.partition, partition);
-                keys.equals.push((home.sort.clone(), Value::S(sort)));
-                (None, keys)
-            }
-            Read::Query(query) => {
-                let (name, value) = key_bound(home, &query.partition, values)?;
-                let mut keys = KeyCondition::partition(name, value);
-                range(home, &query.sort, values, &mut keys)?;
-                let index = query
-                    .index
-                    .map(|index| home.indexes[index.index()].name.clone());
-                (index, keys)
-            }
-            Read::Scan { .. } => return None,
-        };
+        let keys = pattern.keys(home, values).ok()??;
+        let index = pattern.read.index();
+        let index = index.map(|index| home.indexes[index.index()].name.clone());
         Some(Listing {
             table: table.clone(),
             index,
@@ -360,44 +343,6 @@ impl<'d> Scene<'_, 'd> {
         }
         self.inside(record, item, &path.root, &path.steps)
     }
-}
-
-fn range(home: &Table, sort: &SortRange, values: &Map, keys: &mut KeyCondition) -> Option<()> {
-    let (bound, make): (_, fn(Value) -> KeyRange) = match sort {
-        SortRange::All => return Some(()),
-        SortRange::Equals(bound) => {
-            keys.equals.push(key_bound(home, bound, values)?);
-            return Some(());
-        }
-        SortRange::Between(low, high) => {
-            let (name, low) = key_bound(home, low, values)?;
-            let (_, high) = key_bound(home, high, values)?;
-            keys.range = Some((name, KeyRange::Between(low, high)));
-            return Some(());
-        }
-        SortRange::BeginsWith(bound) => (bound, KeyRange::BeginsWith),
-        SortRange::Compared(bound, Comparator::Less) => (bound, KeyRange::Less),
-        SortRange::Compared(bound, Comparator::LessOrEqual) => (bound, KeyRange::LessOrEqual),
-        SortRange::Compared(bound, Comparator::Greater) => (bound, KeyRange::Greater),
-        SortRange::Compared(bound, Comparator::GreaterOrEqual) => (bound, KeyRange::GreaterOrEqual),
-        SortRange::Compared(_, Comparator::Equal | Comparator::NotEqual) => return Some(()),
-    };
-    let (name, value) = key_bound(home, bound, values)?;
-    keys.range = Some((name, make(value)));
-    Some(())
-}
-
-/// A key that is asked for, in the type that the index has it in.
-fn key_bound(home: &Table, bound: &KeyBound, values: &Map) -> Option<(String, Value)> {
-    let indexes = home.indexes.iter();
-    let mut keys = indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
-    let is_number = keys.any(|key| key.name == bound.attribute && key.kind == Type::N);
-    let text = bound.value.key(values).ok()??;
-    let value = match (is_number, text.parse()) {
-        (true, Ok(number)) => Value::N(number),
-        _ => Value::S(text),
-    };
-    Some((bound.attribute.clone(), value))
 }
 
 fn found(value: Option<&Value>) -> Found<'_> {

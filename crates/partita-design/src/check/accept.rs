@@ -4,7 +4,6 @@ use partita_core::expression::Span;
 
 use crate::codes::{Code, Severity};
 use crate::diagnostic::{Finding, Report};
-use crate::document::section::{self, Excuse};
 use crate::document::{Content, Name, Node, Section};
 
 /// An accepted warning.
@@ -15,35 +14,32 @@ struct Accept {
 }
 
 /// Removes the warnings that are accepted, and warns of those that do not occur.
-pub(crate) fn check(entry: Option<&(Name, Node)>, report: &mut Report) {
+pub(crate) fn check(entry: Option<&(Name, Node)>, report: &Report) {
     let Some((name, node)) = entry else { return };
     let Content::List(list) = &node.content else {
-        section::report_type(
-            report,
-            name.span,
-            "accept",
-            "`[[accept]]` sections",
-            &node.content,
-        );
+        if !matches!(node.content, Content::Broken) {
+            let found = node.content.describe();
+            let message = format!("`accept` takes `[[accept]]` sections, not {found}");
+            name.report(Code::WrongType, message);
+        }
         return;
     };
-    let accepts: Vec<_> = list.iter().filter_map(|node| read(node, report)).collect();
+    let accepts: Vec<_> = list.iter().filter_map(read).collect();
     // What is wrong may be why a warning does not occur, so that this is judged last.
     let is_judged = !report.has_errors();
     for accept in accepts.iter().filter(|_| is_judged) {
-        let unused = accept.unused(report.findings());
+        let unused = accept.unused(&report.findings());
         if !unused.is_empty() {
             let at = crate::spelling::list(&unused);
+            let message = format!("there is no warning `{}` at {at}", accept.code);
+            let help = if unused.len() == accept.at.len() {
+                "leave this `[[accept]]` out"
+            } else {
+                "leave it out of `at`"
+            };
             report
-                .add(
-                    Code::UnusedAccept,
-                    accept.span,
-                    format!("there is no warning `{}` at {at}", accept.code),
-                )
-                .help(match unused.len() == accept.at.len() {
-                    true => "leave this `[[accept]]` out",
-                    false => "leave it out of `at`",
-                });
+                .add(Code::UnusedAccept, accept.span, message)
+                .help(help);
         }
     }
     report.retain(|finding| !accepts.iter().any(|accept| accept.covers(finding)));
@@ -84,19 +80,13 @@ fn is_meant(place: &str, name: &str) -> bool {
     }
 }
 
-fn read(node: &Node, report: &mut Report) -> Option<Accept> {
+fn read(node: &Node) -> Option<Accept> {
     let Content::Table(entries) = &node.content else {
-        section::report_type(
-            report,
-            node.span,
-            "accept",
-            "`[[accept]]` sections",
-            &node.content,
-        );
+        node.refuse("accept", "`[[accept]]` sections");
         return None;
     };
-    let mut section = Section::new("accept", node.span, entries);
-    let warning = section.required_text("warning", "\"prefix-overlap\"", report);
+    let mut section = Section::new("accept", node.span, entries, &node.report);
+    let warning = section.required_text("warning", "\"prefix-overlap\"");
     let code = warning.given().and_then(|warning| {
         let code = Code::find(warning.as_str());
         let code = code.filter(|code| code.severity() == Severity::Warning);
@@ -104,22 +94,17 @@ fn read(node: &Node, report: &mut Report) -> Option<Accept> {
             let warnings = Code::ALL
                 .iter()
                 .filter(|code| code.severity() == Severity::Warning);
-            report
-                .add(
-                    Code::UnknownWarning,
-                    warning.span(),
-                    format!("there is no warning `{}`", warning.as_str()),
-                )
-                .suggest(warning.as_str(), warnings.map(|code| code.as_str()));
+            let warnings = warnings.map(|code| code.as_str());
+            warning.unknown(Code::UnknownWarning, "warning", warnings);
         }
         code
     });
-    let at = section.texts("at", true, report);
+    let at = section.texts("at", true);
     if at.is_absent() {
-        section.missing("at", "\"entity.Story\"", report);
+        section.missing("at", "\"entity.Story\"");
     }
-    let because = section.required_text("because", "\"…\"", report);
-    section.finish(|_| Excuse::None, report);
+    let because = section.required_text("because", "\"…\"");
+    section.finish();
     because.given()?;
     Some(Accept {
         code: code?,

@@ -52,6 +52,12 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// The rule that is one word.
+    pub(crate) fn find(word: &str) -> Option<Rule> {
+        let words = [Rule::Public, Rule::SignedIn, Rule::Never];
+        words.into_iter().find(|rule| rule.text() == word.trim())
+    }
+
     /// The rule as the file has it.
     pub fn text(&self) -> &str {
         match self {

@@ -1,16 +1,18 @@
 //! A table that is read key by key.
 
 use partita_core::expression::Span;
+use partita_core::{Number, Value};
 
 use super::{Content, Name, Node, Table, Text};
 use crate::codes::Code;
-use crate::diagnostic::Report;
+use crate::diagnostic::{Added, Report};
 use crate::spelling;
 
 /// What a key holds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Field<T> {
     /// The key is not there.
+    #[default]
     Absent,
     /// It is there with a mistake, which was reported: whoever needs the value stays silent.
     Broken,
@@ -28,6 +30,15 @@ impl<T> Field<T> {
 
     pub(crate) fn is_absent(&self) -> bool {
         matches!(self, Field::Absent)
+    }
+
+    /// The value, if there is one; `None` after a mistake.
+    pub(crate) fn optional(self) -> Option<Option<T>> {
+        match self {
+            Field::Absent => Some(None),
+            Field::Broken => None,
+            Field::Given(value) => Some(Some(value)),
+        }
     }
 
     /// Reads on; `read` reports what it cannot read.
@@ -61,21 +72,39 @@ pub(crate) struct Section<'d> {
     pub(crate) span: Span,
     entries: &'d [(Name, Node)],
     asked: Vec<String>,
+    /// Where its mistakes are reported.
+    pub(crate) report: Report,
 }
 
 impl<'d> Section<'d> {
-    pub(crate) fn new(place: impl Into<String>, span: Span, entries: &'d Table) -> Self {
+    pub(crate) fn new(
+        place: impl Into<String>,
+        span: Span,
+        entries: &'d Table,
+        report: &Report,
+    ) -> Self {
         Section {
             place: place.into(),
             span,
             entries,
             asked: Vec::new(),
+            report: report.clone(),
         }
+    }
+
+    /// Reports a mistake in it.
+    pub(crate) fn report(&self, code: Code, span: Span, message: impl Into<String>) -> Added<'_> {
+        self.report.add(code, span, message)
     }
 
     /// The key and its value.
     pub(crate) fn entry(&mut self, key: &str) -> Option<&'d (Name, Node)> {
         self.touch(&[key]);
+        self.peek(key)
+    }
+
+    /// The key and its value, which stay to be asked for.
+    fn peek(&self, key: &str) -> Option<&'d (Name, Node)> {
         self.entries.iter().find(|(name, _)| name.text == key)
     }
 
@@ -95,8 +124,7 @@ impl<'d> Section<'d> {
 
     /// The place of a key that is there.
     pub(crate) fn key_span(&self, key: &str) -> Option<Span> {
-        let found = self.entries.iter().find(|(name, _)| name.text == key);
-        found.map(|(name, _)| name.span)
+        self.peek(key).map(|(name, _)| name.span)
     }
 
     /// The names and values, all of which count as asked for.
@@ -106,15 +134,15 @@ impl<'d> Section<'d> {
         self.entries
     }
 
-    pub(crate) fn text(&mut self, key: &str, report: &mut Report) -> Field<&'d Text> {
-        self.read(key, "a string", report, |content| match content {
+    pub(crate) fn text(&mut self, key: &str) -> Field<&'d Text> {
+        self.read(key, "a string", |content| match content {
             Content::Text(text) => Some(text),
             _ => None,
         })
     }
 
-    pub(crate) fn bool(&mut self, key: &str, report: &mut Report) -> Field<bool> {
-        self.read(key, "`true` or `false`", report, |content| match content {
+    pub(crate) fn bool(&mut self, key: &str) -> Field<bool> {
+        self.read(key, "`true` or `false`", |content| match content {
             Content::Bool(truth) => Some(*truth),
             _ => None,
         })
@@ -125,9 +153,8 @@ impl<'d> Section<'d> {
         &mut self,
         key: &str,
         range: std::ops::RangeInclusive<usize>,
-        report: &mut Report,
     ) -> Field<usize> {
-        let number = self.read(key, "an integer", report, |content| match content {
+        let number = self.read(key, "an integer", |content| match content {
             Content::Integer(number) => Some(*number),
             _ => None,
         });
@@ -137,30 +164,25 @@ impl<'d> Section<'d> {
             let number = number.filter(|number| range.contains(number));
             if number.is_none() {
                 let (least, most) = (range.start(), range.end());
-                report
-                    .add(
-                        Code::OutOfRange,
-                        span,
-                        format!("`{key}` must be between {least} and {most}"),
-                    )
-                    .help(format!("write {most}, for example"));
+                self.report(
+                    Code::OutOfRange,
+                    span,
+                    format!("`{key}` must be between {least} and {most}"),
+                )
+                .help(format!("write {most}, for example"));
             }
             number
         })
     }
 
     /// A list of strings; where `single` is set, one string is a list of one.
-    pub(crate) fn texts(
-        &mut self,
-        key: &str,
-        single: bool,
-        report: &mut Report,
-    ) -> Field<Vec<&'d Text>> {
-        let expected = match single {
-            true => "a string or a list of strings",
-            false => "a list of strings",
+    pub(crate) fn texts(&mut self, key: &str, single: bool) -> Field<Vec<&'d Text>> {
+        let expected = if single {
+            "a string or a list of strings"
+        } else {
+            "a list of strings"
         };
-        let list = self.read(key, expected, report, |content| match content {
+        let list = self.read(key, expected, |content| match content {
             Content::List(list) => Some(Err(list)),
             Content::Text(text) if single => Some(Ok(text)),
             _ => None,
@@ -172,8 +194,8 @@ impl<'d> Section<'d> {
             };
             let texts = list.iter().map(|node| match &node.content {
                 Content::Text(text) => Some(text),
-                other => {
-                    report_type(report, node.span, key, "strings", other);
+                _ => {
+                    node.refuse(key, "strings");
                     None
                 }
             });
@@ -184,20 +206,25 @@ impl<'d> Section<'d> {
     }
 
     /// A table inside this one, as a section of its own.
-    pub(crate) fn section(&mut self, key: &str, report: &mut Report) -> Option<Section<'d>> {
+    pub(crate) fn section(&mut self, key: &str) -> Option<Section<'d>> {
         let place = match self.place.as_str() {
             "" => key.to_owned(),
             outer => format!("{outer}.{key}"),
         };
         let (name, node) = self.entry(key)?;
-        open(place, name, node, report)
+        node.section(place, name.span)
     }
 
     /// Reports every key that was not asked for.
-    pub(crate) fn finish(&self, excuse: impl Fn(&str) -> Excuse, report: &mut Report) {
+    pub(crate) fn finish(&self) {
+        self.finish_unless(Excuse::None);
+    }
+
+    /// Reports every key that was not asked for, unless it is excused.
+    pub(crate) fn finish_unless(&self, excuse: Excuse) {
         let asked = || self.asked.iter().map(String::as_str);
         for (name, _) in self.entries {
-            let is_excused = match excuse(&name.text) {
+            let is_excused = match excuse {
                 Excuse::None => false,
                 Excuse::UnlessMisspelt => spelling::nearest(&name.text, asked()).is_none(),
             };
@@ -205,16 +232,14 @@ impl<'d> Section<'d> {
                 continue;
             }
             let message = format!("`{}` has no key `{}`", self.place, name.text);
-            report
-                .add(Code::UnknownKey, name.span, message)
+            self.report(Code::UnknownKey, name.span, message)
                 .suggest(&name.text, asked());
         }
     }
 
     /// The text of a key, which stays to be read; `None` if it is none.
     pub(crate) fn peek_text(&self, key: &str) -> Option<&'d str> {
-        let (_, node) = self.entries.iter().find(|(name, _)| name.text == key)?;
-        match &node.content {
+        match &self.peek(key)?.1.content {
             Content::Text(text) => Some(text.as_str()),
             _ => None,
         }
@@ -222,16 +247,9 @@ impl<'d> Section<'d> {
 
     /// The strings of a list, without a look at what else is in it.
     pub(crate) fn peek_texts(&self, key: &str) -> Vec<&'d str> {
-        let found = self.entries.iter().find(|(name, _)| name.text == key);
-        let Some((
-            _,
-            Node {
-                content: Content::List(list),
-                ..
-            },
-        )) = found
-        else {
-            return Vec::new();
+        let list = match self.peek(key).map(|(_, node)| &node.content) {
+            Some(Content::List(list)) => list.as_slice(),
+            _ => &[],
         };
         let texts = list.iter().filter_map(|node| match &node.content {
             Content::Text(text) => Some(text.as_str()),
@@ -242,61 +260,45 @@ impl<'d> Section<'d> {
 
     /// The names inside a table, without a look at what they are.
     pub(crate) fn peek_names(&self, key: &str) -> Vec<&'d str> {
-        let found = self.entries.iter().find(|(name, _)| name.text == key);
-        let Some((
-            _,
-            Node {
-                content: Content::Table(inner),
-                ..
-            },
-        )) = found
-        else {
-            return Vec::new();
+        let inner = match self.peek(key).map(|(_, node)| &node.content) {
+            Some(Content::Table(inner)) => inner.as_slice(),
+            _ => &[],
         };
         inner.iter().map(|(name, _)| name.text.as_str()).collect()
     }
 
     /// Whether the key is there and is a string.
     pub(crate) fn is_text(&self, key: &str) -> bool {
-        let found = self.entries.iter().find(|(name, _)| name.text == key);
-        found.is_some_and(|(_, node)| matches!(node.content, Content::Text(_)))
+        self.peek_text(key).is_some()
     }
 
     /// Reports that a key is missing.
-    pub(crate) fn missing(&self, key: &str, example: &str, report: &mut Report) {
+    pub(crate) fn missing(&self, key: &str, example: &str) {
         let message = match self.place.as_str() {
             "" => format!("a design needs the key `{key}`"),
             place => format!("`{place}` needs the key `{key}`"),
         };
-        report
-            .add(Code::MissingKey, self.span, message)
+        self.report(Code::MissingKey, self.span, message)
             .help(format!("write `{key} = {example}`"));
     }
 
     /// The text of a key that must be there.
-    pub(crate) fn required_text(
-        &mut self,
-        key: &str,
-        example: &str,
-        report: &mut Report,
-    ) -> Field<&'d Text> {
-        let text = self.text(key, report);
+    pub(crate) fn required_text(&mut self, key: &str, example: &str) -> Field<&'d Text> {
+        let text = self.text(key);
         if text.is_absent() {
-            self.missing(key, example, report);
+            self.missing(key, example);
         }
         text
     }
 
     fn value_span(&self, key: &str) -> Span {
-        let found = self.entries.iter().find(|(name, _)| name.text == key);
-        found.map_or(self.span, |(_, node)| node.span)
+        self.peek(key).map_or(self.span, |(_, node)| node.span)
     }
 
     fn read<T>(
         &mut self,
         key: &str,
         expected: &str,
-        report: &mut Report,
         read: impl FnOnce(&'d Content) -> Option<T>,
     ) -> Field<T> {
         let Some((_, node)) = self.entry(key) else {
@@ -305,44 +307,67 @@ impl<'d> Section<'d> {
         match read(&node.content) {
             Some(value) => Field::Given(value),
             None => {
-                report_type(report, node.span, key, expected, &node.content);
+                node.refuse(key, expected);
                 Field::Broken
             }
         }
     }
 }
 
-/// A named value as a section; anything but a table is reported.
-pub(crate) fn open<'d>(
-    place: String,
-    name: &Name,
-    node: &'d Node,
-    report: &mut Report,
-) -> Option<Section<'d>> {
-    match &node.content {
-        Content::Table(entries) => Some(Section::new(place, name.span, entries)),
-        other => {
-            report_type(report, node.span, &place, "a table", other);
-            None
+impl Node {
+    /// The value as a section under a name at `span`; anything but a table is reported.
+    pub(crate) fn section(&self, place: String, span: Span) -> Option<Section<'_>> {
+        match &self.content {
+            Content::Table(entries) => Some(Section::new(place, span, entries, &self.report)),
+            _ => {
+                self.refuse(&place, "a table");
+                None
+            }
         }
     }
-}
 
-/// Reports a value of the wrong type.
-pub(crate) fn report_type(
-    report: &mut Report,
-    span: Span,
-    key: &str,
-    expected: &str,
-    found: &Content,
-) {
-    if matches!(found, Content::Broken) {
-        return;
+    /// The value as a text; anything else is reported.
+    pub(crate) fn text(&self, key: &str) -> Option<&Text> {
+        match &self.content {
+            Content::Text(text) => Some(text),
+            _ => {
+                self.refuse(key, "a string");
+                None
+            }
+        }
     }
-    let found = found.describe();
-    report.add(
-        Code::WrongType,
-        span,
-        format!("`{key}` takes {expected}, not {found}"),
-    );
+
+    /// The value as a number or a boolean; anything else, but for a text, is reported.
+    pub(crate) fn scalar(&self, key: &str) -> Option<Value> {
+        match &self.content {
+            Content::Bool(truth) => Some(Value::Bool(*truth)),
+            Content::Integer(Some(number)) => Some(Value::N(Number::from(*number))),
+            Content::Float(written) => match written.parse() {
+                Ok(number) => Some(Value::N(number)),
+                Err(_) => {
+                    let message = format!("`{written}` is no number that DynamoDB knows");
+                    self.report(Code::OutOfRange, self.span, message);
+                    None
+                }
+            },
+            _ => {
+                self.refuse(key, "a string, a number or a boolean");
+                None
+            }
+        }
+    }
+
+    /// Reports a value of the wrong type.
+    pub(crate) fn refuse(&self, key: &str, expected: &str) {
+        if !matches!(self.content, Content::Broken) {
+            let found = self.content.describe();
+            let message = format!("`{key}` takes {expected}, not {found}");
+            self.report(Code::WrongType, self.span, message);
+        }
+    }
+
+    /// Reports a mistake in it.
+    pub(crate) fn report(&self, code: Code, span: Span, message: impl Into<String>) -> Added<'_> {
+        self.report.add(code, span, message)
+    }
 }

@@ -4,8 +4,8 @@ use super::*;
 
 /// The text of `key` in the file.
 fn text(source: &str) -> (Text, Report) {
-    let mut report = Report::default();
-    let table = read(source, &mut report);
+    let report = Report::default();
+    let table = read(source, &report);
     let text = table
         .into_iter()
         .find_map(|(name, node)| match node.content {
@@ -78,10 +78,12 @@ fn the_end_of_a_text_is_before_its_quotes() {
 #[test]
 fn newer_syntax_is_refused() {
     let codes = |source: &str| {
-        let mut report = Report::default();
-        read(source, &mut report);
-        let findings = report.findings().iter();
-        let codes = findings.map(|finding| finding.diagnostic.code.as_str());
+        let report = Report::default();
+        read(source, &report);
+        let findings = report.findings();
+        let codes = findings
+            .iter()
+            .map(|finding| finding.diagnostic.code.as_str());
         codes.collect::<Vec<_>>().join(" ")
     };
     for (source, expected) in [

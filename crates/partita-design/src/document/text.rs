@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use partita_core::expression::Span;
 
+use crate::codes::Code;
+use crate::diagnostic::{Added, Report};
+
 /// A string of the file, without its quotes and escapes.
 ///
 /// Templates, conditions and attribute lines are small languages inside TOML's strings. A mistake
@@ -17,16 +20,23 @@ pub(crate) struct Text {
     whole: Span,
     /// Where it ends, before the closing quotes.
     end: usize,
+    /// Where its mistakes are reported.
+    pub(crate) report: Report,
 }
 
 impl Text {
     /// The text of the TOML string at `whole`, which TOML decodes to `value`; and the places of
     /// escapes that only TOML 1.1 has.
-    pub(crate) fn new(source: &str, whole: Span, value: &str) -> (Text, Vec<Span>) {
+    pub(crate) fn new(
+        source: &str,
+        whole: Span,
+        value: &str,
+        report: &Report,
+    ) -> (Text, Vec<Span>) {
         let written = &source[whole.start..whole.end];
         let mut decoder = Decoder::new(written, whole.start);
         decoder.run();
-        let mut text = decoder.text(whole);
+        let mut text = decoder.text(whole, report);
         // A string that is not TOML was reported already; all its letters get one place.
         if text.value != value {
             text.places = vec![whole; value.len()];
@@ -42,6 +52,27 @@ impl Text {
     /// The place of the whole string, with its quotes.
     pub(crate) fn span(&self) -> Span {
         self.whole
+    }
+
+    /// Reports a mistake in it.
+    pub(crate) fn report(&self, code: Code, span: Span, message: impl Into<String>) -> Added<'_> {
+        self.report.add(code, span, message)
+    }
+
+    /// Reports that all of it is a mistake.
+    pub(crate) fn report_here(&self, code: Code, message: impl Into<String>) -> Added<'_> {
+        self.report.add(code, self.whole, message)
+    }
+
+    /// Reports that it is none of the words that are known here.
+    pub(crate) fn unknown<'n>(
+        &self,
+        code: Code,
+        what: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) {
+        let report = &self.report;
+        report.unknown(code, self.whole, what, &self.value, known);
     }
 
     /// The place of some bytes of the value.
@@ -70,6 +101,7 @@ impl Text {
             places: places.to_vec(),
             whole,
             end: whole.end,
+            report: self.report.clone(),
         }
     }
 
@@ -101,6 +133,7 @@ impl Text {
             places,
             whole,
             end,
+            report: self.report.clone(),
         }
     }
 }
@@ -148,8 +181,9 @@ impl<'s> Decoder<'s> {
         }
     }
 
-    fn text(&mut self, whole: Span) -> Text {
+    fn text(&mut self, whole: Span, report: &Report) -> Text {
         Text {
+            report: report.clone(),
             value: std::mem::take(&mut self.value),
             places: std::mem::take(&mut self.places),
             whole,

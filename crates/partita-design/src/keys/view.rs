@@ -53,9 +53,10 @@ pub(super) fn keys(
         maker.demand(&record.key.sort, &inner);
         records.extend(maker.record(record, Some(&inner)));
     }
-    match maker.faults.is_empty() {
-        true => Ok(records),
-        false => Err(maker.faults),
+    if maker.faults.is_empty() {
+        Ok(records)
+    } else {
+        Err(maker.faults)
     }
 }
 

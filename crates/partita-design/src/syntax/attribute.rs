@@ -24,9 +24,9 @@ use super::lexer::{Cursor, Token};
 use super::value::{self, Raw, RawPath};
 use crate::codes::Code;
 use crate::design::Period;
-use crate::diagnostic::{Finding, Report};
-use crate::document::Text;
-use crate::types::AttributeType;
+use crate::diagnostic::Added;
+use crate::document::{Node, Text};
+use crate::types::{AttributeType, Shape};
 
 const CODE: Code = Code::AttributeSyntax;
 const CLAUSES: [&str; 12] = [
@@ -90,10 +90,10 @@ pub(crate) struct RawAggregate {
 pub(crate) enum LineValue {
     Default(Value),
     Computed(Raw, RawTiming),
-    /// `default`, and the cases stand behind the line.
-    CasesDefault,
-    /// `=`, and the cases stand behind the line.
-    CasesComputed,
+    /// `default`, and the cases behind the line.
+    CasesDefault(Vec<Node>),
+    /// `=`, and the cases behind the line.
+    CasesComputed(Vec<Node>),
     /// Something with a mistake.
     Broken,
 }
@@ -107,14 +107,13 @@ pub(crate) enum RawTiming {
     Once(Text),
 }
 
-/// Reads a line; `with_cases` when cases stand behind it. Shapes are known by their names.
-pub(crate) fn parse(text: &Text, with_cases: bool, shapes: &[String], report: &mut Report) -> Line {
+/// Reads a line, behind which these cases stand.
+pub(crate) fn parse(text: &Text, cases: &[Node], shapes: &[Shape]) -> Line {
     let mut parser = Parser {
-        cursor: Cursor::new(text),
+        cursor: Cursor::new(text, CODE),
         line: Line::default(),
-        with_cases,
+        cases,
         shapes,
-        report,
     };
     parser.head();
     while parser.cursor.take(",") {
@@ -125,15 +124,14 @@ pub(crate) fn parse(text: &Text, with_cases: bool, shapes: &[String], report: &m
     parser.line
 }
 
-struct Parser<'t, 'r> {
+struct Parser<'t> {
     cursor: Cursor<'t>,
     line: Line,
-    with_cases: bool,
-    shapes: &'t [String],
-    report: &'r mut Report,
+    cases: &'t [Node],
+    shapes: &'t [Shape],
 }
 
-impl Parser<'_, '_> {
+impl Parser<'_> {
     fn head(&mut self) {
         let start = self.cursor.range().start;
         self.line.head = match self.cursor.peek() {
@@ -147,7 +145,7 @@ impl Parser<'_, '_> {
                 self.aggregate(is_sum, start).map(Head::Aggregate)
             }
             Some(Token::Symbol("=")) => Some(Head::Untyped),
-            _ => match kind::parse(&mut self.cursor, self.shapes, self.report) {
+            _ => match kind::parse(&mut self.cursor, self.shapes) {
                 Some(kind) => {
                     self.line.optional = kind.optional;
                     Some(Head::Typed(kind.kind))
@@ -163,24 +161,24 @@ impl Parser<'_, '_> {
     }
 
     fn path(&mut self) -> Option<RawPath> {
-        value::path(&mut self.cursor, CODE, self.report)
+        value::path(&mut self.cursor)
     }
 
     fn aggregate(&mut self, is_sum: bool, start: usize) -> Option<RawAggregate> {
         self.line.optional = self.cursor.take("?");
         self.expect_word("of")?;
-        let sum = match is_sum {
-            true => {
-                let path = self.path()?;
-                self.expect_word("of")?;
-                Some(path)
-            }
-            false => None,
+        let sum = if is_sum {
+            let path = self.path()?;
+            self.expect_word("of")?;
+            Some(path)
+        } else {
+            None
         };
         let of = self.word("the name of an entity")?;
-        let by = match self.cursor.take_word("by") {
-            true => Some(self.word("the name of a ref")?),
-            false => None,
+        let by = if self.cursor.take_word("by") {
+            Some(self.word("the name of a ref")?)
+        } else {
+            None
         };
         let span = self.cursor.since(start);
         let only = self
@@ -218,14 +216,16 @@ impl Parser<'_, '_> {
     fn value(&mut self) {
         let start = self.cursor.range().start;
         let value = if self.cursor.take_word("default") {
-            match self.with_cases && self.cursor.is_at_end() {
-                true => Some(LineValue::CasesDefault),
-                false => self.default(),
+            if self.has_cases_next() {
+                Some(LineValue::CasesDefault(self.cases.to_vec()))
+            } else {
+                self.default()
             }
         } else if self.cursor.take("=") {
-            match self.with_cases && self.cursor.is_at_end() {
-                true => Some(LineValue::CasesComputed),
-                false => self.computed(),
+            if self.has_cases_next() {
+                Some(LineValue::CasesComputed(self.cases.to_vec()))
+            } else {
+                self.computed()
             }
         } else {
             return;
@@ -235,6 +235,10 @@ impl Parser<'_, '_> {
         }
         let span = self.cursor.since(start);
         self.line.value = Some((value.unwrap_or(LineValue::Broken), span));
+    }
+
+    fn has_cases_next(&self) -> bool {
+        !self.cases.is_empty() && self.cursor.is_at_end()
     }
 
     /// The names of an enum stand bare in its line, also behind `default`; a text stands in quotes.
@@ -248,12 +252,12 @@ impl Parser<'_, '_> {
         if has_names && let Some((name, _)) = self.cursor.word() {
             return Some(LineValue::Default(Value::from(name)));
         }
-        let value = value::literal(&mut self.cursor, CODE, self.report);
+        let value = value::literal(&mut self.cursor);
         value.map(LineValue::Default)
     }
 
     fn computed(&mut self) -> Option<LineValue> {
-        let value = value::parse(&mut self.cursor, CODE, self.report)?;
+        let value = value::parse(&mut self.cursor)?;
         let timing = if self.cursor.take_word("on") {
             if self.cursor.take_word("create") {
                 RawTiming::Create
@@ -287,7 +291,7 @@ impl Parser<'_, '_> {
             _ => match self.flag(word) {
                 Some(flag) => Some(flag.replace(span).is_some()),
                 None => {
-                    self.unknown_clause(word, span);
+                    self.cursor.unknown(span, "clause", word, CLAUSES);
                     return self.cursor.skip_clause();
                 }
             },
@@ -298,11 +302,11 @@ impl Parser<'_, '_> {
             Some(true) => {
                 let message = format!("`{word}` stands here twice");
                 let span = self.cursor.since(start);
-                self.report.add(CODE, span, message);
+                self.cursor.report(CODE, span, message);
             }
         }
         // `string, virtual =` has its cases behind the line.
-        if self.with_cases && self.line.value.is_none() {
+        if !self.cases.is_empty() && self.line.value.is_none() {
             self.value();
         }
     }
@@ -330,7 +334,7 @@ impl Parser<'_, '_> {
         let span = self.cursor.here();
         match self.line.head.take() {
             Some(Head::Typed(AttributeType::List { element, count })) => {
-                let element = kind::constrain(&mut self.cursor, *element, self.report)?;
+                let element = kind::constrain(&mut self.cursor, *element)?;
                 let element = Box::new(element);
                 self.line.head = Some(Head::Typed(AttributeType::List { element, count }));
                 Some(false)
@@ -338,8 +342,8 @@ impl Parser<'_, '_> {
             head => {
                 self.line.head = head;
                 let message = "only a list has elements";
-                self.report
-                    .add(CODE, span, message)
+                self.cursor
+                    .report(CODE, span, message)
                     .help("leave `each` out");
                 None
             }
@@ -370,16 +374,6 @@ impl Parser<'_, '_> {
         Some(self.line.per.replace((period, of)).is_some())
     }
 
-    fn unknown_clause(&mut self, word: &str, span: Span) {
-        self.report
-            .add(
-                Code::UnknownWord,
-                span,
-                format!("there is no clause `{word}`"),
-            )
-            .suggest(word, CLAUSES);
-    }
-
     /// Reports what stands between a clause and the next comma.
     fn end_of_clause(&mut self) {
         let help = match self.cursor.peek() {
@@ -399,13 +393,13 @@ impl Parser<'_, '_> {
         let has_cases = matches!(
             self.line.value,
             Some((
-                LineValue::CasesDefault | LineValue::CasesComputed | LineValue::Broken,
+                LineValue::CasesDefault(_) | LineValue::CasesComputed(_) | LineValue::Broken,
                 _
             ))
         );
-        if self.with_cases && !has_cases && self.line.head.is_some() {
-            self.report
-                .add(
+        if !self.cases.is_empty() && !has_cases && self.line.head.is_some() {
+            self.cursor
+                .report(
                     CODE,
                     text.span(),
                     "a line with cases ends with `default` or `=`",
@@ -415,7 +409,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn expected(&mut self, what: &str) -> &mut Finding {
-        value::expected(&self.cursor, CODE, what, self.report)
+    fn expected(&self, what: &str) -> Added<'_> {
+        self.cursor.expected(what)
     }
 }

@@ -16,9 +16,8 @@ use partita_core::Number;
 use partita_core::expression::Span;
 
 use super::lexer::{Cursor, Token};
-use super::value::{expected, number};
+use super::value::number;
 use crate::codes::Code;
-use crate::diagnostic::Report;
 use crate::time::TimeForm;
 use crate::types::{
     AttributeType, Bounds, Count, SetOf, Shape, States, StringType, TextFormat, TextPattern,
@@ -57,56 +56,39 @@ pub(crate) struct Kind {
     pub(crate) optional: bool,
 }
 
-/// Reads a type; `None` after a report. A shape has no fields yet.
-pub(crate) fn parse(
-    cursor: &mut Cursor<'_>,
-    shapes: &[String],
-    report: &mut Report,
-) -> Option<Kind> {
-    let mut parser = Parser {
-        cursor,
-        shapes,
-        report,
-    };
+/// Reads a type; `None` after a report.
+pub(crate) fn parse(cursor: &mut Cursor<'_>, shapes: &[Shape]) -> Option<Kind> {
+    let mut parser = Parser { cursor, shapes };
     parser.kind(0)
 }
 
 /// Reads the constraint of every element of a list, behind `each`; `None` after a report.
-pub(crate) fn constrain(
-    cursor: &mut Cursor<'_>,
-    kind: AttributeType,
-    report: &mut Report,
-) -> Option<AttributeType> {
+pub(crate) fn constrain(cursor: &mut Cursor<'_>, kind: AttributeType) -> Option<AttributeType> {
     let mut parser = Parser {
         cursor,
         shapes: &[],
-        report,
     };
     let before = kind.clone();
     let start = parser.cursor.range();
     let constrained = parser.constraint(kind)?;
     if parser.cursor.range() == start && before == constrained {
-        expected(
-            parser.cursor,
-            CODE,
-            "a constraint such as `1..80` or `/^[a-z]+$/`",
-            parser.report,
-        );
+        parser
+            .cursor
+            .expected("a constraint such as `1..80` or `/^[a-z]+$/`");
         return None;
     }
     Some(constrained)
 }
 
-struct Parser<'c, 't, 'r> {
+struct Parser<'c, 't> {
     cursor: &'c mut Cursor<'t>,
-    shapes: &'c [String],
-    report: &'r mut Report,
+    shapes: &'c [Shape],
 }
 
-impl Parser<'_, '_, '_> {
+impl Parser<'_, '_> {
     fn kind(&mut self, depth: usize) -> Option<Kind> {
         let Some((word, span)) = self.cursor.word() else {
-            expected(self.cursor, CODE, "a type such as `string`", self.report);
+            self.cursor.expected("a type such as `string`");
             return None;
         };
         let optional = self.cursor.take("?");
@@ -142,22 +124,14 @@ impl Parser<'_, '_, '_> {
             "binary" => AttributeType::Binary,
             "map" => AttributeType::Map,
             "any" => AttributeType::Any,
-            name if self.shapes.iter().any(|shape| shape == name) => AttributeType::Shape(Shape {
-                name: name.to_owned(),
-                fields: Vec::new(),
-                open: false,
-            }),
             _ => {
-                let known = TYPES
-                    .into_iter()
-                    .chain(self.shapes.iter().map(String::as_str));
-                self.report
-                    .add(
-                        Code::UnknownWord,
-                        span,
-                        format!("there is no type `{word}`"),
-                    )
-                    .suggest(word, known);
+                let mut shapes = self.shapes.iter();
+                if let Some(shape) = shapes.find(|shape| shape.name == word) {
+                    return Some(AttributeType::Shape(shape.clone()));
+                }
+                let shapes = self.shapes.iter().map(|shape| shape.name.as_str());
+                let known = TYPES.into_iter().chain(shapes);
+                self.cursor.unknown(span, "type", word, known);
                 return None;
             }
         })
@@ -167,21 +141,21 @@ impl Parser<'_, '_, '_> {
     fn elements(&mut self, word: &str, optional: bool, depth: usize) -> Option<Kind> {
         if !self.cursor.take_word("of") {
             let what = format!("`of` and the type of the elements, such as `{word} of string`");
-            expected(self.cursor, CODE, &what, self.report);
+            self.cursor.expected(&what);
             return None;
         }
         // INVARIANT: recursion ends here, so hostile input cannot exhaust the stack.
         if depth == DEPTH_MAX {
             let message = format!("lists nest at most {DEPTH_MAX} deep");
-            self.report.add(CODE, self.cursor.here(), message);
+            self.cursor.refuse(message);
             return None;
         }
         let start = self.cursor.range().start;
         let element = self.kind(depth + 1)?;
         let span = self.cursor.since(start);
         if element.optional {
-            self.report
-                .add(
+            self.cursor
+                .report(
                     CODE,
                     span,
                     format!("the elements of a {word} cannot be optional"),
@@ -200,8 +174,8 @@ impl Parser<'_, '_, '_> {
             }
             (_, AttributeType::Binary) => AttributeType::Set(SetOf::Binaries),
             _ => {
-                self.report
-                    .add(CODE, span, "DynamoDB has no sets of this type")
+                self.cursor
+                    .report(CODE, span, "DynamoDB has no sets of this type")
                     .help("write `set of string`, `set of number`, `set of binary`, or a list");
                 return None;
             }
@@ -220,7 +194,7 @@ impl Parser<'_, '_, '_> {
             let (name, span) = self.name()?;
             if names.contains(&name) {
                 let message = format!("`{name}` stands here twice");
-                self.report.add(CODE, span, message);
+                self.cursor.report(CODE, span, message);
                 return None;
             }
             names.push(name);
@@ -241,7 +215,7 @@ impl Parser<'_, '_, '_> {
         match self.cursor.word() {
             Some((name, span)) => Some((name.to_owned(), span)),
             None => {
-                expected(self.cursor, CODE, "a name such as `active`", self.report);
+                self.cursor.expected("a name such as `active`");
                 None
             }
         }
@@ -300,7 +274,7 @@ impl Parser<'_, '_, '_> {
             kind => match self.cursor.peek() {
                 Some(Token::Digits(_) | Token::Symbol(".." | ">") | Token::Regex(_)) => {
                     let message = format!("{} has no range and no pattern", kind.noun());
-                    self.report.add(CODE, self.cursor.here(), message);
+                    self.cursor.refuse(message);
                     None
                 }
                 _ => Some(kind),
@@ -321,7 +295,7 @@ impl Parser<'_, '_, '_> {
                         Ok(pattern) => Some(pattern),
                         Err(error) => {
                             let message = format!("this is no regular expression: {error}");
-                            self.report.add(CODE, span, message);
+                            self.cursor.report(CODE, span, message);
                             return None;
                         }
                     };
@@ -359,8 +333,8 @@ impl Parser<'_, '_, '_> {
             }
             _ => {}
         }
-        self.report
-            .add(CODE, span, "a length is a range of whole numbers")
+        self.cursor
+            .report(CODE, span, "a length is a range of whole numbers")
             .help("write `1..300`, `1..` or `..300`");
         None
     }
@@ -369,7 +343,7 @@ impl Parser<'_, '_, '_> {
         let start = self.cursor.range().start;
         let mut bounds = Bounds::default();
         if self.cursor.take(">") {
-            bounds.min = Some(number(self.cursor, CODE, self.report)?);
+            bounds.min = Some(number(self.cursor)?);
             bounds.above_min = true;
             return Some(bounds);
         }
@@ -380,25 +354,25 @@ impl Parser<'_, '_, '_> {
             )
         };
         if is_number(self) {
-            let first = number(self.cursor, CODE, self.report)?;
+            let first = number(self.cursor)?;
             match self.cursor.peek() {
                 Some(Token::Symbol("..")) => bounds.min = Some(first),
                 _ => {
                     bounds.choices.push(first);
                     while self.cursor.take("|") {
-                        bounds.choices.push(number(self.cursor, CODE, self.report)?);
+                        bounds.choices.push(number(self.cursor)?);
                     }
                     return Some(bounds);
                 }
             }
         }
         if self.cursor.take("..") && is_number(self) {
-            bounds.max = Some(number(self.cursor, CODE, self.report)?);
+            bounds.max = Some(number(self.cursor)?);
         }
         if bounds.is_empty() {
             let span = self.cursor.since(start);
             let message = "this range is empty: it ends before it begins";
-            self.report.add(CODE, span, message);
+            self.cursor.report(CODE, span, message);
             return None;
         }
         Some(bounds)

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use partita_core::expression::Span;
 
+use crate::codes::Code;
+use crate::diagnostic::Added;
 use crate::document::Text;
 
 /// One word or sign.
@@ -31,14 +33,17 @@ const SYMBOLS: [&str; 16] = [
 /// A position in the tokens of a line.
 pub(crate) struct Cursor<'t> {
     pub(crate) text: &'t Text,
+    /// The code of the mistakes of the language that is read.
+    pub(crate) code: Code,
     tokens: Vec<(Token<'t>, Range<usize>)>,
     at: usize,
 }
 
 impl<'t> Cursor<'t> {
-    pub(crate) fn new(text: &'t Text) -> Self {
+    pub(crate) fn new(text: &'t Text, code: Code) -> Self {
         Cursor {
             text,
+            code,
             tokens: tokens(text.as_str()),
             at: 0,
         }
@@ -69,6 +74,33 @@ impl<'t> Cursor<'t> {
     /// The place of the next token in the file, or of the end of the line.
     pub(crate) fn here(&self) -> Span {
         self.text.at(self.range())
+    }
+
+    /// Reports a mistake.
+    pub(crate) fn report(&self, code: Code, span: Span, message: impl Into<String>) -> Added<'t> {
+        self.text.report(code, span, message)
+    }
+
+    /// Reports that a word is none of those that are known here.
+    pub(crate) fn unknown<'n>(
+        &self,
+        span: Span,
+        what: &str,
+        word: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) {
+        let report = &self.text.report;
+        report.unknown(Code::UnknownWord, span, what, word, known);
+    }
+
+    /// Reports a mistake in the next token.
+    pub(crate) fn refuse(&self, message: impl Into<String>) -> Added<'t> {
+        self.text.report(self.code, self.here(), message)
+    }
+
+    /// Reports that something else should stand here.
+    pub(crate) fn expected(&self, what: &str) -> Added<'t> {
+        self.refuse(format!("expected {what}, {}", self.found()))
     }
 
     /// Takes the sign if it comes next.

@@ -9,7 +9,6 @@ use partita_core::expression::Span;
 use super::Word;
 use crate::codes::Code;
 use crate::design::{PathTemplate, Segment};
-use crate::diagnostic::Report;
 use crate::document::Text;
 
 /// A path as it is written.
@@ -25,7 +24,7 @@ pub(crate) struct WrittenPath {
 }
 
 /// Reads a path such as `stories/{storyId}/chapters`; `None` after a report.
-pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<WrittenPath> {
+pub(crate) fn parse(text: &Text) -> Option<WrittenPath> {
     let mut segments = Vec::new();
     let mut placeholders: Vec<Word> = Vec::new();
     let mut at = 0;
@@ -35,14 +34,14 @@ pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<WrittenPath> {
             Ok(segment) => segment,
             Err((message, help)) => {
                 let span = if part.is_empty() { text.span() } else { span };
-                report.add(Code::PathSyntax, span, message).help(help);
+                text.report(Code::PathSyntax, span, message).help(help);
                 return None;
             }
         };
         if let Segment::Parameter(name) = &segment {
             if placeholders.iter().any(|(known, _)| known == name) {
                 let message = format!("`{{{name}}}` stands in this path twice");
-                report.add(Code::PathSyntax, span, message);
+                text.report(Code::PathSyntax, span, message);
                 return None;
             }
             placeholders.push((name.clone(), span));
@@ -54,8 +53,7 @@ pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<WrittenPath> {
         Segment::Literal(word) => (word.clone(), text.at(0..word.len())),
         Segment::Parameter(name) => {
             let message = format!("this path begins with `{{{name}}}`, which could be anything");
-            report
-                .add(Code::PathSyntax, text.span(), message)
+            text.report_here(Code::PathSyntax, message)
                 .help(format!("begin with a word: `things/{{{name}}}`"));
             return None;
         }

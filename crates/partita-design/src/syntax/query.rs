@@ -5,7 +5,6 @@ use partita_core::expression::{Bindings, Comparator, Condition, Operand, Path, S
 
 use super::template::{self, Piece};
 use crate::codes::Code;
-use crate::diagnostic::Report;
 use crate::document::Text;
 
 const CODE: Code = Code::PatternSyntax;
@@ -40,11 +39,11 @@ pub(crate) struct Bound {
 }
 
 /// Reads a key condition; `None` after a report.
-pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Vec<Clause>> {
+pub(crate) fn parse(text: &Text) -> Option<Vec<Clause>> {
     let condition = match Condition::parse(text.as_str(), &Bindings::Literals) {
         Ok(condition) => condition,
         Err(error) => {
-            report.add(CODE, text.locate(error.span), error.message);
+            text.report(CODE, text.locate(error.span), error.message);
             return None;
         }
     };
@@ -53,64 +52,56 @@ pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Vec<Clause>> {
         one => vec![one],
     };
     // Every part is looked at, so that each wrong one is reported.
-    let clauses: Vec<_> = parts
-        .into_iter()
-        .map(|part| clause(text, part, report))
-        .collect();
+    let clauses: Vec<_> = parts.into_iter().map(|part| clause(text, part)).collect();
     clauses.into_iter().collect()
 }
 
-fn clause(text: &Text, part: Condition, report: &mut Report) -> Option<Clause> {
+fn clause(text: &Text, part: Condition) -> Option<Clause> {
     let (path, test) = match part {
         Condition::Compare(Operand::Path(path), comparator, operand)
             if comparator != Comparator::NotEqual =>
         {
-            (
-                path,
-                Test::Compare(comparator, bound(text, operand, report)?),
-            )
+            (path, Test::Compare(comparator, bound(text, operand)?))
         }
         Condition::BeginsWith(Operand::Path(path), operand) => {
-            (path, Test::BeginsWith(bound(text, operand, report)?))
+            (path, Test::BeginsWith(bound(text, operand)?))
         }
         Condition::Between(Operand::Path(path), low, high) => {
-            let (low, high) = (bound(text, low, report), bound(text, high, report));
+            let (low, high) = (bound(text, low), bound(text, high));
             (path, Test::Between(low?, high?))
         }
         _ => {
-            report
-                .add(CODE, text.span(), "this cannot be asked of keys")
+            text.report_here(CODE, "this cannot be asked of keys")
                 .help("write `PK = '…'`, perhaps with `AND begins_with(SK, '…')`");
             return None;
         }
     };
     Some(Clause {
-        attribute: key_name(text, path, report)?,
+        attribute: key_name(text, path)?,
         test,
     })
 }
 
-fn key_name(text: &Text, path: Path, report: &mut Report) -> Option<(String, Span)> {
+fn key_name(text: &Text, path: Path) -> Option<(String, Span)> {
     let span = text.locate(path.span);
     if path.steps.is_empty() {
         return Some((path.root.into(), span));
     }
     let message = format!("`{path}` is inside an attribute; a key is a whole one");
-    report.add(CODE, span, message);
+    text.report(CODE, span, message);
     None
 }
 
-fn bound(text: &Text, operand: Operand, report: &mut Report) -> Option<Bound> {
+fn bound(text: &Text, operand: Operand) -> Option<Bound> {
     let (span, problem) = match operand {
         Operand::Value(Value::S(_), span) => {
             let inside = text.unquote(span.start..span.end);
             let pieces = match inside.as_str() {
                 "" => {
-                    report.add(CODE, inside.span(), "this key is empty");
+                    text.report(CODE, inside.span(), "this key is empty");
                     None
                 }
-                _ => template::parse(&inside, report)
-                    .filter(|pieces| template::is_separated(pieces, report)),
+                _ => template::parse(&inside).filter(|pieces| template::is_separated(pieces, text)),
             };
             return Some(Bound {
                 pieces,
@@ -134,8 +125,7 @@ fn bound(text: &Text, operand: Operand, report: &mut Report) -> Option<Bound> {
             format!("`{path}` is not a text; a parameter stands inside one"),
         ),
     };
-    report
-        .add(CODE, text.locate(span), problem)
+    text.report(CODE, text.locate(span), problem)
         .help("write a text with placeholders, such as `'USER#{userId}'`");
     None
 }

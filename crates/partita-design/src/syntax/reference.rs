@@ -13,7 +13,6 @@ use super::Word;
 use super::lexer::{Cursor, Token};
 use super::value::{self, RawPath};
 use crate::codes::Code;
-use crate::diagnostic::Report;
 use crate::document::Text;
 
 const CODE: Code = Code::RefSyntax;
@@ -53,31 +52,31 @@ pub(crate) enum RawOnDelete {
 }
 
 /// Reads a line; `None` after a report when not even the target is known.
-pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Line> {
-    let mut cursor = Cursor::new(text);
-    let mut line = target(&mut cursor, report)?;
-    end_of_clause(&mut cursor, report);
+pub(crate) fn parse(text: &Text) -> Option<Line> {
+    let mut cursor = Cursor::new(text, CODE);
+    let mut line = target(&mut cursor)?;
+    end_of_clause(&mut cursor);
     while cursor.take(",") {
-        clause(&mut cursor, &mut line, report);
-        end_of_clause(&mut cursor, report);
+        clause(&mut cursor, &mut line);
+        end_of_clause(&mut cursor);
     }
     Some(line)
 }
 
 /// Reads `Entity(part = path)` alone, the target of an effect.
-pub(crate) fn parse_target(text: &Text, report: &mut Report) -> Option<Line> {
-    let mut cursor = Cursor::new(text);
-    let line = target(&mut cursor, report)?;
+pub(crate) fn parse_target(text: &Text) -> Option<Line> {
+    let mut cursor = Cursor::new(text, CODE);
+    let line = target(&mut cursor)?;
     if !cursor.is_at_end() {
-        value::expected(&cursor, CODE, "the end", report);
+        cursor.expected("the end");
         return None;
     }
     Some(line)
 }
 
-fn target(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<Line> {
+fn target(cursor: &mut Cursor<'_>) -> Option<Line> {
     let Some((target, span)) = cursor.word() else {
-        value::expected(cursor, CODE, "the name of an entity", report);
+        cursor.expected("the name of an entity");
         return None;
     };
     let mut line = Line {
@@ -90,13 +89,13 @@ fn target(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<Line> {
         broken: false,
     };
     if cursor.take("(") {
-        line.broken = arguments(cursor, &mut line.arguments, report).is_none();
+        line.broken = arguments(cursor, &mut line.arguments).is_none();
     }
     if cursor.take_word("via") {
         match cursor.word() {
             Some((pattern, span)) => line.via = Some((pattern.to_owned(), span)),
             None => {
-                value::expected(cursor, CODE, "the name of a pattern", report);
+                cursor.expected("the name of a pattern");
                 line.broken = true;
                 cursor.skip_clause();
             }
@@ -106,13 +105,9 @@ fn target(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<Line> {
 }
 
 /// The arguments behind `(`; after a mistake everything up to the next clause is skipped.
-fn arguments(
-    cursor: &mut Cursor<'_>,
-    arguments: &mut Vec<RawArgument>,
-    report: &mut Report,
-) -> Option<()> {
+fn arguments(cursor: &mut Cursor<'_>, arguments: &mut Vec<RawArgument>) -> Option<()> {
     loop {
-        let Some(argument) = argument(cursor, report) else {
+        let Some(argument) = argument(cursor) else {
             skip_arguments(cursor);
             return None;
         };
@@ -121,26 +116,27 @@ fn arguments(
             return Some(());
         }
         if !cursor.take(",") {
-            value::expected(cursor, CODE, "`,` or `)`", report);
+            cursor.expected("`,` or `)`");
             skip_arguments(cursor);
             return None;
         }
     }
 }
 
-fn argument(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<RawArgument> {
+fn argument(cursor: &mut Cursor<'_>) -> Option<RawArgument> {
     let Some((part, span)) = cursor.word() else {
-        value::expected(cursor, CODE, "a part of the target's identity", report);
+        cursor.expected("a part of the target's identity");
         return None;
     };
     let many = cursor.take_word("in");
     // `Entity(part)` is short for `Entity(part = part)`.
-    let path = match many || cursor.take("=") {
-        true => value::path(cursor, CODE, report)?,
-        false => RawPath {
+    let path = if many || cursor.take("=") {
+        value::path(cursor)?
+    } else {
+        RawPath {
             names: vec![part.to_owned()],
             span,
-        },
+        }
     };
     Some(RawArgument {
         part: (part.to_owned(), span),
@@ -153,16 +149,16 @@ fn skip_arguments(cursor: &mut Cursor<'_>) {
     while !matches!(cursor.next(), None | Some(Token::Symbol(")"))) {}
 }
 
-fn clause(cursor: &mut Cursor<'_>, line: &mut Line, report: &mut Report) {
+fn clause(cursor: &mut Cursor<'_>, line: &mut Line) {
     let start = cursor.range().start;
     let Some((word, span)) = cursor.word() else {
-        value::expected(cursor, CODE, "a clause such as `live`", report);
+        cursor.expected("a clause such as `live`");
         return cursor.skip_clause();
     };
     let is_repeated = match word {
         "live" => line.live.replace(span).is_some(),
         "unchecked" => line.unchecked.replace(span).is_some(),
-        "on" => match on_delete(cursor, report) {
+        "on" => match on_delete(cursor) {
             Some(what) => {
                 let span = cursor.since(start);
                 line.on_delete.replace((what, span)).is_some()
@@ -173,35 +169,24 @@ fn clause(cursor: &mut Cursor<'_>, line: &mut Line, report: &mut Report) {
             }
         },
         _ => {
-            report
-                .add(
-                    Code::UnknownWord,
-                    span,
-                    format!("there is no clause `{word}`"),
-                )
-                .suggest(word, CLAUSES);
+            cursor.unknown(span, "clause", word, CLAUSES);
             return cursor.skip_clause();
         }
     };
     if is_repeated {
         let message = format!("`{word}` stands here twice");
-        report.add(CODE, span, message);
+        cursor.report(CODE, span, message);
     }
 }
 
-fn on_delete(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<RawOnDelete> {
+fn on_delete(cursor: &mut Cursor<'_>) -> Option<RawOnDelete> {
     const WORDS: [&str; 4] = ["keep", "cascade", "refuse", "clear"];
     if !cursor.take_word("delete") {
-        value::expected(cursor, CODE, "`delete`", report);
+        cursor.expected("`delete`");
         return None;
     }
     let Some((word, span)) = cursor.word() else {
-        value::expected(
-            cursor,
-            CODE,
-            "`keep`, `cascade`, `refuse` or `clear`",
-            report,
-        );
+        cursor.expected("`keep`, `cascade`, `refuse` or `clear`");
         return None;
     };
     Some(match word {
@@ -214,26 +199,26 @@ fn on_delete(cursor: &mut Cursor<'_>, report: &mut Report) -> Option<RawOnDelete
                 names.push((name.to_owned(), span));
             }
             if names.is_empty() {
-                value::expected(cursor, CODE, "the attributes that are removed", report);
+                cursor.expected("the attributes that are removed");
                 return None;
             }
             RawOnDelete::Clear(names)
         }
         _ => {
             let message = format!("there is no `on delete {word}`");
-            report
-                .add(Code::UnknownWord, span, message)
+            cursor
+                .report(Code::UnknownWord, span, message)
                 .suggest(word, WORDS);
             return None;
         }
     })
 }
 
-fn end_of_clause(cursor: &mut Cursor<'_>, report: &mut Report) {
+fn end_of_clause(cursor: &mut Cursor<'_>) {
     match cursor.peek() {
         None | Some(Token::Symbol(",")) => {}
         Some(_) => {
-            value::expected(cursor, CODE, "`,` or the end of the line", report);
+            cursor.expected("`,` or the end of the line");
             cursor.skip_clause();
         }
     }

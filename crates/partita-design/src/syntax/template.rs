@@ -12,7 +12,6 @@ use partita_core::expression::Span;
 use super::lexer::{Cursor, Token};
 use super::value::{self, Raw};
 use crate::codes::Code;
-use crate::diagnostic::Report;
 use crate::document::Text;
 use crate::template::DELIMITER;
 use crate::time;
@@ -48,24 +47,23 @@ pub(crate) enum RawFormat {
 }
 
 /// Reads a template such as `USER#{userId}`; `None` after a report.
-pub(crate) fn parse(text: &Text, report: &mut Report) -> Option<Vec<Piece>> {
+pub(crate) fn parse(text: &Text) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut is_good = true;
-    for chunk in chunks(text, report)? {
+    for chunk in chunks(text)? {
         match chunk {
             Chunk::Text(range) => {
                 let written = &text.as_str()[range.clone()];
                 if written.ends_with('$') && text.as_str()[range.end..].starts_with('{') {
                     let span = text.at(range.end - 1..range.end);
                     let message = "a placeholder is written without `$`";
-                    report
-                        .add(Code::TemplateSyntax, span, message)
+                    text.report(Code::TemplateSyntax, span, message)
                         .help("write `{name}`, not `${name}`");
                     is_good = false;
                 }
                 pieces.push(Piece::Text(written.to_owned()));
             }
-            Chunk::Braced(range) => match hole(text, range, report) {
+            Chunk::Braced(range) => match hole(text, range) {
                 Some(hole) => pieces.push(Piece::Hole(hole)),
                 None => is_good = false,
             },
@@ -83,7 +81,7 @@ pub(crate) enum Chunk {
 }
 
 /// Splits a text at its braces; `None` after a report.
-pub(crate) fn chunks(text: &Text, report: &mut Report) -> Option<Vec<Chunk>> {
+pub(crate) fn chunks(text: &Text) -> Option<Vec<Chunk>> {
     let value = text.as_str();
     let mut chunks = Vec::new();
     let mut at = 0;
@@ -103,11 +101,12 @@ pub(crate) fn chunks(text: &Text, report: &mut Report) -> Option<Vec<Chunk>> {
                 at = close + 1;
             }
             _ => {
-                let which = match value[open..].starts_with('{') {
-                    true => "this `{` is never closed",
-                    false => "this `}` closes nothing",
+                let which = if value[open..].starts_with('{') {
+                    "this `{` is never closed"
+                } else {
+                    "this `}` closes nothing"
                 };
-                report.add(Code::TemplateSyntax, text.at(open..inside), which);
+                text.report(Code::TemplateSyntax, text.at(open..inside), which);
                 return None;
             }
         }
@@ -123,30 +122,29 @@ pub(crate) fn is_name(text: &str) -> bool {
         && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-fn hole(text: &Text, range: Range<usize>, report: &mut Report) -> Option<RawHole> {
+fn hole(text: &Text, range: Range<usize>) -> Option<RawHole> {
     let around = text.at(range.start - 1..range.end + 1);
     let written = text.as_str()[range.clone()].trim().to_owned();
-    let refuse = |message: String, report: &mut Report| {
-        report
-            .add(Code::TemplateSyntax, around, message)
+    let refuse = |message: String| {
+        text.report(Code::TemplateSyntax, around, message)
             .help("write the name of an attribute, such as `{userId}`");
         None
     };
     if written.is_empty() {
-        return refuse("this placeholder is empty".to_owned(), report);
+        return refuse("this placeholder is empty".to_owned());
     }
     let inside = text.slice(range);
-    let mut cursor = Cursor::new(&inside);
+    let mut cursor = Cursor::new(&inside, Code::TemplateSyntax);
     let is_odd = |token: Option<&Token<'_>>| matches!(token, Some(Token::Stray(_)));
     if is_odd(cursor.peek()) || is_odd(cursor.peek_second()) {
-        return refuse(format!("`{written}` is not a name"), report);
+        return refuse(format!("`{written}` is not a name"));
     }
-    let value = value::parse(&mut cursor, Code::TemplateSyntax, report)?;
+    let value = value::parse(&mut cursor)?;
     let span = value.span();
     let format = match cursor.take(":") {
-        true => Some(format(&inside, &cursor, report)?),
+        true => Some(format(&inside, &cursor)?),
         false if cursor.is_at_end() => None,
-        false => return refuse(format!("`{written}` is not a name"), report),
+        false => return refuse(format!("`{written}` is not a name")),
     };
     Some(RawHole {
         value,
@@ -157,7 +155,7 @@ fn hole(text: &Text, range: Range<usize>, report: &mut Report) -> Option<RawHole
 }
 
 /// What stands behind the colon.
-fn format(inside: &Text, cursor: &Cursor<'_>, report: &mut Report) -> Option<(RawFormat, Span)> {
+fn format(inside: &Text, cursor: &Cursor<'_>) -> Option<(RawFormat, Span)> {
     let start = cursor.range().start;
     let written = inside.as_str()[start..].trim_end();
     let span = inside.at(start..start + written.len());
@@ -166,8 +164,8 @@ fn format(inside: &Text, cursor: &Cursor<'_>, report: &mut Report) -> Option<(Ra
             return Some((RawFormat::Time(written.to_owned()), span));
         }
         let message = format!("times cannot be written as `{written}`");
-        report
-            .add(Code::TemplateSyntax, span, message)
+        inside
+            .report(Code::TemplateSyntax, span, message)
             .help("write a form such as `%Y/%m/%d`");
         return None;
     }
@@ -182,7 +180,7 @@ fn format(inside: &Text, cursor: &Cursor<'_>, report: &mut Report) -> Option<(Ra
         return Some((RawFormat::Digits { width, decimals }, span));
     }
     let message = format!("`{written}` is no format");
-    report.add(Code::TemplateSyntax, span, message).help(
+    inside.report(Code::TemplateSyntax, span, message).help(
         "write `:010` for 10 digits, `:023.2` for 23 characters with two decimals, `:%Y/%m/%d` for a time",
     );
     None
@@ -190,7 +188,7 @@ fn format(inside: &Text, cursor: &Cursor<'_>, report: &mut Report) -> Option<(Ra
 
 /// Between two values of a key must stand the one character that values do not have; else two
 /// different pairs of values give one key.
-pub(crate) fn is_separated(pieces: &[Piece], report: &mut Report) -> bool {
+pub(crate) fn is_separated(pieces: &[Piece], whole: &Text) -> bool {
     let mut last: Option<&str> = None;
     let mut is_good = true;
     for piece in pieces {
@@ -202,8 +200,8 @@ pub(crate) fn is_separated(pieces: &[Piece], report: &mut Report) -> bool {
                 if let Some(before) = last {
                     let message =
                         format!("nothing tells where `{{{before}}}` ends and `{{{name}}}` begins");
-                    report
-                        .add(Code::AdjacentPlaceholders, hole.span, message)
+                    whole
+                        .report(Code::AdjacentPlaceholders, hole.span, message)
                         .help(format!("write `{{{before}}}{DELIMITER}{{{name}}}`"));
                     is_good = false;
                 }

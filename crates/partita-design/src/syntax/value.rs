@@ -7,13 +7,12 @@
 //! path  = name { "." name }
 //! ```
 
-use partita_core::expression::Span;
+use partita_core::expression::{Path, Span};
 use partita_core::{Number, Value};
 
 use super::lexer::{Cursor, Token};
-use crate::codes::Code;
-use crate::diagnostic::{Finding, Report};
 use crate::expression::Function;
+use crate::template::dotted;
 
 /// Far beyond what anybody writes, far below what the stack holds.
 const DEPTH_MAX: usize = 16;
@@ -37,6 +36,16 @@ pub(crate) struct RawPath {
     pub(crate) span: Span,
 }
 
+impl RawPath {
+    /// The names as a path of the file.
+    pub(crate) fn path(&self) -> Path {
+        Path {
+            span: self.span,
+            ..dotted(&self.names.join("."))
+        }
+    }
+}
+
 impl Raw {
     pub(crate) fn span(&self) -> Span {
         match self {
@@ -52,25 +61,20 @@ impl Raw {
 }
 
 /// Reads a value; `None` after a report.
-pub(crate) fn parse(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) -> Option<Raw> {
-    let mut parser = Parser {
-        cursor,
-        code,
-        depth: 0,
-        report,
-    };
+pub(crate) fn parse(cursor: &mut Cursor<'_>) -> Option<Raw> {
+    let mut parser = Parser { cursor, depth: 0 };
     parser.value()
 }
 
 /// Reads names with dots between them; `None` after a report.
-pub(crate) fn path(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) -> Option<RawPath> {
+pub(crate) fn path(cursor: &mut Cursor<'_>) -> Option<RawPath> {
     let start = cursor.range().start;
     let mut names = Vec::new();
     loop {
         match cursor.word() {
             Some((name, _)) => names.push(name.to_owned()),
             None => {
-                expected(cursor, code, "a name", report);
+                cursor.expected("a name");
                 return None;
             }
         }
@@ -82,15 +86,15 @@ pub(crate) fn path(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) -> 
 }
 
 /// Reads a literal such as `'text'`, `-1`, `true` or `[]`; `None` after a report.
-pub(crate) fn literal(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) -> Option<Value> {
+pub(crate) fn literal(cursor: &mut Cursor<'_>) -> Option<Value> {
     let range = cursor.range();
     let value = match cursor.peek() {
         Some(Token::Word("true")) => Value::Bool(true),
         Some(Token::Word("false")) => Value::Bool(false),
         Some(Token::Quoted(_)) => Value::from(cursor.text.unquote(range).as_str()),
-        Some(Token::Symbol("[")) => return list_literal(cursor, code, report),
+        Some(Token::Symbol("[")) => return list_literal(cursor),
         Some(Token::Digits(_) | Token::Symbol("-")) => {
-            return number(cursor, code, report).map(Value::N);
+            return number(cursor).map(Value::N);
         }
         next => {
             let word = match next {
@@ -98,7 +102,7 @@ pub(crate) fn literal(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) 
                 _ => None,
             };
             let what = "a value such as `'text'`, `1`, `true` or `[]`";
-            let finding = expected(cursor, code, what, report);
+            let finding = cursor.expected(what);
             match word {
                 Some(word @ ("now" | "caller")) => {
                     finding.help(format!(
@@ -118,10 +122,10 @@ pub(crate) fn literal(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) 
 }
 
 /// Reads a number, perhaps with a sign; `None` after a report.
-pub(crate) fn number(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) -> Option<Number> {
+pub(crate) fn number(cursor: &mut Cursor<'_>) -> Option<Number> {
     let sign = if cursor.take("-") { "-" } else { "" };
     let Some(Token::Digits(digits)) = cursor.peek().cloned() else {
-        expected(cursor, code, "a number", report);
+        cursor.expected("a number");
         return None;
     };
     let span = cursor.here();
@@ -129,48 +133,35 @@ pub(crate) fn number(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) -
     match format!("{sign}{digits}").parse::<Number>() {
         Ok(number) => Some(number),
         Err(error) => {
-            report.add(code, span, error.to_string());
+            cursor.report(cursor.code, span, error.to_string());
             None
         }
     }
 }
 
-fn list_literal(cursor: &mut Cursor<'_>, code: Code, report: &mut Report) -> Option<Value> {
+fn list_literal(cursor: &mut Cursor<'_>) -> Option<Value> {
     cursor.take("[");
     let mut elements = Vec::new();
     while !cursor.take("]") {
         if cursor.peek() == Some(&Token::Symbol("[")) {
-            expected(cursor, code, "a value that is not a list", report);
+            cursor.expected("a value that is not a list");
             return None;
         }
-        elements.push(literal(cursor, code, report)?);
+        elements.push(literal(cursor)?);
         if !cursor.take(",") && cursor.peek() != Some(&Token::Symbol("]")) {
-            expected(cursor, code, "`,` or `]`", report);
+            cursor.expected("`,` or `]`");
             return None;
         }
     }
     Some(Value::L(elements))
 }
 
-/// Reports that something else should stand here.
-pub(crate) fn expected<'r>(
-    cursor: &Cursor<'_>,
-    code: Code,
-    what: &str,
-    report: &'r mut Report,
-) -> &'r mut Finding {
-    let message = format!("expected {what}, {}", cursor.found());
-    report.add(code, cursor.here(), message)
-}
-
-struct Parser<'c, 't, 'r> {
+struct Parser<'c, 't> {
     cursor: &'c mut Cursor<'t>,
-    code: Code,
     depth: usize,
-    report: &'r mut Report,
 }
 
-impl Parser<'_, '_, '_> {
+impl Parser<'_, '_> {
     fn value(&mut self) -> Option<Raw> {
         let mut choices = vec![self.sum()?];
         while self.cursor.take("|") {
@@ -205,12 +196,12 @@ impl Parser<'_, '_, '_> {
             }
             Some(Token::Word(word)) if !matches!(word, "true" | "false") => self.named(word),
             Some(_) => {
-                let value = literal(self.cursor, self.code, self.report)?;
+                let value = literal(self.cursor)?;
                 Some(Raw::Literal(value, self.cursor.since(start)))
             }
             None => {
                 let what = "a value such as `name`, `'text'` or `1`";
-                expected(self.cursor, self.code, what, self.report);
+                self.cursor.expected(what);
                 None
             }
         }
@@ -223,7 +214,7 @@ impl Parser<'_, '_, '_> {
     /// A path or a call.
     fn named(&mut self, word: &str) -> Option<Raw> {
         if self.cursor.peek_second() != Some(&Token::Symbol("(")) {
-            return path(self.cursor, self.code, self.report).map(Raw::Path);
+            return path(self.cursor).map(Raw::Path);
         }
         let start = self.cursor.range().start;
         let span = self.cursor.here();
@@ -232,13 +223,7 @@ impl Parser<'_, '_, '_> {
         let function = Function::find(word);
         if function.is_none() {
             let known = Function::WORDS.map(|(_, word)| word);
-            self.report
-                .add(
-                    Code::UnknownWord,
-                    span,
-                    format!("there is no function `{word}`"),
-                )
-                .suggest(word, known);
+            self.cursor.unknown(span, "function", word, known);
         }
         let mut arguments = Vec::new();
         loop {
@@ -247,7 +232,7 @@ impl Parser<'_, '_, '_> {
                 break;
             }
             if !self.cursor.take(",") {
-                expected(self.cursor, self.code, "`,` or `)`", self.report);
+                self.cursor.expected("`,` or `)`");
                 return None;
             }
         }
@@ -272,7 +257,7 @@ impl Parser<'_, '_, '_> {
     fn deeper(&mut self) -> Option<()> {
         if self.depth == DEPTH_MAX {
             let message = format!("a value nests at most {DEPTH_MAX} levels");
-            self.report.add(self.code, self.cursor.here(), message);
+            self.cursor.refuse(message);
             return None;
         }
         self.depth += 1;

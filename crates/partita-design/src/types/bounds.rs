@@ -26,9 +26,12 @@ impl Bounds {
 
     /// Whether the number is one of them.
     pub fn accepts(&self, number: &Number) -> bool {
-        let is_large = self.min.as_ref().is_none_or(|min| match self.above_min {
-            true => number > min,
-            false => number >= min,
+        let is_large = self.min.as_ref().is_none_or(|min| {
+            if self.above_min {
+                number > min
+            } else {
+                number >= min
+            }
         });
         let is_small = self.max.as_ref().is_none_or(|max| number <= max);
         let is_chosen = self.choices.is_empty() || self.choices.contains(number);

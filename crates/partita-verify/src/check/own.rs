@@ -8,7 +8,6 @@ use partita_design::expression::Reading;
 use super::sound::{has_sound, is_sound};
 use super::{Findings, Mend, Subject, drift, is_own, shown};
 use crate::jobs::Work;
-use crate::layout::made_keys;
 use crate::reads::Known;
 use crate::report::DriftKind;
 use crate::scene::{Lead, Scene};
@@ -99,7 +98,7 @@ fn can_be_missing<'d>(subject: Subject<'_, 'd>, scene: &Scene<'_, 'd>, key: &str
     let layout = subject.world.layout;
     let mut indexes = scene.record.indexes.iter().filter(|index| {
         let schema = layout.design.index_of(scene.record, index.index);
-        made_keys(schema).any(|made| made == key)
+        schema.made_keys().any(|made| made == key)
     });
     indexes.all(|index| is_sound(scene, &index.reads))
 }

@@ -1,0 +1,162 @@
+//! `[bucket.X]`: where files are kept.
+
+use crate::check::declare::symbols::Symbols;
+use crate::check::declare::variables::Variables;
+use crate::check::resolve::names::Names;
+use crate::check::resolve::value::Values;
+use crate::codes::Code;
+use crate::design::{Bucket, Prefix, Rule};
+use crate::document::{Name, Section, Text};
+use crate::syntax::template;
+use crate::template::Template;
+
+/// How long a signed URL is good for, unless a bucket says so.
+const SIGNED_URL_SECONDS: u64 = 600;
+
+/// Reads a bucket; `None` after a report.
+pub(crate) fn check(
+    name: &Name,
+    mut section: Section<'_>,
+    symbols: &Symbols,
+    variables: &Variables<'_>,
+) -> Option<Bucket> {
+    let bucket = section.required_text("name", "\"images-{STAGE | dev}\"");
+    let bucket = bucket.given().and_then(|text| {
+        let name = variables.replace(text)?;
+        is_bucket_name(&name, text).then_some(name)
+    });
+    let lifetime = section.text("signed-url-lifetime");
+    let lifetime = lifetime.and_then(|text| duration(text));
+    let prefixes = section.section("prefix");
+    let prefixes = prefixes.map_or_else(Vec::new, |mut section| {
+        let entries = section.all().iter();
+        let place = section.place.clone();
+        entries
+            .map(|(name, node)| {
+                let place = format!("{place}.{}", name.text);
+                let section = node.section(place, name.span)?;
+                prefix(name, section, symbols)
+            })
+            .collect()
+    });
+    section.finish();
+    Some(Bucket {
+        name: name.text.clone(),
+        bucket: bucket?,
+        signed_url_seconds: lifetime.given().unwrap_or(SIGNED_URL_SECONDS),
+        prefixes: prefixes.into_iter().collect::<Option<_>>()?,
+    })
+}
+
+fn is_bucket_name(name: &str, text: &Text) -> bool {
+    let is_letter = |letter: char| {
+        letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter)
+    };
+    if (3..=63).contains(&name.len()) && name.chars().all(is_letter) {
+        return true;
+    }
+    let message = format!("`{name}` cannot be the name of a bucket");
+    text.report_here(Code::TableName, message)
+        .help("use 3 to 63 lower-case letters, digits, `-` and `.`");
+    false
+}
+
+fn prefix(name: &Name, mut section: Section<'_>, symbols: &Symbols) -> Option<Prefix> {
+    let path = section.required_text("path", "\"letters/\"").given();
+    let path = path.and_then(|text| path_template(text, symbols));
+    let accepts = section.texts("accepts", false).given().unwrap_or_default();
+    let read = section.text("read");
+    let read = read.and_then(|text| rule(text));
+    let write = section.text("write");
+    let write = write.and_then(|text| rule(text));
+    let largest = section.text("largest");
+    let largest = largest.and_then(|text| bytes(text));
+    let lifetime = section.text("lifetime");
+    let lifetime = lifetime.and_then(|text| duration(text));
+    section.finish();
+    Some(Prefix {
+        name: name.text.clone(),
+        path: path?,
+        accepts: accepts
+            .iter()
+            .map(|text| text.as_str().to_owned())
+            .collect(),
+        read: read.given(),
+        write: write.given(),
+        largest_bytes: largest.given(),
+        lifetime_seconds: lifetime.given(),
+    })
+}
+
+fn rule(text: &Text) -> Option<Rule> {
+    let rule = Rule::find(text.as_str());
+    if rule.is_none() {
+        let message = format!("a prefix has no rule `{}`", text.as_str());
+        text.report_here(Code::UnknownWord, message)
+            .suggest(text.as_str(), ["public", "signed-in", "never"]);
+    }
+    rule
+}
+
+/// Reads `25 MB`; gives bytes; `None` after a report.
+fn bytes(text: &Text) -> Option<u64> {
+    let mut words = text.as_str().split_whitespace();
+    let count = words.next().and_then(|count| count.parse::<u64>().ok());
+    let unit = words.next().and_then(|word| match word {
+        "KB" => Some(1_000),
+        "MB" => Some(1_000_000),
+        "GB" => Some(1_000_000_000),
+        _ => None,
+    });
+    match (count, unit, words.next()) {
+        (Some(count @ 1..=1_000_000), Some(unit), None) => Some(count * unit),
+        _ => {
+            let message = format!("`{}` is no size", text.as_str());
+            text.report_here(Code::UnknownWord, message)
+                .help("write `500 KB`, `25 MB`, `2 GB`, …");
+            None
+        }
+    }
+}
+
+/// A path may have attributes in it; whose, is known when an attribute names the prefix.
+fn path_template(text: &Text, symbols: &Symbols) -> Option<Template> {
+    let pieces = template::parse(text)?;
+    let resolved = symbols.entities().find_map(|record| {
+        let names = Names::own(symbols, record);
+        let template = || Values::new(&names).template(&pieces);
+        Some(symbols.report.silently(template)?.0)
+    });
+    if resolved.is_none() && symbols.entities().all(|record| !record.is_broken) {
+        let message = "no entity has all the attributes of this path";
+        text.report_here(Code::UnknownAttribute, message);
+    }
+    resolved
+}
+
+/// Reads `15 minutes`; gives seconds; `None` after a report.
+pub(crate) fn duration(text: &Text) -> Option<u64> {
+    let mut words = text.as_str().split_whitespace();
+    let count = words.next().and_then(|count| count.parse::<u64>().ok());
+    let unit = words.next().and_then(unit_seconds);
+    match (count, unit, words.next()) {
+        (Some(count @ 1..=1_000_000), Some(unit), None) => Some(count * unit),
+        _ => {
+            let message = format!("`{}` is no span of time", text.as_str());
+            text.report_here(Code::UnknownWord, message)
+                .help("write `15 minutes`, `1 day`, …");
+            None
+        }
+    }
+}
+
+/// The seconds of a unit of time.
+pub(crate) fn unit_seconds(word: &str) -> Option<u64> {
+    Some(match word.trim_end_matches('s') {
+        "second" => 1,
+        "minute" => 60,
+        "hour" => 3_600,
+        "day" => 86_400,
+        _ => return None,
+    })
+}

@@ -1,0 +1,49 @@
+//! Looks at a finished design for what is legal, and is not good or does not do what it seems to.
+//!
+//! | module | what it looks at |
+//! |---|---|
+//! | [`keyspace`], [`usage`] | keys and indexes |
+//! | [`followers`] | what follows other items: whether it can, and whether it ends |
+//! | [`clashes`], [`positions`] | effects against each other, and positions against deletes |
+//! | [`periods`], [`requirements`] | counters of periods, and what entities require |
+//! | [`collections`], [`secrets`], [`unseen`], [`readable`] | lists without a bound, secrets that are shown elsewhere, rows that nobody sees, views that nobody can judge |
+//! | [`sizes`] | writes that take more actions than a transaction has |
+//! | [`beyond`] | effects on items that the caller of their cause need not be allowed to see |
+//! | [`files`] | names of files, and who keeps the files |
+//! | [`paths`] | paths of URLs against each other |
+
+pub(crate) mod beyond;
+pub(crate) mod clashes;
+pub(crate) mod collections;
+pub(crate) mod files;
+pub(crate) mod followers;
+pub(crate) mod keyspace;
+pub(crate) mod paths;
+pub(crate) mod periods;
+pub(crate) mod positions;
+pub(crate) mod readable;
+pub(crate) mod requirements;
+pub(crate) mod secrets;
+pub(crate) mod sizes;
+pub(crate) mod unseen;
+pub(crate) mod usage;
+
+use crate::check::declare::symbols::Symbols;
+use crate::design::Design;
+
+/// Runs every lint over a design without errors.
+pub(crate) fn lint(symbols: &Symbols, design: &Design) {
+    readable::check(symbols, design);
+    unseen::check(symbols, design);
+    usage::check(symbols, design);
+    followers::check(symbols, design);
+    clashes::check(symbols, design);
+    paths::check(symbols, design);
+    secrets::check(symbols, design);
+    positions::check(symbols, design);
+    periods::check(symbols, design);
+    requirements::check(symbols, design);
+    sizes::check(symbols, design);
+    beyond::check(symbols, design);
+    files::check(symbols, design);
+}

@@ -1,0 +1,132 @@
+//! Attributes that a rule hides, and that a pattern lets its readers find out.
+//!
+//! A rule such as `"read email" = "userId = caller"` leaves an attribute out of what others see.
+//! Where they may ask for rows by its value, or get them in its order, they can find it out by
+//! asking often enough.
+
+use partita_core::expression::{Condition, Path};
+
+use super::clause::Alternatives;
+use super::item::Item;
+use crate::check::declare::key::Key;
+use crate::check::declare::symbols::Symbols;
+use crate::codes::Code;
+use crate::design::pattern::TEXTS;
+use crate::design::{Access, AttributeRule, Design, Pattern, Read, RecordId};
+use crate::expression::{Origin, Predicate};
+use crate::stored::is_inside;
+use crate::template::Template;
+
+/// Warns of patterns whose readers can find out what a rule hides from them.
+pub(super) fn check(symbols: &Symbols, design: &Design) {
+    for pattern in &design.patterns {
+        let mut records = pattern.returns.iter();
+        let found = records.find_map(|record| guessed(symbols, design, pattern, *record));
+        let Some((name, rule)) = found else { continue };
+        let (_, span) = symbols[pattern.id];
+        let message = format!(
+            "whoever reads these rows need not be allowed to read `{name}`, and this tells which have which: `{}`",
+            rule.rule.text()
+        );
+        symbols
+            .report(Code::RevealedSecret, span, message)
+            .help(format!(
+                "let only those read the rows who may read `{name}`, or ask for them by something else"
+            ))
+            .acceptable(vec![vec![format!("pattern.{}", pattern.name)]]);
+    }
+}
+
+/// An attribute that a pattern lets some of its readers find out, and the rule that hides it.
+fn guessed<'d>(
+    symbols: &Symbols,
+    design: &'d Design,
+    pattern: &'d Pattern,
+    record: RecordId,
+) -> Option<(String, &'d AttributeRule)> {
+    let row = Item::written(design, record);
+    let shown = match &pattern.follow {
+        Some(follow) => row.through(follow, &[]),
+        None => vec![row.clone()],
+    };
+    let readers: Vec<Alternatives> = shown
+        .iter()
+        .map(|item| Alternatives::of(item.record.rules.get(Access::Read), item))
+        .collect();
+    let mut asked = keys(symbols, pattern, record);
+    asked.extend(pattern.sort.iter().map(|order| order.attribute.clone()));
+    if let Some(filter) = &pattern.filter {
+        filtered(&filter.tree, filter, &mut asked);
+    }
+    asked.into_iter().find_map(|name| {
+        let hides = |rule: &&AttributeRule| {
+            let allowed = Alternatives::of(&rule.rule, &row);
+            let is_meant = rule.attributes.iter().any(|one| is_inside(&name, one));
+            !rule.writes && is_meant && !readers.iter().all(|reader| reader.imply(&allowed))
+        };
+        let rule = row.record.rules.by_attribute.iter().find(hides)?;
+        Some((name, rule))
+    })
+}
+
+/// The attributes in the keys of a record for which a pattern takes values.
+fn keys(symbols: &Symbols, pattern: &Pattern, record: RecordId) -> Vec<String> {
+    let record = &symbols[record];
+    let (partition, sort) = (record.keys.partition.as_ref(), record.keys.sort.as_ref());
+    match &pattern.read {
+        Read::Scan { .. } => Vec::new(),
+        Read::Get(keys) => {
+            let sort = placed(sort, &keys.sort);
+            placed(partition, &keys.partition).chain(sort).collect()
+        }
+        Read::Query(query) => {
+            let (partition, sort) = match &query.index {
+                None => (partition, sort),
+                Some(index) => {
+                    let keys = record.indexes.iter().find(|keys| keys.index == *index);
+                    keys.map(|keys| (Some(&keys.partition), keys.sort.as_ref()))
+                        .unwrap_or_default()
+                }
+            };
+            let sorts = query.sort.templates();
+            placed(partition, &query.partition.value)
+                .chain(sorts.flat_map(|asked| placed(sort, asked)))
+                .collect()
+        }
+    }
+}
+
+/// What stands in a key where a pattern has parameters.
+fn placed(key: Option<&Key>, asked: &Template) -> impl Iterator<Item = String> + use<> {
+    let count = asked.holes().count();
+    let mut names = Vec::new();
+    for case in key.iter().flat_map(|key| &key.cases) {
+        for hole in case.template.holes().take(count) {
+            hole.value
+                .visit_paths(&mut |path| names.push(path.to_string()));
+        }
+    }
+    names.into_iter()
+}
+
+/// The attributes that a filter compares with a parameter.
+fn filtered(tree: &Condition, filter: &Predicate, names: &mut Vec<String>) {
+    match tree {
+        Condition::All(parts) | Condition::Any(parts) => {
+            for part in parts {
+                filtered(part, filter, names);
+            }
+        }
+        Condition::Not(inner) => filtered(inner, filter, names),
+        single => {
+            let mut paths: Vec<&Path> = Vec::new();
+            single.visit_paths(&mut |path| paths.push(path));
+            if paths.iter().any(|path| path.root == TEXTS) {
+                let reads = filter.reads.iter();
+                let own = reads.filter(|one| one.origin == Origin::Item);
+                let compared = own.filter(|one| paths.contains(&&one.path));
+                names.extend(compared.map(|one| one.attribute.clone()));
+            }
+        }
+    }
+}
