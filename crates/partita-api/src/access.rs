@@ -19,7 +19,7 @@ mod page;
 mod print;
 
 use partita_design::Design;
-use partita_design::design::{Access, ActionOn, Pattern, RecordId, Ref, Rule};
+use partita_design::design::{Access, ActionOn, Pattern, RecordId, Rule};
 use partita_plan::files::write_rule;
 
 use crate::routes::{Route, Routes, Target, Verb};
@@ -269,18 +269,19 @@ fn ways<'d>(design: &'d Design, verb: Verb) -> Ways<'d> {
 /// and the row as well unless it is a view's, which says no more than its source.
 fn of_pattern<'d>(design: &'d Design, pattern: &Pattern) -> Ways<'d> {
     let read = |record: RecordId| design[record].rules.get(Access::Read);
-    let Some(follow) = &pattern.follow else {
-        return pattern.returns.iter().map(|row| vec![read(*row)]).collect();
-    };
     let mut ways = Vec::new();
     for row in &pattern.returns {
         let record = &design[*row];
-        let reference = record.refs.iter().find(|one| one.name == *follow);
-        for target in reference.into_iter().flat_map(Ref::records) {
-            ways.push(match record.is_entity() {
-                true => vec![read(*row), read(target)],
-                false => vec![read(target)],
-            });
+        let Some(reference) = pattern.followed(record) else {
+            ways.push(vec![read(*row)]);
+            continue;
+        };
+        for target in reference.records() {
+            let mut way = vec![read(target)];
+            if record.is_entity() {
+                way.insert(0, read(*row));
+            }
+            ways.push(way);
         }
     }
     ways

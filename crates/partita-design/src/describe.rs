@@ -287,7 +287,7 @@ fn pattern(design: &Design, pattern: &Pattern) -> Json {
         "filter": pattern.filter.as_ref().map(|filter| &filter.text),
         "parameters": pattern.parameters.iter().map(parameter).collect::<Vec<_>>(),
         "returns": pattern.returns.iter().map(|record| &design[*record].name).collect::<Vec<_>>(),
-        "follow": pattern.follow,
+        "follow": pattern.follow.as_ref().map(|follow| &follow.name),
         "one": pattern.one,
         "descending": pattern.descending,
         "limit": pattern.limit,

@@ -41,8 +41,8 @@ pub use ids::{
 };
 pub use path::{PathTemplate, Segment};
 pub use pattern::{
-    KeyBound, LIMIT_DEFAULT, LIMIT_MAX, ONE_ROWS_MAX, Parameter, ParameterKind, Pattern, QueryRead,
-    Read, SortOrder, SortRange, WHOLE_MAX,
+    Follow, KeyBound, LIMIT_DEFAULT, LIMIT_MAX, ONE_ROWS_MAX, Parameter, ParameterKind, Pattern,
+    QueryRead, Read, SortOrder, SortRange, WHOLE_MAX,
 };
 pub use record::{IdentityPart, Record, Repeat, SoftDelete, Unique, View};
 pub use reference::{Argument, Finder, OnDelete, Ref, RefTarget, RefTo};

@@ -3,8 +3,8 @@
 use partita_core::plain;
 use partita_design::Design;
 use partita_design::design::{
-    Action, ActionOn, Attribute, EachOver, KeyValue, Pattern, PatternId, Record, RecordId, Ref,
-    Repeat, Rule, Rules, SoftDelete, Source,
+    Action, ActionOn, Attribute, EachOver, KeyValue, Pattern, PatternId, Record, RecordId, Repeat,
+    Rule, Rules, SoftDelete, Source,
 };
 use partita_design::expression::{Expr, Formula};
 use partita_design::types::AttributeType;
@@ -133,12 +133,9 @@ pub(super) fn action_input(design: &Design, action: &Action) -> Object {
 pub(super) fn found<'d>(design: &'d Design, pattern: &'d Pattern) -> Vec<&'d str> {
     let mut found: Vec<&str> = Vec::new();
     for row in &pattern.returns {
-        let targets: Vec<RecordId> = match &pattern.follow {
+        let targets: Vec<RecordId> = match pattern.followed(&design[*row]) {
             None => vec![*row],
-            Some(follow) => {
-                let reference = design[*row].refs.iter().find(|one| one.name == *follow);
-                reference.into_iter().flat_map(Ref::records).collect()
-            }
+            Some(reference) => reference.records().collect(),
         };
         for target in targets
             .into_iter()

@@ -9,16 +9,18 @@
 //! | [`entity`], [`view`] | `[entity.X]`, `[every]`, `[view.X]` |
 //! | [`attribute`], [`mod@reference`], [`unique`], [`path`] | parts of these |
 //! | [`key`], [`key_shape`] | key templates, and which keys they can give |
-//! | [`collisions`] | the keys and discriminators of all records against each other |
+//! | [`collisions`], [`keyspace`], [`collections`] | nothing more: keys against each other, keys that are legal and not good, lists without a bound |
 
 pub(crate) mod attribute;
 pub(crate) mod caller;
+pub(crate) mod collections;
 pub(crate) mod collisions;
 pub(crate) mod constants;
 pub(crate) mod entity;
 pub(crate) mod index;
 pub(crate) mod key;
 pub(crate) mod key_shape;
+pub(crate) mod keyspace;
 pub(crate) mod path;
 pub(crate) mod reference;
 pub(crate) mod sections;
@@ -29,7 +31,6 @@ pub(crate) mod unique;
 pub(crate) mod variables;
 pub(crate) mod view;
 
-use crate::check::lint::{collections, keyspace};
 use crate::design::RecordId;
 use crate::document::{Lines, Name, Section};
 use sections::{about, design_name, named, words};

@@ -2,11 +2,11 @@
 //!
 //! | module | what it looks at |
 //! |---|---|
-//! | [`keyspace`], [`usage`] | keys and indexes |
+//! | [`usage`] | keys and indexes that no pattern reads |
 //! | [`followers`] | what follows other items: whether it can, and whether it ends |
 //! | [`clashes`], [`positions`] | effects against each other, and positions against deletes |
 //! | [`periods`], [`requirements`] | counters of periods, and what entities require |
-//! | [`collections`], [`secrets`], [`unseen`], [`readable`] | lists without a bound, secrets that are shown elsewhere, rows that nobody sees, views that nobody can judge |
+//! | [`secrets`], [`unseen`], [`readable`] | secrets that are shown elsewhere, rows that nobody sees, views that nobody can judge |
 //! | [`sizes`] | writes that take more actions than a transaction has |
 //! | [`beyond`] | effects on items that the caller of their cause need not be allowed to see |
 //! | [`files`] | names of files, and who keeps the files |
@@ -14,10 +14,8 @@
 
 pub(crate) mod beyond;
 pub(crate) mod clashes;
-pub(crate) mod collections;
 pub(crate) mod files;
 pub(crate) mod followers;
-pub(crate) mod keyspace;
 pub(crate) mod paths;
 pub(crate) mod periods;
 pub(crate) mod positions;

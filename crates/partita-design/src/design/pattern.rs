@@ -1,6 +1,8 @@
 //! Named reads.
 
-use super::{IndexId, KeyTemplates, PathTemplate, PatternId, RecordId, TableId};
+use super::{
+    IndexId, KeyTemplates, PathTemplate, PatternId, Record, RecordId, Ref, RefId, TableId,
+};
 use crate::expression::{Expr, Predicate};
 use crate::template::Template;
 use crate::types::AttributeType;
@@ -44,7 +46,7 @@ pub struct Pattern {
     /// The records that can come back.
     pub returns: Vec<RecordId>,
     /// The ref by which each row is replaced.
-    pub follow: Option<String>,
+    pub follow: Option<Follow>,
     /// Whether there is at most one row.
     pub one: bool,
     /// The attributes that order the result after it was read.
@@ -60,6 +62,24 @@ pub struct Pattern {
     pub with_deleted: bool,
     /// Whether expired items are shown.
     pub with_expired: bool,
+}
+
+/// The ref by which the rows of a pattern are replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follow {
+    /// Its name, the same in all records.
+    pub name: String,
+    /// The ref of each record that the pattern returns, in their order.
+    pub refs: Vec<RefId>,
+}
+
+impl Pattern {
+    /// The ref by which a row of this record is replaced; `None` where rows stand for themselves.
+    pub fn followed<'d>(&self, row: &'d Record) -> Option<&'d Ref> {
+        let at = self.returns.iter().position(|one| *one == row.id)?;
+        let id = self.follow.as_ref()?.refs.get(at)?;
+        Some(&row.refs[id.index()])
+    }
 }
 
 /// A parameter of a pattern or an action.

@@ -203,7 +203,7 @@ pub(super) fn pattern(design: &Design, pattern: &Pattern) -> Json {
         read,
         pattern.filter.as_ref().map(predicate),
         list(pattern.texts.iter().map(expr)),
-        pattern.follow,
+        pattern.follow.as_ref().map(|follow| &follow.name),
         list(sort),
         pattern.descending,
         pattern.with_deleted,

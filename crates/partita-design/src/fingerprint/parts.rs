@@ -153,7 +153,7 @@ impl<'d> Parts<'d> {
                 && let Some(follow) = &pattern.follow
             {
                 for record in &pattern.returns {
-                    self.hop(&self.design[*record], follow);
+                    self.hop(&self.design[*record], &follow.name);
                 }
             }
         }

@@ -98,7 +98,7 @@ impl PatternRead<'_> {
         if !passes(self.pattern, &self.values, &row, stored) {
             return Ok(());
         }
-        let Some(reference) = &self.pattern.follow else {
+        let Some(reference) = self.pattern.followed(shape) else {
             look(&row, true);
             return Ok(());
         };
@@ -107,8 +107,7 @@ impl PatternRead<'_> {
         if shape.is_entity() && !look(&row, false) {
             return Ok(());
         }
-        let reference = shape.refs.iter().find(|one| one.name == *reference);
-        let Some(Resolved::To(targets)) = reference.map(|reference| row.resolve(reference)) else {
+        let Resolved::To(targets) = row.resolve(reference) else {
             return Ok(());
         };
         for target in targets {

@@ -25,8 +25,7 @@ pub(crate) fn check(
         let name = variables.replace(text)?;
         is_bucket_name(&name, text).then_some(name)
     });
-    let lifetime = section.text("signed-url-lifetime");
-    let lifetime = lifetime.and_then(|text| duration(text));
+    let lifetime = section.text("signed-url-lifetime").and_then(duration);
     let prefixes = section.section("prefix");
     let prefixes = prefixes.map_or_else(Vec::new, |mut section| {
         let entries = section.all().iter();
@@ -65,14 +64,10 @@ fn prefix(name: &Name, mut section: Section<'_>, symbols: &Symbols) -> Option<Pr
     let path = section.required_text("path", "\"letters/\"").given();
     let path = path.and_then(|text| path_template(text, symbols));
     let accepts = section.texts("accepts", false).given().unwrap_or_default();
-    let read = section.text("read");
-    let read = read.and_then(|text| rule(text));
-    let write = section.text("write");
-    let write = write.and_then(|text| rule(text));
-    let largest = section.text("largest");
-    let largest = largest.and_then(|text| bytes(text));
-    let lifetime = section.text("lifetime");
-    let lifetime = lifetime.and_then(|text| duration(text));
+    let read = section.text("read").and_then(rule);
+    let write = section.text("write").and_then(rule);
+    let largest = section.text("largest").and_then(bytes);
+    let lifetime = section.text("lifetime").and_then(duration);
     section.finish();
     Some(Prefix {
         name: name.text.clone(),
@@ -100,23 +95,39 @@ fn rule(text: &Text) -> Option<Rule> {
 
 /// Reads `25 MB`; gives bytes; `None` after a report.
 fn bytes(text: &Text) -> Option<u64> {
-    let mut words = text.as_str().split_whitespace();
-    let count = words.next().and_then(|count| count.parse::<u64>().ok());
-    let unit = words.next().and_then(|word| match word {
+    let unit = |word: &str| match word {
         "KB" => Some(1_000),
         "MB" => Some(1_000_000),
         "GB" => Some(1_000_000_000),
         _ => None,
-    });
-    match (count, unit, words.next()) {
-        (Some(count @ 1..=1_000_000), Some(unit), None) => Some(count * unit),
-        _ => {
-            let message = format!("`{}` is no size", text.as_str());
-            text.report_here(Code::UnknownWord, message)
-                .help("write `500 KB`, `25 MB`, `2 GB`, …");
-            None
-        }
+    };
+    quantity(text, unit, "size", "write `500 KB`, `25 MB`, `2 GB`, …")
+}
+
+/// Reads `15 minutes`; gives seconds; `None` after a report.
+fn duration(text: &Text) -> Option<u64> {
+    let help = "write `15 minutes`, `1 day`, …";
+    quantity(text, unit_seconds, "span of time", help)
+}
+
+/// Reads a count and its unit; `None` after a report.
+fn quantity(
+    text: &Text,
+    unit: impl FnOnce(&str) -> Option<u64>,
+    what: &str,
+    help: &str,
+) -> Option<u64> {
+    let words: Vec<&str> = text.as_str().split_whitespace().collect();
+    let found = match words.as_slice() {
+        [count, word] => count.parse::<u64>().ok().zip(unit(word)),
+        _ => None,
+    };
+    let found = found.filter(|(count, _)| (1..=1_000_000).contains(count));
+    if found.is_none() {
+        let message = format!("`{}` is no {what}", text.as_str());
+        text.report_here(Code::UnknownWord, message).help(help);
     }
+    found.map(|(count, unit)| count * unit)
 }
 
 /// A path may have attributes in it; whose, is known when an attribute names the prefix.
@@ -132,22 +143,6 @@ fn path_template(text: &Text, symbols: &Symbols) -> Option<Template> {
         text.report_here(Code::UnknownAttribute, message);
     }
     resolved
-}
-
-/// Reads `15 minutes`; gives seconds; `None` after a report.
-pub(crate) fn duration(text: &Text) -> Option<u64> {
-    let mut words = text.as_str().split_whitespace();
-    let count = words.next().and_then(|count| count.parse::<u64>().ok());
-    let unit = words.next().and_then(unit_seconds);
-    match (count, unit, words.next()) {
-        (Some(count @ 1..=1_000_000), Some(unit), None) => Some(count * unit),
-        _ => {
-            let message = format!("`{}` is no span of time", text.as_str());
-            text.report_here(Code::UnknownWord, message)
-                .help("write `15 minutes`, `1 day`, …");
-            None
-        }
-    }
 }
 
 /// The seconds of a unit of time.

@@ -17,34 +17,16 @@ use crate::expression::Expr;
 use crate::syntax::Word;
 use crate::template::{DELIMITER, Hole, Part, Template, dotted};
 
-/// A way back over the keys of a record or one of its views, the record's own first.
-pub(crate) fn find(
-    record: &DeclaredRecord,
-    by: Option<&Word>,
-    target: &RefTarget,
-    symbols: &Symbols,
-) -> Option<Finder> {
-    search(record, by, target, symbols, Extent::All)
-}
-
-/// A way back that finds only some of the items, for the message where there is no other.
-pub(crate) fn find_some(
-    record: &DeclaredRecord,
-    by: Option<&Word>,
-    target: &RefTarget,
-    symbols: &Symbols,
-) -> Option<Finder> {
-    search(record, by, target, symbols, Extent::Some)
-}
-
 /// Which of the items that refer to a target a way back must find.
 #[derive(Clone, Copy, PartialEq)]
-enum Extent {
+pub(crate) enum Extent {
     All,
+    /// For the message where there is no other.
     Some,
 }
 
-fn search(
+/// A way back over the keys of a record or one of its views, the record's own first.
+pub(crate) fn find(
     record: &DeclaredRecord,
     by: Option<&Word>,
     target: &RefTarget,

@@ -14,7 +14,7 @@ pub(crate) fn check(name: &Name, mut section: Section<'_>, symbols: &Symbols) ->
     let of = section.required_text("of", "\"create Comment\"").given();
     let of = of.and_then(|text| limited(text, symbols));
     let allow = section.required_text("allow", "\"30 per hour\"").given();
-    let allow = allow.and_then(|text| window(text));
+    let allow = allow.and_then(window);
     section.finish();
     let (count, window_seconds) = allow?;
     Some(Limit {

@@ -16,12 +16,12 @@ mod paging;
 
 use crate::check::compile::parameter;
 use crate::check::compile::url;
-use crate::check::declare::reference::DeclaredTarget;
+use crate::check::declare::reference::{DeclaredRef, DeclaredTarget};
 use crate::check::declare::sections::about;
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::check::declare::table;
 use crate::codes::Code;
-use crate::design::{Parameter, Pattern, TableId};
+use crate::design::{Follow, Parameter, Pattern, TableId};
 use crate::document::{Field, Name, Section, Text};
 
 /// Reads a pattern; `None` after a report.
@@ -151,21 +151,24 @@ fn include(section: &mut Section<'_>, key: &str) -> bool {
 }
 
 /// The ref by which each row is replaced.
-fn follow_ref(text: &Text, records: &[&DeclaredRecord]) -> Option<String> {
+fn follow_ref(text: &Text, records: &[&DeclaredRecord]) -> Option<Follow> {
+    let name = text.as_str();
+    let mut refs = Vec::new();
     for record in records {
-        let found = record.refs.iter().find(|one| one.name.0 == text.as_str());
-        let leads_to_items = found.is_some_and(|one| {
-            let is_item = |target: &DeclaredTarget| matches!(target, DeclaredTarget::Record { .. });
-            one.targets.iter().all(is_item)
-        });
-        if !leads_to_items {
-            let message = format!("`{}` has no ref `{}`", record.title(), text.as_str());
-            text.report_here(Code::UnknownRef, message).suggest(
-                text.as_str(),
-                record.refs.iter().map(|one| one.name.0.as_str()),
-            );
+        let is_item = |target: &DeclaredTarget| matches!(target, DeclaredTarget::Record { .. });
+        let leads_to_items = |one: &DeclaredRef| one.targets.iter().all(is_item);
+        let found = record.reference(name);
+        let Some((id, _)) = found.filter(|(_, one)| leads_to_items(one)) else {
+            let message = format!("`{}` has no ref `{name}`", record.title());
+            let known = record.refs.iter().map(|one| one.name.0.as_str());
+            text.report_here(Code::UnknownRef, message)
+                .suggest(name, known);
             return None;
-        }
+        };
+        refs.push(id);
     }
-    Some(text.as_str().to_owned())
+    Some(Follow {
+        name: name.to_owned(),
+        refs,
+    })
 }

@@ -5,7 +5,7 @@ mod binding;
 use partita_core::expression::Span;
 
 use crate::check::all;
-use crate::check::compile::finder;
+use crate::check::compile::finder::{self, Extent};
 use crate::check::declare::reference::{DeclaredRef, DeclaredTarget};
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::check::resolve::names::Names;
@@ -158,7 +158,13 @@ fn compile_target(
         on_delete,
         finder: None,
     };
-    let finder = finder::find(record, declared.by.as_ref(), &compiled, symbols);
+    let finder = finder::find(
+        record,
+        declared.by.as_ref(),
+        &compiled,
+        symbols,
+        Extent::All,
+    );
     Some(RefTarget { finder, ..compiled })
 }
 

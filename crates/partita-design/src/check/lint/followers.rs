@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::check::compile::finder;
+use crate::check::compile::finder::{self, Extent};
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::codes::Code;
 use crate::design::{
@@ -37,7 +37,7 @@ fn ways_back(symbols: &Symbols, design: &Design, entity: &design::Record) {
                 continue;
             }
             let by = declared.by.as_ref();
-            match finder::find_some(record, by, target, symbols) {
+            match finder::find(record, by, target, symbols, Extent::Some) {
                 Some(some) => {
                     half_a_way_back((design, entity), &some, what, declared.span, symbols)
                 }

@@ -13,7 +13,7 @@ use crate::check::declare::symbols::Symbols;
 use crate::codes::Code;
 use crate::design::pattern::TEXTS;
 use crate::design::record::SOURCE;
-use crate::design::{Access, Design, EachOver, Pattern, Read, Record, Rule, SortRange, View};
+use crate::design::{Access, Design, EachOver, Pattern, Read, Record, Ref, Rule, SortRange, View};
 use crate::expression::{Origin, Predicate, Reading};
 
 pub(crate) fn check(symbols: &Symbols, design: &Design) {
@@ -46,8 +46,8 @@ impl<'w> Scope<'w> {
             record,
             bound: self.bound(pattern, record),
         };
-        let rows = match &pattern.follow {
-            Some(follow) => self.followed(found, follow),
+        let rows = match pattern.followed(record) {
+            Some(reference) => self.followed(found, reference),
             None => Some(found),
         };
         let Some(rows) = rows else { return };
@@ -123,11 +123,9 @@ impl<'w> Scope<'w> {
     }
 
     /// The items that a ref finds for the rows. `None` where it has several targets.
-    fn followed(&self, rows: Rows<'w>, follow: &str) -> Option<Rows<'w>> {
-        let mut refs = rows.record.refs.iter();
-        let reference = refs.find(|one| one.name == follow)?;
+    fn followed(&self, rows: Rows<'w>, reference: &Ref) -> Option<Rows<'w>> {
         let (record, target) = reference.single()?;
-        if follow == SOURCE && rows.record.view.is_some() {
+        if reference.name == SOURCE && rows.record.view.is_some() {
             return Some(Rows {
                 record: &self.design[record],
                 bound: rows.bound,

@@ -20,8 +20,7 @@ pub(super) struct Paging {
 pub(super) fn read(section: &mut Section<'_>) -> Option<Paging> {
     let whole = section.integer("whole", 1..=WHOLE_MAX);
     let limit = section.integer("limit", 1..=LIMIT_MAX);
-    let order = section.text("order");
-    let order = order.and_then(|order| descending(order));
+    let order = section.text("order").and_then(descending);
     let is_get = section.key_span("get").is_some();
     let is_one = is_get || section.key_span("one").is_some();
     for (key, span, why) in needless(section, is_get, is_one) {

@@ -46,7 +46,7 @@ fn guessed<'d>(
 ) -> Option<(String, &'d AttributeRule)> {
     let row = Item::written(design, record);
     let shown = match &pattern.follow {
-        Some(follow) => row.through(follow, &[]),
+        Some(follow) => row.through(&follow.name, &[]),
         None => vec![row.clone()],
     };
     let readers: Vec<Alternatives> = shown
