@@ -169,10 +169,13 @@ where
                 let connection = connection(stream, service.clone(), &limits, &place);
                 let watched = graceful.watch(connection);
                 tokio::spawn(async move {
-                    if let Err(error) = watched.await {
+                    let ended = tokio::select! {
+                        ended = watched => ended,
+                        () = place.ended() => return,
+                    };
+                    if let Err(error) = ended {
                         debug!(%error, "a connection ended early");
                     }
-                    drop(place);
                 });
             }
             // Out of file descriptors, say: the next attempt may succeed, a busy loop will not help.
@@ -222,6 +225,7 @@ where
     let place = place.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {
         let place = place.clone();
+        place.has_asked();
         let answer = match has_one_host(request.version(), request.headers()) {
             true => {
                 if is_reserved {

@@ -1,11 +1,11 @@
 //! Places for connections: of all, of one address, and a few that are kept.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tracing::warn;
 
 use super::Limits;
@@ -19,6 +19,8 @@ pub(super) struct Places {
     open: Arc<Semaphore>,
     addresses: Arc<Addresses>,
     trusted: Vec<IpAddr>,
+    /// The connections on kept places that may not have asked for anything yet, the oldest first.
+    waiting: Mutex<VecDeque<Weak<Silence>>>,
     /// Whether it was said that there are no places, so that it is said once and not for each.
     is_full: AtomicBool,
 }
@@ -26,8 +28,16 @@ pub(super) struct Places {
 /// The place of one connection. It is free again when this is dropped.
 pub(super) struct Place {
     open: Option<OwnedSemaphorePermit>,
+    silence: Arc<Silence>,
     _any: OwnedSemaphorePermit,
     _of_address: Option<OfAddress>,
+}
+
+/// A connection that has not asked for anything yet, and may be ended for another one.
+#[derive(Default)]
+struct Silence {
+    is_over: AtomicBool,
+    ended: Notify,
 }
 
 impl Places {
@@ -42,14 +52,36 @@ impl Places {
                 is_told: AtomicBool::new(false),
             }),
             trusted: limits.trusted.iter().map(|it| it.to_canonical()).collect(),
+            waiting: Mutex::default(),
             is_full: AtomicBool::new(false),
         }
     }
 
-    /// Waits until there is a place. Nobody else takes one meanwhile.
+    /// Waits until there is a place. Nobody else takes one meanwhile. On the kept places, whoever
+    /// has asked for nothing yet makes room: silent connections would keep health checks out.
     pub(super) async fn any_left(&self) {
+        if self.all.available_permits() == 0 {
+            self.end_silent();
+        }
         let place = self.all.acquire().await;
         drop(place.expect("the semaphore is never closed"));
+    }
+
+    /// Ends the oldest connection on a kept place that has asked for nothing yet.
+    fn end_silent(&self) {
+        let mut waiting = self.waiting();
+        while let Some(silence) = waiting.pop_front() {
+            if let Some(silence) = silence.upgrade()
+                && !silence.is_over.load(Ordering::Relaxed)
+            {
+                silence.ended.notify_one();
+                return;
+            }
+        }
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, VecDeque<Weak<Silence>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until all places are free.
@@ -72,8 +104,16 @@ impl Places {
         if open.is_none() && !was_full {
             warn!("all connections are taken: further ones are answered only what operators ask");
         }
+        let silence = Arc::new(Silence::default());
+        if open.is_none() {
+            let mut waiting = self.waiting();
+            // INVARIANT: there are no more than kept places, because those that have ended leave.
+            waiting.retain(|one| one.strong_count() > 0);
+            waiting.push_back(Arc::downgrade(&silence));
+        }
         Some(Place {
             open,
+            silence,
             _any: any,
             _of_address: of_address,
         })
@@ -81,6 +121,16 @@ impl Places {
 }
 
 impl Place {
+    /// The connection asks for something, and is not ended for another one any more.
+    pub(super) fn has_asked(&self) {
+        self.silence.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until the connection is to end for another one.
+    pub(super) async fn ended(&self) {
+        self.silence.ended.notified().await;
+    }
+
     /// Whether it is one of those that are kept.
     pub(super) fn is_reserved(&self) -> bool {
         self.open.is_none()
@@ -151,6 +201,8 @@ fn network(address: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
 
     fn places(connections: usize, reserved: usize, per_address: usize) -> Places {
@@ -194,5 +246,21 @@ mod tests {
         drop(first);
         places.any_left().await;
         assert!(!take().unwrap().is_reserved());
+    }
+
+    #[tokio::test]
+    async fn a_silent_connection_makes_room_on_the_kept_places() {
+        let places = places(0, 2, 9);
+        let take = || places.take(IpAddr::from([10, 0, 0, 1])).unwrap();
+        let (asking, silent) = (take(), take());
+        asking.has_asked();
+        let room = places.any_left();
+        let leave = async {
+            silent.ended().await;
+            drop(silent);
+        };
+        tokio::join!(room, leave);
+        assert!(places.waiting().iter().all(|one| one.strong_count() == 0));
+        assert!(asking.ended().now_or_never().is_none());
     }
 }

@@ -90,6 +90,19 @@ fn when_all_places_are_taken_operators_are_answered() {
     assert!(attempts.any(|status| status == 200));
 }
 
+/// Those who connect and say nothing take neither the kept places nor the way to them.
+#[test]
+fn silent_connections_keep_no_operator_out() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["stories", "--connections", "20"]);
+    let address = server.address();
+    let silent: Vec<_> = (0..200).map(|_| connect(address)).collect();
+    for _ in 0..5 {
+        assert_eq!(get(address, "/healthz", "").status, 200);
+    }
+    drop(silent);
+}
+
 #[test]
 fn one_address_has_a_part_of_the_places() {
     let data = tempfile::tempdir().unwrap();
