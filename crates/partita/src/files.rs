@@ -1,19 +1,24 @@
 //! Where the files of designs are, and who sweeps them.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
 use partita_api::files::Buckets;
 use partita_api::{FileLimits, Place};
 use partita_design::Design;
 use partita_plan::Partita;
+use partita_store::Clock as _;
+use partita_store::surroundings::SystemClock;
 use tracing::warn;
 
 use crate::cli::{FileFlags, FilesKind, ServeFlags, StoreKind};
 
 /// How often somebody looks for files whose time has come.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// How long nothing is written to an upload before it counts as cut off. One takes an hour at most.
+const CUT_OFF_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Files that are removed before others may work on the store again.
 const SWEPT_AT_ONCE: usize = 100;
@@ -27,9 +32,13 @@ pub(crate) fn open(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<B
     };
     let designs = designs.iter().map(|(_, design)| design);
     // Whoever has the embedded store open is alone with its directory.
-    if flags.place.store == StoreKind::Embedded
-        && let Err(error) = place.tidy(designs.clone())
-    {
+    let before = if flags.place.store == StoreKind::Embedded {
+        None
+    } else {
+        let now = u64::try_from(SystemClock.now_millis()).unwrap_or_default();
+        Some(UNIX_EPOCH + Duration::from_millis(now) - CUT_OFF_AFTER)
+    };
+    if let Err(error) = place.tidy(designs.clone(), before) {
         warn!("parts of uploads that were cut off are still there: {error}");
     }
     Ok(place.open(designs)?)

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
@@ -94,9 +94,13 @@ impl Place {
 }
 
 impl Place {
-    /// Removes what uploads that a crash cut off have left in directories. Nobody else may be
-    /// receiving any there.
-    pub fn tidy<'d>(&self, designs: impl IntoIterator<Item = &'d Design>) -> io::Result<()> {
+    /// Removes what uploads that a crash cut off have left in directories: all of it, or what was
+    /// last written before a time, where others may be receiving uploads.
+    pub fn tidy<'d>(
+        &self,
+        designs: impl IntoIterator<Item = &'d Design>,
+        before: Option<SystemTime>,
+    ) -> io::Result<()> {
         let Place::Directory(root) = self else {
             return Ok(());
         };
@@ -108,9 +112,15 @@ impl Place {
             };
             for entry in entries {
                 let entry = entry?;
-                if is_unfinished(&entry.file_name().to_string_lossy()) {
-                    fs::remove_file(entry.path())?;
+                if !is_unfinished(&entry.file_name().to_string_lossy()) {
+                    continue;
                 }
+                if let Some(before) = before
+                    && entry.metadata()?.modified()? >= before
+                {
+                    continue;
+                }
+                fs::remove_file(entry.path())?;
             }
         }
         Ok(())

@@ -111,7 +111,7 @@ fn what_a_crash_has_cut_off_is_removed_and_nothing_else() {
         .source;
     let design = partita_design::check(source, &|_| None).0.unwrap();
     let place = Place::Directory(root.path().to_owned());
-    place.tidy([&design]).unwrap();
+    place.tidy([&design], None).unwrap();
     let temp = root.path().join("holdthatthought-archive/temp");
     std::fs::create_dir_all(&temp).unwrap();
     for name in [
@@ -124,7 +124,9 @@ fn what_a_crash_has_cut_off_is_removed_and_nothing_else() {
     ] {
         std::fs::write(temp.join(name), b"x").unwrap();
     }
-    place.tidy([&design]).unwrap();
+    place.tidy([&design], Some(std::time::UNIX_EPOCH)).unwrap();
+    assert_eq!(std::fs::read_dir(&temp).unwrap().count(), 6, "all are new");
+    place.tidy([&design], None).unwrap();
     let mut left: Vec<String> = std::fs::read_dir(&temp)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
