@@ -62,7 +62,7 @@ impl Partita {
         caller: &Caller,
         operations: Vec<Operation>,
     ) -> Result<Vec<Answer>, PlanError> {
-        self.carry_out_all(caller, operations, None).await
+        self.execute_all(caller, operations, None).await
     }
 
     /// As [`Partita::run_all`], once: the same operations under the same key give the same answers
@@ -74,10 +74,10 @@ impl Partita {
         key: &str,
     ) -> Result<Vec<Answer>, PlanError> {
         let once = Once::for_all(caller, &operations, key)?;
-        self.carry_out_all(caller, operations, Some(once)).await
+        self.execute_all(caller, operations, Some(once)).await
     }
 
-    async fn carry_out_all(
+    async fn execute_all(
         &self,
         caller: &Caller,
         operations: Vec<Operation>,

@@ -126,7 +126,7 @@ impl Partita {
         key: &str,
     ) -> Result<Answer, PlanError> {
         let once = Once::new(caller, &operation, key)?;
-        self.carry_out(caller, operation, Some(once)).await
+        self.execute(caller, operation, Some(once)).await
     }
 
     /// The answers of the first time, if there was one.

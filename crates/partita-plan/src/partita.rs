@@ -185,7 +185,7 @@ impl Partita {
 
     /// Carries an operation out for a caller.
     pub async fn run(&self, caller: &Caller, operation: Operation) -> Result<Answer, PlanError> {
-        self.carry_out(caller, operation, None).await
+        self.execute(caller, operation, None).await
     }
 
     /// Refuses a write that the rules do not allow the caller, whatever else is given with it. What
@@ -203,7 +203,7 @@ impl Partita {
         Planner::new(context, &moment).admit(&request)
     }
 
-    pub(crate) async fn carry_out(
+    pub(crate) async fn execute(
         &self,
         caller: &Caller,
         operation: Operation,

@@ -212,7 +212,7 @@ impl<'a> Planner<'a> {
             } => is_tally(action, on.record),
             _ => false,
         };
-        let written = self.carry_out(request)?;
+        let written = self.apply(request)?;
         self.follow_through()?;
         let shown = written.filter(|_| !is_tally && self.context.reads.is_complete());
         let answer = shown.map_or(Answer::Done, |at| self.answer(at, request));
@@ -228,8 +228,8 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Does what is asked for to the draft. Gives the item that was written, where it is one.
-    fn carry_out(&mut self, request: &Request<'a>) -> Result<Option<usize>, PlanError> {
+    /// Does what is asked to the draft. Gives the item that was written, where it is one.
+    fn apply(&mut self, request: &Request<'a>) -> Result<Option<usize>, PlanError> {
         match request {
             Request::Create { entity, given } => self.create_for(entity, given),
             Request::Upsert { on, given } => self.upsert_for(on, given).map(Some),

@@ -65,10 +65,11 @@ impl Joined {
 /// What the second asks of something that the first has written cannot be asked of the item as it
 /// is stored. There the item as it was read stands in: it passes, and it must not have changed.
 fn join(first: Step, second: Step, base: Option<&Item>) -> Option<Step> {
-    let refusal = match first.action == second.action {
-        true => first.refusal,
+    let refusal = if first.action == second.action {
+        first.refusal
+    } else {
         // Which of the two is at fault is found out by reading the item and planning again.
-        false => Refusal::Stale,
+        Refusal::Stale
     };
     let action = follow(first.action, second.action, base)?;
     Some(Step { action, refusal })

@@ -248,9 +248,10 @@ impl<'a> ItemScope<'_, 'a> {
             Some(target) => Resolved::To(vec![target]),
             // It may be among those that were not read.
             None if listed.has_more => {
-                let bound = match listed.rows.len() < rows_max(asked) {
-                    true => ReadBound::Bytes(READ_BYTES_MAX),
-                    false => ReadBound::Items(rows_max(asked)),
+                let bound = if listed.rows.len() < rows_max(asked) {
+                    ReadBound::Bytes(READ_BYTES_MAX)
+                } else {
+                    ReadBound::Items(rows_max(asked))
                 };
                 self.context.reads.give_up(too_large(asked, bound));
                 Resolved::Unknown

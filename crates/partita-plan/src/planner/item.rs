@@ -8,7 +8,7 @@ use partita_design::design::{Access, Record, Repeat, SoftDelete};
 
 use super::values::{Start, compute};
 use super::{By, Planner};
-use crate::draft::{Presence, Refusal};
+use crate::draft::{Entry, Presence, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::evaluate::Composed;
 use crate::files::names;
@@ -48,38 +48,48 @@ impl<'a> Planner<'a> {
         by: By,
     ) -> Result<usize, PlanError> {
         let entity = new.record;
-        let mut item = std::mem::take(&mut new.item);
         if names::has_files(entity) {
             // Whatever lends a file must be in the draft.
             self.guard_values(&mut new)?;
             self.watch(None, |planner, reads| {
-                planner.take_files(entity, None, &mut item, &given.lent, reads);
+                planner.take_files(entity, None, &mut new.item, &given.lent, reads);
             })?;
         }
-        let address = match self.context.blueprint.address(entity, &item) {
-            Ok(address) => address,
-            Err(error) => {
-                self.check_new(entity, &item, Start::First);
-                self.refuse()?;
-                return Err(error);
-            }
-        };
-        let at = match entity.repeat {
-            Repeat::Refuse => self.touch(entity, address)?,
-            Repeat::Ignore | Repeat::Update => self.look_up(entity, address)?,
-        };
+        let at = self.place_of_new(&new)?;
         if self.entry(at).old().is_some() {
-            if entity.repeat == Repeat::Refuse {
-                return Err(self.refusal_to_repeat(entity, &item));
-            }
-            self.check_new(entity, &item, Start::Any);
-            self.refuse()?;
-            self.repeat(at, entity, given, by)?;
-            self.guard_rules(at, new)?;
-            return Ok(at);
+            self.repeat(at, &new, given, by)?;
+        } else {
+            self.insert_new(at, &mut new, given, by)?;
         }
+        self.guard_rules(at, new)?;
+        Ok(at)
+    }
+
+    /// The place of a new item in the draft. Where another one may be there, it is read.
+    fn place_of_new(&mut self, new: &Composed<'a>) -> Result<usize, PlanError> {
+        let entity = new.record;
+        match self.context.blueprint.address(entity, &new.item) {
+            Ok(address) if entity.repeat == Repeat::Refuse => self.touch(entity, address),
+            Ok(address) => self.look_up(entity, address),
+            Err(error) => {
+                self.check_new(entity, &new.item, Start::First);
+                self.refuse()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts a new item where none is.
+    fn insert_new(
+        &mut self,
+        at: usize,
+        new: &mut Composed<'a>,
+        given: &Changes<'a>,
+        by: By,
+    ) -> Result<(), PlanError> {
+        let entity = new.record;
+        let item = Rc::new(std::mem::take(&mut new.item));
         let entry = self.entry_mut(at);
-        let item = Rc::new(item);
         entry.after = Some(item.clone());
         entry.operation = Some(Access::Create);
         entry.presence = Presence::Absent(match (entity.repeat, by) {
@@ -90,26 +100,24 @@ impl<'a> Planner<'a> {
         });
         self.claim(at, entity, given)?;
         self.draft.enqueue(at);
-        self.guard_values(&mut new)?;
+        self.guard_values(new)?;
         self.check_refs(at)?;
         self.check_new(entity, &item, Start::First);
         self.check_requirement(at, entity)?;
-        if !self.faults.is_empty() {
-            self.look_closer(at, entity);
-        }
-        self.refuse()?;
-        self.guard_rules(at, new)?;
-        Ok(at)
+        self.refuse_whole(at, entity)
     }
 
-    /// Where something is wrong, the store is not asked; what only it would say is looked for, so
-    /// that everything is told at once.
-    fn look_closer(&mut self, at: usize, entity: &'a Record) {
-        self.context.reads.need(self.entry(at).address.clone());
-        self.look_for_targets(at);
-        let entry = self.entry(at);
-        let (old, new) = (entry.old().cloned(), entry.after.clone());
-        self.look_for_owners(entity, old.as_deref(), new.as_deref());
+    /// Refuses an item for its faults, with those that otherwise only the store would find: where
+    /// something is wrong it is not asked.
+    fn refuse_whole(&mut self, at: usize, entity: &'a Record) -> Result<(), PlanError> {
+        if !self.faults.is_empty() {
+            let entry = self.entry(at);
+            let (old, new) = (entry.old().cloned(), entry.after.clone());
+            self.context.reads.need(entry.address.clone());
+            self.look_for_targets(at);
+            self.look_for_owners(entity, old.as_deref(), new.as_deref());
+        }
+        self.refuse()
     }
 
     /// What is said of a new item whose identity another one has: that, and all else that is wrong.
@@ -132,19 +140,21 @@ impl<'a> Planner<'a> {
     fn repeat(
         &mut self,
         at: usize,
-        entity: &'a Record,
+        new: &Composed<'a>,
         given: &Changes<'a>,
         by: By,
     ) -> Result<(), PlanError> {
-        match entity.repeat {
-            Repeat::Refuse | Repeat::Ignore => Ok(()),
-            Repeat::Update => {
-                let changes = given.without_identity(entity);
-                match by {
-                    By::Caller => self.change(at, &changes, by),
-                    By::Effect => self.change_caused(at, &changes),
-                }
-            }
+        let entity = new.record;
+        if entity.repeat == Repeat::Refuse {
+            return Err(self.refusal_to_repeat(entity, &new.item));
+        }
+        self.check_new(entity, &new.item, Start::Any);
+        self.refuse()?;
+        let changes = given.without_identity(entity);
+        match (entity.repeat, by) {
+            (Repeat::Update, By::Caller) => self.change(at, &changes, by),
+            (Repeat::Update, By::Effect) => self.change_caused(at, &changes),
+            (Repeat::Refuse | Repeat::Ignore, _) => Ok(()),
         }
     }
 
@@ -157,42 +167,20 @@ impl<'a> Planner<'a> {
     ) -> Result<(), PlanError> {
         let now = self.moment.now_millis;
         let entry = self.entry_mut(at);
-        let shape = entry.shape;
-        let Some(after) = &mut entry.after else {
+        if entry.after.is_none() {
             return Ok(());
-        };
-        let after = Rc::make_mut(after);
-        for (slot, value) in &changes.set {
-            put(after, slot, value.clone());
         }
-        remove(after, &changes.remove);
-        let before = entry.old().cloned();
-        for (attribute, amount) in &changes.add {
-            if *amount == Number::from(0_i64) {
-                continue;
-            }
-            let lapsed = before
-                .as_ref()
-                .and_then(|before| lapsed(shape, attribute, before, now));
-            match (lapsed, &mut entry.after) {
-                // The counter starts again with the period.
-                (Some(time), Some(after)) => {
-                    nested::set(Rc::make_mut(after), &attribute.name, Value::N(*amount));
-                    entry.guard(time);
-                }
-                _ => entry.add(&attribute.name, *amount)?,
-            }
-        }
+        entry.apply(changes, now)?;
         if matches!(entry.operation, None | Some(Access::Update)) {
-            let crossing = before.as_ref().zip(entry.after.as_ref());
-            let crossing = crossing.and_then(|(old, new)| shape.crossing(Some(old), new));
+            let states = entry.old().zip(entry.after.as_ref());
+            let crossing = states.and_then(|(old, new)| entry.shape.crossing(Some(old), new));
             entry.operation = Some(crossing.unwrap_or(Access::Update));
-            if let (Some(_), Some(soft_delete)) = (crossing, shape.soft_delete.as_ref()) {
+            if let (Some(_), Some(soft_delete)) = (crossing, &entry.shape.soft_delete) {
                 entry.guard(soft_delete.attribute());
             }
         }
-        if shape.is_entity() {
-            let entity = shape;
+        if entry.shape.is_entity() {
+            let entity = entry.shape;
             self.recompute(at, entity, by)?;
             self.take_files_at(at, entity, &changes.lent)?;
             self.check_fixed(at, entity);
@@ -200,10 +188,7 @@ impl<'a> Planner<'a> {
             self.check_changed(at, entity);
             self.check_requirement(at, entity)?;
             self.relocate(at, entity)?;
-            if !self.faults.is_empty() {
-                self.look_closer(at, entity);
-            }
-            self.refuse()?;
+            self.refuse_whole(at, entity)?;
         }
         self.draft.enqueue(at);
         Ok(())
@@ -283,6 +268,34 @@ impl<'a> Planner<'a> {
             }
         }
         self.change(at, &Changes::default(), by)
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// Sets, removes and adds to attributes of an item that is there.
+    fn apply(&mut self, changes: &Changes<'a>, now_millis: i64) -> Result<(), PlanError> {
+        if let Some(after) = &mut self.after {
+            let after = Rc::make_mut(after);
+            for (slot, value) in &changes.set {
+                put(after, slot, value.clone());
+            }
+            remove(after, &changes.remove);
+        }
+        let shape = self.shape;
+        let added = changes.add.iter();
+        for (attribute, amount) in added.filter(|(_, amount)| *amount != Number::from(0_i64)) {
+            let before = self.old();
+            let lapsed = before.and_then(|old| lapsed(shape, attribute, old, now_millis));
+            match (lapsed, &mut self.after) {
+                // The counter starts again with the period.
+                (Some(time), Some(after)) => {
+                    nested::set(Rc::make_mut(after), &attribute.name, Value::N(*amount));
+                    self.guard(time);
+                }
+                _ => self.add(&attribute.name, *amount)?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,16 +1,18 @@
 //! That the targets of refs are there.
 
+use std::rc::Rc;
+
 use partita_core::Map;
-use partita_core::expression::Scope as _;
 use partita_design::design::{Access, OnDelete, Record, Ref, RefTarget, RefTo};
-use partita_design::template::{check_part, dotted};
+use partita_design::nested;
+use partita_design::template::check_part;
 
 use super::Planner;
-use crate::draft::{Before, Presence, Refusal};
+use crate::draft::{Before, Entry, Presence, Refusal};
 use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::evaluate::{Resolved, Target};
 use crate::kernel::reference_inputs;
-use partita_design::nested;
+use crate::place::Address;
 
 /// When a reference was set.
 #[derive(Clone, Copy, PartialEq)]
@@ -121,12 +123,10 @@ impl<'a> Planner<'a> {
             };
             let name = &self.context.blueprint.design[constants].name;
             for argument in &target.arguments {
-                let found = item.find(&dotted(&argument.path));
-                if matches!(found, partita_core::expression::Found::Value(_)) {
+                if nested::get(item, &argument.path).is_some() {
                     let message = format!("is not in `{name}`");
-                    let rule = FaultRule::Reference;
-                    self.faults
-                        .push(Fault::of(record, &argument.path, rule, message));
+                    let fault = Fault::of(record, &argument.path, FaultRule::Reference, message);
+                    self.faults.push(fault);
                 }
             }
         }
@@ -146,22 +146,7 @@ impl<'a> Planner<'a> {
         if entry.is_new() {
             return Ok(());
         }
-        let is_hidden = |item: &Map| reference.live && target.shape.is_deleted(item);
-        let was_hidden = entry.old().is_some_and(|old| is_hidden(old));
-        let is_left = {
-            let place = entry.destination().unwrap_or(&entry.address);
-            let after = entry.after.as_ref().filter(|_| *place == address);
-            after.is_some_and(|after| !is_hidden(after))
-        };
-        let is_gone = match (&entry.before, given) {
-            (Before::Unread, _) => false,
-            (Before::Missing, _) => true,
-            // What is set now must lead to what this write leaves there.
-            (Before::Found(_), Given::Now) => !is_left,
-            // What was set before may lose its target by this write.
-            (Before::Found(_), Given::Before) => was_hidden && !is_left,
-        };
-        if is_gone {
+        if entry.is_gone(reference, &address, given) {
             match given {
                 Given::Now => {
                     let (name, to) = (&reference.name, &target.shape.name);
@@ -176,7 +161,7 @@ impl<'a> Planner<'a> {
             && let Some(soft_delete) = &entry.shape.soft_delete
         {
             let live = soft_delete.live();
-            if was_hidden {
+            if entry.was_hidden(reference) {
                 // This write restores it.
                 entry.guard(soft_delete.attribute());
             } else if !entry.conditions.contains(&live) {
@@ -208,6 +193,29 @@ impl<'a> Planner<'a> {
                     faults: vec![fault],
                 })
             }
+        }
+    }
+}
+
+impl Entry<'_> {
+    /// Whether a ref finds its target deleted before the write, and is not to.
+    fn was_hidden(&self, reference: &Ref) -> bool {
+        let is_deleted = |old: &Rc<Map>| self.shape.is_deleted(old);
+        reference.live && self.old().is_some_and(is_deleted)
+    }
+
+    /// Whether a ref finds no target at the place that it leads to.
+    fn is_gone(&self, reference: &Ref, address: &Address, given: Given) -> bool {
+        let place = self.destination().unwrap_or(&self.address);
+        let left = self.after.as_ref().filter(|_| place == address);
+        let is_left = left.is_some_and(|left| !(reference.live && self.shape.is_deleted(left)));
+        match (&self.before, given) {
+            (Before::Unread, _) => false,
+            (Before::Missing, _) => true,
+            // What is set now must lead to what this write leaves there.
+            (Before::Found(_), Given::Now) => !is_left,
+            // What was set before may lose its target by this write.
+            (Before::Found(_), Given::Before) => self.was_hidden(reference) && !is_left,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use partita_core::expression::{Found, Scope as _};
+use partita_core::expression::{Comparator, Condition, Found, Operand, Scope as _};
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, Computed, Record, Source, Timing};
 use partita_design::expression::{Formula, Reading};
@@ -38,10 +38,12 @@ impl<'a> Planner<'a> {
                     let id = self.new_id(&attribute.kind);
                     nested::set(item, name, Value::S(id));
                 }
-                _ if attribute.begins_with_zero() => match attribute.optional {
-                    true => nested::make_room(item, name),
-                    false => nested::set(item, name, Value::N(Number::from(0_i64))),
-                },
+                _ if attribute.begins_with_zero() && attribute.optional => {
+                    nested::make_room(item, name);
+                }
+                _ if attribute.begins_with_zero() => {
+                    nested::set(item, name, Value::N(Number::from(0_i64)));
+                }
                 _ => nested::set(item, name, Value::N(Number::from(1_i64))),
             }
         }
@@ -212,9 +214,10 @@ impl<'a> Planner<'a> {
             .filter(|name| *name != from && states.allows(from, name))
             .map(|name| format!("`{name}`"))
             .collect();
-        let rest = match next.is_empty() {
-            true => "and stays so".to_owned(),
-            false => format!("and can only become {}", next.join(" or ")),
+        let rest = if next.is_empty() {
+            "and stays so".to_owned()
+        } else {
+            format!("and can only become {}", next.join(" or "))
         };
         let message = format!("is `{from}` {rest}");
         self.fault(entity, &attribute.name, FaultRule::State, message);
@@ -222,39 +225,32 @@ impl<'a> Planner<'a> {
 
     /// A number that is added to stays in its range, whatever it is when the write arrives.
     fn check_range(&mut self, at: usize, attribute: &'a Attribute) {
-        use partita_core::expression::{Comparator, Condition, Operand};
         let (AttributeType::Number(bounds) | AttributeType::Int(bounds)) = &attribute.kind else {
             return;
         };
         let Some(amount) = self.entry(at).adds.get(attribute.name.as_str()).copied() else {
             return;
         };
-        let zero = Number::from(0_i64);
-        let limit = match amount < zero {
-            true => bounds.min.map(|min| {
-                let comparator = match bounds.above_min {
-                    true => Comparator::Greater,
-                    false => Comparator::GreaterOrEqual,
-                };
-                (min, comparator)
-            }),
-            false => bounds.max.map(|max| (max, Comparator::LessOrEqual)),
+        let (limit, comparator) = if amount >= Number::from(0_i64) {
+            (bounds.max, Comparator::LessOrEqual)
+        } else if bounds.above_min {
+            (bounds.min, Comparator::Greater)
+        } else {
+            (bounds.min, Comparator::GreaterOrEqual)
         };
-        if let Some((limit, comparator)) = limit
-            && let Ok(limit) = limit.checked_sub(amount)
-        {
-            let path = attribute.path();
-            let lacks_it = |old: &Rc<Map>| nested::get(old, &attribute.name).is_none();
-            let is_missing = self.entry(at).old().is_some_and(lacks_it);
-            let operand = Operand::Path(path.clone());
-            let within = Condition::Compare(operand, comparator, Operand::value(limit));
-            // The sum that was checked is what a missing one becomes.
-            let condition = match is_missing {
-                true => Condition::Any(vec![Condition::NotExists(path), within]),
-                false => within,
-            };
-            self.entry_mut(at).conditions.push(condition);
+        let Some(bound) = limit.and_then(|limit| limit.checked_sub(amount).ok()) else {
+            return;
+        };
+        let operand = Operand::Path(attribute.path());
+        let mut condition = Condition::Compare(operand, comparator, Operand::value(bound));
+        let entry = self.entry_mut(at);
+        let lacks_it = |old: &Rc<Map>| nested::get(old, &attribute.name).is_none();
+        // The sum that was checked is what a missing one becomes.
+        if entry.old().is_some_and(lacks_it) {
+            let is_missing = Condition::NotExists(attribute.path());
+            condition = Condition::Any(vec![is_missing, condition]);
         }
+        entry.conditions.push(condition);
     }
 
     /// What the design requires of an item holds after every write to it.

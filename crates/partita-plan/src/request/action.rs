@@ -17,7 +17,7 @@ use super::{NamedItem, not_found};
 use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::evaluate::{ItemScope, Named, Resolved};
 use crate::pattern::{ReadBound, known_attributes, passes, rows_max, too_large};
-use crate::planner::effects::{Cause, assigned};
+use crate::planner::effects::{Cause, Values, assigned};
 use crate::planner::later::Extent;
 use crate::planner::refs::Given;
 use crate::planner::{By, Names, Planner};
@@ -39,30 +39,7 @@ impl<'a> Planner<'a> {
         };
         let (mut changes, names) = self.split(action, shape, given);
         self.refuse()?;
-        let (refused, values, resolved) = self.evaluate(at, &old, |scope| {
-            let scope = scope.was(Some(&old)).naming(&names).with_refs(&action.refs);
-            let require = action.require.as_ref();
-            let refused = require.filter(|require| !require.holds(&scope));
-            let values = assigned(&scope, &action.changes, None);
-            let refs = action.refs.iter();
-            let resolved: Vec<_> = refs.map(|one| (one, scope.resolve(one))).collect();
-            (refused, values, resolved)
-        })?;
-        if let (Some(require), true) = (refused, self.context.reads.is_complete()) {
-            return Err(PlanError::Requires {
-                name: action.name.clone(),
-                rule: require.text.clone(),
-            });
-        }
-        for (reference, resolved) in resolved {
-            if let (Resolved::To(targets), false) = (resolved, reference.unchecked) {
-                for target in targets {
-                    self.expect(shape, reference, target, Given::Now)?;
-                }
-            }
-        }
-        // What is made of something that is not there is wrong only because of that.
-        self.refuse()?;
+        let values = self.demand_action(at, action, &names)?;
         let said = self.changes(shape, &action.changes, values, false);
         self.check_steps(shape, action, &said, &old);
         changes.extend(said);
@@ -86,6 +63,42 @@ impl<'a> Planner<'a> {
             self.effect(cause, effect, &action.name)?;
         }
         Ok(())
+    }
+
+    /// What an action sets, if what it requires holds and its refs lead somewhere.
+    fn demand_action(
+        &mut self,
+        at: usize,
+        action: &'a Action,
+        names: &[(String, Named<'_, 'a>)],
+    ) -> Result<Values, PlanError> {
+        let entry = self.entry(at);
+        let (shape, old) = (entry.shape, entry.after.clone().unwrap_or_default());
+        let (refused, values, resolved) = self.evaluate(at, &old, |scope| {
+            let scope = scope.was(Some(&old)).naming(names).with_refs(&action.refs);
+            let require = action.require.as_ref();
+            let refused = require.filter(|require| !require.holds(&scope));
+            let values = assigned(&scope, &action.changes, None);
+            let refs = action.refs.iter();
+            let resolved: Vec<_> = refs.map(|one| (one, scope.resolve(one))).collect();
+            (refused, values, resolved)
+        })?;
+        if let (Some(require), true) = (refused, self.context.reads.is_complete()) {
+            return Err(PlanError::Requires {
+                name: action.name.clone(),
+                rule: require.text.clone(),
+            });
+        }
+        for (reference, resolved) in resolved {
+            if let (Resolved::To(targets), false) = (resolved, reference.unchecked) {
+                for target in targets {
+                    self.expect(shape, reference, target, Given::Now)?;
+                }
+            }
+        }
+        // What is made of something that is not there is wrong only because of that.
+        self.refuse()?;
+        Ok(values)
     }
 
     /// An action that sets a state is a step. One that was taken already is not taken again, or

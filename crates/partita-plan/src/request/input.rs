@@ -143,7 +143,7 @@ impl<'a> Input<'a> {
         given: &Map,
         faults: &mut Vec<Fault>,
     ) -> Changes<'a> {
-        let mut named = self.beside(identity, given, faults);
+        let mut named = self.beside(identity, given, false, faults);
         let parts = identity.iter().filter_map(|(name, value)| {
             let attribute = self.entity.attribute(name)?;
             Some((Slot::Declared(attribute), value.clone()))
@@ -178,32 +178,18 @@ impl<'a> Input<'a> {
         identity: &Map,
         faults: &mut Vec<Fault>,
     ) -> Changes<'a> {
-        let mut named = self.named(given, faults);
-        named.retain(|(slot, value)| {
-            let is_movable = matches!(&slot, Slot::Declared(attribute) if attribute.movable);
-            match identity.get(slot.name()) {
-                Some(same) if same == value => false,
-                Some(_) if !is_movable => {
-                    let message = "is part of the identity and never changes";
-                    note(faults, || {
-                        self.fault(slot.name(), FaultRule::Identity, message)
-                    });
-                    false
-                }
-                _ => true,
-            }
-        });
+        let named = self.beside(identity, given, true, faults);
         self.changed(named, faults)
     }
 
-    /// What is given of an item that is there, by whoever would have created it.
+    /// What is given of an item that is there, where it would otherwise have been created.
     pub(crate) fn replace_at(
         self,
         identity: &Map,
         given: &Map,
         faults: &mut Vec<Fault>,
     ) -> Changes<'a> {
-        let named = self.beside(identity, given, faults);
+        let named = self.beside(identity, given, false, faults);
         self.changed(named, faults)
     }
 
@@ -233,23 +219,33 @@ impl<'a> Input<'a> {
         changes
     }
 
-    /// What is given beside an identity. Its parts may be repeated, and must be the same.
+    /// What is given beside an identity. Its parts may be repeated; another value is a fault, unless
+    /// the part is movable and the item may move.
     fn beside(
         self,
         identity: &Map,
         given: &Map,
+        may_move: bool,
         faults: &mut Vec<Fault>,
     ) -> Vec<(Slot<'a>, Value)> {
+        let message = if may_move {
+            "is part of the identity and never changes"
+        } else {
+            "is part of the identity, and another one there"
+        };
         let mut named = self.named(given, faults);
         named.retain(|(slot, value)| {
-            let part = identity.get(slot.name());
-            if part.is_some_and(|part| part != value) {
-                let message = "is part of the identity, and another one there";
+            let Some(part) = identity.get(slot.name()) else {
+                return true;
+            };
+            let is_movable = matches!(slot, Slot::Declared(attribute) if attribute.movable);
+            let is_moved = part != value && is_movable && may_move;
+            if part != value && !is_moved {
                 note(faults, || {
                     self.fault(slot.name(), FaultRule::Identity, message)
                 });
             }
-            part.is_none()
+            is_moved
         });
         named
     }
