@@ -9,7 +9,7 @@ use crate::partita::Partita;
 use crate::request::rules::Verdict;
 
 impl Partita {
-    /// Whether somebody is an administrator of the design, as `administrators` in `[caller]` says.
+    /// Whether a caller is an administrator of the design, as `administrators` in `[caller]` says.
     /// Where that asks for a role or groups that are in the caller's item, the item is read.
     pub async fn is_administrator(&self, caller: &Caller) -> Result<bool, PlanError> {
         let design = &self.blueprint.design;

@@ -6,7 +6,7 @@
 //! count by two.
 //!
 //! What one of its operations would leave to a job does not fit. The only jobs of a batch are
-//! those that look once more for whoever came to refer to what it removes or changes.
+//! those that look once more for items that began to refer to what it removes or changes.
 
 pub(crate) mod earlier;
 mod joined;
@@ -114,7 +114,7 @@ impl Partita {
         }
     }
 
-    /// Refuses what nobody may do without a token, before anything else is said of any operation.
+    /// Refuses what needs a token, before anything else is reported of any operation.
     fn demand_tokens(&self, caller: &Caller, operations: &[Operation]) -> Result<(), PlanError> {
         let operations = operations.iter().enumerate();
         let refusals = operations.filter_map(|(position, operation)| {

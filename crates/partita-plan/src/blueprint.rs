@@ -245,7 +245,7 @@ fn incomplete(shape: &Record, lacks_partition: bool, lacks_sort: bool) -> PlanEr
     }
 }
 
-/// Two tables of one name in the store would be one, and nobody could tell whose items are in it.
+/// Two tables of one name in the store would be one, with the items of both mixed up.
 fn check_apart(design: &Design, sidecar: &TableName) -> Result<(), PlanError> {
     let mut names: Vec<&str> = vec![sidecar.as_str()];
     for table in &design.tables {

@@ -7,7 +7,7 @@ use partita_core::Map;
 /// Who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// The caller's id; nobody without one.
+    /// The caller's id; none without a token.
     pub id: Option<String>,
     /// The caller's role, as the token has it.
     pub role: Option<String>,
@@ -16,7 +16,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Somebody without a token.
+    /// A caller without a token.
     pub fn anonymous() -> Self {
         Caller::default()
     }

@@ -39,7 +39,7 @@ pub struct Surroundings {
 }
 
 impl Default for Surroundings {
-    /// The machine's clock and randomness, and a cursor key that nobody else has.
+    /// The machine's clock and randomness, and a cursor key of this process alone.
     fn default() -> Self {
         let entropy = SystemEntropy;
         let mut cursor_key = [0; 32];
@@ -91,9 +91,9 @@ pub struct Partita {
     pub(crate) seal: CursorSeal,
     /// Bytes of outcomes under idempotency keys that are kept of one caller and hour.
     pub(crate) outcome_bytes_per_hour: u64,
-    /// Keeps the bytes of files, where somebody does.
+    /// Keeps the bytes of files, where they are kept here.
     pub(crate) objects: Option<Arc<dyn Objects>>,
-    /// Tells whoever works on jobs that there is one.
+    /// Wakes the workers when there is a job.
     pub(crate) has_jobs: Notify,
     /// A mistake that tests must notice: what a chunk does and how far the job is are apart.
     #[cfg(test)]
@@ -102,7 +102,7 @@ pub struct Partita {
 
 impl Partita {
     /// Opens a design on a store, and creates its tables if they are not there. Time and randomness
-    /// are the machine's, and nobody else can read the cursors.
+    /// are the machine's, and only this process can read the cursors.
     ///
     /// The design is recorded beside its data. One that stored items would have to follow in what
     /// differs from the recorded one is refused.
@@ -160,10 +160,10 @@ impl Partita {
         }
     }
 
-    /// Draws what transactions are told apart by from another source than ids.
+    /// Draws the tokens of transactions from another source than ids.
     ///
     /// DynamoDB takes a transaction whose token it has seen in the last ten minutes for one that is
-    /// carried out. So whoever wants the same ids twice must not have the same tokens twice.
+    /// carried out. A test that draws the same ids twice must not draw the same tokens twice.
     #[must_use]
     pub fn with_tokens_from(mut self, entropy: Arc<dyn Entropy>) -> Self {
         self.runner.tokens = entropy;
@@ -192,7 +192,7 @@ impl Partita {
     /// they decide on the item, or on what is still to be given, is decided when the operation is
     /// carried out.
     pub fn admit(&self, caller: &Caller, operation: Operation) -> Result<(), PlanError> {
-        // What is wrong with the identity is told with everything else that is wrong.
+        // The faults of the identity are reported with all others.
         let Ok(Some(request)) = self.request(operation) else {
             return Ok(());
         };
@@ -261,7 +261,7 @@ impl Partita {
                     doubted = failed;
                 }
                 // What was read does not fit together, because it was read while others wrote; or
-                // somebody else puts a file where this write puts one.
+                // another write puts a file in the same place.
                 Err(PlanError::Conflict) => {}
                 Err(error) => return Err(error),
             }

@@ -79,7 +79,7 @@ pub(crate) struct WritePlan {
     pub(crate) left: Vec<Job>,
     /// Uploads that must be in their places before the steps are carried out.
     pub(crate) placements: Vec<Placement>,
-    /// Buckets and names of objects that nobody needs once they are.
+    /// Buckets and names of objects that are not needed once they are.
     pub(crate) released: Vec<(String, String)>,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// An action whose condition holds unless somebody has written meanwhile.
+    /// An action whose condition fails only if the item was written meanwhile.
     pub(crate) fn or_stale(action: TransactAction) -> Step {
         Step {
             action,

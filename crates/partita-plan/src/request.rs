@@ -2,7 +2,7 @@
 //!
 //! | module | what it has |
 //! |---|---|
-//! | `token` | what nobody gets without a token, decided before a request is read |
+//! | `token` | what needs a token, decided before a request is read |
 //! | `rules` | what the rules say: of an item, and of what is known before it is read |
 //! | `input` | the attributes that a caller gives: named, checked, all faults at once |
 //! | `create` | a new item, and an item that is created or changed |
@@ -25,7 +25,7 @@ use crate::error::PlanError;
 use crate::operation::{Answer, Operation};
 use crate::partita::Partita;
 use crate::planner::{Planner, WritePlan};
-use action::{is_for, is_tally};
+use action::{FoundBy, is_for, is_tally};
 use input::Input;
 use rules::{Asked, Verdict};
 
@@ -45,7 +45,11 @@ pub(crate) enum Request<'a> {
         given: Map,
     },
     /// An action finds its item, or its items, by a pattern.
-    Found { action: &'a Action, given: Map },
+    Found {
+        action: &'a Action,
+        by: FoundBy<'a>,
+        given: Map,
+    },
 }
 
 /// The item that a caller names.
@@ -150,8 +154,8 @@ impl Partita {
         Ok(NamedItem::new(record, identity))
     }
 
-    /// As [`Partita::named_item`]. What is wrong with the identity is told with everything that is
-    /// wrong with the attributes beside it.
+    /// As [`Partita::named_item`]. The faults of the identity are reported with those of the
+    /// attributes beside it.
     fn named_beside(
         &self,
         entity: &str,
@@ -180,13 +184,16 @@ impl Partita {
         version: Option<i64>,
     ) -> Result<Request<'_>, PlanError> {
         let action = self.blueprint.action(name)?;
+        let unknown = || PlanError::UnknownAction {
+            name: name.to_owned(),
+        };
         let Some(record) = record else {
-            return Ok(Request::Found { action, given });
+            let by = FoundBy::of(&self.blueprint.design, action).ok_or_else(unknown)?;
+            return Ok(Request::Found { action, by, given });
         };
         let record = self.blueprint.named_record(record)?;
         if !is_for(action, record.id) {
-            let name = name.to_owned();
-            return Err(PlanError::UnknownAction { name });
+            return Err(unknown());
         }
         Ok(Request::Change {
             on: NamedItem {
@@ -234,7 +241,7 @@ impl<'a> Planner<'a> {
             Request::Create { entity, given } => self.create_for(entity, given),
             Request::Upsert { on, given } => self.upsert_for(on, given).map(Some),
             Request::Change { on, asked, given } => self.change_for(on, *asked, given).map(Some),
-            Request::Found { action, given } => self.act_on_found(action, given),
+            Request::Found { action, by, given } => self.act_on_found(action, *by, given),
         }
     }
 

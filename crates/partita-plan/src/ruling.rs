@@ -1,4 +1,4 @@
-//! Whether a caller may do something, and which rule decides: what is asked before anybody tries.
+//! Whether a caller may do something, and which rule decides, without doing it.
 //!
 //! Rules are decided by the same evaluation as in a write or a read (`request::rules`); here they are
 //! only asked, and the answer says where each is in the design.
@@ -99,7 +99,7 @@ impl Ruling {
 }
 
 impl ItemScope<'_, '_> {
-    /// What the record's rule says of this, and where it stands.
+    /// What the record's rule says of this, and where the rule is in the design.
     pub(crate) fn ruling(&self, asked: Asked<'_>) -> Ruling {
         let word = asked.word();
         self.ruling_by(asked.rule(&self.record.rules), word, word.to_owned())

@@ -1,7 +1,7 @@
 //! What the earlier operations of a batch leave behind, for those that come after them to see.
 //!
-//! Only what was read is known here: a number that was added to an item that nobody read is not.
-//! Whoever looks for such an item has it read, and the batch is evaluated again.
+//! Only what was read is known here: a number that was added to an item that was not read is not.
+//! An operation that looks for such an item has it read, and the batch is evaluated again.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -63,7 +63,7 @@ impl Joined {
 /// Two steps on one item, one after the other; none where the second can never follow the first.
 ///
 /// What the second asks of something that the first has written cannot be asked of the item as it
-/// is stored. There the item as it was read stands in: it passes, and it must not have changed.
+/// is stored. There the item as it was read is taken: it passes, and it must not have changed.
 fn join(first: Step, second: Step, base: Option<&Item>) -> Option<Step> {
     let refusal = if first.action == second.action {
         first.refusal
@@ -184,7 +184,7 @@ fn before(
     Some(all(parts))
 }
 
-/// Whether an update says what stands at a path then, whatever stood there.
+/// Whether an update decides what is at a path, whatever was there.
 fn is_settled(update: &Update, path: &Path) -> bool {
     let is_above =
         |written: &Path| written.overlaps(path) && written.steps.len() <= path.steps.len();
@@ -195,7 +195,7 @@ fn is_settled(update: &Update, path: &Path) -> bool {
     is_set || update.remove.iter().any(is_above)
 }
 
-/// That what stands at a path is what was read.
+/// That what is at a path is what was read.
 fn as_read(path: Path, base: &Item) -> Condition {
     match path.find(base) {
         Some(value) => Condition::equals(path.clone(), value.clone()),
@@ -343,7 +343,7 @@ fn condition_of(action: &TransactAction) -> Option<&Condition> {
     }
 }
 
-/// The action with another condition. No refusal of a joined action is told, so that the item need
+/// The action with another condition. No refusal of a joined action is reported, so that the item need
 /// not be returned.
 fn with_condition(action: TransactAction, condition: Option<Condition>) -> TransactAction {
     match action {

@@ -54,7 +54,7 @@ pub(super) enum Others<'s, 'a> {
     After(&'s Draft<'a>),
 }
 
-/// What a name that is no attribute stands for.
+/// The value of a name that is not an attribute.
 #[derive(Clone)]
 pub(crate) enum Named<'s, 'a> {
     Value(Option<Value>),

@@ -152,7 +152,7 @@ impl<'a> Planner<'a> {
                     let (name, to) = (&reference.name, &target.shape.name);
                     note(&mut self.faults, || Fault::of_target(&from.name, name, to));
                 }
-                // Whoever asked for the item was told that it is hidden.
+                // The target was there when the item was read, so it went meanwhile.
                 Given::Before => entry.presence = Presence::Absent(Refusal::Stale),
             }
             return Ok(());
@@ -168,7 +168,7 @@ impl<'a> Planner<'a> {
                 entry.conditions.push(live);
             }
         }
-        // The first reason to refuse is the one that is told.
+        // The first reason to refuse is the one that is reported.
         if matches!(entry.presence, Presence::Present(Refusal::Final(_))) {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 //! finds, or to every one of them.
 
 use partita_core::{Map, Value};
+use partita_design::Design;
 use partita_design::design::rules::LimitOf;
 use partita_design::design::{
     Access, Action, ActionOn, Application, EachOver, Parameter, ParameterKind, Pattern, Record,
@@ -21,6 +22,36 @@ use crate::planner::effects::{Cause, Values, assigned};
 use crate::planner::later::Extent;
 use crate::planner::refs::Given;
 use crate::planner::{By, Names, Planner};
+
+/// How an action finds its items.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundBy<'a> {
+    pub(crate) pattern: &'a Pattern,
+    pub(crate) record: &'a Record,
+    /// What is done to every item; otherwise the pattern finds one.
+    pub(crate) application: Option<&'a Application>,
+}
+
+impl<'a> FoundBy<'a> {
+    /// How an action finds its items; none where the caller names the item.
+    pub(crate) fn of(design: &'a Design, action: &'a Action) -> Option<Self> {
+        let (pattern, record, application) = match &action.on {
+            ActionOn::Items(_) => return None,
+            ActionOn::Found { pattern, record } => (pattern, record, None),
+            ActionOn::Every(application) => match &application.each.over {
+                EachOver::Pattern { pattern, .. } => {
+                    (pattern, &application.record, Some(application))
+                }
+                EachOver::List { .. } => return None,
+            },
+        };
+        Some(FoundBy {
+            pattern: &design[*pattern],
+            record: &design[*record],
+            application: application.map(|application| &**application),
+        })
+    }
+}
 
 /// An item that a pattern finds: what it is, and its attributes.
 type Row<'a> = (&'a Record, Map);
@@ -176,33 +207,24 @@ impl<'a> Planner<'a> {
     pub(crate) fn act_on_found(
         &mut self,
         action: &'a Action,
+        by: FoundBy<'a>,
         given: &Map,
     ) -> Result<Option<usize>, PlanError> {
-        match &action.on {
-            ActionOn::Items(_) => Err(PlanError::UnknownAction {
-                name: action.name.clone(),
-            }),
-            ActionOn::Found { pattern, record } => {
-                let pattern = &self.context.blueprint.design[*pattern];
-                let record = &self.context.blueprint.design[*record];
-                let (asked, rest) = self.demand_to_find(action, record, pattern, given)?;
-                let (found, has_more) = self.listed_rows(pattern, &asked)?;
-                let Some((shape, item)) = found.into_iter().next() else {
-                    return Err(none_found(pattern, record, has_more));
-                };
-                // The caller has not named the item, so that even its identity is not known to them.
-                if !is_allowed_or_refused(&self.unguarded(shape, &item), action)? {
-                    return Err(none_found(pattern, record, false));
-                }
-                let on = on_row(shape, &item);
-                let at = self.change_for(&on, Asked::Action(action), &rest)?;
-                Ok(Some(at))
-            }
-            ActionOn::Every(application) => {
-                self.act_on_every(action, application, given)?;
-                Ok(None)
-            }
+        let (asked, rest) = self.demand_to_find(action, by, given)?;
+        if let Some(application) = by.application {
+            self.act_on_every(action, (by.pattern, application), asked, rest)?;
+            return Ok(None);
         }
+        let (found, has_more) = self.listed_rows(by.pattern, &asked)?;
+        let Some((shape, item)) = found.into_iter().next() else {
+            return Err(none_found(by, has_more));
+        };
+        // The caller has not named the item, so that even its identity is not known to them.
+        if !is_allowed_or_refused(&self.unguarded(shape, &item), action)? {
+            return Err(none_found(by, false));
+        }
+        let on = on_row(shape, &item);
+        self.change_for(&on, Asked::Action(action), &rest).map(Some)
     }
 
     /// The parameters of the pattern that finds an action's items, and the rest of what is given.
@@ -211,33 +233,25 @@ impl<'a> Planner<'a> {
     fn demand_to_find(
         &mut self,
         action: &'a Action,
-        record: &'a Record,
-        pattern: &Pattern,
+        by: FoundBy<'a>,
         given: &Map,
     ) -> Result<(Map, Map), PlanError> {
-        self.demand_known(record, &Map::new(), Asked::Action(action))?;
-        let (asked, rest) = self.asked(pattern, given)?;
-        let known = known_attributes(pattern, &asked, record);
-        self.demand_known(record, &known, Asked::Action(action))?;
+        self.demand_known(by.record, &Map::new(), Asked::Action(action))?;
+        let (asked, rest) = self.asked(by.pattern, given)?;
+        let known = known_attributes(by.pattern, &asked, by.record);
+        self.demand_known(by.record, &known, Asked::Action(action))?;
         Ok((asked, rest))
     }
 
     fn act_on_every(
         &mut self,
         action: &'a Action,
-        application: &'a Application,
-        given: &Map,
+        (pattern, application): (&'a Pattern, &'a Application),
+        asked: Map,
+        rest: Map,
     ) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
-        let EachOver::Pattern { pattern, .. } = &application.each.over else {
-            return Err(PlanError::UnknownAction {
-                name: action.name.clone(),
-            });
-        };
-        let design = &blueprint.design;
-        let (pattern, applied) = (&design[*pattern], &design[application.apply]);
-        let record = &design[application.record];
-        let (asked, rest) = self.demand_to_find(action, record, pattern, given)?;
+        let applied = &blueprint.design[application.apply];
         self.count_towards(&LimitOf::Action(action.id))?;
         // What counts towards a limit must be counted now.
         if self.later.extent == Extent::WithJob && !self.has_limit(applied.id) {
@@ -251,13 +265,13 @@ impl<'a> Planner<'a> {
         }
         for (shape, item) in rows {
             let address = blueprint.address(shape, &item)?;
+            let at = self.look_up(shape, address.clone())?;
             let named = Named::Item {
                 shape,
                 item: &item,
                 address,
             };
             let names = [(application.each.name.clone(), named)];
-            let at = self.look_up(shape, blueprint.address(shape, &item)?)?;
             let is_meant = self.evaluate(at, &item, |scope| {
                 let scope = scope.naming(&names);
                 let is_allowed = is_allowed_or_refused(&scope, action)?;
@@ -353,11 +367,11 @@ pub(crate) fn is_allowed_or_refused(
 }
 
 /// The refusal where a pattern of one finds nothing, or nothing among what it may read.
-pub(crate) fn none_found(pattern: &Pattern, record: &Record, has_more: bool) -> PlanError {
+pub(crate) fn none_found(by: FoundBy<'_>, has_more: bool) -> PlanError {
     if has_more {
-        return too_large(pattern, ReadBound::Items(rows_max(pattern)));
+        return too_large(by.pattern, ReadBound::Items(rows_max(by.pattern)));
     }
-    not_found(record, false)
+    not_found(by.record, false)
 }
 
 /// Whether a number is a plain counter on which nothing depends but sums.

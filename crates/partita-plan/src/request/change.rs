@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
                 self.entry_mut(at).guard(soft_delete.attribute());
             }
             self.check_version(at, record, on.version);
-            // What else is wrong with a change is told with its version.
+            // The faults of a change are reported together, its version among them.
             if asked != Asked::Access(Access::Update) {
                 self.refuse()?;
             }

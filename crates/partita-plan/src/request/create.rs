@@ -1,13 +1,13 @@
 //! New items that callers ask for, and items that are created or changed.
 //!
-//! Rules come first: before what is wrong with an item is told, and before anything is told of what
-//! is stored. They are decided on what is given, on what is computed from it and on the caller's own
-//! records; where they depend on items of others that the caller may not read, the answer is the one
+//! Rules come first: before faults are reported, and before an answer reveals anything of what is
+//! stored. They are decided on what is given, on what is computed from it and on the caller's own
+//! records. Where they depend on items of others that the caller may not read, the answer is the one
 //! that would be given if those were missing.
 //!
 //! An upsert is a creation or a change, by the item as it was read, and the transaction holds it to
-//! that: a creation passes only while nothing is there, a change only while something is. If
-//! somebody writes in between, it starts again and finds the other case.
+//! that: a creation passes only while nothing is there, a change only while something is. After a
+//! write in between it starts again and finds the other case.
 
 use partita_core::Map;
 use partita_design::design::rules::LimitOf;
@@ -80,7 +80,7 @@ impl<'a> Planner<'a> {
         decided: Verdict,
         refusal: PlanError,
     ) -> PlanError {
-        // The rule may hold once everything is given, so that is told, and nothing else.
+        // The rule may hold once everything is given, so only what is missing is reported.
         if decided == Verdict::Open
             && let Err(incomplete) = self.demand_whole(new.record, &new.item)
         {
@@ -207,13 +207,13 @@ impl<'a> Planner<'a> {
         // A version that was seen is that of an item.
         self.check_version(at, entity, on.version);
         self.create_given(entity, &changes)?;
-        // The caller may not know of the item: where something else is wrong with the new one, that
-        // is told, as if there were none.
+        // The caller may not know of the item: faults of the new one are reported first, as if there
+        // were none.
         if is_hidden {
             let entity = entity.name.clone();
             return Err(PlanError::Exists { entity });
         }
-        // If somebody else creates it first, that is no mistake: it is changed then.
+        // If another caller creates it first, this becomes a change.
         self.entry_mut(at).presence = Presence::Absent(Refusal::Stale);
         Ok(at)
     }

@@ -106,7 +106,7 @@ struct Collected<'d> {
 
 impl<'d> Collected<'d> {
     /// Whether nothing was given for this attribute so far. Names of a map are all different, so
-    /// that only aliases and what stands in maps can meet.
+    /// that only aliases and names inside maps can meet.
     fn is_first(&mut self, slot: &Slot<'d>) -> bool {
         match slot {
             Slot::Declared(attribute) => {
@@ -158,7 +158,7 @@ impl<'a> Input<'a> {
             match &slot {
                 Slot::Declared(attribute) => {
                     self.check(attribute, &value, faults);
-                    // A null stands for a missing value, unless the type accepts it.
+                    // A null is a missing value, unless the type accepts it.
                     if value == Value::Null && attribute.kind.check(&Value::Null).is_err() {
                         continue;
                     }

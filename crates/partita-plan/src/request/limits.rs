@@ -2,7 +2,7 @@
 //! or in the sidecar table where the design has none.
 //!
 //! The window is counted in the transaction of what it limits: what is refused does not count, and
-//! nobody slips through between a look and a write.
+//! concurrent writes cannot exceed the limit.
 
 use std::rc::Rc;
 

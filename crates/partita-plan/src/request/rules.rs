@@ -133,8 +133,8 @@ impl ItemScope<'_, '_> {
         }
     }
 
-    /// Refuses what is certain before the item is read. A refusal that rests on other items waits,
-    /// because it would tell that they are there.
+    /// Refuses what is certain before the item is read. A refusal that depends on other items
+    /// waits, because it would reveal that they exist.
     pub(crate) fn demand_early(&self, asked: Asked<'_>) -> Result<(), PlanError> {
         let Context {
             blueprint, caller, ..
@@ -163,8 +163,8 @@ impl ItemScope<'_, '_> {
         Ok(())
     }
 
-    /// The attributes that the caller may see, those that are not stored too. Secrets are for
-    /// nobody.
+    /// The attributes that the caller may see, those that are not stored too. Secrets are never
+    /// shown.
     pub(crate) fn shown(&self) -> Map {
         let mut shown = self.item.clone();
         for attribute in &self.record.attributes {
@@ -190,8 +190,8 @@ impl ItemScope<'_, '_> {
     }
 }
 
-/// Refuses somebody without a token what no rule allows to anybody without one. The rule alone
-/// decides, so that the refusal tells nothing of any item.
+/// Refuses a caller without a token what the rule allows only with one. The rule alone decides, so
+/// that the refusal reveals nothing of any item.
 pub(crate) fn demand_token(
     blueprint: &Blueprint,
     caller: &Caller,
@@ -205,7 +205,7 @@ pub(crate) fn demand_token(
     Err(refused(caller, shape, rule, asked.word().to_owned()))
 }
 
-/// What a caller is told whom a rule does not allow something.
+/// The refusal of what a rule does not allow.
 fn refused(caller: &Caller, shape: &Record, rule: &Rule, access: String) -> PlanError {
     let entity = shape.name.to_owned();
     if caller.id.is_none() && *rule != Rule::Never {

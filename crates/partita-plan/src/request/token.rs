@@ -1,9 +1,10 @@
-//! What can be asked of a design, and what nobody gets without a token: decided before anything of
-//! a request but its route is read.
+//! What can be asked of a design, and what needs a token: decided by the route of a request, before
+//! anything else of it is read.
 
 use partita_design::Design;
-use partita_design::design::{Access, ActionId, ActionOn, PatternId, Record, RecordId};
+use partita_design::design::{Access, ActionId, PatternId, RecordId};
 
+use super::action::FoundBy;
 use super::rules::{self, Asked};
 use crate::error::PlanError;
 use crate::operation::{Caller, Operation};
@@ -80,17 +81,19 @@ impl Operation {
 }
 
 impl Partita {
-    /// Refuses somebody without a token what no rule allows to anybody without one. Nothing is
-    /// read, so that the refusal tells nothing of what is stored or of what was sent.
+    /// Refuses a caller without a token what the rules allow only with one. Nothing is read, so that
+    /// the refusal reveals nothing of what is stored or of what was sent.
     ///
-    /// [`Partita::run`] begins with this. Whoever reads a request from a socket asks before its
-    /// body is read.
+    /// [`Partita::run`] begins with this. A server asks it before the body of a request is read.
     pub fn demand_token(&self, caller: &Caller, verb: Verb) -> Result<(), PlanError> {
         if caller.id.is_some() {
             return Ok(());
         }
         let design = &self.blueprint.design;
-        let may = |record: RecordId, access| self.demand_for(caller, &design[record], access);
+        let demand = |record: RecordId, asked: Asked<'_>| {
+            rules::demand_token(&self.blueprint, caller, &design[record], asked)
+        };
+        let may = |record, access| demand(record, Asked::Access(access));
         match verb {
             Verb::Create(record) => may(record, Access::Create),
             Verb::Get(record) => may(record, Access::Read),
@@ -104,8 +107,24 @@ impl Partita {
                 }
                 update
             }
-            Verb::Act { action, on } => self.demand_to_act(caller, action, on),
-            Verb::Query(pattern) => self.demand_to_ask(caller, pattern),
+            Verb::Act { action, on } => {
+                let action = &design[action];
+                let found = || FoundBy::of(design, action).map(|by| by.record.id);
+                match on.or_else(found) {
+                    Some(record) => demand(record, Asked::Action(action)),
+                    None => Ok(()),
+                }
+            }
+            // One of the records that it finds is enough.
+            Verb::Query(pattern) => {
+                let returns = design[pattern].returns.iter();
+                let mut reads = returns.map(|record| may(*record, Access::Read));
+                let first = reads.next().unwrap_or(Ok(()));
+                if first.is_err() && reads.any(|read| read.is_ok()) {
+                    return Ok(());
+                }
+                first
+            }
         }
     }
 
@@ -121,8 +140,8 @@ impl Partita {
         }
     }
 
-    /// As [`Partita::demand_token`], for several writes that are not known yet: whether nobody
-    /// without a token may write anything.
+    /// As [`Partita::demand_token`], for several writes that are not known yet: refuses where every
+    /// write needs a token.
     pub fn demand_token_to_write(&self, caller: &Caller) -> Result<(), PlanError> {
         let design = &self.blueprint.design;
         let records = design.records.iter().map(|record| &record.rules);
@@ -141,41 +160,5 @@ impl Partita {
             access: Access::Create.word().to_owned(),
             entity: entity.unwrap_or_default(),
         })
-    }
-
-    fn demand_for(&self, caller: &Caller, shape: &Record, access: Access) -> Result<(), PlanError> {
-        rules::demand_token(&self.blueprint, caller, shape, Asked::Access(access))
-    }
-
-    fn demand_to_act(
-        &self,
-        caller: &Caller,
-        action: ActionId,
-        on: Option<RecordId>,
-    ) -> Result<(), PlanError> {
-        let design = &self.blueprint.design;
-        let action = &design[action];
-        let record = match (on, &action.on) {
-            (Some(record), _) => record,
-            (None, ActionOn::Found { record, .. }) => *record,
-            (None, ActionOn::Every(every)) => every.record,
-            (None, ActionOn::Items(_)) => return Ok(()),
-        };
-        let asked = Asked::Action(action);
-        rules::demand_token(&self.blueprint, caller, &design[record], asked)
-    }
-
-    /// A pattern is open to somebody if one of the records that it finds is.
-    fn demand_to_ask(&self, caller: &Caller, pattern: PatternId) -> Result<(), PlanError> {
-        let design = &self.blueprint.design;
-        let mut refused = Ok(());
-        for record in &design[pattern].returns {
-            match self.demand_for(caller, &design[*record], Access::Read) {
-                Ok(()) => return Ok(()),
-                refusal if refused.is_ok() => refused = refusal,
-                _ => {}
-            }
-        }
-        refused
     }
 }

@@ -1,13 +1,13 @@
 //! What the rules say of a write, without the write.
 
 use partita_core::Map;
-use partita_design::design::{Access, Action, ActionOn, EachOver, Record, Repeat};
+use partita_design::design::{Access, Action, Record, Repeat};
 
 use super::{Decision, Row, Ruling};
 use crate::error::PlanError;
 use crate::evaluate::{ItemScope, Named};
 use crate::planner::{Names, Planner};
-use crate::request::action::none_found;
+use crate::request::action::{FoundBy, none_found};
 use crate::request::input::{Changes, Slot, refuse};
 use crate::request::rules::{Asked, Verdict};
 use crate::request::{NamedItem, Request, not_found};
@@ -22,7 +22,7 @@ impl<'a> Planner<'a> {
             }
             Request::Upsert { on, given } => self.rule_on_upsert(on, given),
             Request::Change { on, asked, given } => self.rule_on_change(on, *asked, given),
-            Request::Found { action, given } => self.rule_on_found(action, given),
+            Request::Found { action, by, given } => self.rule_on_found(action, *by, given),
         }
     }
 
@@ -66,7 +66,7 @@ impl<'a> Planner<'a> {
         let crossing = entity.crossing(None, &item);
         rulings.extend(crossing.map(|access| scope.ruling(Asked::Access(access))));
         rulings.extend(scope.write_rulings(changes.set.iter().map(|(slot, _)| slot.name())));
-        // Whoever creates what is there already changes it.
+        // A creation of what is there already is a change.
         if entity.repeat != Repeat::Refuse
             && let Ok(address) = self.context.blueprint.address(entity, &item)
         {
@@ -134,34 +134,27 @@ impl<'a> Planner<'a> {
     }
 
     /// An action that finds its items is decided on each of them.
-    fn rule_on_found(&mut self, action: &'a Action, given: &Map) -> Result<Decision, PlanError> {
-        let unknown = || PlanError::UnknownAction {
-            name: action.name.clone(),
-        };
-        let (pattern, application) = match &action.on {
-            ActionOn::Items(_) => return Err(unknown()),
-            ActionOn::Found { pattern, .. } => (pattern, None),
-            ActionOn::Every(application) => match &application.each.over {
-                EachOver::Pattern { pattern, .. } => (pattern, Some(application)),
-                EachOver::List { .. } => return Err(unknown()),
-            },
-        };
+    fn rule_on_found(
+        &mut self,
+        action: &'a Action,
+        by: FoundBy<'a>,
+        given: &Map,
+    ) -> Result<Decision, PlanError> {
         let design = &self.context.blueprint.design;
-        let pattern = &design[*pattern];
-        let (asked, _) = self.asked(pattern, given)?;
-        // However many there are: whoever only asks has lists read to their end.
-        let (mut found, has_more) = self.listed_rows(pattern, &asked)?;
-        if application.is_none() {
+        let (asked, _) = self.asked(by.pattern, given)?;
+        // All of them: where nothing is written, lists are read to their end.
+        let (mut found, has_more) = self.listed_rows(by.pattern, &asked)?;
+        if by.application.is_none() {
             found.truncate(1);
-        }
-        if let (ActionOn::Found { record, .. }, true) = (&action.on, found.is_empty()) {
-            return Err(none_found(pattern, &design[*record], has_more));
+            if found.is_empty() {
+                return Err(none_found(by, has_more));
+            }
         }
         let mut rows = Vec::new();
         for (shape, item) in &found {
             let plain = self.unguarded(shape, item);
             let mut names = Vec::new();
-            if let Some(application) = application {
+            if let Some(application) = by.application {
                 let named = Named::Item {
                     shape,
                     item,
@@ -171,7 +164,7 @@ impl<'a> Planner<'a> {
             }
             let scope = plain.naming(&names);
             let mut rulings = vec![scope.ruling(Asked::Action(action))];
-            if let Some(application) = application
+            if let Some(application) = by.application
                 && (application.when.as_ref()).is_none_or(|when| when.holds(&scope))
             {
                 rulings.push(plain.ruling(Asked::Action(&design[application.apply])));
