@@ -34,7 +34,7 @@ macro_rules! codes {
     ($($variant:ident $text:literal $severity:ident $reach:ident $meaning:literal)*) => {
         /// What kind of mistake or risk a diagnostic reports.
         ///
-        /// Its text is stable: it stands in `[[accept]]`, in scripts and in the documentation.
+        /// Its text is stable: `[[accept]]`, scripts and the documentation use it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Code {

@@ -8,7 +8,7 @@ use partita_core::expression::Span;
 use crate::codes::{Code, Severity};
 use crate::spelling;
 
-/// One mistake or risk, and where it stands.
+/// One mistake or risk, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// What kind it is.
@@ -30,7 +30,7 @@ pub struct Diagnostic {
 pub struct Related {
     /// The bytes of the file.
     pub span: Span,
-    /// What stands there.
+    /// What is there.
     pub message: String,
 }
 
@@ -150,7 +150,7 @@ impl Added<'_> {
         self.change(|finding| finding.diagnostic.related.push(Related { span, message }))
     }
 
-    /// Names the sides by which `[[accept]]` can mean a warning, and tells the reader.
+    /// Names the sides by which `[[accept]]` can mean a warning, and adds them to the help.
     pub(crate) fn acceptable(self, sides: Vec<Vec<String>>) -> Self {
         let firsts: Vec<_> = sides.iter().filter_map(|side| side.first()).collect();
         let at = match firsts.as_slice() {

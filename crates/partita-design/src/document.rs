@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`text`] | [`Text`]: a string whose every byte knows where it stands in the file |
+//! | [`text`] | [`Text`]: a string whose every byte knows its place in the file |
 //! | [`section`] | [`Section`]: a table, read key by key until none is left over |
 
 pub(crate) mod section;
@@ -105,7 +105,7 @@ pub(crate) struct Damage {
 
 impl Damage {
     /// Notes a mistake. In the header of a section it makes all lines of the section doubtful,
-    /// because nobody knows where they belong.
+    /// because it is unknown where they belong.
     pub(crate) fn add(&mut self, source: &str, span: Span) {
         let is_header = |line: &&str| line.trim_start().starts_with('[');
         let first = line_of(source, span.start);
@@ -210,7 +210,7 @@ fn table(source: &str, entries: &DeTable<'_>, report: &Report) -> Table {
 fn node(source: &str, value: &Spanned<DeValue<'_>>, report: &Report) -> Node {
     let span = within(source, value.span().into());
     let content = match value.get_ref() {
-        // Before every value stands a key. The parser puts what it could not read at the start.
+        // Every value has a key before it. The parser puts what it could not read at the start.
         _ if span.end == 0 => Content::Broken,
         DeValue::String(text) => {
             let (text, newer) = Text::new(source, span, text, report);
@@ -250,7 +250,7 @@ fn node(source: &str, value: &Spanned<DeValue<'_>>, report: &Report) -> Node {
 
 /// TOML 1.0 writes an inline table on one line and without a comma after the last value.
 ///
-/// Between the values of such a table stand only keys, signs and comments, so that the gaps tell.
+/// Only keys, signs and comments are between the values of such a table, so the gaps decide.
 fn refuse_newer_inline_table(source: &str, span: Span, entries: &Table, report: &Report) {
     if !source[span.start..span.end].starts_with('{') {
         return;

@@ -2,7 +2,7 @@
 //!
 //! A value is an [`Expr`]: DynamoDB's SET arithmetic, `|` for what is taken when something is
 //! missing, and a few functions. A condition is DynamoDB's own [`Condition`], read from the same
-//! [`Scope`]. All names in both are resolved: an attribute stands under the name that it is stored
+//! [`Scope`]. All names in both are resolved: an attribute has the name that it is stored
 //! by, at every step of a path.
 //!
 //! | path | means |
@@ -13,7 +13,7 @@
 //! | `now`, `caller`, `caller.role` | the time, and the one who calls |
 //! | `tag`, `amount` | an element of an `each`, a parameter of an action |
 //!
-//! What an expression reads stands beside it as [`Reading`]s, so that nobody has to look for it.
+//! What an expression reads is listed beside it as [`Reading`]s.
 
 mod print;
 
@@ -30,9 +30,9 @@ use crate::types::AttributeType;
 /// A value, computed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
-    /// A value that stands in the design.
+    /// A constant of the design.
     Literal(Value),
-    /// What stands at a path.
+    /// The value at a path.
     Path(Path),
     /// The number with the other sign.
     Negative(Box<Expr>),
@@ -112,7 +112,7 @@ impl Function {
 /// Something that an expression reads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The path as it stands in the expression.
+    /// The path as the expression has it.
     pub path: Path,
     /// Where the path begins.
     pub origin: Origin,
@@ -216,7 +216,7 @@ impl Formula {
         case?.is.value(scope)
     }
 
-    /// The value if it is one that always stands there.
+    /// The value if it is a constant.
     pub fn literal(&self) -> Option<&Value> {
         match self.cases.as_slice() {
             [

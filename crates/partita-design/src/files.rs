@@ -5,7 +5,7 @@ use crate::design::{Assignments, Attribute, Each, EachOver, Record, RecordId, Re
 use crate::expression::{Formula, Origin, Reading};
 use crate::types::AttributeType;
 
-/// Where an expression stands: the record that it is read from, the refs that it may take besides
+/// Where an expression is evaluated: the record that it is read from, the refs that it may take besides
 /// those of the record, and the element that it may name.
 #[derive(Clone, Copy)]
 pub struct Standing<'d> {
@@ -56,7 +56,7 @@ fn collect<'d>(kind: &'d AttributeType, found: &mut Vec<&'d str>) {
 }
 
 /// The attributes that name files and that a value is made of; none if a caller gives a part of
-/// it, because then nobody knows whose names those are.
+/// it, because then it is unknown whose names those are.
 pub fn lenders<'d>(
     design: &'d Design,
     standing: Standing<'d>,

@@ -24,7 +24,7 @@ pub struct RecordKeys {
     pub keys: Vec<(String, Value)>,
 }
 
-/// Why the keys of an item cannot be told.
+/// Why the keys of an item cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFault {
@@ -66,7 +66,7 @@ pub enum KeyFault {
         /// The attribute, as templates call it.
         name: String,
     },
-    /// The value cannot stand in a key.
+    /// The value cannot be part of a key.
     #[error(transparent)]
     Part(#[from] PartError),
 }
@@ -324,7 +324,7 @@ impl Maker<'_> {
         match template.key(item) {
             Ok(key) => key,
             Err(error) => {
-                // The same value stands in the keys of several records, and is at fault once.
+                // The same value is in the keys of several records, and is reported once.
                 let fault = KeyFault::Part(error);
                 if !self.faults.contains(&fault) {
                     self.faults.push(fault);

@@ -1,4 +1,4 @@
-//! How items stand in a table: the keys of a record, and a stored item back to its attributes.
+//! How items are stored in a table: the keys of a record, and a stored item back to its attributes.
 //!
 //! In memory an item is the map of its attributes, with those that are stored only inside its key;
 //! in the table it has its keys and its discriminator besides. Planner and `verify` both read the

@@ -3,7 +3,7 @@
 //! A name says what a file is: stores that keep nothing but bytes, a directory for one, have no
 //! other place for it. Each type has one ending of its own, the first in the table.
 
-/// What names end with, and the type that this stands for. The first ending of a type is the one
+/// What names end with, and the type that this means. The first ending of a type is the one
 /// that new names get.
 const ENDINGS: &[(&str, &str)] = &[
     ("avif", "image/avif"),

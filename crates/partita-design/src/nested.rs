@@ -1,4 +1,4 @@
-//! Attributes inside maps: the value of `stats.reads` stands in the map `stats`.
+//! Attributes inside maps: the value of `stats.reads` is in the map `stats`.
 
 use partita_core::{Map, Name, Value};
 
@@ -34,7 +34,7 @@ pub fn remove(item: &mut Map, name: &str) {
     }
 }
 
-/// Makes the maps that an attribute stands in, so that a later update finds its way.
+/// Makes the maps around an attribute, so that a later update finds its way.
 pub fn make_room(item: &mut Map, name: &str) {
     if let Some((outer, inner)) = split(name) {
         make_room(open(item, outer), inner);
@@ -66,7 +66,7 @@ pub fn beside<'m>(
 pub struct Difference<'m> {
     old: &'m Map,
     new: &'m Map,
-    /// The attributes that differ, without what stands inside.
+    /// The attributes that differ, without what is inside.
     outer: Vec<&'m str>,
 }
 

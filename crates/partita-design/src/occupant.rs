@@ -1,4 +1,4 @@
-//! What stands at a primary key: a key read back to the record whose templates spell it.
+//! What a primary key belongs to: a key read back to the record whose templates spell it.
 
 use crate::design::record::UNIQUE_SORT;
 use crate::design::{Design, IdentityPart, Record};
@@ -13,7 +13,7 @@ pub enum Occupant<'d> {
         /// The parts of its identity, in order.
         identity: Vec<String>,
     },
-    /// What stands for a value that no two items share.
+    /// The guard of a value that no two items share.
     Guard {
         /// The entity that the value belongs to.
         entity: &'d Record,

@@ -89,7 +89,7 @@ impl Record {
         Some(identity)
     }
 
-    /// Whether some attributes stand inside a map of this name.
+    /// Whether some attributes are inside a map of this name.
     pub fn is_container(&self, name: &str) -> bool {
         let attributes = self.attributes.iter();
         attributes
@@ -110,7 +110,7 @@ impl Attribute {
     }
 }
 
-/// What stands inside a value.
+/// The value at some steps inside another.
 pub fn inside<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
     let mut steps = steps.iter();
     steps.try_fold(value, |value, step| match (step, value) {
@@ -120,7 +120,7 @@ pub fn inside<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
     })
 }
 
-/// Whether `known` is `name` or stands inside the map of that name.
+/// Whether `known` is `name` or is inside the map of that name.
 pub fn is_inside(known: &str, name: &str) -> bool {
     let rest = known.strip_prefix(name);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

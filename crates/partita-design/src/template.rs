@@ -17,14 +17,14 @@ pub const DELIMITER: char = '#';
 /// A text with placeholders.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Template {
-    /// Texts and placeholders in turn. In a key a delimiter stands between two placeholders.
+    /// Texts and placeholders in turn. In a key a delimiter separates two placeholders.
     pub parts: Vec<Part>,
 }
 
 /// One part of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// Text that stands for itself.
+    /// Literal text.
     Text(String),
     /// A value.
     Value(Hole),
@@ -54,7 +54,7 @@ pub enum Format {
     Decimal {
         /// How many characters it has, the dot included.
         width: usize,
-        /// How many of them stand behind the dot.
+        /// How many of them are behind the dot.
         decimals: usize,
     },
     /// `:%Y/%m/%d`, a time.
@@ -152,7 +152,7 @@ impl Hole {
         Ok(())
     }
 
-    /// The value that stands in a key as this text, as the text of the bare value.
+    /// The text of a value without its format, from its text in a key.
     fn bare<'k>(&self, text: &'k str) -> Option<&'k str> {
         match &self.format {
             Format::Plain => Some(text),
@@ -172,6 +172,14 @@ impl Hole {
 }
 
 impl Format {
+    /// So many characters, with so many decimals among them.
+    pub(crate) fn digits(width: usize, decimals: usize) -> Format {
+        match decimals {
+            0 => Format::Padded { width },
+            _ => Format::Decimal { width, decimals },
+        }
+    }
+
     /// A value as it is written.
     pub fn text(&self, value: &Value) -> Result<String, PartProblem> {
         match (self, value) {
@@ -225,7 +233,7 @@ impl Template {
         })
     }
 
-    /// What the placeholders read, in order, with dots, each as often as it stands there.
+    /// What the placeholders read, in order, with dots, with repetitions.
     pub fn names(&self) -> impl Iterator<Item = String> {
         let mut names = Vec::new();
         for hole in self.holes() {
@@ -319,7 +327,7 @@ impl Template {
     }
 }
 
-/// Finds out whether a value can stand in a key as it is.
+/// Finds out whether a value can be part of a key as it is.
 pub fn check_part(name: &str, value: &Value) -> Result<(), PartError> {
     let checked = match value {
         Value::S(text) => check_text(text),
@@ -333,7 +341,7 @@ pub fn check_part(name: &str, value: &Value) -> Result<(), PartError> {
 }
 
 /// INVARIANT: a part of a key is never empty and never has the delimiter, so that keys of
-/// different parts differ, and nobody can forge one.
+/// different parts differ, and none can be forged.
 fn check_text(text: &str) -> Result<(), PartProblem> {
     match text {
         "" => Err(PartProblem::Empty),

@@ -1,7 +1,7 @@
 //! The forms of times.
 //!
 //! Every timestamp has the same width and the same zone, `2026-01-02T03:04:05.678Z`, so that
-//! timestamps inside keys sort as the times that they stand for. So do days, `2026-01-02`. Times
+//! timestamps inside keys sort as the times that they mean. So do days, `2026-01-02`. Times
 //! that are numbers count seconds or milliseconds since 1970.
 
 use jiff::Timestamp;

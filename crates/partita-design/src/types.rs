@@ -253,7 +253,7 @@ impl AttributeType {
         )
     }
 
-    /// Whether its values can stand in a key.
+    /// Whether its values can be part of a key.
     pub fn is_key_part(&self) -> bool {
         matches!(self.stored_as(), Some(Type::S | Type::N | Type::Bool))
     }
@@ -376,7 +376,7 @@ fn one_of(names: &[String]) -> String {
     format!("one of {}", crate::spelling::list(names))
 }
 
-/// Whether a whole number can be told from the next one: beyond 38 digits, adding one gives nothing
+/// Whether a whole number differs from the next one: beyond 38 digits, adding one gives nothing
 /// that a number can hold.
 fn has_a_next(number: Number) -> bool {
     let zero = Number::from(0_i64);

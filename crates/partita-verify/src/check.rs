@@ -27,7 +27,7 @@ use crate::jobs::Jobs;
 use crate::layout::Stored;
 use crate::permission::Rights;
 use crate::report::{Drift, DriftKind};
-use crate::scene::{Scene, World};
+use crate::scope::{ReadState, StoredScope};
 
 /// Everything that was found about one item.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub(crate) struct Findings {
     pub(crate) own: Own,
     /// Writes on items that are derived from it, each with its condition.
     pub(crate) others: Vec<TransactAction>,
-    /// Where those stand that are derived from it. They are judged here, so nothing rests on them.
+    /// The addresses of what is derived from it. They are judged here, so nothing rests on them.
     pub(crate) derived: Vec<ItemAddress>,
     /// Whether no part of the design explains it.
     pub(crate) is_unrecognised: bool,
@@ -86,13 +86,13 @@ pub(crate) struct Own {
     pub(crate) delete: bool,
 }
 
-/// What stands in a drift for an item as a whole.
+/// What a drift calls an item as a whole.
 pub(crate) const ITEM: &str = "an item";
 
 /// One item on its way through the checks.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'s, 'd> {
-    pub(crate) world: World<'s, 'd>,
+    pub(crate) state: ReadState<'s, 'd>,
     pub(crate) jobs: &'s Jobs,
     pub(crate) rights: &'s Rights,
     pub(crate) address: &'s ItemAddress,
@@ -102,23 +102,23 @@ pub(crate) struct Subject<'s, 'd> {
 /// Judges a stored item. Where something was not read yet, what is found counts for nothing.
 pub(crate) fn examine(subject: Subject<'_, '_>) -> Findings {
     let mut findings = Findings::default();
-    let layout = subject.world.layout;
+    let layout = subject.state.layout;
     match layout.recognise(&subject.address.table, subject.stored) {
         Stored::Record(record, item) => {
-            let scene = Scene {
-                world: subject.world,
+            let scope = StoredScope {
+                state: subject.state,
                 record,
                 item: &item,
                 names: &[],
             };
             match &record.view {
                 None => {
-                    own::judge(subject, record, &scene, &mut findings);
-                    given::judge(subject, record, &scene, &mut findings);
-                    views::judge_all(subject, record, &scene, &mut findings);
-                    guards::judge_all(subject, record, &scene, &mut findings);
+                    own::judge(subject, record, &scope, &mut findings);
+                    given::judge(subject, record, &scope, &mut findings);
+                    views::judge_all(subject, record, &scope, &mut findings);
+                    guards::judge_all(subject, record, &scope, &mut findings);
                 }
-                Some(view) => views::judge_record(subject, view, &scene, &mut findings),
+                Some(view) => views::judge_record(subject, view, &scope, &mut findings),
             }
         }
         Stored::Guard(entity, unique) => {
@@ -137,7 +137,7 @@ impl Subject<'_, '_> {
         address: &ItemAddress,
         names: impl Iterator<Item = &'n str>,
     ) -> Vec<String> {
-        let layout = self.world.layout;
+        let layout = self.state.layout;
         let table = layout.table(&address.table);
         let mut known: BTreeSet<&str> = names
             .map(|name| name.split('.').next().unwrap_or(name))

@@ -12,7 +12,7 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Seek as _, Write as _};
 use partita_core::{Number, Value};
 use serde::{Deserialize, Serialize};
 
-/// Where a number stands: the table, the key and the attribute.
+/// The place of a number: the table, the key and the attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) table: String,
@@ -158,9 +158,10 @@ impl Merge {
             Some(reader) => {
                 let mut text = String::new();
                 reader.read_line(&mut text)?;
-                match text.is_empty() {
-                    true => None,
-                    false => Some(group(&text)?),
+                if text.is_empty() {
+                    None
+                } else {
+                    Some(group(&text)?)
                 }
             }
         };

@@ -1,6 +1,6 @@
 //! Jobs that are not done: what they will settle is no drift.
 //!
-//! A job stands in the sidecar table `{table}-partita` under the partition `JOB`, with its tasks:
+//! A job is in the sidecar table `{table}-partita` under the partition `JOB`, with its tasks:
 //! to whom items of an entity refer by a ref, and whether they follow it or go with it.
 
 use partita_core::expression::KeyCondition;

@@ -1,7 +1,7 @@
 //! Numbers of items that are gone, over items that stay: the sidecar has them until the identity
 //! comes back.
 //!
-//! The record of an item stands under `KEPT#`, its table and its partition key, with its sort key;
+//! The record of an item is under `KEPT#`, its table and its partition key, with its sort key;
 //! `numbers` holds its numbers by their names.
 
 use partita_core::expression::{Condition, Path, Step, Update};
@@ -73,7 +73,7 @@ impl<'a> Pass<'a> {
 
     /// Those of some numbers of missing items that are not kept as they are counted.
     pub(crate) async fn forgotten(&self, gone: Vec<(Place, Number)>) -> StoreResult<Vec<Place>> {
-        // Several numbers of one item stand one after the other.
+        // The numbers of one item come one after the other.
         let mut addresses: Vec<ItemAddress> = Vec::new();
         let mut which = Vec::new();
         for (place, _) in &gone {

@@ -7,14 +7,14 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`report`] | [`Drift`], [`Report`], and [`Watch`]: who is told what is found |
+//! | [`report`] | [`Drift`], [`Report`], and [`Watch`]: what is found, as it is found |
 //! | `pass` | one pass over the tables, page by page |
 //! | `check` | one stored item, judged |
 //! | `numbers` | counts and sums, counted once more before anything is said of them |
 //! | `kept` | the numbers of items that are gone, over items that stay |
 //! | `grouping` | what counts for which number, also when memory does not hold it |
-//! | `layout` | which record a stored item is, and where records stand |
-//! | `scene` | what expressions see of a stored item |
+//! | `layout` | which record a stored item is, and where records are |
+//! | `scope` | what expressions see of a stored item |
 //! | `reads`, `reader` | what was read, and the store |
 //! | `jobs` | unfinished jobs, which will settle some of it |
 //! | `mend` | writes on the condition that what they rest on is as it was read |
@@ -25,24 +25,24 @@
 //! that refer, each with its neighbour only; copies with what they follow; records of views, each
 //! that should be there and no other, name by name; guards with their owners, both ways; kept
 //! states and references that should have gone with an item; values with what their attributes
-//! allow. Sums over tallies are told apart, since tallies are not exact under lost answers. What
+//! allow. Sums over tallies are reported apart, since tallies are not exact under lost answers. What
 //! was taken once and not kept in step (snapshots, times, what triggers did) has no source to
 //! compare it with.
 //!
 //! **Sources are sacred.** A repair writes and removes derived data only. What an entity's item is
-//! or a caller gave is told and left; so is what the design does not recognise, and what may belong
+//! or a caller gave is reported and left; so is what the design does not recognise, and what may belong
 //! to that. A repair looks before every pass that writes, and a [`Permission`] decides.
 //!
 //! **Tables larger than memory.** A table is read by pages of a scan. What one item needs of
 //! others (targets of its refs, records of its views, guards) is read in batches for a page. Only
 //! counts and sums need all items at once: what each counts is grouped by the number that it
-//! counts for, in memory up to a bound and then in sorted runs on disk. Drifts are told as they
+//! counts for, in memory up to a bound and then in sorted runs on disk. Drifts are reported as they
 //! are found and not kept.
 //!
 //! **Beside live traffic.** Whatever looks wrong is looked at again by itself, and counts only if
 //! nothing that it rests on has changed between two readings. A repair writes on the condition
 //! that all of it is still as it was read, and looks again where that fails. A value that keeps
-//! moving is told as such.
+//! moving is reported as such.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
@@ -87,7 +87,7 @@ pub mod permission;
 mod reader;
 mod reads;
 pub mod report;
-mod scene;
+mod scope;
 
 use partita_design::Design;
 use partita_store::{Clock, Store};

@@ -86,14 +86,15 @@ pub(crate) async fn mend_own(
     findings: &Findings,
 ) -> StoreResult<Written> {
     let own = &findings.own;
-    let action = match own.delete {
-        true => TransactAction::Delete(DeleteItem {
+    let action = if own.delete {
+        TransactAction::Delete(DeleteItem {
             table: address.table.clone(),
             key: address.key.clone(),
             condition: Some(as_read(layout, address, Some(stored))),
             return_item_on_failure: false,
-        }),
-        false => change(layout, address, stored, &own.applied(stored)),
+        })
+    } else {
+        change(layout, address, stored, &own.applied(stored))
     };
     let mut actions = vec![action];
     let others = reads.addresses();

@@ -50,9 +50,10 @@ impl Pass<'_> {
             }
         }
         suspects.extend(self.forgotten(gone).await?);
-        match suspects.is_empty() {
-            true => Ok(()),
-            false => self.confirm(suspects, watch).await,
+        if suspects.is_empty() {
+            Ok(())
+        } else {
+            self.confirm(suspects, watch).await
         }
     }
 
@@ -61,7 +62,7 @@ impl Pass<'_> {
         mut suspects: Vec<Place>,
         watch: &mut dyn Watch,
     ) -> Result<(), VerifyError> {
-        // Several numbers of one item stand one after the other.
+        // The numbers of one item come one after the other.
         suspects.sort_unstable();
         let before = self.stored(&suspects).await?;
         let sums = suspects.iter().cloned();
@@ -96,7 +97,7 @@ impl Pass<'_> {
 
     /// Where some numbers are now: in their items, or kept for them.
     async fn stored(&self, places: &[Place]) -> StoreResult<Vec<Home>> {
-        // Several numbers of one item stand one after the other.
+        // The numbers of one item come one after the other.
         let mut addresses: Vec<ItemAddress> = Vec::new();
         let mut which = Vec::new();
         for place in places {
@@ -154,9 +155,10 @@ impl Pass<'_> {
             return None;
         }
         let counted = self.numbers.find(entity, &place.attribute)?;
-        let kind = match counted.is_tally(self.layout.design) {
-            true => DriftKind::Tally,
-            false => DriftKind::Aggregate,
+        let kind = if counted.is_tally(self.layout.design) {
+            DriftKind::Tally
+        } else {
+            DriftKind::Aggregate
         };
         let says = format!("entity.{}.attributes.{}", entity.name, place.attribute);
         let name = Some(place.attribute.as_str());
@@ -173,7 +175,7 @@ impl Pass<'_> {
         Some((drift, sum))
     }
 
-    /// Writes the right number, if the wrong one still stands there.
+    /// Writes the right number, if the wrong one is still there.
     async fn write(&self, place: &Place, home: &Home, sum: Number) -> StoreResult<Written> {
         let address = self.address(place)?;
         let item = match (home, self.outliving(place)) {
@@ -196,7 +198,7 @@ impl Pass<'_> {
                 update = update.setting(path.clone(), Value::N(sum));
                 Condition::NotExists(path)
             }
-            // The map that it stands in is missing too.
+            // The map around it is missing too.
             (None, None) => {
                 let mut whole = Item::new();
                 nested::set(&mut whole, &place.attribute, Value::N(sum));
@@ -226,7 +228,7 @@ impl Pass<'_> {
     }
 }
 
-/// Where a number stands.
+/// The place of a number.
 enum Home {
     /// In the item that it is of.
     Item(Item),

@@ -20,7 +20,7 @@ use crate::permission::{Intent, Rights};
 use crate::reader::{Reader, Written, pause};
 use crate::reads::{Known, Reads};
 use crate::report::{Outcome, Progress, Report, Unrecognised, VerifyError, Watch};
-use crate::scene::World;
+use crate::scope::ReadState;
 
 /// Rounds of reading at most. A path goes through a few refs.
 const ROUNDS_MAX: usize = 16;
@@ -32,9 +32,9 @@ const PAGE_ITEMS: usize = 500;
 /// What is done about what is found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode<'i> {
-    /// It is told.
+    /// It is reported.
     Verify,
-    /// It is told, and counted what a repair would write.
+    /// It is reported, and what a repair would write is counted.
     Survey,
     /// It is mended, as far as the removals were agreed to.
     Repair(&'i Intent),
@@ -153,19 +153,19 @@ impl<'a> Pass<'a> {
     }
 
     fn judge(&self, reads: &Reads, jobs: &Jobs, address: ItemAddress, item: &Item) -> Judged {
-        let world = World {
+        let state = ReadState {
             layout: &self.layout,
             reads,
         };
         let findings = examine(Subject {
-            world,
+            state,
             jobs,
             rights: &self.rights,
             address: &address,
             stored: item,
         });
         let stored = self.layout.recognise(&address.table, item);
-        let (shares, kept) = self.numbers.of(world, &stored, &address);
+        let (shares, kept) = self.numbers.of(state, &stored, &address);
         let shares = shares.into_iter();
         let kept = kept.into_iter();
         Judged {
@@ -227,7 +227,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Looks at one item until nothing changes meanwhile, and tells or mends what is wrong.
+    /// Looks at one item until nothing changes meanwhile, and reports or mends what is wrong.
     async fn settle(
         &mut self,
         address: &ItemAddress,
@@ -261,7 +261,7 @@ impl<'a> Pass<'a> {
                 Known::Missing => return Ok(None),
                 Known::Unread => Findings::default(),
                 Known::Found(stored) => examine(Subject {
-                    world: World {
+                    state: ReadState {
                         layout: &self.layout,
                         reads: &reads,
                     },
@@ -289,7 +289,7 @@ impl<'a> Pass<'a> {
     ) -> Result<bool, VerifyError> {
         if let Mode::Repair(agreed) = self.mode {
             let mut mended = findings.found.iter().filter(|one| one.mend.is_write());
-            // What nobody has agreed to yet is asked for with the next pass.
+            // What is not permitted yet is asked for with the next pass.
             if !mended.all(|one| agreed.covers(&one.drift)) {
                 return Ok(true);
             }

@@ -62,11 +62,11 @@ pub struct Permission<'p> {
 pub enum Mistake {
     /// What looks left behind is removed, whatever else is in the table.
     ForgetsTheUnrecognised,
-    /// What callers gave is removed with what it referred to, though nobody has named it.
+    /// What callers gave is removed with what it referred to, without being named.
     RemovesSources,
     /// A derived value is removed while what it is derived from is missing or of another type.
     BelievesBrokenSources,
-    /// A record is written over whatever stands in its place.
+    /// A record is written over any item in its place.
     TakesPlaces,
 }
 
@@ -184,7 +184,7 @@ impl Rights {
         is_said
     }
 
-    /// Whether a record may be written where an item stands that is one of its view, or is not.
+    /// Whether a record may be written over an item, one of its view or not.
     pub(crate) fn may_write_over(&self, is_of_view: bool) -> bool {
         #[cfg(feature = "testing")]
         if self.mistake == Some(Mistake::TakesPlaces) {

@@ -25,7 +25,7 @@ pub(crate) struct Reader<'s> {
 pub(crate) enum Written {
     /// It is done.
     Done,
-    /// Something has changed, or nobody knows: look again.
+    /// Something has changed, or that is unknown: look again.
     Stale,
 }
 

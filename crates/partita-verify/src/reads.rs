@@ -146,7 +146,7 @@ impl Reads {
         self.items == other.items && self.lists == other.lists
     }
 
-    /// A lock that nobody else ever wants: it only lets readings go from thread to thread.
+    /// Never contended: the lock only lets readings go from thread to thread.
     fn needs(&self) -> MutexGuard<'_, Needs> {
         self.needs.lock().unwrap_or_else(PoisonError::into_inner)
     }

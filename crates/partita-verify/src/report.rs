@@ -126,7 +126,7 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Somebody who is told what is found while it is found. Nothing is kept for later: a table may
+/// Receives what is found while it is found. Nothing is kept for later: a table may
 /// have more drifts than memory holds.
 pub trait Watch: Send {
     /// A pass over the tables begins. A repair makes several, and what a pass before left may be
@@ -139,7 +139,7 @@ pub trait Watch: Send {
     /// Something was found.
     fn finds(&mut self, drift: &Drift, outcome: &Outcome);
 
-    /// Something stands there that the design does not recognise.
+    /// There is an item that the design does not recognise.
     fn meets(&mut self, _unrecognised: &Unrecognised) {}
 }
 

@@ -6,7 +6,7 @@
 //! | [`followers`] | what follows other items: whether it can, and whether it ends |
 //! | [`clashes`], [`positions`] | effects against each other, and positions against deletes |
 //! | [`periods`], [`requirements`] | counters of periods, and what entities require |
-//! | [`secrets`], [`unseen`], [`readable`] | secrets that are shown elsewhere, rows that nobody sees, views that nobody can judge |
+//! | [`secrets`], [`unseen`], [`readable`] | secrets that are shown elsewhere, rows that no caller sees, views whose readers are undecidable |
 //! | [`sizes`] | writes that take more actions than a transaction has |
 //! | [`beyond`] | effects on items that the caller of their cause need not be allowed to see |
 //! | [`files`] | names of files, and who keeps the files |

@@ -2,7 +2,7 @@
 //!
 //! | module | what it resolves |
 //! |---|---|
-//! | [`names`] | a path: where it begins, over which refs it leads, what stands at its end |
+//! | [`names`] | a path: where it begins, over which refs it leads, what it ends in |
 //! | [`condition`], [`outcome`] | conditions, and those that do not say what they seem to |
 //! | [`value`] | values and templates |
 //! | [`each`] | `each = "tag in tags"` |

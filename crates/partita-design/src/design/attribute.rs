@@ -21,7 +21,7 @@ pub struct Attribute {
     pub optional: bool,
     /// Where its value comes from.
     pub source: Source,
-    /// Whether it stands in the key only and is not stored beside it.
+    /// Whether it is stored in the key only, not beside it.
     pub key_only: bool,
     /// Whether a view has it from its source: in its key, computed as there, or kept.
     pub inherited: bool,
@@ -29,7 +29,7 @@ pub struct Attribute {
     pub kept: bool,
     /// Whether it never changes after the item is created.
     pub fixed: bool,
-    /// Whether nothing ever changes it once its item is there, so that nobody has to guard it: it is
+    /// Whether nothing ever changes it once its item is there, so that it needs no guard: it is
     /// fixed, a part of the identity, or stamped at the creation.
     pub lasting: bool,
     /// Whether it may change though it is part of the identity: the item moves.
@@ -183,7 +183,7 @@ impl Attribute {
         }
     }
 
-    /// Where it stands in an item.
+    /// Its path in an item.
     pub fn path(&self) -> Path {
         dotted(&self.name)
     }

@@ -7,7 +7,7 @@ macro_rules! ids {
         pub struct $name(u32);
 
         impl $name {
-            /// The id of what stands at a position of its table.
+            /// The id of a position in its table.
             pub(crate) fn new(position: usize) -> Self {
                 // INVARIANT: a design is a file of at most a few megabytes.
                 $name(u32::try_from(position).unwrap_or(u32::MAX))

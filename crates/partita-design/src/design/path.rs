@@ -25,7 +25,7 @@ pub struct PathTemplate {
 pub enum Segment {
     /// A part that is always the same.
     Literal(String),
-    /// A part that stands for a value, by its name.
+    /// A placeholder, by its name.
     Parameter(String),
 }
 

@@ -74,7 +74,7 @@ pub struct Follow {
 }
 
 impl Pattern {
-    /// The ref by which a row of this record is replaced; `None` where rows stand for themselves.
+    /// The ref by which a row of this record is replaced; `None` where rows are not replaced.
     pub fn followed<'d>(&self, row: &'d Record) -> Option<&'d Ref> {
         let at = self.returns.iter().position(|one| *one == row.id)?;
         let id = self.follow.as_ref()?.refs.get(at)?;

@@ -29,7 +29,7 @@ pub struct Record {
     pub indexes: Vec<RecordIndex>,
     /// The value of the table's discriminator.
     pub discriminator: Option<String>,
-    /// What tells one item from another: the placeholders of the primary key, in order.
+    /// What identifies an item: the placeholders of the primary key, in order.
     pub identity: Vec<IdentityPart>,
     /// Its attributes, key-only and virtual ones too. A view has those that it declares, those
     /// that it keeps, those of its key, and the virtual ones of its source.
@@ -67,7 +67,7 @@ pub struct View {
     pub distinct: Option<Formula>,
     /// Whether it has rules of its own for reading its records and using its actions.
     pub has_rules: bool,
-    /// How a soft-deleted source is told from a live one, where that hides the record.
+    /// What marks a soft-deleted source, where that hides the record.
     pub hidden_by: Option<SoftDelete>,
 }
 
@@ -104,7 +104,7 @@ impl Repeat {
     ];
 }
 
-/// How a soft-deleted item is told from a live one.
+/// What marks an item as soft-deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SoftDelete {
     /// By a flag that is true.
@@ -137,7 +137,7 @@ impl SoftDelete {
         match self {
             // An item without the flag is live, too.
             SoftDelete::Flag(_) => Condition::Not(Box::new(Condition::equals(path, true))),
-            // A null stands for a missing time in data that others wrote.
+            // Data that others wrote may have null for a missing time.
             SoftDelete::Time(_) => Condition::Any(vec![
                 Condition::NotExists(path.clone()),
                 Condition::equals(path, Value::Null),

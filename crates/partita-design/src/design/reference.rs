@@ -98,7 +98,7 @@ pub struct Finder {
     /// The index; `None` is the table.
     pub index: Option<IndexId>,
     /// The partition. Its placeholders are attributes of the item that refers; a list among them
-    /// stands for one of its elements.
+    /// means one of its elements.
     pub partition: KeyValue,
     /// The beginning of the sort keys.
     pub prefix: Option<Template>,
@@ -108,7 +108,7 @@ pub struct Finder {
     pub enumerate: Vec<String>,
 }
 
-/// What a ref's argument is called that is the id of whoever calls.
+/// The name of a ref's argument that is the caller's id.
 pub const CALLER: &str = "caller";
 
 impl RefTarget {

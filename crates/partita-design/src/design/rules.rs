@@ -78,12 +78,12 @@ impl Rule {
     }
 }
 
-/// Whether a condition cannot hold while nobody calls.
+/// Whether a condition cannot hold without a caller.
 fn asks_caller(design: &Design, rule: &Predicate, condition: &Condition) -> bool {
     match condition {
         Condition::All(parts) => parts.iter().any(|part| asks_caller(design, rule, part)),
         Condition::Any(parts) => parts.iter().all(|part| asks_caller(design, rule, part)),
-        // What is said of a caller is not known of nobody, and neither is its opposite.
+        // Without a caller, conditions on `caller` are undecided, negated ones too.
         other => {
             let mut is_asked = false;
             other.visit_paths(&mut |path| is_asked |= rule.is_of_caller(design, path));
@@ -111,17 +111,17 @@ pub const EVERY: &str = "*";
 /// The rules of an entity. What no rule allows is refused.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    /// The rules in the order of the file; `"*"` stands here once for each kind of access.
+    /// The rules in the order of the file; `"*"` is expanded to each kind of access.
     pub by_access: Vec<(Access, Rule)>,
     /// The rules of its actions.
     pub by_action: Vec<(ActionId, Rule)>,
     /// Rules for some attributes, beside those for the whole item.
     pub by_attribute: Vec<AttributeRule>,
-    /// Where the rules stand, in the order of the file.
+    /// The lines of the rules, in the order of the file.
     pub lines: Vec<RuleLine>,
 }
 
-/// Where a rule stands.
+/// The line of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleLine {
     /// What it is for, as the file has it: `update`, `*`, `write role plan`.
@@ -156,7 +156,7 @@ impl Rules {
         found.map_or(&Rule::Never, |(_, rule)| rule)
     }
 
-    /// Where the rule for an operation, an action or some attributes stands: in a line of its own,
+    /// The line of the rule for an operation, an action or some attributes: one of its own,
     /// or in that for everything.
     pub fn line(&self, words: &str) -> Option<&RuleLine> {
         let line = |words: &str| self.lines.iter().find(|line| line.words == words);

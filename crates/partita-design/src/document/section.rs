@@ -14,7 +14,7 @@ pub(crate) enum Field<T> {
     /// The key is not there.
     #[default]
     Absent,
-    /// It is there with a mistake, which was reported: whoever needs the value stays silent.
+    /// It is there with a mistake, which was reported; readers of the value report nothing more.
     Broken,
     /// The value.
     Given(T),
@@ -51,7 +51,7 @@ impl<T> Field<T> {
     }
 }
 
-/// Whether a key that nobody asked for is left alone.
+/// Whether a key that was not asked for is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Excuse {
     /// No.
@@ -62,13 +62,13 @@ pub(crate) enum Excuse {
 
 /// A table of the file, and which of its keys were asked for.
 ///
-/// Nothing is silently ignored: [`Section::finish`] reports every key that nobody asked for, and
+/// Nothing is silently ignored: [`Section::finish`] reports every key that was not asked for, and
 /// the keys that were asked for are what it suggests instead.
 #[derive(Debug)]
 pub(crate) struct Section<'d> {
     /// Its name in messages and in `[[accept]]`, such as `entity.Story`; empty for the file.
     pub(crate) place: String,
-    /// Where its name stands.
+    /// The place of its name.
     pub(crate) span: Span,
     entries: &'d [(Name, Node)],
     asked: Vec<String>,

@@ -1,4 +1,4 @@
-//! Strings that know where their bytes stand in the file.
+//! Strings that know the places of their bytes in the file.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::diagnostic::{Added, Report};
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     value: String,
-    /// For every byte of the value: the bytes of the file that stand for its character.
+    /// For every byte of the value: the bytes of the file that spell its character.
     places: Vec<Span>,
     /// All of it, with the quotes.
     whole: Span,

@@ -107,7 +107,7 @@ pub(crate) enum RawTiming {
     Once(Text),
 }
 
-/// Reads a line, behind which these cases stand.
+/// Reads a line that is followed by these cases.
 pub(crate) fn parse(text: &Text, cases: &[Node], shapes: &[Shape]) -> Line {
     let mut parser = Parser {
         cursor: Cursor::new(text, CODE),
@@ -241,7 +241,7 @@ impl Parser<'_> {
         !self.cases.is_empty() && self.cursor.is_at_end()
     }
 
-    /// The names of an enum stand bare in its line, also behind `default`; a text stands in quotes.
+    /// The names of an enum have no quotes in its line, also behind `default`; a text has.
     fn default(&mut self) -> Option<LineValue> {
         let has_names = matches!(
             self.line.head,
@@ -374,7 +374,7 @@ impl Parser<'_> {
         Some(self.line.per.replace((period, of)).is_some())
     }
 
-    /// Reports what stands between a clause and the next comma.
+    /// Reports what is between a clause and the next comma.
     fn end_of_clause(&mut self) {
         let help = match self.cursor.peek() {
             None | Some(Token::Symbol(",")) => return,

@@ -24,7 +24,7 @@ use crate::types::{
 };
 
 const CODE: Code = Code::AttributeSyntax;
-/// Far beyond what anybody writes, far below what the stack holds.
+/// Far beyond any real design, far below what the stack holds.
 const DEPTH_MAX: usize = 16;
 
 const TYPES: [&str; 20] = [

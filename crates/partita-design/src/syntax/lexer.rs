@@ -11,13 +11,13 @@ use crate::document::Text;
 /// One word or sign.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token<'t> {
-    /// A word; hyphens may stand inside it, as in `key-only`.
+    /// A word; it may have hyphens inside, as in `key-only`.
     Word(&'t str),
     /// Digits, perhaps with a fraction.
     Digits(&'t str),
     /// `'text'`, with its quotes.
     Quoted(&'t str),
-    /// What stands between the slashes of `/regular expression/`.
+    /// The text between the slashes of `/regular expression/`.
     Regex(&'t str),
     /// A sign.
     Symbol(&'static str),
@@ -25,7 +25,7 @@ pub(crate) enum Token<'t> {
     Stray(&'t str),
 }
 
-// Longer signs stand before their prefixes.
+// Longer signs come before their prefixes.
 const SYMBOLS: [&str; 16] = [
     "->", "..", "?", ",", "=", "(", ")", "[", "]", "|", ".", "+", "-", ">", ";", ":",
 ];
@@ -98,7 +98,7 @@ impl<'t> Cursor<'t> {
         self.text.report(self.code, self.here(), message)
     }
 
-    /// Reports that something else should stand here.
+    /// Reports that something else is expected here.
     pub(crate) fn expected(&self, what: &str) -> Added<'t> {
         self.refuse(format!("expected {what}, {}", self.found()))
     }
@@ -255,7 +255,7 @@ fn word_length(rest: &str) -> usize {
     length
 }
 
-/// The length of `'text'` with its quotes; two quotes in a row stand for one.
+/// The length of `'text'` with its quotes; two quotes in a row mean one.
 fn quoted_length(rest: &str) -> Option<usize> {
     let mut from = 1;
     loop {

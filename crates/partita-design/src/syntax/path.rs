@@ -77,7 +77,7 @@ fn segment(part: &str) -> Result<Segment, (String, &'static str)> {
     {
         return Ok(Segment::Parameter(name.to_owned()));
     }
-    // These stand for themselves in a URL, so that nobody has to encode them.
+    // A URL has these as they are, without encoding.
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_.~".contains(letter);
     match part {
         "" => Err((

@@ -22,7 +22,7 @@ const WIDTH_MAX: usize = 40;
 /// One piece of a template.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
-    /// Text that stands for itself.
+    /// Literal text.
     Text(String),
     /// A placeholder.
     Hole(RawHole),
@@ -33,7 +33,7 @@ pub(crate) enum Piece {
 pub(crate) struct RawHole {
     pub(crate) value: Raw,
     pub(crate) format: Option<(RawFormat, Span)>,
-    /// What stands between the braces.
+    /// The text between the braces.
     pub(crate) written: String,
     /// The place of the value.
     pub(crate) span: Span,
@@ -74,9 +74,9 @@ pub(crate) fn parse(text: &Text) -> Option<Vec<Piece>> {
 
 /// A part of a text with braces.
 pub(crate) enum Chunk {
-    /// What stands outside of braces.
+    /// Text outside of braces.
     Text(Range<usize>),
-    /// What stands between two braces.
+    /// The text between two braces.
     Braced(Range<usize>),
 }
 
@@ -154,7 +154,7 @@ fn hole(text: &Text, range: Range<usize>) -> Option<RawHole> {
     })
 }
 
-/// What stands behind the colon.
+/// The format behind the colon.
 fn format(inside: &Text, cursor: &Cursor<'_>) -> Option<(RawFormat, Span)> {
     let start = cursor.range().start;
     let written = inside.as_str()[start..].trim_end();
@@ -186,7 +186,7 @@ fn format(inside: &Text, cursor: &Cursor<'_>) -> Option<(RawFormat, Span)> {
     None
 }
 
-/// Between two values of a key must stand the one character that values do not have; else two
+/// Two values of a key are separated by the one character that values do not have; else two
 /// different pairs of values give one key.
 pub(crate) fn is_separated(pieces: &[Piece], whole: &Text) -> bool {
     let mut last: Option<&str> = None;

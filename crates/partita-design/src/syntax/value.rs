@@ -14,7 +14,7 @@ use super::lexer::{Cursor, Token};
 use crate::expression::Function;
 use crate::template::dotted;
 
-/// Far beyond what anybody writes, far below what the stack holds.
+/// Far beyond any real design, far below what the stack holds.
 const DEPTH_MAX: usize = 16;
 
 /// A value as it is written.

@@ -9,7 +9,7 @@ use super::{AttributeType, SetOf};
 impl AttributeType {
     /// A value that was spelled in plain JSON, as this type has it: a list that is to be a set, or
     /// text that is to be bytes, also inside lists and shapes. Every other value stays as it is, and
-    /// so does a list in which something stands twice.
+    /// so does a list with a repeated element.
     pub fn from_plain(&self, value: Value) -> Value {
         match (self, value) {
             (AttributeType::Binary, Value::S(text)) => match plain::bytes_from_text(&text) {

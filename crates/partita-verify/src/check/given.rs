@@ -11,38 +11,38 @@ use super::{Findings, ITEM, Mend, Subject, drift, is_own, shown};
 use crate::jobs::Work;
 use crate::reads::Known;
 use crate::report::DriftKind;
-use crate::scene::{Lead, Scene};
+use crate::scope::{RefEnd, StoredScope};
 use partita_design::nested;
 
 /// Judges what an entity's item was given. What was found about its derived values is known.
 pub(crate) fn judge<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
         if !findings.has(&attribute.name) {
             let says = declaration(entity, attribute);
-            value(subject, attribute, says, scene, findings);
+            value(subject, attribute, says, scope, findings);
         }
     }
     unknown_attributes(subject, entity, findings);
-    requirement(subject, entity, scene, findings);
+    requirement(subject, entity, scope, findings);
     for reference in &entity.refs {
-        target_of(subject, entity, reference, scene, findings);
+        target_of(subject, entity, reference, scope, findings);
     }
 }
 
 /// Judges the attributes of a view's record that are its own.
 pub(crate) fn judge_record<'d>(
     subject: Subject<'_, 'd>,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
-    for own in scene.record.own() {
-        let says = format!("view.{}.attributes.{}", scene.record.name, own.name);
-        value(subject, own, says, scene, findings);
+    for own in scope.record.own() {
+        let says = format!("view.{}.attributes.{}", scope.record.name, own.name);
+        value(subject, own, says, scope, findings);
     }
 }
 
@@ -51,15 +51,15 @@ fn value<'d>(
     subject: Subject<'_, 'd>,
     attribute: &'d Attribute,
     says: String,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     let name = attribute.name.as_str();
-    let stored = nested::get(scene.item, name);
+    let stored = nested::get(scope.item, name);
     let note = match stored {
-        None if attribute.optional || attribute.when_missing(scene).is_some() => return,
+        None if attribute.optional || attribute.when_missing(scope).is_some() => return,
         None => "is missing, and is required".to_owned(),
-        Some(Value::Null) if is_time_of_deletion(scene.record, name) => return,
+        Some(Value::Null) if is_time_of_deletion(scope.record, name) => return,
         Some(stored) => match attribute.kind.check(stored) {
             Ok(()) => return,
             Err(expected) => {
@@ -69,14 +69,14 @@ fn value<'d>(
             }
         },
     };
-    let (record, kind) = (&scene.record.name, DriftKind::Value);
+    let (record, kind) = (&scope.record.name, DriftKind::Value);
     let mut drift = drift(kind, record, subject.address, Some(name), says);
     drift.stored = shown(Some(attribute), stored);
     drift.note = Some(note);
     findings.push(drift, Mend::Nobody);
 }
 
-/// Whether a null in an attribute stands for a missing time, as others write it.
+/// Whether a null in an attribute means a missing time, as others write it.
 fn is_time_of_deletion(record: &Record, name: &str) -> bool {
     matches!(&record.soft_delete, Some(SoftDelete::Time(time)) if time == name)
 }
@@ -96,13 +96,13 @@ fn unknown_attributes<'d>(subject: Subject<'_, 'd>, entity: &'d Record, findings
 fn requirement<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     let Some(require) = &entity.require else {
         return;
     };
-    if !is_own(scene.record, &require.reads) || require.tree.decide(scene) != Some(false) {
+    if !is_own(scope.record, &require.reads) || require.tree.decide(scope) != Some(false) {
         return;
     }
     let says = format!("entity.{}.require", entity.name);
@@ -119,24 +119,24 @@ fn target_of<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
     reference: &'d Ref,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     if reference.unchecked {
         return;
     }
-    let Some(target) = scene.chosen(reference) else {
+    let Some(target) = scope.chosen(reference) else {
         return;
     };
-    let gone = match scene.lead(reference) {
-        Lead::To(targets) => {
+    let gone = match scope.resolve(reference) {
+        RefEnd::To(targets) => {
             let places = targets.into_iter().map(|target| target.address);
             let gone =
-                places.filter(|place| matches!(subject.world.reads.item(place), Known::Missing));
+                places.filter(|place| matches!(subject.state.reads.item(place), Known::Missing));
             gone.map(Some).collect()
         }
-        Lead::Lost => vec![None],
-        Lead::Constants(_) | Lead::Nowhere | Lead::Unknown => return,
+        RefEnd::Lost => vec![None],
+        RefEnd::Constants(_) | RefEnd::Nowhere | RefEnd::Unknown => return,
     };
     let Some(place) = gone.first() else {
         return;
@@ -146,13 +146,13 @@ fn target_of<'d>(
         return;
     }
     let job = subject.jobs.awaited(
-        subject.world.layout,
+        subject.state.layout,
         Work::Release,
         &entity.name,
         &reference.name,
         place.as_ref(),
     );
-    dangling(subject, entity, (reference, target), job, scene, findings);
+    dangling(subject, entity, (reference, target), job, scope, findings);
 }
 
 /// A reference that should not have lost its target.
@@ -161,7 +161,7 @@ fn dangling<'d>(
     entity: &'d Record,
     (reference, target): (&'d Ref, &'d RefTarget),
     job: Option<String>,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     let says = format!("entity.{}.refs.{}", entity.name, reference.name);
@@ -186,7 +186,7 @@ fn dangling<'d>(
         }
         OnDelete::Clear(names) => {
             for name in names {
-                let Some(stored) = nested::get(scene.item, name) else {
+                let Some(stored) = nested::get(scope.item, name) else {
                     continue;
                 };
                 let mut drift = make(Some(name));
@@ -213,7 +213,7 @@ fn dangling<'d>(
 /// unseen, and one that moves is not followed.
 fn is_watched(subject: Subject<'_, '_>, target: &RefTarget) -> bool {
     target.record().is_some_and(|record| {
-        let record = &subject.world.layout.design[record];
+        let record = &subject.state.layout.design[record];
         let moves = record.attributes.iter().any(|attribute| attribute.movable);
         record.is_entity() && record.expiry().is_none() && !moves
     })

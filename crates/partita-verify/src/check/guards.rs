@@ -9,7 +9,7 @@ use super::{Findings, ITEM, Mend, Subject, drift};
 use crate::mend;
 use crate::reads::Known;
 use crate::report::{Drift, DriftKind};
-use crate::scene::Scene;
+use crate::scope::StoredScope;
 use partita_design::nested;
 
 /// Whose a guard is, as far as that is known.
@@ -28,12 +28,12 @@ enum Owner {
 pub(crate) fn judge_all<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     for unique in &entity.unique {
-        if let Some(place) = subject.world.layout.guard(entity, unique, scene) {
-            judge(subject, entity, unique, &place, scene.item, findings);
+        if let Some(place) = subject.state.layout.guard(entity, unique, scope) {
+            judge(subject, entity, unique, &place, scope.item, findings);
             findings.derived.push(place);
         }
     }
@@ -47,11 +47,11 @@ fn judge<'d>(
     item: &Map,
     findings: &mut Findings,
 ) {
-    let layout = subject.world.layout;
+    let layout = subject.state.layout;
     let Some(owner) = entity.identity_of(item) else {
         return;
     };
-    let stored = match subject.world.reads.item(place) {
+    let stored = match subject.state.reads.item(place) {
         Known::Unread => return,
         Known::Missing => None,
         Known::Found(stored) => Some(stored),
@@ -94,7 +94,7 @@ fn judge<'d>(
             }
         }
     }
-    // What else stands in it is not ours to remove.
+    // What else is in it is not ours to remove.
     let mut guard: Item = stored.cloned().unwrap_or_else(|| place.key.clone());
     if let Some(name) = expiry {
         guard.remove(name);
@@ -149,7 +149,7 @@ fn owner_of<'d>(
     place: &ItemAddress,
     guard: &Item,
 ) -> Owner {
-    let layout = subject.world.layout;
+    let layout = subject.state.layout;
     let record = entity;
     let Some(owner) = entity.identity_of(guard) else {
         return Owner::Gone;
@@ -157,7 +157,7 @@ fn owner_of<'d>(
     let Some(home) = layout.address(record, &owner) else {
         return Owner::Gone;
     };
-    let stored = match subject.world.reads.item(&home) {
+    let stored = match subject.state.reads.item(&home) {
         Known::Unread => return Owner::Unread,
         Known::Missing => return Owner::Gone,
         Known::Found(stored) => stored,
@@ -165,17 +165,17 @@ fn owner_of<'d>(
     let Some(item) = layout.attributes(record, &home.table, stored) else {
         return Owner::Gone;
     };
-    let scene = Scene {
-        world: subject.world,
+    let scope = StoredScope {
+        state: subject.state,
         record,
         item: &item,
         names: &[],
     };
-    if layout.guard(entity, unique, &scene).as_ref() == Some(place) {
+    if layout.guard(entity, unique, &scope).as_ref() == Some(place) {
         return Owner::Is(owner);
     }
     let mut names = unique.attributes.iter();
-    let is_sound = names.all(|name| has_sound(&scene, name));
+    let is_sound = names.all(|name| has_sound(&scope, name));
     Owner::Without { is_sound }
 }
 

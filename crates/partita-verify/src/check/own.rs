@@ -10,24 +10,24 @@ use super::{Findings, Mend, Subject, drift, is_own, shown};
 use crate::jobs::Work;
 use crate::reads::Known;
 use crate::report::DriftKind;
-use crate::scene::{Lead, Scene};
+use crate::scope::{RefEnd, StoredScope};
 use partita_design::nested;
 
 /// Judges an item by what it says itself, and by what its refs lead to.
 pub(crate) fn judge<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
-    primary_key(subject, entity, scene, findings);
-    index_keys(subject, entity, scene, findings);
+    primary_key(subject, entity, scope, findings);
+    index_keys(subject, entity, scope, findings);
     for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
         match &attribute.source {
             Source::Computed(computed) => {
-                self::computed(subject, entity, attribute, computed, scene, findings);
+                self::computed(subject, entity, attribute, computed, scope, findings);
             }
-            Source::Copy(reading) => copy(subject, entity, attribute, reading, scene, findings),
+            Source::Copy(reading) => copy(subject, entity, attribute, reading, scope, findings),
             _ => {}
         }
     }
@@ -37,10 +37,10 @@ pub(crate) fn judge<'d>(
 fn primary_key<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
-    let expected = subject.world.layout.address(scene.record, scene);
+    let expected = subject.state.layout.address(scope.record, scope);
     if expected.as_ref() == Some(subject.address) {
         return;
     }
@@ -64,15 +64,15 @@ fn primary_key<'d>(
 fn index_keys<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     let mut indexes = entity.indexes.iter();
-    if !indexes.all(|index| is_own(scene.record, &index.reads)) {
+    if !indexes.all(|index| is_own(scope.record, &index.reads)) {
         return;
     }
-    let layout = subject.world.layout;
-    let expected = layout.index_keys(scene.record, scene);
+    let layout = subject.state.layout;
+    let expected = layout.index_keys(scope.record, scope);
     for name in layout.made_keys(&subject.address.table) {
         let (stored, expected) = (subject.stored.get(name), expected.get(name));
         if stored == expected || findings.own.set.iter().any(|(known, _)| known == name) {
@@ -83,7 +83,7 @@ fn index_keys<'d>(
         let mut drift = drift(kind, &entity.name, subject.address, Some(name), says);
         drift.stored = stored.cloned();
         drift.expected = expected.cloned();
-        let is_said = expected.is_some() || can_be_missing(subject, scene, name);
+        let is_said = expected.is_some() || can_be_missing(subject, scope, name);
         if !subject.rights.may_clear(is_said) {
             findings.push(drift, Mend::Nobody);
             continue;
@@ -94,13 +94,13 @@ fn index_keys<'d>(
 }
 
 /// Whether what a key of an index is made of can say that it should be missing.
-fn can_be_missing<'d>(subject: Subject<'_, 'd>, scene: &Scene<'_, 'd>, key: &str) -> bool {
-    let layout = subject.world.layout;
-    let mut indexes = scene.record.indexes.iter().filter(|index| {
-        let schema = layout.design.index_of(scene.record, index.index);
+fn can_be_missing<'d>(subject: Subject<'_, 'd>, scope: &StoredScope<'_, 'd>, key: &str) -> bool {
+    let layout = subject.state.layout;
+    let mut indexes = scope.record.indexes.iter().filter(|index| {
+        let schema = layout.design.index_of(scope.record, index.index);
         schema.made_keys().any(|made| made == key)
     });
-    indexes.all(|index| is_sound(scene, &index.reads))
+    indexes.all(|index| is_sound(scope, &index.reads))
 }
 
 /// A value that always follows its own item.
@@ -109,19 +109,19 @@ fn computed<'d>(
     entity: &'d Record,
     attribute: &'d Attribute,
     computed: &'d Computed,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
-    if computed.timing != Timing::Always || !is_own(scene.record, &computed.value.reads) {
+    if computed.timing != Timing::Always || !is_own(scope.record, &computed.value.reads) {
         return;
     }
-    let expected = computed.value.value(scene);
+    let expected = computed.value.value(scope);
     let expected = expected.map(|value| attribute.kind.adopt(value));
-    let is_said = expected.is_some() || is_sound(scene, &computed.value.reads);
+    let is_said = expected.is_some() || is_sound(scope, &computed.value.reads);
     let mend = removal(subject, attribute, expected.as_ref(), is_said, Mend::Own);
     let kind = DriftKind::Computed;
     value(
-        subject, entity, attribute, expected, kind, mend, scene, findings,
+        subject, entity, attribute, expected, kind, mend, scope, findings,
     );
 }
 
@@ -131,33 +131,33 @@ fn copy<'d>(
     entity: &'d Record,
     attribute: &'d Attribute,
     reading: &'d Reading,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     let [hop] = reading.hops.as_slice() else {
         return;
     };
-    let Some(reference) = subject.world.layout.design.reference(hop) else {
+    let Some(reference) = subject.state.layout.design.reference(hop) else {
         return;
     };
-    let (expected, is_said, mend) = match scene.lead(reference) {
-        Lead::Nowhere => (None, is_unset(scene, reference), Mend::Own),
-        Lead::To(targets) => {
+    let (expected, is_said, mend) = match scope.resolve(reference) {
+        RefEnd::Nowhere => (None, is_unset(scope, reference), Mend::Own),
+        RefEnd::To(targets) => {
             let Some(target) = targets.first() else {
                 return;
             };
-            let is_there = matches!(subject.world.reads.item(&target.address), Known::Found(_));
+            let is_there = matches!(subject.state.reads.item(&target.address), Known::Found(_));
             if !is_there {
                 return;
             }
-            let expected = match scene.find(&reading.path) {
+            let expected = match scope.find(&reading.path) {
                 Found::Value(value) => Some(attribute.kind.adopt(value.into_owned())),
                 Found::Missing => None,
                 Found::Unknown => return,
             };
             let place = Some(&target.address);
             let job = subject.jobs.awaited(
-                subject.world.layout,
+                subject.state.layout,
                 Work::Follow,
                 &entity.name,
                 &reference.name,
@@ -167,17 +167,17 @@ fn copy<'d>(
             let is_said = source.is_some_and(|source| source.optional);
             (expected, is_said, job.map_or(Mend::Own, Mend::Job))
         }
-        Lead::Constants(_) | Lead::Lost | Lead::Unknown => return,
+        RefEnd::Constants(_) | RefEnd::Lost | RefEnd::Unknown => return,
     };
     let mend = removal(subject, attribute, expected.as_ref(), is_said, mend);
     let kind = DriftKind::Copy;
     value(
-        subject, entity, attribute, expected, kind, mend, scene, findings,
+        subject, entity, attribute, expected, kind, mend, scope, findings,
     );
 }
 
 /// Whether a ref leads nowhere because something that it is made of is not set, and need not be.
-fn is_unset(scene: &Scene<'_, '_>, reference: &Ref) -> bool {
+fn is_unset(scope: &StoredScope<'_, '_>, reference: &Ref) -> bool {
     let arguments = reference
         .targets
         .iter()
@@ -185,7 +185,7 @@ fn is_unset(scene: &Scene<'_, '_>, reference: &Ref) -> bool {
     let names = arguments.map(|argument| &argument.path);
     names
         .chain(&reference.by)
-        .all(|name| has_sound(scene, name))
+        .all(|name| has_sound(scope, name))
 }
 
 /// How a derived value is mended. One that should be missing is removed only if it may be missing
@@ -215,12 +215,12 @@ fn value<'d>(
     expected: Option<Value>,
     kind: DriftKind,
     mend: Mend,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     let name = attribute.name.as_str();
-    let stored = nested::get(scene.item, name);
-    // What stands in the key only is right if the key is.
+    let stored = nested::get(scope.item, name);
+    // What is stored in the key only is right if the key is.
     if stored == expected.as_ref() || attribute.key_only {
         return;
     }

@@ -10,7 +10,7 @@ use partita_store::request::ItemAddress;
 
 use super::is_own;
 use crate::layout::{Layout, Stored};
-use crate::scene::{Lead, Scene, World};
+use crate::scope::{ReadState, RefEnd, StoredScope};
 use partita_design::nested;
 
 /// A number that an entity keeps of the items that refer to it.
@@ -71,24 +71,24 @@ impl<'d> Numbers<'d> {
     /// The shares of a stored item, and the numbers that it keeps itself as they are stored.
     pub(crate) fn of(
         &self,
-        world: World<'_, 'd>,
+        state: ReadState<'_, 'd>,
         stored: &Stored<'d>,
         address: &ItemAddress,
     ) -> (Vec<Share>, Vec<(String, Option<Value>)>) {
         let Stored::Record(record, item) = stored else {
             return (Vec::new(), Vec::new());
         };
-        let scene = Scene {
-            world,
+        let scope = StoredScope {
+            state,
             record,
             item,
             names: &[],
         };
         let numbers = self.0.iter();
         let numbers = numbers.filter(|number| record.id == number.aggregate.of);
-        let shares = numbers.flat_map(|number| number.shares(&scene)).collect();
-        // An item whose key and attributes disagree is told as such; who counts there, nobody knows.
-        let is_known = world.layout.address(record, &scene).as_ref() == Some(address);
+        let shares = numbers.flat_map(|number| number.shares(&scope)).collect();
+        // An item whose key and attributes disagree is reported as drift; skipped here because its owner is ambiguous.
+        let is_known = state.layout.address(record, &scope).as_ref() == Some(address);
         let kept = self.kept_by(record).filter(|_| is_known);
         let kept = kept.map(|number| &number.attribute.name);
         let kept = kept.map(|name| (name.clone(), nested::get(item, name).cloned()));
@@ -104,19 +104,19 @@ impl<'d> Counted<'d> {
     }
 
     /// Where an item counts, and how much; nowhere while it is deleted.
-    fn shares(&self, scene: &Scene<'_, 'd>) -> Vec<Share> {
+    fn shares(&self, scope: &StoredScope<'_, 'd>) -> Vec<Share> {
         let aggregate = self.aggregate;
-        let is_meant = aggregate.only.as_ref().is_none_or(|only| only.holds(scene));
-        if !is_meant || scene.record.is_deleted(scene.item) {
+        let is_meant = aggregate.only.as_ref().is_none_or(|only| only.holds(scope));
+        if !is_meant || scope.record.is_deleted(scope.item) {
             return Vec::new();
         }
-        let reference = &scene.record.refs[aggregate.by.index()];
-        let Lead::To(targets) = scene.lead(reference) else {
+        let reference = &scope.record.refs[aggregate.by.index()];
+        let RefEnd::To(targets) = scope.resolve(reference) else {
             return Vec::new();
         };
         let amount = match &aggregate.sum {
             None => Number::from(1_i64),
-            Some(sum) => match scene.find(&dotted(sum)) {
+            Some(sum) => match scope.find(&dotted(sum)) {
                 Found::Value(value) => value.as_number().copied().unwrap_or_default(),
                 Found::Missing | Found::Unknown => Number::default(),
             },
@@ -139,7 +139,7 @@ impl<'d> Counted<'d> {
     }
 }
 
-/// Whether what counts can be told from the counted item and its key refs.
+/// Whether what counts follows from the counted item and its key refs.
 fn is_countable(of: &Record, aggregate: &Aggregate) -> bool {
     let is_steady = aggregate.sum.as_ref().is_none_or(|sum| {
         let attribute = of.attribute(sum);
@@ -162,7 +162,7 @@ fn rests_on_tally(design: &Design, record: RecordId, attribute: &str, depth: usi
     }
 }
 
-/// The number that stands in an item, where a missing one counts as 0.
+/// The number of an item, where a missing one counts as 0.
 pub(crate) fn number(value: Option<&Value>) -> Option<Number> {
     match value {
         None => Some(Number::default()),

@@ -11,7 +11,7 @@ use crate::layout::Stored;
 use crate::mend;
 use crate::reads::Known;
 use crate::report::{Drift, DriftKind};
-use crate::scene::{Lead, Scene};
+use crate::scope::{RefEnd, StoredScope};
 use partita_design::nested;
 
 /// A record that should be there.
@@ -19,7 +19,7 @@ struct Row {
     address: ItemAddress,
     /// What is derived, under names with dots; `None` where nothing should be.
     leaves: Vec<(String, Option<Value>)>,
-    /// Its keys in indexes, if they can be told from the source.
+    /// Its keys in indexes, if they follow from the source.
     keys: Option<Map>,
     /// What belongs to the record, as it is when the record comes into being.
     initial: Map,
@@ -29,17 +29,17 @@ struct Row {
 pub(crate) fn judge_all<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
-    let views = subject.world.layout.design.views_of(entity.id);
+    let views = subject.state.layout.design.views_of(entity.id);
     for (record, view) in views.filter(|(_, view)| is_verifiable(view, entity)) {
-        for row in rows(record, view, scene) {
-            match subject.world.reads.item(&row.address) {
+        for row in rows(record, view, scope) {
+            match subject.state.reads.item(&row.address) {
                 Known::Unread => {}
                 Known::Missing => missing(subject, record, &row, findings),
                 Known::Found(stored) if is_of(subject, record, &row, stored) => {
-                    compare(subject, record, scene, &row, stored, findings);
+                    compare(subject, record, scope, &row, stored, findings);
                 }
                 Known::Found(_) => occupied(subject, record, &row, findings),
             }
@@ -50,12 +50,12 @@ pub(crate) fn judge_all<'d>(
 
 /// Whether an item is a record of the view, and may be written as one.
 fn is_of(subject: Subject<'_, '_>, view: &Record, row: &Row, stored: &Item) -> bool {
-    let found = subject.world.layout.recognise(&row.address.table, stored);
+    let found = subject.state.layout.recognise(&row.address.table, stored);
     let is_of_view = matches!(found, Stored::Record(known, _) if known.id == view.id);
     subject.rights.may_write_over(is_of_view)
 }
 
-/// Another item stands where a record should be. Whose it is, only somebody else knows.
+/// Another item is where a record should be. Its owner is unknown.
 fn occupied(subject: Subject<'_, '_>, view: &Record, row: &Row, findings: &mut Findings) {
     let says = format!("view.{}", view.name);
     let mut drift = drift(DriftKind::View, &view.name, &row.address, None, says);
@@ -64,7 +64,7 @@ fn occupied(subject: Subject<'_, '_>, view: &Record, row: &Row, findings: &mut F
         "is missing: the item there is no record of `{}`",
         view.name
     ));
-    // It is told with the item that the record is of.
+    // It is reported with the item that the record is of.
     drift.table = subject.address.table.to_string();
     findings.push(drift, Mend::Nobody);
 }
@@ -74,50 +74,50 @@ fn occupied(subject: Subject<'_, '_>, view: &Record, row: &Row, findings: &mut F
 pub(crate) fn judge_record<'d>(
     subject: Subject<'_, 'd>,
     view: &'d View,
-    scene: &Scene<'_, 'd>,
+    scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
-    given::judge_record(subject, scene, findings);
-    let stored = scene.record.attributes.iter();
+    given::judge_record(subject, scope, findings);
+    let stored = scope.record.attributes.iter();
     let stored = stored.filter(|one| one.kept || one.is_declared());
     let names = stored.map(|one| one.name.as_str());
     let strange = subject.strange(subject.stored, subject.address, names);
-    let name = &scene.record.name;
+    let name = &scope.record.name;
     let strange = strange.into_iter().map(|strange| (name.clone(), strange));
     findings.unrecognised.extend(strange);
-    let layout = subject.world.layout;
+    let layout = subject.state.layout;
     let source = &layout.design[view.of];
-    let lead = scene
+    let end = scope
         .record
         .refs
         .first()
-        .map(|to_source| scene.lead(to_source));
-    // Whose record it is cannot be told.
-    let Some(Lead::To(targets)) = lead else {
+        .map(|to_source| scope.resolve(to_source));
+    // Its source is unknown.
+    let Some(RefEnd::To(targets)) = end else {
         return;
     };
     let Some(place) = targets.into_iter().next().map(|target| target.address) else {
         return;
     };
-    match subject.world.reads.item(&place) {
+    match subject.state.reads.item(&place) {
         Known::Unread => {}
         // It is on its way to where the item went, or away with it.
         Known::Missing if view.history && subject.jobs.has_history(layout, &place) => {}
         Known::Missing => {
             let reason = format!("is left behind by a `{}` that is gone", source.name);
-            left_behind(subject, (scene.record, view), reason, findings);
+            left_behind(subject, (scope.record, view), reason, findings);
         }
         Known::Found(_) if view.history || !is_verifiable(view, source) => {}
         Known::Found(stored) => {
             let Some(item) = layout.attributes(source, &place.table, stored) else {
                 return;
             };
-            let of = Scene {
+            let of = StoredScope {
                 record: source,
                 item: &item,
-                ..*scene
+                ..*scope
             };
-            surplus(subject, (scene.record, view), &of, findings);
+            surplus(subject, (scope.record, view), &of, findings);
         }
     }
 }
@@ -152,7 +152,7 @@ fn left_behind(
 fn surplus<'d>(
     subject: Subject<'_, 'd>,
     (record, view): (&'d Record, &'d View),
-    source: &Scene<'_, 'd>,
+    source: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
     let rows = rows(record, view, source);
@@ -184,7 +184,7 @@ fn told(subject: Subject<'_, '_>, view: &Record, kind: DriftKind, reason: String
 }
 
 /// Whether an item can say that it has no record of the view.
-fn can_be_missing((record, view): (&Record, &View), source: &Scene<'_, '_>) -> bool {
+fn can_be_missing((record, view): (&Record, &View), source: &StoredScope<'_, '_>) -> bool {
     let when = view.when.iter().all(|when| is_sound(source, &when.reads));
     let each = view.each.iter().all(|each| match &each.over {
         EachOver::List { reading, .. } => has_sound(source, &reading.attribute),
@@ -197,7 +197,7 @@ fn can_be_missing((record, view): (&Record, &View), source: &Scene<'_, '_>) -> b
         && names.all(|name| has_sound(source, &name))
 }
 
-/// Whether the records can be told from the source alone.
+/// Whether the records follow from the source alone.
 fn is_verifiable(view: &View, record: &Record) -> bool {
     let when = view.when.iter().all(|when| is_own(record, &when.reads));
     let each = view.each.iter().all(|each| match &each.over {
@@ -208,14 +208,14 @@ fn is_verifiable(view: &View, record: &Record) -> bool {
 }
 
 /// The records that an item should have.
-fn rows<'d>(record: &'d Record, view: &'d View, scene: &Scene<'_, 'd>) -> Vec<Row> {
+fn rows<'d>(record: &'d Record, view: &'d View, scope: &StoredScope<'_, 'd>) -> Vec<Row> {
     let Some(each) = &view.each else {
-        return row(record, view, scene).into_iter().collect();
+        return row(record, view, scope).into_iter().collect();
     };
     let EachOver::List { reading, .. } = &each.over else {
         return Vec::new();
     };
-    let elements = match scene.find(&reading.path) {
+    let elements = match scope.find(&reading.path) {
         Found::Value(list) => members(&list),
         Found::Missing | Found::Unknown => Vec::new(),
     };
@@ -223,15 +223,15 @@ fn rows<'d>(record: &'d Record, view: &'d View, scene: &Scene<'_, 'd>) -> Vec<Ro
     let mut seen = Vec::new();
     for element in elements {
         let names = [(each.name.clone(), Some(element))];
-        let scene = Scene {
+        let scope = StoredScope {
             names: &names,
-            ..*scene
+            ..*scope
         };
         if let Some(distinct) = &view.distinct {
-            let names = own_names(record, &scene);
-            let value = distinct.value(&Scene {
+            let names = own_names(record, &scope);
+            let value = distinct.value(&StoredScope {
                 names: &names,
-                ..scene
+                ..scope
             });
             if seen.contains(&value) {
                 continue;
@@ -239,7 +239,7 @@ fn rows<'d>(record: &'d Record, view: &'d View, scene: &Scene<'_, 'd>) -> Vec<Ro
             seen.push(value);
         }
         // Two elements that give one key have one record, the first's.
-        let found = row(record, view, &scene);
+        let found = row(record, view, &scope);
         rows.extend(found.filter(|row| rows.iter().all(|one| one.address != row.address)));
     }
     rows
@@ -247,15 +247,15 @@ fn rows<'d>(record: &'d Record, view: &'d View, scene: &Scene<'_, 'd>) -> Vec<Ro
 
 /// The record of an item, or of one element; none while the view's condition does not hold or a
 /// part of its key is missing.
-fn row<'d>(record: &'d Record, view: &'d View, scene: &Scene<'_, 'd>) -> Option<Row> {
-    if view.when.as_ref().is_some_and(|when| !when.holds(scene)) {
+fn row<'d>(record: &'d Record, view: &'d View, scope: &StoredScope<'_, 'd>) -> Option<Row> {
+    if view.when.as_ref().is_some_and(|when| !when.holds(scope)) {
         return None;
     }
-    let source = scene.record;
+    let source = scope.record;
     let kept = record.kept().map(|one| &one.name);
-    let kept = kept.map(|name| (name.clone(), nested::get(scene.item, name).cloned()));
+    let kept = kept.map(|name| (name.clone(), nested::get(scope.item, name).cloned()));
     let mut leaves: Vec<_> = kept.collect();
-    let names = own_names(record, scene);
+    let names = own_names(record, scope);
     // What is read through a ref was taken when the record was written, and may be older.
     let derived = record
         .derived()
@@ -265,41 +265,41 @@ fn row<'d>(record: &'d Record, view: &'d View, scene: &Scene<'_, 'd>) -> Option<
         let value = names.iter().find(|(known, _)| known == name);
         (name.clone(), value.and_then(|(_, value)| value.clone()))
     }));
-    let scene = Scene {
+    let scope = StoredScope {
         names: &names,
-        ..*scene
+        ..*scope
     };
-    let layout = scene.world.layout;
+    let layout = scope.state.layout;
     let mut indexes = record.indexes.iter();
     let has_own_keys = indexes.all(|index| is_own(source, &index.reads));
     Some(Row {
-        address: layout.address(record, &scene)?,
+        address: layout.address(record, &scope)?,
         leaves,
-        keys: has_own_keys.then(|| layout.index_keys(record, &scene)),
-        initial: initial(record, &scene),
+        keys: has_own_keys.then(|| layout.index_keys(record, &scope)),
+        initial: initial(record, &scope),
     })
 }
 
 /// The names that a view adds to its source's: its derived attributes, and the element.
-fn own_names(record: &Record, scene: &Scene<'_, '_>) -> Vec<(String, Option<Value>)> {
+fn own_names(record: &Record, scope: &StoredScope<'_, '_>) -> Vec<(String, Option<Value>)> {
     let mut names = Vec::new();
     for (attribute, value) in record.derived() {
-        let value = value.value(scene);
+        let value = value.value(scope);
         let value = value.map(|value| attribute.kind.adopt(value));
         names.push((attribute.name.clone(), value));
     }
-    names.extend(scene.names.iter().cloned());
+    names.extend(scope.names.iter().cloned());
     names
 }
 
-fn initial(record: &Record, scene: &Scene<'_, '_>) -> Map {
+fn initial(record: &Record, scope: &StoredScope<'_, '_>) -> Map {
     let mut initial = Map::new();
     for own in record.own() {
         let value = match &own.source {
             Source::Given {
                 default: Some(default),
-            } => default.value(scene),
-            Source::Computed(computed) => computed.value.value(scene),
+            } => default.value(scope),
+            Source::Computed(computed) => computed.value.value(scope),
             _ if own.begins_with_zero() && !own.optional => Some(Value::N(Number::from(0_i64))),
             _ => None,
         };
@@ -324,7 +324,7 @@ fn missing<'d>(subject: Subject<'_, 'd>, record: &'d Record, row: &Row, findings
     }
     item.extend(row.keys.clone().unwrap_or_default());
     item.extend(row.address.key.clone());
-    let layout = subject.world.layout;
+    let layout = subject.state.layout;
     let table = layout.table(&row.address.table);
     let mark = table.and_then(|table| table.discriminator.clone());
     let mark = mark.zip(record.discriminator.as_deref().map(Value::from));
@@ -341,12 +341,12 @@ fn missing<'d>(subject: Subject<'_, 'd>, record: &'d Record, row: &Row, findings
 fn compare<'d>(
     subject: Subject<'_, 'd>,
     record: &'d Record,
-    source: &Scene<'_, 'd>,
+    source: &StoredScope<'_, 'd>,
     row: &Row,
     stored: &Item,
     findings: &mut Findings,
 ) {
-    let layout = subject.world.layout;
+    let layout = subject.state.layout;
     let mut expected: Vec<(String, Option<Value>)> = row.leaves.clone();
     if let Some(keys) = &row.keys {
         let names = layout.made_keys(&row.address.table);
@@ -383,7 +383,7 @@ fn compare<'d>(
 }
 
 /// Whether an item can say that a record of it lacks an attribute, or a key of an index.
-fn says_missing(record: &Record, source: &Scene<'_, '_>, name: &str) -> bool {
+fn says_missing(record: &Record, source: &StoredScope<'_, '_>, name: &str) -> bool {
     let attribute = record.stored(name);
     match attribute.map(|one| (one.kept, one.derived())) {
         Some((true, _)) => has_sound(source, name),

@@ -1,16 +1,11 @@
 //! `[action.X]`: a named update, and what it causes.
 
-use crate::check::compile::effect;
-use crate::check::compile::parameter;
-use crate::check::compile::reference;
-use crate::check::compile::steps;
+use crate::check::compile::{effect, parameter, reference, steps};
 use crate::check::declare;
-use crate::check::declare::sections::about;
-use crate::check::declare::sections::spot;
+use crate::check::declare::sections::{about, spot};
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
-use crate::check::resolve::condition;
-use crate::check::resolve::each;
 use crate::check::resolve::names::{Meaning, Names};
+use crate::check::resolve::{condition, each};
 use crate::codes::Code;
 use crate::design::{
     Action, ActionOn, Application, Assignments, Effect, Parameter, Pattern, RecordId,

@@ -97,7 +97,7 @@ fn is_lasting(
         source,
         Source::Computed(computed) if computed.timing == Timing::Create
     ) && !assigned.contains(&declared.name);
-    // An identity lasts also where it is movable: whatever stands at its address has it.
+    // An identity lasts also where it is movable: an item at its address has it.
     record.view.is_none()
         && (declared.line.fixed.is_some() || record.is_identity(&declared.name) || is_stamped_once)
 }
@@ -152,7 +152,7 @@ fn source(declared: &DeclaredAttribute, names: &Names<'_>) -> Option<Source> {
     }
 }
 
-/// What a type begins with when nobody says anything.
+/// The value of a new item where nothing is given.
 fn initial(kind: &AttributeType, optional: bool) -> Option<Value> {
     match kind {
         _ if optional => None,

@@ -3,13 +3,12 @@
 mod assignments;
 
 use crate::check::compile::reference;
-use crate::check::declare::reference::DeclaredTarget;
 use crate::check::declare::symbols::DeclaredRecord;
 use crate::check::resolve::condition;
 use crate::check::resolve::each::{self, Element};
 use crate::check::resolve::names::{Meaning, Names};
 use crate::codes::Code;
-use crate::design::{Effect, EffectKind, EffectTarget, Pattern, RecordId};
+use crate::design::{Effect, EffectKind, EffectTarget, Pattern, RecordId, RefTo};
 use crate::document::{Field, Section, Text};
 use crate::expression::Predicate;
 use crate::syntax::reference as syntax;
@@ -136,14 +135,13 @@ fn target(kind: EffectKind, text: &Text, names: &Names<'_>) -> Option<EffectTarg
     if let Some(found) = refs.chain(names.refs).find(|one| one.name.0 == *name) {
         let mut records: Vec<RecordId> = Vec::new();
         for target in &found.targets {
-            match target {
-                DeclaredTarget::Record { record, .. } => records.push(*record),
-                DeclaredTarget::Constants { .. } => {
+            match target.as_ref()?.to {
+                RefTo::Record(record) => records.push(record),
+                RefTo::Constants(_) => {
                     let message = format!("`{name}` leads to constants, which do not change");
                     text.report(Code::EffectTarget, *span, message);
                     return None;
                 }
-                DeclaredTarget::Broken => return None,
             }
         }
         return Some(EffectTarget::Ref {

@@ -2,7 +2,7 @@
 //!
 //! A cascade, a cleared attribute and a copy go from the target back to the items that refer to
 //! it. That takes a key, of those items or of a view of them, that begins with what the ref holds.
-//! A list cannot stand in a key, so a ref over one takes a view that has a record for each element.
+//! A list cannot be part of a key, so a ref over one takes a view that has a record for each element.
 //!
 //! The way back must find all of them, soft-deleted ones too. A view that exists only sometimes
 //! does not, nor does an index from which an optional part or a condition keeps some of them.
@@ -86,7 +86,7 @@ struct Known<'r> {
 /// One argument of a ref.
 #[derive(Clone, Copy, PartialEq)]
 struct Held<'r> {
-    /// How the keys of the holder call it: a list stands there under the name of its element.
+    /// How the keys of the holder call it: a list has the name of its element there.
     name: &'r str,
     /// The attribute of the item that refers.
     path: &'r str,

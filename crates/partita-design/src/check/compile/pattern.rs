@@ -14,14 +14,13 @@ mod found;
 pub(crate) mod one;
 mod paging;
 
-use crate::check::compile::parameter;
-use crate::check::compile::url;
+use crate::check::compile::{parameter, url};
 use crate::check::declare::reference::{DeclaredRef, DeclaredTarget};
 use crate::check::declare::sections::about;
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::check::declare::table;
 use crate::codes::Code;
-use crate::design::{Follow, Parameter, Pattern, TableId};
+use crate::design::{Follow, Parameter, Pattern, RefTo, TableId};
 use crate::document::{Field, Name, Section, Text};
 
 /// Reads a pattern; `None` after a report.
@@ -155,8 +154,8 @@ fn follow_ref(text: &Text, records: &[&DeclaredRecord]) -> Option<Follow> {
     let name = text.as_str();
     let mut refs = Vec::new();
     for record in records {
-        let is_item = |target: &DeclaredTarget| matches!(target, DeclaredTarget::Record { .. });
-        let leads_to_items = |one: &DeclaredRef| one.targets.iter().all(is_item);
+        let is_item = |target: &DeclaredTarget| matches!(target.to, RefTo::Record(_));
+        let leads_to_items = |one: &DeclaredRef| !one.is_broken() && one.known().all(is_item);
         let found = record.reference(name);
         let Some((id, _)) = found.filter(|(_, one)| leads_to_items(one)) else {
             let message = format!("`{}` has no ref `{name}`", record.title());

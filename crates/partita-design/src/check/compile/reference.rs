@@ -45,12 +45,11 @@ fn compile_one(
         None => None,
     };
     let targets = declared.targets.iter();
-    let targets = targets.map(|target| compile_target(record, names, (declared, target), patterns));
+    let targets =
+        targets.map(|target| compile_target(record, names, (declared, target.as_ref()?), patterns));
     let targets = all(targets)?;
-    let has = |flag: fn(&Line) -> Option<Span>| {
-        let mut lines = declared.targets.iter().filter_map(DeclaredTarget::line);
-        lines.find_map(|(_, line)| flag(line))
-    };
+    let has =
+        |flag: fn(&Line) -> Option<Span>| declared.known().find_map(|target| flag(&target.line));
     let live = has(|line| line.live);
     needless_live(live, declared, names.symbols);
     Some(Ref {
@@ -66,11 +65,11 @@ fn compile_one(
 /// `live` excludes what is soft-deleted, so that the target must be something that can be.
 fn needless_live(live: Option<Span>, declared: &DeclaredRef, symbols: &Symbols) {
     let Some(span) = live else { return };
-    for target in &declared.targets {
-        let DeclaredTarget::Record { record, .. } = target else {
+    for target in declared.known() {
+        let RefTo::Record(record) = target.to else {
             continue;
         };
-        let target = &symbols[*record];
+        let target = &symbols[record];
         if target.soft_delete.is_absent() {
             let title = target.title();
             let message = format!("`live` has no effect, because `{title}` has no soft delete");
@@ -94,9 +93,8 @@ fn choice((name, span): &Word, declared: &DeclaredRef, record: &DeclaredRecord) 
         return None;
     };
     let given: Vec<&Word> = declared
-        .targets
-        .iter()
-        .filter_map(|target| target.line()?.0.as_ref())
+        .known()
+        .filter_map(|target| target.when.as_ref())
         .collect();
     let mut is_good = !declared.is_broken();
     for (word, span) in &given {
@@ -126,7 +124,7 @@ fn compile_target(
     (declared, target): (&DeclaredRef, &DeclaredTarget),
     patterns: &[Option<Pattern>],
 ) -> Option<RefTarget> {
-    let (when, line) = target.line()?;
+    let DeclaredTarget { when, to, line } = target;
     if line.broken {
         return None;
     }
@@ -135,24 +133,20 @@ fn compile_target(
         Some(via) => Some(symbols.known_pattern(via)?),
         None => None,
     };
-    let (to, arguments) = match target {
-        DeclaredTarget::Broken => return None,
-        DeclaredTarget::Constants { table, .. } => {
-            (RefTo::Constants(*table), constant_argument(line, names)?)
-        }
-        DeclaredTarget::Record { record: to, .. } => {
+    let arguments = match to {
+        RefTo::Constants(_) => constant_argument(line, names)?,
+        RefTo::Record(to) => {
             let to = &symbols[*to];
-            let arguments = match via {
+            match via {
                 Some(via) => bind_pattern(line, via, to, names, patterns, declared.span)?,
                 None => bind(line, &to.identity()?, to, names, declared.span)?,
-            };
-            (RefTo::Record(to.id), arguments)
+            }
         }
     };
     let on_delete = on_delete(record, declared, target, symbols)?;
     let compiled = RefTarget {
         when: when.as_ref().map(|(word, _)| word.clone()),
-        to,
+        to: *to,
         arguments,
         via,
         on_delete,
@@ -174,8 +168,7 @@ fn on_delete(
     target: &DeclaredTarget,
     symbols: &Symbols,
 ) -> Option<OnDelete> {
-    let (_, line) = target.line()?;
-    let Some((what, span)) = &line.on_delete else {
+    let Some((what, span)) = &target.line.on_delete else {
         return Some(OnDelete::Keep);
     };
     match what {
@@ -198,10 +191,10 @@ fn on_delete(
             Some(OnDelete::Clear(cleared))
         }
         RawOnDelete::Refuse => {
-            let DeclaredTarget::Record { record: to, .. } = target else {
+            let RefTo::Record(to) = target.to else {
                 return Some(OnDelete::Keep);
             };
-            let to = &symbols[*to];
+            let to = &symbols[to];
             let count = counter(record, &declared.name.0, to);
             if count.is_none() {
                 let (title, name) = (record.title(), &declared.name.0);

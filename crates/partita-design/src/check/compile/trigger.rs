@@ -1,8 +1,7 @@
 //! `[trigger.X]`: an event and what it causes.
 
 use crate::check::compile::effect;
-use crate::check::declare::sections::about;
-use crate::check::declare::sections::spot;
+use crate::check::declare::sections::{about, spot};
 use crate::check::declare::symbols::Symbols;
 use crate::check::resolve::names::Names;
 use crate::codes::Code;

@@ -150,7 +150,7 @@ fn with_source(
         ..one.clone()
     });
     let all = stored.iter().cloned().chain(computed);
-    // Whatever stands at a key has the values of the key.
+    // A record has the values of its key.
     let is_part = |name: &str| identity.iter().any(|part| part.attribute == name);
     let all = all.map(|attribute| Attribute {
         lasting: is_part(&attribute.name),

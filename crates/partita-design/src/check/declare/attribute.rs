@@ -10,7 +10,7 @@ use crate::document::{Content, Name, Node, Section};
 use crate::syntax::attribute::{self, Head, Line};
 use crate::types::{AttributeType, Shape};
 
-/// Maps inside one another. Far beyond what anybody writes.
+/// Maps inside one another. Far beyond any real design.
 const DEPTH_MAX: usize = 16;
 
 /// Reads the attributes of a section. Names of the table are refused.

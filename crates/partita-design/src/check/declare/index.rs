@@ -3,8 +3,7 @@
 use partita_core::Type;
 use partita_core::expression::Span;
 
-use crate::check::declare::sections::check_name;
-use crate::check::declare::sections::spot;
+use crate::check::declare::sections::{check_name, spot};
 use crate::check::declare::symbols::Symbols;
 use crate::check::declare::table::{self, word};
 use crate::codes::Code;

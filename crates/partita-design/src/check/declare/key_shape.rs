@@ -15,7 +15,7 @@ pub(crate) struct KeyShape {
     pub(crate) segments: Vec<KeySegment>,
 }
 
-/// What stands between two delimiters: `before{hole}after`, or only `before`.
+/// The text between two delimiters: `before{hole}after`, or only `before`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct KeySegment {
     before: String,
@@ -38,9 +38,9 @@ pub(crate) struct KeyHole {
 pub(crate) enum Fit<'s> {
     /// By its text.
     Text,
-    /// By a parameter that stands where the record has a value of that type.
+    /// By a parameter in the place of a value of that type.
     Parameter(&'s str, &'s AttributeType),
-    /// Not, because a parameter stands where the record has this text.
+    /// Not, because a parameter is in the place of this text.
     Misplaced(&'s str, &'s str),
     /// Not at all.
     No,

@@ -79,7 +79,7 @@ fn tie(record: &DeclaredRecord, span: Span, places: Vec<String>) {
         .acceptable(vec![places]);
 }
 
-/// Whether the keys of an index hold what tells items apart: the identity, an id in it, or a value
+/// Whether the keys of an index hold what identifies items: the identity, an id in it, or a value
 /// that a guard keeps unique.
 fn tells_apart(record: &DeclaredRecord, keys: &IndexKeys) -> bool {
     let Some(identity) = record.identity() else {
@@ -133,7 +133,7 @@ fn few(hole: &Placeholder) -> Option<usize> {
     hole.kind.as_ref()?.words().map(|words| words.len())
 }
 
-/// Two free texts in one key: nobody could tell where one ends, so `#` in them is refused.
+/// Two free texts in one key: where one ends is unknown, so `#` in them is refused.
 fn ambiguous(record: &DeclaredRecord, key: &Key, place: String) {
     for case in &key.cases {
         let free: Vec<&Placeholder> = case.holes.iter().filter(|hole| is_free(hole)).collect();

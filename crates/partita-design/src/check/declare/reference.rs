@@ -5,7 +5,7 @@ use partita_core::expression::Span;
 use crate::check::declare::sections::{check_name, spot};
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::design::record::SOURCE;
-use crate::design::{ConstantsId, RecordId};
+use crate::design::{ConstantsId, RecordId, RefTo};
 use crate::document::{Content, Name, Node, Section};
 use crate::syntax::Word;
 use crate::syntax::reference::{self, Line};
@@ -18,25 +18,17 @@ pub(crate) struct DeclaredRef {
     pub(crate) span: Span,
     /// The attribute that chooses one of the targets.
     pub(crate) by: Option<Word>,
-    pub(crate) targets: Vec<DeclaredTarget>,
+    /// Each is `None` after a report.
+    pub(crate) targets: Vec<Option<DeclaredTarget>>,
 }
 
 /// One target of a reference.
 #[derive(Debug)]
-pub(crate) enum DeclaredTarget {
-    Record {
-        /// The value of `by` that chooses it.
-        when: Option<Word>,
-        record: RecordId,
-        line: Line,
-    },
-    Constants {
-        when: Option<Word>,
-        table: ConstantsId,
-        line: Line,
-    },
-    /// Something with a mistake.
-    Broken,
+pub(crate) struct DeclaredTarget {
+    /// The value of `by` that chooses it.
+    pub(crate) when: Option<Word>,
+    pub(crate) to: RefTo,
+    pub(crate) line: Line,
 }
 
 /// Reads the lines of a section of refs, and finds their targets.
@@ -80,46 +72,20 @@ fn one(name: &Name, node: &Node, symbols: &Symbols) -> DeclaredRef {
         }
         _ => {
             node.refuse(&name.text, "a string, or a table with `by`");
-            declared.targets.push(DeclaredTarget::Broken);
+            declared.targets.push(None);
         }
     }
     declared
 }
 
-fn target(when: Option<Word>, line: Option<Line>, symbols: &Symbols) -> DeclaredTarget {
-    let Some(line) = line else {
-        return DeclaredTarget::Broken;
+fn target(when: Option<Word>, line: Option<Line>, symbols: &Symbols) -> Option<DeclaredTarget> {
+    let line = line?;
+    let mut constants = symbols.constants.iter();
+    let to = match constants.position(|one| one.name == line.target.0) {
+        Some(table) => RefTo::Constants(ConstantsId::new(table)),
+        None => RefTo::Record(symbols.resolve(&line.target)?.id),
     };
-    let (name, _) = &line.target;
-    let constants = &symbols.constants;
-    if let Some(table) = constants
-        .iter()
-        .position(|constants| constants.name == *name)
-    {
-        return DeclaredTarget::Constants {
-            when,
-            table: ConstantsId::new(table),
-            line,
-        };
-    }
-    match symbols.resolve(&line.target) {
-        Some(record) => DeclaredTarget::Record {
-            when,
-            record: record.id,
-            line,
-        },
-        None => DeclaredTarget::Broken,
-    }
-}
-
-impl DeclaredTarget {
-    pub(crate) fn line(&self) -> Option<(&Option<Word>, &Line)> {
-        match self {
-            DeclaredTarget::Record { when, line, .. }
-            | DeclaredTarget::Constants { when, line, .. } => Some((when, line)),
-            DeclaredTarget::Broken => None,
-        }
-    }
+    Some(DeclaredTarget { when, to, line })
 }
 
 impl DeclaredRef {
@@ -138,37 +104,36 @@ impl DeclaredRef {
             name: (SOURCE.to_owned(), span),
             span,
             by: None,
-            targets: vec![DeclaredTarget::Record {
+            targets: vec![Some(DeclaredTarget {
                 when: None,
-                record,
+                to: RefTo::Record(record),
                 line,
-            }],
+            })],
         }
     }
 
     pub(crate) fn is_broken(&self) -> bool {
-        let is_broken = |target: &DeclaredTarget| matches!(target, DeclaredTarget::Broken);
-        self.targets.iter().any(is_broken)
+        self.targets.iter().any(Option::is_none)
+    }
+
+    /// The targets that could be read.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &DeclaredTarget> {
+        self.targets.iter().flatten()
     }
 
     /// Whether one of its targets is that record.
     pub(crate) fn leads_to(&self, wanted: RecordId) -> bool {
-        let mut targets = self.targets.iter();
-        targets.any(
-            |target| matches!(target, DeclaredTarget::Record { record, .. } if *record == wanted),
-        )
+        self.known()
+            .any(|target| target.to == RefTo::Record(wanted))
     }
 
     /// The own attributes that it is made of.
     pub(crate) fn arguments(&self, record: &DeclaredRecord, symbols: &Symbols) -> Vec<String> {
         let mut names: Vec<String> = self.by.iter().map(|(by, _)| by.clone()).collect();
-        for target in &self.targets {
-            let Some((_, line)) = target.line() else {
-                continue;
-            };
+        for DeclaredTarget { to, line, .. } in self.known() {
             names.extend(line.arguments.iter().map(|one| one.path.names.join(".")));
             // The other parts are found by their names.
-            if let DeclaredTarget::Record { record, .. } = target {
+            if let RefTo::Record(record) = to {
                 let identity = symbols[*record].identity().unwrap_or_default();
                 let others = identity.into_iter().filter(|part| {
                     let is_given = |given: &str| given == part.name || given == part.attribute;
@@ -185,16 +150,11 @@ impl DeclaredRef {
 
     /// Whether it may lead nowhere, because an argument of it may be missing.
     pub(crate) fn is_optional(&self, record: &DeclaredRecord, symbols: &Symbols) -> bool {
-        let is_loose = self
-            .targets
-            .iter()
-            .filter_map(DeclaredTarget::line)
-            .any(|(_, line)| line.via.is_some() || line.unchecked.is_some());
-        let is_constant =
-            |target: &DeclaredTarget| matches!(target, DeclaredTarget::Constants { .. });
-        is_loose
-            || self.targets.iter().any(is_constant)
-            || !self.optional_arguments(record, symbols).is_empty()
+        let is_loose = |DeclaredTarget { to, line, .. }: &DeclaredTarget| {
+            let is_constant = matches!(to, RefTo::Constants(_));
+            is_constant || line.via.is_some() || line.unchecked.is_some()
+        };
+        self.known().any(is_loose) || !self.optional_arguments(record, symbols).is_empty()
     }
 
     /// The arguments that may be missing.

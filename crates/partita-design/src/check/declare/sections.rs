@@ -85,7 +85,7 @@ pub(crate) fn named<'d>(root: &mut Section<'d>, kind: &str) -> Vec<(&'d Name, Se
     sections
 }
 
-/// Entities, views and actions stand in URLs, beside words that have a meaning there.
+/// Entities, views and actions are parts of URLs, beside words that have a meaning there.
 fn check_url_name(kind: &str, name: &Name) {
     let taken: &[&str] = match kind {
         "entity" | "view" => &RESERVED_SEGMENTS,
@@ -131,7 +131,7 @@ pub(crate) fn check_name(name: &str, span: Span, report: &Report) -> bool {
     false
 }
 
-/// Reports what stands at the top of the file and is no section of a design.
+/// Reports keys at the top of the file that are no section of a design.
 pub(crate) fn unknown_sections(root: &mut Section<'_>) {
     for (name, _) in root.all() {
         let text = name.text.as_str();

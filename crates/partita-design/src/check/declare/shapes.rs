@@ -1,8 +1,7 @@
 //! `[shape.X]`: maps with named fields.
 
-use crate::check::declare::Named;
-use crate::check::declare::collections;
 use crate::check::declare::sections::check_name;
+use crate::check::declare::{Named, collections};
 use crate::codes::Code;
 use crate::document::{Content, Name, Section};
 use crate::syntax::attribute::{self, Head};

@@ -1,6 +1,6 @@
 //! The symbol table: everything that a design declares.
 //!
-//! Sections may stand in any order, and expressions reach through refs into other entities. So
+//! Sections may come in any order, and expressions reach through refs into other entities. So
 //! all declarations are read first, into this; then every expression is resolved against it.
 
 use partita_core::expression::{Condition, Span};
@@ -279,7 +279,7 @@ impl DeclaredRecord {
         })
     }
 
-    /// Whether some attribute stands inside a map of this name.
+    /// Whether some attribute is inside a map of this name.
     pub(crate) fn has_inside(&self, name: &str) -> bool {
         let inside = |one: &DeclaredAttribute| {
             let rest = one.name.strip_prefix(name);
@@ -405,7 +405,7 @@ impl DeclaredAttribute {
         is_typed && !has_value && !is_number
     }
 
-    /// Whether a new item has it though nobody gives it.
+    /// Whether a new item has it without being given it.
     pub(crate) fn has_initial(&self) -> bool {
         let is_state = matches!(self.kind, Some(AttributeType::State(_)));
         self.optional

@@ -3,8 +3,7 @@
 use partita_core::expression::Span;
 
 use crate::check::declare::index;
-use crate::check::declare::sections::check_name;
-use crate::check::declare::sections::spot;
+use crate::check::declare::sections::{check_name, spot};
 use crate::check::declare::variables::Variables;
 use crate::codes::Code;
 use crate::design::{self, Settings};

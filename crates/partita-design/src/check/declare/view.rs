@@ -179,7 +179,7 @@ fn derive(own: &mut [DeclaredAttribute], names: &Names<'_>) -> Vec<(String, Form
     derived
 }
 
-/// The names of the keys: the view's own attributes stand in front of the source's.
+/// The names of the keys: the view's own attributes hide the source's.
 pub(crate) fn inner_names<'w>(own: &[DeclaredAttribute], names: Names<'w>) -> Names<'w> {
     let with_own = own.iter().rev().fold(names, |names, declared| {
         let meaning = Meaning::Value {

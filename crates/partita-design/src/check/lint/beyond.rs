@@ -1,6 +1,6 @@
 //! What callers do or find out beyond what the rules let them read.
 //!
-//! An effect writes past rules: nobody asks whether the caller may change its target. That is what
+//! An effect writes past rules: whether the caller may change its target is not asked. That is what
 //! effects are for, as long as the caller has to do with the target. Where the rules that let
 //! somebody cause the effect do not say that they may read its target, anybody who can name another's
 //! item can have it changed.
@@ -82,7 +82,7 @@ fn causes_of<'d>(design: &'d Design, event: &Event) -> Vec<(String, &'d Rule)> {
             causes.push((format!("uses `{}`", action.name), rules.action(action.id)));
         }
     }
-    // Of whoever causes another effect that causes this one it is known that they may read the item.
+    // The caller of an effect that causes this one may read the item.
     if effects(design).any(|effect| is_such(effect, event)) {
         causes.push((format!("may read a `{title}`"), rules.get(Access::Read)));
     }
@@ -201,7 +201,7 @@ impl<'d> Caused<'d> {
     }
 }
 
-/// The attributes of a new item that nobody gives: the caller, and what they are by default.
+/// The attributes of a new item that are not given: the caller, and their defaults.
 fn made(entity: &Record) -> impl Iterator<Item = (String, String)> + '_ {
     entity.attributes.iter().filter_map(|attribute| {
         let text = match &attribute.source {

@@ -4,7 +4,7 @@
 //! clash when they write the same attribute of the same item, and when one happens whenever the
 //! other does: then there are writes with both. Effects whose conditions merely differ are taken
 //! to exclude each other, because that cannot be seen here. Triggers that an action cannot fire
-//! are told from what it sets.
+//! follow from what it sets.
 
 use std::borrow::Cow;
 

@@ -49,7 +49,7 @@ fn follows(symbols: &Symbols, design: &Design, entity: &Record, attribute: &Attr
     }
 }
 
-/// What an item names is kept, but whoever sees a lifetime may have the bucket clear it away.
+/// What an item names is kept, but a bucket with a lifetime rule clears it away.
 fn passes(symbols: &Symbols, design: &Design, entity: &Record, attribute: &Attribute) {
     if entity.expiry().is_some() {
         return;

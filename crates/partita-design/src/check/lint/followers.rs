@@ -150,7 +150,7 @@ fn expiring(symbols: &Symbols, entity: &design::Record) {
 }
 
 /// What is counted may stay when the item that counts it is deleted. Its numbers are kept then, and
-/// follow, for an item that comes back; so nobody may remove it unseen, and what is counted must
+/// follow, for an item that comes back; so it may not be removed unseen, and what is counted must
 /// lead to its identity.
 fn kept(symbols: &Symbols, design: &Design, entity: &design::Record) {
     let record = &symbols[entity.id];

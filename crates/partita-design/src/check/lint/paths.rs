@@ -1,7 +1,7 @@
 //! Paths of URLs against each other.
 //!
 //! Beside the path that follows from its name, an entity or a pattern may have one of its own.
-//! No two of them may mean the same request, whatever values stand in it.
+//! No two of them may mean the same request, whatever its values are.
 
 use partita_core::expression::Span;
 

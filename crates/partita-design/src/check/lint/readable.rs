@@ -1,4 +1,4 @@
-//! Whether those who list a view can be told from those who may not.
+//! Whether the rule of a view's source can be decided on the view's records.
 //!
 //! Whoever lists a view sees its records only. So the rule for reading the source must be
 //! decidable on them, unless the view has a rule of its own, or every pattern that finds its

@@ -1,7 +1,7 @@
 //! Secrets that could be learned in a roundabout way.
 //!
 //! A secret attribute is never shown. What is computed from one is, unless it is secret too; and
-//! whoever may filter or sort by one can find out its value by asking often enough.
+//! a caller who may filter or sort by one can find out its value by asking often enough.
 
 use partita_core::expression::Span;
 

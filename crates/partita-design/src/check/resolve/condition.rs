@@ -75,7 +75,7 @@ pub(crate) fn implies_existence(condition: &Condition, attribute: &str) -> bool 
 
 /// What is known of an operand.
 enum Known {
-    /// A value that stands in the text.
+    /// A literal.
     Literal(Value, Span),
     /// Values of a type; the name is for messages.
     Kind(AttributeType, String),

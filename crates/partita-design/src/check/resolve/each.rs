@@ -142,7 +142,7 @@ fn parse(text: &Text) -> Option<(String, RawPath)> {
     Some((name, path))
 }
 
-/// Reads what tells elements apart; `None` after a report.
+/// Reads what distinguishes elements; `None` after a report.
 pub(crate) fn distinct(text: &Text, names: &Names<'_>) -> Option<Formula> {
     let mut cursor = Cursor::new(text, CODE);
     let raw = value::parse(&mut cursor)?;

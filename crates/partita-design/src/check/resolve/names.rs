@@ -1,4 +1,4 @@
-//! Names in expressions: what a path means, and what stands there.
+//! Names in expressions: what a path means, and what it leads to.
 //!
 //! One scope: every path is read from the item that is being written. Another item is reached
 //! through refs, as many as it takes.
@@ -100,7 +100,7 @@ impl<'w> Names<'w> {
         self.symbols.report(code, span, message)
     }
 
-    /// What stands at a path; nothing is reported.
+    /// What a path leads to; nothing is reported.
     pub(crate) fn find_silently(&self, path: &Path) -> Option<Reading> {
         let report = &self.symbols.report;
         report.silently(|| self.resolve(path, Span::default()))
@@ -146,7 +146,7 @@ impl<'w> Names<'w> {
         self
     }
 
-    /// What stands at a path; `None` after a report.
+    /// What a path leads to; `None` after a report.
     pub(crate) fn resolve(&self, path: &Path, span: Span) -> Option<Reading> {
         let mut reading = self.find(path, span)?;
         if self.present.contains(&reading.path.to_string()) {

@@ -124,7 +124,7 @@ fn missing(
             let is_silent = |one: &Option<&Reading>| {
                 one.is_some_and(|one| matches!(one.origin, Origin::Old | Origin::Caller))
             };
-            // What was before may be missing, and then it is different; `caller` is nobody then.
+            // A missing `old` value is different, which is meant; without a caller nothing is compared.
             if sides.iter().any(is_silent) {
                 return;
             }
@@ -169,7 +169,7 @@ fn outcome(condition: &Condition, reads: &[Reading]) -> Option<bool> {
             if known.contains(&Some(false)) {
                 return Some(false);
             }
-            // INVARIANT: a part with one outcome is never right, so that it is told of too.
+            // INVARIANT: a part with one outcome is never right, so that it is reported too.
             known
                 .into_iter()
                 .flatten()

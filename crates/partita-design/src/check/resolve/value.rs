@@ -240,13 +240,9 @@ impl<'v, 'w> Values<'v, 'w> {
             None
         };
         let format = match format {
-            RawFormat::Digits { width, decimals } if typed.sort.is_numeric() => match decimals {
-                0 => Format::Padded { width: *width },
-                _ => Format::Decimal {
-                    width: *width,
-                    decimals: *decimals,
-                },
-            },
+            RawFormat::Digits { width, decimals } if typed.sort.is_numeric() => {
+                Format::digits(*width, *decimals)
+            }
             RawFormat::Digits { .. } => return wrong("a number"),
             RawFormat::Time(written) => match typed.sort.time_form() {
                 Some(stored) => Format::Time {

@@ -5,18 +5,18 @@ mod sort_keys;
 
 use partita_core::expression::{Comparator, Span};
 
-use crate::check::declare::index;
 use crate::check::declare::key_shape::KeyShape;
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
-use crate::check::declare::table;
+use crate::check::declare::{index, table};
 use crate::codes::Code;
 use crate::design::{IndexId, KeyBound, KeyTemplates, Parameter, Read};
 use crate::document::{Field, Section, Text};
-use crate::syntax::query::{self, Bound, Clause, Test};
-use crate::syntax::template::Piece;
-use crate::template::{Format, Hole, Part, Template};
+use crate::syntax::query::{self, Clause, Test};
+use crate::template::Template;
 use crate::types::AttributeType;
-pub(super) use hole::{check as check_holes, check_unformatted, value as hole_value};
+pub(super) use hole::{
+    check as check_holes, check_unformatted, template as hole_template, value as hole_value,
+};
 use sort_keys::Query;
 
 /// A read, and the shapes of the keys that it asks for.
@@ -74,7 +74,7 @@ impl Asked<'_> {
         hole::call(&hole.value)
     }
 
-    /// The parameter that stands where a record has a value of a type, and its own type; `None` if
+    /// The parameter in the place of a value of a type, and its own type; `None` if
     /// what is made of it can never be such a value.
     pub(super) fn typed<'k>(
         &self,
@@ -452,32 +452,7 @@ fn bound(clause: &Clause) -> Option<KeyBound> {
         &clause.test;
     Some(KeyBound {
         attribute: clause.attribute.0.clone(),
-        value: template(bound)?,
-    })
-}
-
-/// The template over parameters; `None` if it was reported.
-fn template(bound: &Bound) -> Option<Template> {
-    let parts = bound.pieces.as_ref()?.iter().map(|piece| match piece {
-        Piece::Text(text) => Some(Part::Text(text.clone())),
-        Piece::Hole(hole) => Some(Part::Value(Hole {
-            value: hole::value(&hole.value)?,
-            format: match &hole.format {
-                Some((crate::syntax::template::RawFormat::Digits { width, decimals: 0 }, _)) => {
-                    Format::Padded { width: *width }
-                }
-                Some((crate::syntax::template::RawFormat::Digits { width, decimals }, _)) => {
-                    Format::Decimal {
-                        width: *width,
-                        decimals: *decimals,
-                    }
-                }
-                _ => Format::Plain,
-            },
-        })),
-    });
-    Some(Template {
-        parts: parts.collect::<Option<_>>()?,
+        value: hole::template(bound.pieces.as_ref()?)?,
     })
 }
 

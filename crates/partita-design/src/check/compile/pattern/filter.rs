@@ -7,20 +7,19 @@ use std::borrow::Cow;
 use partita_core::Value;
 use partita_core::expression::{Comparator, Condition, Found, Operand, Path, Scope, Step};
 
-use super::asked::{Asked, check_holes, check_unformatted, declared, hole_value};
+use super::asked::{Asked, check_holes, check_unformatted, declared, hole_template, hole_value};
 use super::found::Found as FoundRecords;
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::check::declare::table::Discriminator;
-use crate::check::resolve::condition;
 use crate::check::resolve::names::{Meaning, Names};
-use crate::check::resolve::outcome;
+use crate::check::resolve::{condition, outcome};
 use crate::codes::Code;
 use crate::design::pattern::TEXTS;
 use crate::design::{Parameter, ParameterKind};
 use crate::document::Text;
 use crate::expression::{Expr, Origin, Predicate};
 use crate::syntax::template::{self, Piece};
-use crate::template::{Format, Hole, Part, Template};
+use crate::template::{Part, Template};
 use crate::types::AttributeType;
 
 /// A filter as it is written.
@@ -117,16 +116,7 @@ fn parameters_text(pieces: &[Piece]) -> Option<Expr> {
     if let [Piece::Hole(hole)] = pieces {
         return hole_value(&hole.value);
     }
-    let parts = pieces.iter().map(|piece| match piece {
-        Piece::Text(text) => Some(Part::Text(text.clone())),
-        Piece::Hole(hole) => Some(Part::Value(Hole {
-            value: hole_value(&hole.value)?,
-            format: Format::Plain,
-        })),
-    });
-    Some(Expr::Text(Template {
-        parts: parts.collect::<Option<_>>()?,
-    }))
+    hole_template(pieces).map(Expr::Text)
 }
 
 impl Parsed<'_> {

@@ -1,6 +1,6 @@
 //! Which records a pattern finds.
 //!
-//! A record *serves* a pattern when every parameter stands where the record's key has a value:
+//! A record *serves* a pattern when every parameter is in the place of a value of the record's key:
 //! from there it takes its type. Once the types are known, every record that some values of the
 //! parameters *may* find is one that the pattern returns, unless the filter excludes it.
 
@@ -115,7 +115,7 @@ impl<'w> Candidate<'w> {
         })
     }
 
-    /// The parameters with the types of the values in whose places they stand; `None` when the
+    /// The parameters with the types of the values in whose places they are; `None` when the
     /// record does not serve the pattern.
     fn serve<'s>(&'s self, asked: &'s Asked<'_>) -> Option<Vec<(String, &'s AttributeType)>> {
         self.shapes().find_map(|(partition, sort)| {
@@ -283,7 +283,7 @@ fn kinds<'w>(
     (is_served && is_good).then_some(kinds)
 }
 
-/// Notes that a parameter stands for values of a type; two types must agree.
+/// Notes that a parameter is of a type; two types must agree.
 fn note<'w>(
     kinds: &mut Vec<Kind<'w>>,
     parameter: &str,

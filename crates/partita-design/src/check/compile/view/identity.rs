@@ -51,7 +51,7 @@ impl Check<'_> {
         }
     }
 
-    /// The attribute of the source that a name of the view stands for.
+    /// The attribute of the source that a name of the view means.
     fn source_attribute(&self, name: &str) -> Option<String> {
         match self.derived.iter().find(|(derived, _)| derived == name) {
             Some((_, formula)) => match formula.cases.as_slice() {
@@ -98,7 +98,7 @@ impl Check<'_> {
             .holes()
             .filter_map(|hole| self.source_attribute(hole.attribute.as_deref()?))
             .collect();
-        // A generated part tells items apart on its own.
+        // A generated part alone identifies an item.
         let is_enough = identity.iter().any(|part| {
             let declared = self.source.find(&part.attribute);
             let is_generated = declared.is_some_and(|one| one.line.generated.is_some());

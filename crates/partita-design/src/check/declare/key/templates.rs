@@ -1,4 +1,4 @@
-//! From the text of a key to its cases: names resolved, types that can stand in a key.
+//! From the text of a key to its cases: names resolved, types that can be part of a key.
 
 use partita_core::expression::Span;
 
@@ -118,7 +118,7 @@ fn one(when: Option<Predicate>, text: &Text, names: Option<&Names<'_>>) -> Optio
     })
 }
 
-/// Whether values of this type can stand in a key.
+/// Whether values of this type can be part of a key.
 fn is_part(text: &Text, name: &str, sort: &Sort, span: Span) -> bool {
     let what = match sort {
         Sort::Kind(kind) if kind.is_key_part() => return true,

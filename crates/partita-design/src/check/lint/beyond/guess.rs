@@ -96,7 +96,7 @@ fn keys(symbols: &Symbols, pattern: &Pattern, record: RecordId) -> Vec<String> {
     }
 }
 
-/// What stands in a key where a pattern has parameters.
+/// The parts of a key for which a pattern has parameters.
 fn placed(key: Option<&Key>, asked: &Template) -> impl Iterator<Item = String> + use<> {
     let count = asked.holes().count();
     let mut names = Vec::new();

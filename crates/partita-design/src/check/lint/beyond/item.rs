@@ -19,7 +19,7 @@ pub(super) struct Item<'d> {
     pub(super) record: &'d Record,
     /// The entity, or the one that the view is derived from.
     pub(super) source: &'d Record,
-    /// What stands in front of its attributes.
+    /// The path in front of its attributes.
     prefix: String,
     /// Attributes that are something else of the item that is written.
     known: Vec<(String, String)>,

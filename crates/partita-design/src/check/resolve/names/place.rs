@@ -3,10 +3,10 @@
 use partita_core::expression::{Path, Span, Step};
 
 use super::{Meaning, Names};
-use crate::check::declare::reference::{DeclaredRef, DeclaredTarget};
+use crate::check::declare::reference::DeclaredRef;
 use crate::check::declare::symbols::DeclaredRecord;
 use crate::codes::Code;
-use crate::design::{CallerSource, ConstantsId, RefId};
+use crate::design::{CallerSource, ConstantsId, RefId, RefTo};
 use crate::expression::{Hop, Origin, Reading};
 use crate::syntax::template::is_name;
 use crate::types::{AttributeType, Count};
@@ -176,18 +176,17 @@ impl Place<'_, '_> {
         }
         let mut found: Option<Reading> = None;
         for target in &reference.targets {
-            let reading = match target {
-                DeclaredTarget::Record { record, .. } => {
+            let reading = match &target.as_ref()?.to {
+                RefTo::Record(record) => {
                     let target = &self.names.symbols[*record];
                     let mut reading = self.inside(target, origin.clone(), rest, hops.clone())?;
                     reading.by_key |=
                         reading.hops.len() == hops.len() && target.is_identity(&reading.attribute);
                     reading
                 }
-                DeclaredTarget::Constants { table, .. } => {
+                RefTo::Constants(table) => {
                     self.constant(*table, origin.clone(), rest, hops.clone())?
                 }
-                DeclaredTarget::Broken => return None,
             };
             found = Some(match found {
                 None => reading,

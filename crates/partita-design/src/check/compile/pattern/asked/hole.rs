@@ -4,9 +4,9 @@ use super::Call;
 use crate::codes::Code;
 use crate::document::Text;
 use crate::expression::{Expr, Function};
-use crate::syntax::template::{Piece, RawHole};
+use crate::syntax::template::{Piece, RawFormat, RawHole};
 use crate::syntax::value::{Raw, RawPath};
-use crate::template::dotted;
+use crate::template::{Format, Hole, Part, Template, dotted};
 
 /// The functions of parameters. Others have results that are no part of a key.
 const FUNCTIONS: [Function; 3] = [Function::Lower, Function::Trim, Function::Time];
@@ -105,6 +105,24 @@ pub(in crate::check::compile::pattern) fn value(raw: &Raw) -> Option<Expr> {
         }
         _ => None,
     }
+}
+
+/// A template over parameters; `None` if it was reported.
+pub(in crate::check::compile::pattern) fn template(pieces: &[Piece]) -> Option<Template> {
+    let parts = pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => Some(Part::Text(text.clone())),
+        Piece::Hole(hole) => Some(Part::Value(Hole {
+            value: value(&hole.value)?,
+            format: match &hole.format {
+                Some((RawFormat::Digits { width, decimals }, _)) => {
+                    Format::digits(*width, *decimals)
+                }
+                _ => Format::Plain,
+            },
+        })),
+    });
+    let parts = parts.collect::<Option<_>>()?;
+    Some(Template { parts })
 }
 
 /// The parameter that a function is taken of.

@@ -2,7 +2,7 @@
 
 use partita_core::expression::Comparator;
 
-use super::{SortShape, bound, shape, template};
+use super::{SortShape, bound, hole, shape};
 use crate::check::declare::symbols::DeclaredRecord;
 use crate::codes::Code;
 use crate::design::{IndexId, KeyBound, Parameter, ParameterKind, QueryRead, Read, SortRange};
@@ -57,7 +57,7 @@ impl Query<'_> {
             Test::Between(_, high) => {
                 let high = KeyBound {
                     attribute: key.attribute.clone(),
-                    value: template(high)?,
+                    value: hole::template(high.pieces.as_ref()?)?,
                 };
                 let shapes = SortShape::Between(shape(&key.value), shape(&high.value));
                 Some((SortRange::Between(key, high), shapes))

@@ -1,6 +1,6 @@
 //! What expressions see of a stored item: its attributes, and what its refs lead to.
 //!
-//! Nobody calls and nothing is being written here, so `caller`, `now` and `old` are unknown.
+//! There is no caller and no write here, so `caller`, `now` and `old` are unknown.
 //! Values that read them are not recomputed.
 
 use std::borrow::Cow;
@@ -22,15 +22,15 @@ use partita_design::nested;
 
 /// The design, and what was read.
 #[derive(Clone, Copy)]
-pub(crate) struct World<'s, 'd> {
+pub(crate) struct ReadState<'s, 'd> {
     pub(crate) layout: &'s Layout<'d>,
     pub(crate) reads: &'s Reads,
 }
 
 /// One item, and everything that can be seen from it.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'s, 'd> {
-    pub(crate) world: World<'s, 'd>,
+pub(crate) struct StoredScope<'s, 'd> {
+    pub(crate) state: ReadState<'s, 'd>,
     pub(crate) record: &'d Record,
     pub(crate) item: &'s Map,
     /// Names that are no attributes: an element, a view's own values.
@@ -38,7 +38,7 @@ pub(crate) struct Scene<'s, 'd> {
 }
 
 /// Where a ref leads.
-pub(crate) enum Lead<'d> {
+pub(crate) enum RefEnd<'d> {
     /// To these items, which may be there or not.
     To(Vec<Target<'d>>),
     /// To a row of constants.
@@ -61,7 +61,7 @@ pub(crate) struct Target<'d> {
 /// Something must be read first.
 struct Unread;
 
-impl Scope for Scene<'_, '_> {
+impl Scope for StoredScope<'_, '_> {
     fn find(&self, path: &Path) -> Found<'_> {
         let (root, steps) = (path.root.as_str(), path.steps.as_slice());
         if let Some((_, value)) = self.names.iter().find(|(name, _)| name == root) {
@@ -78,10 +78,10 @@ impl Scope for Scene<'_, '_> {
     }
 }
 
-impl<'d> Scene<'_, 'd> {
+impl<'d> StoredScope<'_, 'd> {
     /// Where a ref of the item leads.
-    pub(crate) fn lead(&self, reference: &'d Ref) -> Lead<'d> {
-        self.lead_from(self.record, self.item, reference)
+    pub(crate) fn resolve(&self, reference: &'d Ref) -> RefEnd<'d> {
+        self.resolve_from(self.record, self.item, reference)
     }
 
     fn inside<'f>(
@@ -94,7 +94,7 @@ impl<'d> Scene<'_, 'd> {
         if !item.contains_key(root)
             && let Some(reference) = record.refs.iter().find(|one| one.name == root)
         {
-            return self.through(self.lead_from(record, item, reference), steps);
+            return self.through(self.resolve_from(record, item, reference), steps);
         }
         let attribute = record.declared(root, steps);
         // A counter that starts again with every day has no value without a day.
@@ -117,42 +117,42 @@ impl<'d> Scene<'_, 'd> {
         attribute: &Attribute,
         steps: &[Step],
     ) -> Option<Value> {
-        // Something else stands there, and nothing at the path inside of it.
+        // The attribute is stored, and has nothing at the path inside of it.
         if nested::get(item, &attribute.name).is_some() {
             return None;
         }
-        let scene = Scene {
+        let scope = StoredScope {
             record,
             item,
             names: &[],
-            world: self.world,
+            state: self.state,
         };
         if attribute.is_virtual {
             let Source::Computed(computed) = &attribute.source else {
                 return None;
             };
-            return computed.value.value(&scene);
+            return computed.value.value(&scope);
         }
-        let value = attribute.when_missing(&scene)?;
+        let value = attribute.when_missing(&scope)?;
         stored::inside(&value, attribute.steps_inside(steps)?).cloned()
     }
 
-    /// What stands behind a ref.
-    fn through(&self, lead: Lead<'d>, steps: &[Step]) -> Found<'_> {
+    /// The value behind a ref.
+    fn through(&self, end: RefEnd<'d>, steps: &[Step]) -> Found<'_> {
         let Some((Step::Field(next), rest)) = steps.split_first() else {
             return Found::Missing;
         };
-        let target = match lead {
-            Lead::Unknown => return Found::Unknown,
-            Lead::Nowhere | Lead::Lost => return Found::Missing,
-            Lead::Constants(row) => {
+        let target = match end {
+            RefEnd::Unknown => return Found::Unknown,
+            RefEnd::Nowhere | RefEnd::Lost => return Found::Missing,
+            RefEnd::Constants(row) => {
                 let value = row.get(next).and_then(|value| stored::inside(value, rest));
                 return match value {
                     Some(value) => Found::Value(Cow::Owned(value.clone())),
                     None => Found::Missing,
                 };
             }
-            Lead::To(targets) => match targets.into_iter().next() {
+            RefEnd::To(targets) => match targets.into_iter().next() {
                 Some(target) => target,
                 None => return Found::Missing,
             },
@@ -160,11 +160,11 @@ impl<'d> Scene<'_, 'd> {
         if let (Some(value), true) = (target.identity.get(next), rest.is_empty()) {
             return Found::Value(Cow::Owned(value.clone()));
         }
-        match self.world.reads.item(&target.address) {
+        match self.state.reads.item(&target.address) {
             Known::Unread => Found::Unknown,
             Known::Missing => Found::Missing,
             Known::Found(stored) => {
-                let layout = self.world.layout;
+                let layout = self.state.layout;
                 let item = layout.attributes(target.record, &target.address.table, stored);
                 let Some(item) = item else {
                     return Found::Missing;
@@ -184,11 +184,11 @@ impl<'d> Scene<'_, 'd> {
         self.chosen_from(self.record, self.item, reference).ok()?
     }
 
-    fn lead_from(&self, record: &'d Record, item: &Map, reference: &'d Ref) -> Lead<'d> {
+    fn resolve_from(&self, record: &'d Record, item: &Map, reference: &'d Ref) -> RefEnd<'d> {
         match self.chosen_from(record, item, reference) {
-            Ok(Some(target)) => self.lead_to(record, item, target),
-            Ok(None) => Lead::Nowhere,
-            Err(Unread) => Lead::Unknown,
+            Ok(Some(target)) => self.resolve_to(record, item, target),
+            Ok(None) => RefEnd::Nowhere,
+            Err(Unread) => RefEnd::Unknown,
         }
     }
 
@@ -211,28 +211,28 @@ impl<'d> Scene<'_, 'd> {
         }
     }
 
-    fn lead_to(&self, from: &'d Record, item: &Map, target: &'d RefTarget) -> Lead<'d> {
+    fn resolve_to(&self, from: &'d Record, item: &Map, target: &'d RefTarget) -> RefEnd<'d> {
         let mut values = Vec::new();
         for argument in &target.arguments {
             match self.argument(from, item, &argument.path) {
-                Found::Unknown => return Lead::Unknown,
-                Found::Missing => return Lead::Nowhere,
+                Found::Unknown => return RefEnd::Unknown,
+                Found::Missing => return RefEnd::Nowhere,
                 Found::Value(value) => values.push((argument, value.into_owned())),
             }
         }
-        let layout = self.world.layout;
+        let layout = self.state.layout;
         let record = match target.to {
             RefTo::Record(record) => &layout.design[record],
             RefTo::Constants(constants) => {
                 let key = values.first().and_then(|(_, value)| value.as_str());
                 let row = key.and_then(|key| layout.design[constants].rows.get(key));
-                return row.map_or(Lead::Nowhere, Lead::Constants);
+                return row.map_or(RefEnd::Nowhere, RefEnd::Constants);
             }
         };
         if let Some(pattern) = target.via {
             let values = values.into_iter();
             let values = values.map(|(argument, value)| (argument.part.clone(), value));
-            return self.lead_via(record, pattern, &values.collect());
+            return self.resolve_via(record, pattern, &values.collect());
         }
         let lists = values.iter().filter(|(argument, _)| argument.many);
         let lengths = lists.filter_map(|(_, value)| match value {
@@ -257,18 +257,18 @@ impl<'d> Scene<'_, 'd> {
                 });
             }
         }
-        Lead::To(targets)
+        RefEnd::To(targets)
     }
 
     /// The item that a pattern of one finds.
-    fn lead_via(&self, record: &'d Record, pattern: PatternId, values: &Map) -> Lead<'d> {
-        let layout = self.world.layout;
+    fn resolve_via(&self, record: &'d Record, pattern: PatternId, values: &Map) -> RefEnd<'d> {
+        let layout = self.state.layout;
         let pattern = &layout.design[pattern];
         let Some(listing) = self.listing(pattern, values) else {
-            return Lead::Nowhere;
+            return RefEnd::Nowhere;
         };
-        let Some(rows) = self.world.reads.list(&listing) else {
-            return Lead::Unknown;
+        let Some(rows) = self.state.reads.list(&listing) else {
+            return RefEnd::Unknown;
         };
         for row in rows {
             let (Stored::Record(found, item), Some(address)) = (
@@ -281,13 +281,13 @@ impl<'d> Scene<'_, 'd> {
                 continue;
             }
             let identity = record.identity_of(&item).unwrap_or_default();
-            return Lead::To(vec![Target {
+            return RefEnd::To(vec![Target {
                 record,
                 address,
                 identity,
             }]);
         }
-        Lead::Lost
+        RefEnd::Lost
     }
 
     /// Whether a row passes the filter of a pattern, which may also speak of keys.
@@ -307,8 +307,8 @@ impl<'d> Scene<'_, 'd> {
         let mut names = vec![(TEXTS.to_owned(), Some(Value::L(texts.collect())))];
         let keys = row.iter().filter(|(name, _)| !item.contains_key(name));
         names.extend(keys.map(|(name, value)| (name.to_string(), Some(value.clone()))));
-        filter.holds(&Scene {
-            world: self.world,
+        filter.holds(&StoredScope {
+            state: self.state,
             record,
             item,
             names: &names,
@@ -317,7 +317,7 @@ impl<'d> Scene<'_, 'd> {
 
     /// The query that a pattern is with these parameters; none while one is missing.
     fn listing(&self, pattern: &Pattern, values: &Map) -> Option<Listing> {
-        let layout = self.world.layout;
+        let layout = self.state.layout;
         let home = &layout.design[pattern.table];
         let table: &TableName = layout.names().nth(pattern.table.index())?;
         let keys = pattern.keys(home, values).ok()??;
