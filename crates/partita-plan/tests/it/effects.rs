@@ -55,6 +55,7 @@ userId  = "string"
 role    = "enum member | owner default member"
 weight  = "int default 1"
 orgName = "copy org.name"
+orgOpen = "copy org.open"
 motto   = "string? = org.name on create"
 badge   = "string?"
 
@@ -71,7 +72,7 @@ badge = "BADGE#{badge}"
 
 [view.Card]
 of   = "Member"
-when = "org.open = true"
+when = "orgOpen = true"
 PK   = "CARD#{userId}"
 SK   = "ORG#{orgId}"
 keep = ["orgName"]

@@ -9,6 +9,7 @@ mod effects;
 mod every;
 mod figureforge;
 mod files;
+mod guards;
 mod kept;
 mod letters;
 mod limits;
