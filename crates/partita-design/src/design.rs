@@ -200,6 +200,14 @@ impl Design {
         self.actions.iter().find(|action| action.name == name)
     }
 
+    /// The name of the trigger or action that has an effect.
+    pub fn effect_name(&self, effect: EffectId) -> &str {
+        match effect {
+            EffectId::Trigger(trigger) => &self[trigger].name,
+            EffectId::Action(action, _) => &self[action].name,
+        }
+    }
+
     /// The numbers of an entity over items that may stay when one of its items is deleted: their
     /// refs neither cascade nor are cleared.
     pub fn kept_numbers<'d>(&'d self, entity: &'d Record) -> impl Iterator<Item = &'d Attribute> {

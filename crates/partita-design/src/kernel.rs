@@ -34,7 +34,7 @@ pub struct Reaction {
     /// Whose items are written.
     pub record: RecordId,
     /// The writes that set it off.
-    pub on: On,
+    pub on: Occasion,
     /// The condition under which it happens.
     pub when: When,
     /// How often it happens.
@@ -48,10 +48,10 @@ pub struct Reaction {
 
 /// The writes to an item that set a reaction off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
+pub enum Occasion {
     /// The stored item is put, changed or removed.
     Write,
-    /// The stored item changes, and stays where it is.
+    /// The stored item changes: it is there before and after.
     Change,
     /// The stored item is removed for good.
     Removal,
@@ -149,7 +149,20 @@ impl Reactions {
     }
 }
 
+impl Does {
+    /// Whether it keeps records of the written item, instead of changing other items. Such
+    /// reactions run last, because they see what the others leave.
+    pub fn keeps_records(&self) -> bool {
+        matches!(self, Does::Keep(_) | Does::Archive(_) | Does::Guard(_))
+    }
+}
+
 impl Reaction {
+    /// Whether it happens in every state or with every such write.
+    pub fn is_unconditional(&self) -> bool {
+        matches!(self.when, When::While(None) | When::If(None))
+    }
+
     /// Whether it reads one of some attributes.
     pub fn reads_any(&self, is_meant: impl Fn(&str) -> bool) -> bool {
         self.reads.iter().any(|name| is_meant(name))

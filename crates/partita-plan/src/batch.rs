@@ -13,6 +13,7 @@ mod joined;
 
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 
+use crate::commit::{Step, WritePlan};
 use crate::draft::Refusal;
 use crate::error::{BATCH_OPERATIONS_MAX, PlanError, Refused};
 use crate::evaluate::{Context, Reads};
@@ -20,7 +21,7 @@ use crate::idempotency::Once;
 use crate::operation::{Answer, Caller, Operation};
 use crate::partita::{Partita, Write};
 use crate::place::Address;
-use crate::planner::{Moment, Planner, Step, WritePlan};
+use crate::planner::{Moment, Planner};
 use crate::request::Request;
 use earlier::Earlier;
 use joined::Joined;

@@ -19,15 +19,15 @@ use partita_store::request::TransactAction;
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 
 use crate::error::{Fault, FaultRule, PlanError};
-use crate::kernel::Kernel;
+use crate::missing_target::MissingTargets;
 use crate::operation;
 use crate::place::{Address, KeyNames, Place};
 use crate::sidecar;
 
-/// A design, what its writes cause, and the tables that it lives in.
+/// A design, and the tables that it lives in.
 pub(crate) struct Blueprint {
     pub(crate) design: Design,
-    pub(crate) kernel: Kernel,
+    pub(crate) missing_targets: MissingTargets,
     /// The design's tables in the store, in their order.
     pub(crate) tables: Vec<TableName>,
     /// The table of what is not the design's: one, however many tables the design has.
@@ -47,7 +47,6 @@ impl Blueprint {
         let tables = tables?;
         let sidecar = sidecar::name(&tables[0])?;
         check_apart(&design, &sidecar)?;
-        let kernel = Kernel::new(&design);
         let names = tables.iter().cloned();
         let keys = design.tables.iter();
         let keys = keys.map(|table| [table.partition.clone(), table.sort.clone()]);
@@ -55,8 +54,8 @@ impl Blueprint {
         let keys = names.zip(keys).chain([(sidecar.clone(), aside)]);
         Ok(Blueprint {
             keys: KeyNames::new(keys),
+            missing_targets: MissingTargets::of(&design),
             design,
-            kernel,
             tables,
             sidecar,
             keeps_files: false,

@@ -50,19 +50,18 @@ use async_trait::async_trait;
 use partita_design::design::Rule;
 use partita_store::request::{PutItem, Query, TransactAction};
 
-use crate::draft::Refusal;
+use crate::commit::run::Committed;
+use crate::commit::{Step, WritePlan};
 use crate::error::{Fault, PlanError};
 use crate::operation::{Answer, Caller};
 use crate::partita::Partita;
-use crate::planner::{Step, WritePlan};
 use crate::request::NamedItem;
-use crate::run::Committed;
 
 pub(crate) use expired::until;
 pub use names::{staging, write_rule};
 pub(crate) use record::{
-    Owner, Record, address, due_rows, has_owners_of, is_copy_of, is_open, key_of, owner_address,
-    owner_due_row,
+    FileRecord, Owner, address, due_rows, has_owners_of, is_copy_of, is_open, key_of,
+    owner_address, owner_due_row,
 };
 pub use sweep::Swept;
 pub use uploads::Sending;
@@ -211,7 +210,7 @@ impl Partita {
             .map(|bucket| record::address(&self.blueprint, &bucket.name, name))
             .collect();
         let found = self.runner.read_items(&addresses).await?;
-        let record = found.iter().flatten().find_map(Record::read);
+        let record = found.iter().flatten().find_map(FileRecord::read);
         let record = record.filter(|record| {
             let due = record.due_millis.filter(|_| !record.is_owned());
             let is_over = due.is_some_and(|due| due <= self.clock.now_millis());
@@ -233,7 +232,7 @@ impl Partita {
     }
 
     /// Whether a caller sees the name of a file in one of the items that own it.
-    async fn is_shown(&self, caller: &Caller, record: &Record) -> Result<bool, PlanError> {
+    async fn is_shown(&self, caller: &Caller, record: &FileRecord) -> Result<bool, PlanError> {
         if let Some(owner) = &record.owner
             && self.shows(caller, owner, &record.name).await?
         {
@@ -291,10 +290,10 @@ impl Partita {
         }
     }
 
-    async fn record(&self, bucket: &str, name: &str) -> Result<Option<Record>, PlanError> {
+    async fn record(&self, bucket: &str, name: &str) -> Result<Option<FileRecord>, PlanError> {
         let address = record::address(&self.blueprint, bucket, name);
         let read = self.runner.read_items(&[address]).await?;
-        Ok(read.iter().flatten().find_map(Record::read))
+        Ok(read.iter().flatten().find_map(FileRecord::read))
     }
 }
 
@@ -318,19 +317,12 @@ fn invalid(attribute: &str, message: &str) -> PlanError {
     }
 }
 
-fn step(action: TransactAction) -> Step {
-    Step {
-        action,
-        refusal: Refusal::Stale,
-    }
-}
-
 fn put(put: PutItem) -> Step {
-    step(TransactAction::Put(put))
+    Step::or_stale(TransactAction::Put(put))
 }
 
 /// A record where there was none.
-fn new(sidecar: &partita_store::table::TableName, record: &Record) -> Step {
+fn new(sidecar: &partita_store::table::TableName, record: &FileRecord) -> Step {
     put(PutItem {
         condition: Some(crate::sidecar::is_missing()),
         ..PutItem::new(sidecar.clone(), record.item())

@@ -20,10 +20,10 @@ use partita_store::request::{PutItem, TransactAction};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::commit::Step;
 use crate::error::{Fault, PlanError};
 use crate::operation::{Answer, Caller, Operation, Record};
 use crate::partita::Partita;
-use crate::planner::Step;
 use crate::request::NamedItem;
 use crate::sidecar;
 use room::{Room, Used};

@@ -2,22 +2,29 @@
 //!
 //! The transaction of the write records the job in the sidecar table. A worker takes a lease on
 //! it and goes through the items that are meant, page by page. Each chunk is one transaction that
-//! also moves the job's position, so that everything happens exactly once, whoever works and
-//! however often somebody is interrupted.
+//! also moves the job's position, so that everything happens exactly once, with any number
+//! of workers and interruptions.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `job` | what a job is, and how far it is |
 //! | `job::record` | a job as it is stored |
 //! | `job::worker` | leases, chunks, the end |
+//! | `job::chunk` | the transaction of a chunk |
+//! | `job::every` | what is done for every item of a pattern |
 
+pub(crate) mod chunk;
+pub(crate) mod every;
 mod record;
 mod worker;
 
 use partita_core::{Item, Map};
+use partita_design::Design;
 use partita_design::design::{
-    Action, ActionOn, Application, Each, EachOver, Effect, Pattern, Record, Ref, RefTarget,
+    Action, ActionOn, Application, Each, EachOver, EffectId, Pattern, Record, Ref, RefTarget,
+    ReferrerId,
 };
+use partita_design::kernel::{Reaction, Times};
 
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
@@ -40,7 +47,7 @@ pub(crate) struct Job {
     pub(crate) caller: Caller,
     /// What is to be done, one after the other.
     pub(crate) tasks: Vec<Task>,
-    /// How many items there are at least, as far as somebody counts them.
+    /// How many items there are at least, as far as they are counted.
     pub(crate) expected: u64,
     /// How far it is.
     pub(crate) progress: Progress,
@@ -126,7 +133,7 @@ pub(crate) enum TaskKind {
 /// How far a job is. It changes with every chunk, in the transaction of the chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Progress {
-    /// How many chunks were done. It tells whether somebody else has gone on meanwhile.
+    /// How many chunks were done. It shows whether another worker has gone on.
     pub(crate) chunks: u64,
     /// The task and its query that are next, and the key behind which it goes on.
     pub(crate) task: usize,
@@ -149,7 +156,7 @@ impl Progress {
     }
 }
 
-/// A claim on a job. Without an owner, nobody may take it before that time.
+/// A claim on a job. Without an owner, it cannot be taken before that time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
     pub(crate) owner: Option<String>,
@@ -173,8 +180,8 @@ pub struct JobStatus {
     pub created_millis: i64,
     /// How many items were done.
     pub done: u64,
-    /// How many there are at least, where a count tells. Not every item need be counted, so that
-    /// it is no longer told when more are done.
+    /// How many there are at least, where a count has them. Not every item need be counted, so that
+    /// it is not shown when more are done.
     pub expected: Option<u64>,
     /// How many items could not be done so far; they are tried again.
     pub refused: u64,
@@ -182,19 +189,19 @@ pub struct JobStatus {
     pub last_error: Option<String>,
 }
 
-/// Where a job stands.
+/// What a job is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
-    /// Nobody is at work, or whoever was has stopped.
+    /// No worker has a lease on it.
     Waiting,
-    /// Somebody is at work.
+    /// A worker has a lease on it.
     Running,
     /// Everything is done.
     Done,
 }
 
 impl Lease {
-    /// A claim of somebody who is at work now.
+    /// A claim of a worker, from now on.
     pub(crate) fn new(owner: &str, now_millis: i64) -> Self {
         Lease {
             owner: Some(owner.to_owned()),
@@ -215,7 +222,7 @@ impl JobState {
 }
 
 impl Job {
-    /// Who is at work, if somebody is.
+    /// The worker that has the lease.
     fn lease_owner(&self) -> Option<&str> {
         self.lease.as_ref()?.owner.as_deref()
     }
@@ -272,14 +279,8 @@ impl Task {
         Some(match &self.work {
             Work::Referring(work) => {
                 let entity = blueprint.design.find_entity(&work.entity)?;
-                let mut refs = entity.refs.iter();
-                let reference = refs.find(|one| one.name == work.reference)?;
-                Within::Referring(Referrers {
-                    source: source?,
-                    entity,
-                    reference,
-                    target: reference.targets.get(work.target)?,
-                })
+                let id = entity.referrer(&work.reference, work.target)?;
+                Within::Referring(Referrers::of(&blueprint.design, source?, id))
             }
             Work::Each(work) => Within::Each(Effected::find(blueprint, source?, work)?),
             Work::Apply(work) => Within::Apply(Applied::find(blueprint, work)?),
@@ -290,7 +291,7 @@ impl Task {
         })
     }
 
-    /// The places that nobody may use before the task is done.
+    /// The places that cannot be used before the task is done.
     pub(crate) fn held(&self, blueprint: &Blueprint) -> Result<Vec<Address>, PlanError> {
         let source = match self.within(blueprint) {
             Some(Within::Referring(within)) => within.source,
@@ -321,23 +322,36 @@ pub(crate) enum Within<'a> {
     },
 }
 
-/// Those who refer to an item.
+/// The items that refer to one of a record.
 #[derive(Clone, Copy)]
 pub(crate) struct Referrers<'a> {
+    pub(crate) id: ReferrerId,
+    /// What they refer to.
     pub(crate) source: &'a Record,
     pub(crate) entity: &'a Record,
     pub(crate) reference: &'a Ref,
     pub(crate) target: &'a RefTarget,
 }
 
+impl<'a> Referrers<'a> {
+    pub(crate) fn of(design: &'a Design, source: &'a Record, id: ReferrerId) -> Self {
+        let reference = &design[(id.record, id.reference)];
+        Referrers {
+            id,
+            source,
+            entity: &design[id.record],
+            reference,
+            target: &reference.targets[id.target],
+        }
+    }
+}
+
 /// An effect for every item of a pattern.
 #[derive(Clone, Copy)]
 pub(crate) struct Effected<'a> {
     pub(crate) source: &'a Record,
-    /// The trigger or the action.
-    pub(crate) name: &'a str,
-    pub(crate) effect: &'a Effect,
-    pub(crate) each: &'a Each,
+    pub(crate) effect: EffectId,
+    pub(crate) reaction: &'a Reaction,
     pub(crate) pattern: &'a Pattern,
     /// The action, where it is one's effect.
     pub(crate) action: Option<&'a Action>,
@@ -345,23 +359,26 @@ pub(crate) struct Effected<'a> {
 
 impl<'a> Effected<'a> {
     fn find(blueprint: &'a Blueprint, source: &'a Record, work: &EachWork) -> Option<Self> {
-        let (name, effect, action) = match work.then {
+        let design = &blueprint.design;
+        let (effect, action) = match work.then {
             None => {
-                let mut triggers = blueprint.design.triggers.iter();
+                let mut triggers = design.triggers.iter();
                 let trigger = triggers.find(|one| one.name == work.name)?;
-                (&trigger.name, &trigger.effect, None)
+                (EffectId::Trigger(trigger.id), None)
             }
             Some(at) => {
-                let action = blueprint.design.find_action(&work.name)?;
-                (&action.name, action.then.get(at)?, Some(action))
+                let action = design.find_action(&work.name)?;
+                (EffectId::Action(action.id, at), Some(action))
             }
         };
-        let each = effect.each.as_ref()?;
+        let reaction = design.reactions.effect(source.id, effect)?;
+        let Times::Each(each) = &reaction.each else {
+            return None;
+        };
         Some(Effected {
             source,
-            name,
             effect,
-            each,
+            reaction,
             pattern: pattern_of(blueprint, each)?,
             action,
         })

@@ -9,20 +9,21 @@
 //! | [`ruling`] | whether a caller may do something, and which rule decides |
 //! | [`preview`] | the transaction that a write would become |
 //! | [`typed`] | entities as types of one's own |
-//! | `kernel` | what a write to a record can cause, found once |
+//! | `missing_target` | what is said when a ref leads nowhere |
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
 //! | `lapse` | counters that start again with every period |
 //! | `request` | what a caller asks for: its rules, its input, and what it does to the draft |
 //! | `evaluate` | what an expression sees, where refs lead, and the guards that follow from what was read |
 //! | `draft` | every item that a write touches, as it was and as it will be |
 //! | [`files`] | objects in buckets: uploads, the items that name them, and what is swept |
-//! | `planner` | one write as one transaction, guarded by what it was decided on |
+//! | `planner` | items of the draft created, changed and deleted |
+//! | `react` | what follows from that, by the design's table of reactions |
+//! | `commit` | the draft as one transaction, sent until its outcome is known |
 //! | `idempotency` | the outcome of a write under a caller's key |
 //! | [`job`] | what follows a write beyond its transaction: chunks, leases, progress |
 //! | [`live`] | the design that the stored data follow, and which one is served |
 //! | `sidecar` | the table of what is Partita's and not the design's |
 //! | `table` | the table that a design lives in |
-//! | `run` | retries, conflicts and unknown outcomes |
 //! | `pattern` | access patterns: full pages, sorted results |
 //! | [`cursor`] | where a page ended, sealed |
 //! | `verification` | `Partita::verify` and `repair`: another crate's work, which sees nothing of this one |
@@ -50,6 +51,7 @@
 mod administrators;
 mod batch;
 mod blueprint;
+mod commit;
 pub mod cursor;
 mod draft;
 pub mod error;
@@ -57,23 +59,24 @@ mod evaluate;
 pub mod files;
 mod idempotency;
 pub mod job;
-mod kernel;
 mod lapse;
 pub mod live;
+mod missing_target;
 pub mod operation;
 pub mod partita;
 mod pattern;
 mod place;
 mod planner;
 pub mod preview;
+mod react;
 mod request;
 pub mod ruling;
-mod run;
 mod sidecar;
 mod table;
 pub mod typed;
 mod verification;
 
+pub use commit::run::Patience;
 pub use error::{BATCH_OPERATIONS_MAX, FAULTS_MAX, Fault, FaultRule, PlanError, Refused};
 pub use files::{Objects, ObjectsError, Readable, Sending, Swept, Upload, UploadLimits};
 pub use job::{JobState, JobStatus};
@@ -85,5 +88,4 @@ pub use preview::{Left, Preview};
 pub use request::rules::Verdict;
 pub use request::token::Verb;
 pub use ruling::{Decision, Ruling};
-pub use run::Patience;
 pub use typed::{Typed, TypedError};

@@ -25,9 +25,9 @@ use partita_store::table::TableName;
 use partita_store::{Clock, Store, StoreError};
 use tracing::{info, warn};
 
+use crate::commit::run::Runner;
 use crate::error::PlanError;
 use crate::partita::{Partita, Surroundings, runner};
-use crate::run::Runner;
 use crate::sidecar;
 pub use record::Recorded;
 pub(crate) use record::Written;

@@ -10,6 +10,9 @@ use partita_store::{Clock, Entropy, Store};
 use tokio::sync::Notify;
 
 use crate::blueprint::Blueprint;
+use crate::commit::deferred::Extent;
+use crate::commit::run::{Committed, Patience, Runner};
+use crate::commit::{Step, WritePlan};
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::evaluate::{Context, Reads};
@@ -19,10 +22,8 @@ use crate::idempotency::{KEPT_ACTIONS, Kept, Once};
 use crate::live::{self, Start, Written};
 use crate::operation::{Answer, Caller, Operation};
 use crate::place::{Address, KeyNames};
-use crate::planner::later::Extent;
-use crate::planner::{Moment, Planner, Step, WritePlan};
+use crate::planner::{Moment, Planner};
 use crate::request::{NamedItem, Request};
-use crate::run::{Committed, Patience, Runner};
 use crate::sidecar;
 use crate::table;
 

@@ -9,110 +9,38 @@
 //! | `planner::expiring` | that the files of items that expire are looked at |
 //! | `planner::relocate` | an item whose identity changes, and what goes with it |
 //! | `planner::refs` | that the targets of refs are there |
-//! | `planner::aggregate` | counts and sums on other items |
-//! | `planner::kept` | counts and sums of items that are not there |
-//! | `planner::views` | the records derived from items |
-//! | `planner::history` | the states that were replaced |
-//! | `planner::unique` | the guards of values that no two items share |
-//! | `planner::follow` | copies that follow, and what a deletion takes along |
-//! | `planner::later` | what is left for a job |
-//! | `planner::every` | what is done for every item of a pattern, by a job |
-//! | `planner::chunk` | a part of a job |
-//! | `planner::effects` | what triggers and actions cause |
-//! | `planner::emit` | the transaction |
+//! | `planner::assignments` | nothing: the values that actions and effects assign |
 //!
-//! Planning is pure: it runs over what was read, and may run several times before everything is
-//! known.
+//! What follows from these is the work of [`react`](crate::react), and the transaction that of
+//! [`commit`](crate::commit). Planning is pure: it runs over what was read, and may run several
+//! times before everything is known.
 
-mod aggregate;
-pub(crate) mod chunk;
-pub(crate) mod effects;
-mod emit;
-mod every;
+pub(crate) mod assignments;
 mod expiring;
 mod files;
-pub(crate) mod follow;
-mod history;
 pub(crate) mod item;
-mod kept;
-pub(crate) mod later;
 mod owners;
 pub(crate) mod refs;
-mod relocate;
-mod unique;
+pub(crate) mod relocate;
 mod values;
-mod views;
 
 use std::rc::Rc;
 
 use partita_core::Value;
 use partita_design::design::Record;
 use partita_design::types::AttributeType;
-use partita_store::request::TransactAction;
 use ulid::Ulid;
 
-use crate::draft::{Before, Draft, Entry, Refusal};
+use crate::commit::deferred::Deferred;
+use crate::draft::{Before, Draft, Entry};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{Context, Known, Named};
-use crate::files::Placement;
-use crate::job::Job;
-use crate::operation::Answer;
 use crate::place::Address;
+use crate::react::kept::KeptNumbers;
+use crate::react::unique::UniqueChange;
 use crate::request::input::refuse;
 use crate::request::limits::Window;
 use files::FileChanges;
-use kept::Kept;
-use later::Later;
-
-/// How many items' consequences are looked at in one write. The checker excludes cycles; this
-/// keeps a mistake of ours from running on.
-const STEPS_MAX: usize = 10_000;
-
-/// A transaction, and the answers once it is committed, one to each operation.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct WritePlan {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) answers: Vec<Answer>,
-    /// Whether the steps only count, so that each is carried out by itself.
-    pub(crate) is_tally: bool,
-    /// The jobs that the steps record.
-    pub(crate) left: Vec<Job>,
-    /// Uploads that must be in their places before the steps are carried out.
-    pub(crate) placements: Vec<Placement>,
-    /// Buckets and names of objects that are not needed once they are.
-    pub(crate) released: Vec<(String, String)>,
-}
-
-impl WritePlan {
-    /// Steps that have no answer.
-    pub(crate) fn aside(steps: Vec<Step>) -> Self {
-        WritePlan {
-            steps,
-            answers: vec![Answer::Done],
-            is_tally: false,
-            left: Vec::new(),
-            placements: Vec::new(),
-            released: Vec::new(),
-        }
-    }
-}
-
-/// One action, and what it means when its condition does not hold.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Step {
-    pub(crate) action: TransactAction,
-    pub(crate) refusal: Refusal,
-}
-
-impl Step {
-    /// An action whose condition fails only if the item was written meanwhile.
-    pub(crate) fn or_stale(action: TransactAction) -> Step {
-        Step {
-            action,
-            refusal: Refusal::Stale,
-        }
-    }
-}
 
 /// What is drawn once for an attempt, so that every evaluation of it comes to the same.
 #[derive(Clone, Debug)]
@@ -138,15 +66,17 @@ pub(crate) struct Planner<'a> {
     pub(crate) draft: Draft<'a>,
     pub(crate) faults: Vec<Fault>,
     /// The trigger or action whose effect is being carried out.
-    origin: Option<&'a str>,
+    pub(crate) origin: Option<&'a str>,
     ids_drawn: u64,
-    pub(crate) later: Later,
-    pub(crate) left: Option<Job>,
+    pub(crate) deferred: Deferred,
     pub(crate) windows: Vec<Window<'a>>,
     /// Whether the write counts towards a limit, which is exact.
     pub(crate) is_limited: bool,
     pub(crate) files: FileChanges,
-    kept: Kept<'a>,
+    /// What becomes of the guards of unique values.
+    pub(crate) unique: Vec<UniqueChange<'a>>,
+    /// What becomes of the numbers of items that are not there.
+    pub(crate) kept: KeptNumbers<'a>,
 }
 
 impl<'a> Planner<'a> {
@@ -159,12 +89,12 @@ impl<'a> Planner<'a> {
             faults: Vec::new(),
             origin: None,
             ids_drawn: 0,
-            later: Later::default(),
-            left: None,
+            deferred: Deferred::default(),
             windows: Vec::new(),
             is_limited: false,
             files: FileChanges::default(),
-            kept: Kept::default(),
+            unique: Vec::new(),
+            kept: KeptNumbers::default(),
         }
     }
 
@@ -196,7 +126,7 @@ impl<'a> Planner<'a> {
     ) -> Result<usize, PlanError> {
         let at = self.touch(shape, address)?;
         let entry = &self.draft.entries[at];
-        if matches!(entry.before, Before::Unread) && entry.after.is_none() {
+        if entry.is_unread() {
             self.context.reads.need(entry.address.clone());
         }
         Ok(at)
@@ -208,54 +138,6 @@ impl<'a> Planner<'a> {
 
     pub(crate) fn entry_mut(&mut self, at: usize) -> &mut Entry<'a> {
         &mut self.draft.entries[at]
-    }
-
-    /// Looks at the consequences of everything in the draft, and at theirs, until there are no
-    /// more.
-    pub(crate) fn follow_through(&mut self) -> Result<(), PlanError> {
-        let mut steps = 0;
-        while let Some(at) = self.draft.next() {
-            steps += 1;
-            if steps > STEPS_MAX {
-                let name = &self.entry(at).shape.name;
-                let what = format!("one thing leads to another, at last to a `{name}`");
-                return Err(PlanError::TooMuch { what });
-            }
-            self.refresh(at)?;
-            let told = self.entry(at).after.clone();
-            self.aggregate(at)?;
-            self.follow_copies(at)?;
-            self.follow_deletion(at)?;
-            // What follows may change the item once more, and is looked at in its turn.
-            self.entry_mut(at).told = told;
-            self.trigger(at)?;
-            self.derive(at)?;
-        }
-        self.check_deletions()?;
-        self.refuse()
-    }
-
-    /// Computes again what is made of numbers that were added to. For that the item must be known.
-    fn refresh(&mut self, at: usize) -> Result<(), PlanError> {
-        let kernel = &self.context.blueprint.kernel;
-        let entry = self.entry(at);
-        let entity = entry.shape;
-        let mut added = entry.adds.keys().chain(&entry.added_new);
-        if !entity.is_entity() || !added.any(|name| kernel.is_feeding(entity.id, name)) {
-            return Ok(());
-        }
-        match entry.before {
-            _ if entry.is_new() => {
-                self.entry_mut(at).added_new.clear();
-                self.recompute(at, entity, By::Effect)
-            }
-            Before::Unread => {
-                self.context.reads.need(entry.address.clone());
-                Ok(())
-            }
-            Before::Missing => Ok(()),
-            Before::Found(_) => self.recompute(at, entity, By::Effect),
-        }
     }
 
     /// Refuses the write for its faults. While something is still to be read they may be none, and
@@ -282,7 +164,7 @@ impl<'a> Planner<'a> {
     }
 
     /// An attribute as a fault calls it: that of an effect with the name of what causes it.
-    fn named(&self, attribute: &str) -> String {
+    pub(crate) fn named(&self, attribute: &str) -> String {
         match self.origin {
             Some(origin) => format!("{origin}.{attribute}"),
             None => attribute.to_owned(),

@@ -13,12 +13,12 @@ use partita_store::table::{Key, TableName, TableSchema};
 use partita_store::write::{self, Tables};
 use partita_store::{ErrorKind, StoreError};
 
+use crate::commit::WritePlan;
+use crate::commit::run::{Committed, refused};
 use crate::error::PlanError;
 use crate::job::Job;
 use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
-use crate::planner::WritePlan;
-use crate::run::{Committed, refused};
 
 /// What a write would become.
 #[derive(Clone, Debug, Default, PartialEq)]

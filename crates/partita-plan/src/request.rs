@@ -21,10 +21,11 @@ pub(crate) mod token;
 use partita_core::Map;
 use partita_design::design::{Access, Action, Record};
 
+use crate::commit::WritePlan;
 use crate::error::PlanError;
 use crate::operation::{Answer, Operation};
 use crate::partita::Partita;
-use crate::planner::{Planner, WritePlan};
+use crate::planner::Planner;
 use action::{FoundBy, is_for, is_tally};
 use input::Input;
 use rules::{Asked, Verdict};
@@ -209,7 +210,7 @@ impl Partita {
 impl<'a> Planner<'a> {
     /// Plans a write, as far as what was read allows.
     pub(crate) fn plan(mut self, request: &Request<'a>) -> Result<WritePlan, PlanError> {
-        self.later.is_attended = true;
+        self.deferred.is_attended = true;
         self.files.takes_uploads = self.context.blueprint.keeps_files;
         let is_tally = match request {
             Request::Change {
@@ -220,7 +221,7 @@ impl<'a> Planner<'a> {
             _ => false,
         };
         let written = self.apply(request)?;
-        self.follow_through()?;
+        self.react()?;
         let shown = written.filter(|_| !is_tally && self.context.reads.is_complete());
         let answer = shown.map_or(Answer::Done, |at| self.answer(at, request));
         let steps = self.emit()?;
@@ -229,7 +230,7 @@ impl<'a> Planner<'a> {
             steps,
             answers: vec![answer],
             is_tally: is_tally && !self.is_limited,
-            left: self.left.into_iter().collect(),
+            left: self.deferred.job.into_iter().collect(),
             placements,
             released,
         })

@@ -4,7 +4,8 @@ use partita_core::expression::Condition;
 use partita_core::{Map, Value};
 
 use super::{
-    Attribute, Each, KeyTemplates, PathTemplate, RecordId, RecordIndex, Ref, Rules, Source, TableId,
+    Attribute, Each, KeyTemplates, PathTemplate, RecordId, RecordIndex, Ref, RefId, ReferrerId,
+    Rules, Source, TableId,
 };
 use crate::expression::{Formula, Predicate};
 use crate::template::{Template, dotted};
@@ -207,6 +208,17 @@ impl Record {
         self.stored(name).or_else(|| {
             let mut attributes = self.attributes.iter();
             attributes.find(|attribute| attribute.alias.as_deref() == Some(name))
+        })
+    }
+
+    /// A target of one of its references, by the name of that, as stored data give it.
+    pub fn referrer(&self, reference: &str, target: usize) -> Option<ReferrerId> {
+        let at = self.refs.iter().position(|one| one.name == reference)?;
+        self.refs[at].targets.get(target)?;
+        Some(ReferrerId {
+            record: self.id,
+            reference: RefId::new(at),
+            target,
         })
     }
 

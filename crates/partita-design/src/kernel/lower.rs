@@ -3,8 +3,8 @@
 //! Numbers, copies and `on delete` are declared where they are stored, and set off elsewhere.
 
 use super::own::Own;
-use super::reads::{counted_by, decided_by, guarded_by, kept_by};
-use super::{Does, On, Reaction, Reactions, Times, When};
+use super::reads::{copied_by, counted_by, decided_by, guarded_by, kept_by};
+use super::{Does, Occasion, Reaction, Reactions, Times, When};
 use crate::Design;
 use crate::design::{
     Action, Aggregate, Attribute, AttributeId, Each, Effect, EffectId, OnDelete, Record, RecordId,
@@ -63,7 +63,7 @@ fn number(design: &Design, aggregate: &Aggregate, to: (RecordId, AttributeId)) -
     let counted = &design[aggregate.of];
     Reaction {
         record: aggregate.of,
-        on: On::Write,
+        on: Occasion::Write,
         when: When::While(match (live(counted), &aggregate.only) {
             (Some(live), Some(only)) => Some(both(live, only)),
             (live, only) => live.or_else(|| only.clone()),
@@ -100,21 +100,25 @@ fn copies(
     });
     targets.map(move |(record, each, may_precede)| Reaction {
         record,
-        on: if may_precede { On::Write } else { On::Change },
+        on: if may_precede {
+            Occasion::Write
+        } else {
+            Occasion::Change
+        },
         when: When::While(None),
         each: Times::Referring(each),
         does: Does::Copy {
             from: reading.attribute.clone(),
             to,
         },
-        reads: vec![reading.attribute.clone()],
+        reads: copied_by(&design[record], &reading.attribute),
     })
 }
 
 fn guard(entity: &Record, unique: UniqueId) -> Reaction {
     Reaction {
         record: entity.id,
-        on: On::Write,
+        on: Occasion::Write,
         when: When::While(None),
         each: Times::Once,
         does: Does::Guard(unique),
@@ -128,7 +132,7 @@ fn releases(record: RecordId, id: RefId, reference: &Ref) -> impl Iterator<Item 
     targets.filter_map(move |(at, target)| {
         Some(Reaction {
             record: target.record()?,
-            on: On::Removal,
+            on: Occasion::Removal,
             when: When::If(None),
             each: Times::Referring(ReferrerId {
                 record,
@@ -150,7 +154,7 @@ fn view(design: &Design, record: &Record, view: &View) -> Reaction {
     };
     Reaction {
         record: view.of,
-        on: On::Write,
+        on: Occasion::Write,
         when,
         each: times(view.each.as_ref()),
         does,
@@ -161,7 +165,7 @@ fn view(design: &Design, record: &Record, view: &View) -> Reaction {
 fn trigger(trigger: &Trigger) -> Reaction {
     let when = trigger.effect.when.clone();
     operation(
-        (trigger.on.of, On::Operation(trigger.on.kind)),
+        (trigger.on.of, Occasion::Operation(trigger.on.kind)),
         match &trigger.turns {
             Some(turns) => When::Turns(turns.clone(), when),
             None => When::If(when),
@@ -175,7 +179,7 @@ fn effects(action: &Action) -> impl Iterator<Item = Reaction> {
         let effects = action.then.iter().enumerate();
         effects.map(|(at, effect)| {
             operation(
-                (*record, On::Action(action.id)),
+                (*record, Occasion::Action(action.id)),
                 When::If(effect.when.clone()),
                 (EffectId::Action(action.id, at), effect),
             )
@@ -184,7 +188,7 @@ fn effects(action: &Action) -> impl Iterator<Item = Reaction> {
 }
 
 fn operation(
-    (record, on): (RecordId, On),
+    (record, on): (RecordId, Occasion),
     when: When,
     (id, effect): (EffectId, &Effect),
 ) -> Reaction {

@@ -2,7 +2,7 @@
 
 use super::When;
 use crate::Design;
-use crate::design::{Aggregate, EachOver, Record, Ref, Unique, View};
+use crate::design::{Aggregate, EachOver, Record, Ref, Source, Unique, View};
 
 /// What decides whether an item counts, where, and how much.
 pub(super) fn counted_by(design: &Design, aggregate: &Aggregate) -> Vec<String> {
@@ -17,6 +17,17 @@ pub(super) fn counted_by(design: &Design, aggregate: &Aggregate) -> Vec<String> 
     let soft_delete = counted.soft_delete.as_ref().map(|one| one.attribute());
     let by = reference_inputs(&design[(aggregate.of, aggregate.by)]);
     changeable(counted, own.chain(by).chain(soft_delete))
+}
+
+/// What a copy follows: the attribute, or what its default is made of while it is missing.
+pub(super) fn copied_by(record: &Record, attribute: &str) -> Vec<String> {
+    let source = record.stored(attribute).map(|one| &one.source);
+    let default = match source {
+        Some(Source::Given { default }) => default.as_ref(),
+        _ => None,
+    };
+    let default = default.into_iter().flat_map(|one| one.own_attributes());
+    changeable(record, std::iter::once(attribute).chain(default))
 }
 
 /// What the records of a view are made of.

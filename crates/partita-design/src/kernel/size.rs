@@ -11,7 +11,7 @@ mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Does, On, Reaction, Times, When};
+use super::{Does, Occasion, Reaction, Times, When};
 use crate::Design;
 use crate::design::{
     Access, Action, ActionId, EachOver, Effect, EffectKind, EffectTarget, OnDelete, Record,
@@ -19,7 +19,7 @@ use crate::design::{
 };
 use crate::expression::{Origin, Reading};
 use change::{Change, moves};
-use views::{moved, records};
+use views::records;
 
 /// The largest transaction of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl<'d> Counter<'d> {
             &cause,
         );
         for reaction in self.design.reactions.of(record.id) {
-            if let (On::Action(id), Does::Operate(effect)) = (reaction.on, &reaction.does)
+            if let (Occasion::Action(id), Does::Operate(effect)) = (reaction.on, &reaction.does)
                 && id == action.id
             {
                 self.effect(&self.design[*effect], &Way::root(), &cause);
@@ -207,7 +207,7 @@ impl<'d> Counter<'d> {
             let cause = format!("entity.{}.attributes.{name}", entity.name);
             let there = format!("{}^{name}", way.name);
             self.touch(&there, way.times * files.records, &cause);
-            // What is released in a write stands in one row.
+            // What is released in a write is one row.
             self.touch("^released", usize::from(files.is_released), &cause);
         }
         if files::is_noted(entity, change) {
@@ -242,8 +242,7 @@ impl<'d> Counter<'d> {
                 self.has_jobs |= change.access == Access::Delete && is_job(design, referrer);
             }
             Does::Operate(effect) => {
-                let is_event =
-                    matches!(reaction.on, On::Operation(kind) if kind.includes(change.access));
+                let is_event = matches!(reaction.on, Occasion::Operation(kind) if kind.includes(change.access));
                 if is_event && change.fires(reaction) {
                     if let When::Turns(turns, _) = &reaction.when {
                         self.reads(&turns.reads, way, &cause);
@@ -253,13 +252,9 @@ impl<'d> Counter<'d> {
             }
             Does::Keep(record) => {
                 let record = &design[*record];
-                let each = record.view.as_ref();
-                let each = each.map_or(0, |view| records(view) * moved(record, view, change));
-                self.touch(
-                    &format!("{}#{}", way.name, record.name),
-                    way.times * each,
-                    &cause,
-                );
+                let each = records(record, reaction, change);
+                let there = format!("{}#{}", way.name, record.name);
+                self.touch(&there, way.times * each, &cause);
             }
             Does::Archive(record) if change.access == Access::Update => {
                 let record = &design[*record].name;
@@ -269,11 +264,8 @@ impl<'d> Counter<'d> {
             Does::Guard(unique) => {
                 let unique = &design[(reaction.record, *unique)];
                 let each = guards(unique, reaction, change);
-                self.touch(
-                    &format!("{}!{}", way.name, unique.name),
-                    way.times * each,
-                    &cause,
-                );
+                let there = format!("{}!{}", way.name, unique.name);
+                self.touch(&there, way.times * each, &cause);
             }
         }
     }

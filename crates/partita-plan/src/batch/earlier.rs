@@ -12,10 +12,10 @@ use partita_core::{Item, Value};
 use partita_store::request::TransactAction;
 
 use crate::blueprint::Blueprint;
+use crate::commit::Step;
 use crate::error::PlanError;
 use crate::evaluate::{Known, LISTED_MAX, Listed, Listing, Reads};
 use crate::place::Address;
-use crate::planner::Step;
 
 /// Items as earlier operations left them, and those that they removed.
 #[derive(Clone, Default)]

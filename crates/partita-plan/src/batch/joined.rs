@@ -11,11 +11,11 @@ use partita_core::{Item, Map, Number, Value};
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
 use crate::blueprint::Blueprint;
+use crate::commit::Step;
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::evaluate::{Known, Reads};
 use crate::place::Address;
-use crate::planner::Step;
 
 /// The steps of several transactions, one for each item.
 #[derive(Default)]

@@ -11,7 +11,7 @@ use partita_design::nested;
 
 use super::reads::Known;
 use super::scope::{ItemScope, Others};
-use crate::draft::{Presence, Refusal};
+use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::place::Address;
 use crate::planner::Planner;
@@ -200,11 +200,9 @@ impl<'a> Planner<'a> {
         match fact {
             Fact::Attribute(name) if entry.is_written(name) => {}
             Fact::Attribute(name) => self.guard_stored(at, name),
-            Fact::Presence if entry.old().is_some() => entry.must_be_present(Refusal::Stale),
+            Fact::Presence if entry.old().is_some() => entry.guards.require_present(Refusal::Stale),
             Fact::Absence if entry.old().is_none() && entry.after.is_none() => {
-                if matches!(entry.presence, Presence::Any) {
-                    entry.presence = Presence::Absent(Refusal::Stale);
-                }
+                entry.guards.expect_absent();
             }
             Fact::Presence | Fact::Absence => {}
         }
@@ -219,7 +217,7 @@ impl<'a> Planner<'a> {
             // The draft does not know what is the record's own.
             (Some(_), Known::Found(stored)) => {
                 let value = nested::get(stored, name).cloned();
-                entry.guards.entry(name).or_insert(value);
+                entry.guards.guard(name, value);
             }
             _ => entry.guard(name),
         }

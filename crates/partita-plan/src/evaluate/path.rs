@@ -188,7 +188,7 @@ impl<'s, 'a> ItemScope<'s, 'a> {
             .and_then(|value| stored::inside(value, steps));
         if value.is_some() {
             return if attribute.is_some_and(is_lapsed) {
-                Found::Value(Cow::Owned(Value::N(Number::from(0_i64))))
+                Found::Value(Cow::Owned(Value::N(Number::ZERO)))
             } else {
                 found(value)
             };

@@ -8,9 +8,10 @@ use partita_design::nested;
 use partita_design::time::TimeForm;
 use partita_store::request::{ConditionCheck, PutItem, TransactAction};
 
-use super::record::{self, Owner, Record};
+use super::record::{self, FileRecord, Owner};
 use super::sweep::{Finding, Looked};
-use super::{Objects, names, owning, put, step};
+use super::{Objects, names, owning, put};
+use crate::commit::Step;
 use crate::error::PlanError;
 use crate::partita::Partita;
 
@@ -108,7 +109,7 @@ impl Partita {
         let table = &self.blueprint.sidecar;
         let lost = vec![owner.clone()];
         let (mut steps, is_free) = owning::replace(table, record, Vec::new(), lost, now);
-        steps.push(step(TransactAction::Check(check.clone())));
+        steps.push(Step::or_stale(TransactAction::Check(check.clone())));
         match self.commit_files(steps).await {
             Ok(()) if is_free => Ok(Finding::Claimed),
             Ok(()) => Ok(Finding::Stays),
@@ -117,7 +118,7 @@ impl Partita {
         }
     }
 
-    async fn is_owned_by(&self, record: &Record, owner: &Owner) -> Result<bool, PlanError> {
+    async fn is_owned_by(&self, record: &FileRecord, owner: &Owner) -> Result<bool, PlanError> {
         if record.owner.as_ref() == Some(owner) {
             return Ok(true);
         }

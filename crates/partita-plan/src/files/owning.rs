@@ -3,13 +3,13 @@
 use partita_store::request::{DeleteItem, PutItem, TransactAction, UpdateItem};
 use partita_store::table::TableName;
 
-use super::record::{self, Owner, Record};
-use super::{put, step};
-use crate::planner::Step;
+use super::put;
+use super::record::{self, FileRecord, Owner};
+use crate::commit::Step;
 use crate::sidecar;
 
 /// Says that one more item names a file.
-pub(crate) fn add_row(table: &TableName, file: &Record, owner: &Owner) -> Step {
+pub(crate) fn add_row(table: &TableName, file: &FileRecord, owner: &Owner) -> Step {
     let row = record::owner_row(&file.bucket, &file.name, owner);
     put(PutItem {
         condition: Some(sidecar::is_missing()),
@@ -17,8 +17,8 @@ pub(crate) fn add_row(table: &TableName, file: &Record, owner: &Owner) -> Step {
     })
 }
 
-fn remove_row(table: &TableName, file: &Record, owner: &Owner) -> Step {
-    step(TransactAction::Delete(DeleteItem {
+fn remove_row(table: &TableName, file: &FileRecord, owner: &Owner) -> Step {
+    Step::or_stale(TransactAction::Delete(DeleteItem {
         table: table.clone(),
         key: record::owner_key(&file.bucket, &file.name, owner),
         condition: Some(sidecar::is_there()),
@@ -27,7 +27,7 @@ fn remove_row(table: &TableName, file: &Record, owner: &Owner) -> Step {
 }
 
 /// Gives a file to more items.
-pub(crate) fn add(table: &TableName, record: &Record, gained: &[Owner]) -> Vec<Step> {
+pub(crate) fn add(table: &TableName, record: &FileRecord, gained: &[Owner]) -> Vec<Step> {
     let update = UpdateItem {
         table: table.clone(),
         key: record::key_of(&record.bucket, &record.name),
@@ -35,7 +35,7 @@ pub(crate) fn add(table: &TableName, record: &Record, gained: &[Owner]) -> Vec<S
         condition: Some(record::is_kept()),
         return_item_on_failure: false,
     };
-    let mut steps = vec![step(TransactAction::Update(update))];
+    let mut steps = vec![Step::or_stale(TransactAction::Update(update))];
     steps.extend(gained.iter().map(|owner| add_row(table, record, owner)));
     steps
 }
@@ -44,7 +44,7 @@ pub(crate) fn add(table: &TableName, record: &Record, gained: &[Owner]) -> Vec<S
 /// it then, so that it is to be removed.
 pub(crate) fn replace(
     table: &TableName,
-    record: Record,
+    record: FileRecord,
     mut gained: Vec<Owner>,
     mut lost: Vec<Owner>,
     now_millis: i64,
@@ -66,7 +66,7 @@ pub(crate) fn replace(
     steps.extend(lost.iter().map(|owner| remove_row(table, &record, owner)));
     steps.extend(gained.iter().map(|owner| add_row(table, &record, owner)));
     let is_free = owner.is_none() && others == 0;
-    let file = Record {
+    let file = FileRecord {
         owner,
         others,
         is_removing: is_free,

@@ -3,7 +3,7 @@
 use partita_core::expression::Condition;
 use partita_store::request::PutItem;
 
-use super::record::{Record, due_row, is_copy_of};
+use super::record::{FileRecord, due_row, is_copy_of};
 use super::{Placement, Taken, put};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::partita::Partita;
@@ -50,10 +50,10 @@ impl Partita {
     async fn claim_place(&self, placement: &Placement) -> Result<(), PlanError> {
         let table = &self.blueprint.sidecar;
         let due_millis = self.clock.now_millis().saturating_add(COPY_MILLIS);
-        let copy = Record {
+        let copy = FileRecord {
             due_millis: Some(due_millis),
             copy_of: Some(placement.from.clone()),
-            ..Record::at(&placement.bucket, &placement.to)
+            ..FileRecord::at(&placement.bucket, &placement.to)
         };
         let is_free = Condition::Any(vec![sidecar::is_missing(), is_copy_of(&placement.from)]);
         self.commit_files(vec![

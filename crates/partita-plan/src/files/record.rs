@@ -38,7 +38,7 @@ const NOTED: &str = "noted";
 
 /// An object.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Record {
+pub(crate) struct FileRecord {
     pub(crate) bucket: String,
     pub(crate) name: String,
     /// The prefix that it was uploaded to, or that it is in since an item took it over.
@@ -99,10 +99,10 @@ impl Owner {
     }
 }
 
-impl Record {
+impl FileRecord {
     /// A record that says nothing but where the object is.
-    pub(crate) fn at(bucket: &str, name: &str) -> Record {
-        Record {
+    pub(crate) fn at(bucket: &str, name: &str) -> FileRecord {
+        FileRecord {
             bucket: bucket.to_owned(),
             name: name.to_owned(),
             prefix: String::new(),
@@ -162,11 +162,11 @@ impl Record {
     }
 
     /// The record that an item of the sidecar is.
-    pub(crate) fn read(item: &Item) -> Option<Record> {
+    pub(crate) fn read(item: &Item) -> Option<FileRecord> {
         let text = |name: &str| Some(item.get(name)?.as_str()?.to_owned());
         let number = |name: &str| item.get(name)?.as_number()?.to_i64();
         let count = |name: &str| u64::try_from(number(name)?).ok();
-        Some(Record {
+        Some(FileRecord {
             bucket: text(BUCKET)?,
             name: text(NAME)?,
             prefix: text(PREFIX)?,
@@ -326,7 +326,7 @@ fn is_unowned() -> Condition {
 }
 
 /// That an upload has been sent as far as it was when its record was read.
-pub(super) fn is_sent_as(record: &Record) -> Condition {
+pub(super) fn is_sent_as(record: &FileRecord) -> Condition {
     let path = Path::attribute;
     let receiving = match record.receiving_since {
         Some(since) => Condition::equals(path(RECEIVING), Number::from(since)),
@@ -346,7 +346,7 @@ pub(crate) fn is_copy_of(upload: &str) -> Condition {
 }
 
 /// That an object has the owners that it had when its record was read.
-pub(crate) fn has_owners_of(record: &Record) -> Condition {
+pub(crate) fn has_owners_of(record: &FileRecord) -> Condition {
     let path = Path::attribute;
     let owner = match &record.owner {
         Some(owner) => Condition::equals(path(ENTITY), owner.entity.as_str()).and(
@@ -370,7 +370,7 @@ pub(crate) fn is_kept() -> Condition {
 /// So many more items name an object.
 pub(crate) fn with_more_owners(count: u64) -> Update {
     let path = Path::attribute(OTHERS);
-    let zero = SetOperand::Value(Value::N(Number::from(0_i64)));
+    let zero = SetOperand::Value(Value::N(Number::ZERO));
     let now = SetOperand::IfNotExists(path.clone(), Box::new(zero));
     let more = SetOperand::Value(Value::N(Number::from(count)));
     Update {

@@ -12,11 +12,11 @@ use partita_core::limits::{BATCH_GET_KEYS_MAX, TRANSACTION_ACTIONS_MAX};
 use partita_core::{Item, Number, Value};
 use partita_store::request::{DeleteItem, PutItem, Query, TransactAction};
 
-use super::record::{self, Record};
-use super::{put, step};
+use super::put;
+use super::record::{self, FileRecord};
+use crate::commit::Step;
 use crate::error::PlanError;
 use crate::partita::Partita;
-use crate::planner::Step;
 use crate::sidecar;
 
 const SLOT: &str = "FILE#SLOT";
@@ -39,7 +39,7 @@ impl Partita {
     /// The steps by which an upload takes a slot of its caller, who has so many.
     pub(super) async fn take_slot(
         &self,
-        upload: &Record,
+        upload: &FileRecord,
         slots: usize,
     ) -> Result<Vec<Step>, PlanError> {
         let caller = upload.caller.as_deref();
@@ -90,7 +90,7 @@ impl Partita {
             found.extend(self.runner.read_items(some).await?);
         }
         let is_upload = |item: &Option<Item>| {
-            let record = item.as_ref().and_then(Record::read);
+            let record = item.as_ref().and_then(FileRecord::read);
             record.is_some_and(|record| !record.is_owned())
         };
         let over = held.iter().zip(&found);
@@ -100,7 +100,7 @@ impl Partita {
             .collect())
     }
 
-    fn fill(&self, number: usize, upload: &Record, condition: Condition) -> Step {
+    fn fill(&self, number: usize, upload: &FileRecord, condition: Condition) -> Step {
         let due_millis = upload.due_millis.unwrap_or_default();
         let expires = due_millis.div_euclid(1000).saturating_add(KEPT_SECONDS);
         let mut row = key_of(upload.caller.as_deref(), number);
@@ -117,7 +117,7 @@ impl Partita {
     }
 
     fn clear(&self, caller: Option<&str>, number: usize, old: &Held) -> Step {
-        step(TransactAction::Delete(DeleteItem {
+        Step::or_stale(TransactAction::Delete(DeleteItem {
             table: self.blueprint.sidecar.clone(),
             key: key_of(caller, number),
             condition: Some(holds(old)),

@@ -5,8 +5,9 @@ use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::{Item, Value};
 use partita_store::request::{DeleteItem, PutItem, Query, TransactAction};
 
-use super::record::{DUE, Record, is_still_due, key_of, read_due, read_owner_due};
-use super::{Objects, new, put, step};
+use super::record::{DUE, FileRecord, is_still_due, key_of, read_due, read_owner_due};
+use super::{Objects, new, put};
+use crate::commit::Step;
 use crate::error::PlanError;
 use crate::partita::Partita;
 use crate::sidecar;
@@ -160,7 +161,7 @@ impl Partita {
             condition: None,
             return_item_on_failure: false,
         };
-        self.commit_files(vec![step(TransactAction::Delete(forgotten))])
+        self.commit_files(vec![Step::or_stale(TransactAction::Delete(forgotten))])
             .await
     }
 
@@ -201,22 +202,22 @@ impl Partita {
             condition: None,
             return_item_on_failure: false,
         };
-        self.commit_files(vec![step(TransactAction::Delete(forgotten))])
+        self.commit_files(vec![Step::or_stale(TransactAction::Delete(forgotten))])
             .await
     }
 }
 
-fn removing(record: Record) -> Record {
-    Record {
+fn removing(record: FileRecord) -> FileRecord {
+    FileRecord {
         is_removing: true,
         ..record
     }
 }
 
 /// A record that says nothing but that the object is being removed.
-fn leftover(bucket: &str, name: &str) -> Record {
-    removing(Record {
+fn leftover(bucket: &str, name: &str) -> FileRecord {
+    removing(FileRecord {
         due_millis: Some(0),
-        ..Record::at(bucket, name)
+        ..FileRecord::at(bucket, name)
     })
 }

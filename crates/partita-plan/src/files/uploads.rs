@@ -5,8 +5,9 @@ use partita_design::media_type;
 use partita_store::request::{DeleteItem, PutItem, TransactAction};
 use ulid::Ulid;
 
-use super::record::{self, Record, due_row, is_copy_of, is_open, key_of};
-use super::{Placement, Taken, Upload, UploadLimits, invalid, names, put, step};
+use super::record::{self, FileRecord, due_row, is_copy_of, is_open, key_of};
+use super::{Placement, Taken, Upload, UploadLimits, invalid, names, put};
+use crate::commit::Step;
 use crate::error::{Fault, PlanError};
 use crate::operation::Caller;
 use crate::partita::Partita;
@@ -53,14 +54,14 @@ impl Partita {
             self.new_name(now),
             media_type::ending(&media_type)
         );
-        let record = Record {
+        let record = FileRecord {
             prefix: prefix.name.clone(),
             media_type: media_type.clone(),
             bytes,
             caller: caller.id.clone(),
             due_millis: Some(due_millis),
             origin: Some(name.clone()),
-            ..Record::at(&bucket.name, &name)
+            ..FileRecord::at(&bucket.name, &name)
         };
         self.record_upload(&record, due_millis, limits.open).await?;
         Ok(Upload {
@@ -76,7 +77,7 @@ impl Partita {
     /// Records an upload, in a slot of its caller. Whoever meets another in a slot takes another one.
     async fn record_upload(
         &self,
-        record: &Record,
+        record: &FileRecord,
         due_millis: i64,
         slots: usize,
     ) -> Result<(), PlanError> {
@@ -104,9 +105,9 @@ impl Partita {
         Ok(self.sending_of(record.as_ref()))
     }
 
-    fn sending_of(&self, record: Option<&Record>) -> Sending {
+    fn sending_of(&self, record: Option<&FileRecord>) -> Sending {
         let now = self.clock.now_millis();
-        let is_upload = |record: &&Record| {
+        let is_upload = |record: &&FileRecord| {
             let is_over = record.due_millis.is_none_or(|due| due <= now);
             !is_over && !record.is_owned() && !record.is_removing && record.copy_of.is_none()
         };
@@ -131,7 +132,7 @@ impl Partita {
         let (Sending::Begun, Some(record)) = (sending, record) else {
             return Ok(sending);
         };
-        let begun = Record {
+        let begun = FileRecord {
             receiving_since: Some(self.clock.now_millis()),
             ..record.clone()
         };
@@ -147,7 +148,7 @@ impl Partita {
         let Some(record) = self.record(bucket, name).await? else {
             return Ok(());
         };
-        let open = Record {
+        let open = FileRecord {
             receiving_since: None,
             ..record.clone()
         };
@@ -176,7 +177,7 @@ impl Partita {
             if record.received {
                 break (record, prefix);
             }
-            let received = Record {
+            let received = FileRecord {
                 received: true,
                 receiving_since: None,
                 ..record.clone()
@@ -198,7 +199,7 @@ impl Partita {
     }
 
     /// Changes what is known of an upload that no item has taken over, if it is as it was read.
-    async fn change_upload(&self, was: &Record, is: Record) -> Result<(), PlanError> {
+    async fn change_upload(&self, was: &FileRecord, is: FileRecord) -> Result<(), PlanError> {
         let condition = is_open(was.caller.as_deref()).and(record::is_sent_as(was));
         self.commit_files(vec![put(PutItem {
             condition: Some(condition),
@@ -208,7 +209,11 @@ impl Partita {
     }
 
     /// Moves an upload that no item will name to its place.
-    async fn settle_upload(&self, record: Record, prefix: &Prefix) -> Result<String, PlanError> {
+    async fn settle_upload(
+        &self,
+        record: FileRecord,
+        prefix: &Prefix,
+    ) -> Result<String, PlanError> {
         let bucket = record.bucket.clone();
         let path = names::path(prefix, &partita_core::Map::new());
         let path = path.map_err(|message| invalid("file", &message))?;
@@ -231,7 +236,7 @@ impl Partita {
             condition: Some(is_open(record.caller.as_deref())),
             return_item_on_failure: false,
         };
-        let file = Record {
+        let file = FileRecord {
             name: placement.to.clone(),
             due_millis,
             ..record
@@ -240,7 +245,7 @@ impl Partita {
             condition: Some(is_copy_of(&placement.from)),
             ..PutItem::new(sidecar.clone(), file.item())
         });
-        let mut steps = vec![step(TransactAction::Delete(take)), is_copy];
+        let mut steps = vec![Step::or_stale(TransactAction::Delete(take)), is_copy];
         if let Some(due) = due_millis {
             let row = due_row(&bucket, &file.name, due);
             steps.push(put(PutItem::new(sidecar.clone(), row)));

@@ -37,7 +37,7 @@ impl Job {
         })
     }
 
-    /// Moves the job on, if nobody else did and the lease is still ours.
+    /// Moves the job on, if it is where it was read and the lease is still ours.
     pub(crate) fn advance(
         &self,
         sidecar: &TableName,
@@ -75,7 +75,7 @@ impl Job {
         vec![delete, TransactAction::Put(kept)]
     }
 
-    /// Takes the job, if nobody has it or it is ours already.
+    /// Takes the job, if it has no lease or is ours already.
     pub(crate) fn claim(&self, sidecar: &TableName, lease: &Lease, now_millis: i64) -> UpdateItem {
         let until = Path::attribute(LEASE_UNTIL);
         let is_free = Condition::Any(vec![
@@ -130,7 +130,7 @@ impl Job {
         }
     }
 
-    /// Nobody has moved it since it was read.
+    /// It is where it was read.
     fn is_as_read(&self) -> Condition {
         Condition::equals(Path::attribute(CHUNKS), count(self.progress.chunks))
     }

@@ -11,17 +11,17 @@ use partita_store::ErrorKind;
 use partita_store::request::{DeleteItem, Query, TransactAction};
 use sha2::{Digest as _, Sha256};
 
+use super::chunk::Chunk;
 use super::{DONE, Job, JobStatus, LEASE_MILLIS, Lease, OPEN, Progress, Task, Within, Work};
+use crate::commit::deferred::Extent;
+use crate::commit::run::Committed;
+use crate::commit::{Step, WritePlan};
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::evaluate::Listing;
 use crate::partita::Partita;
 use crate::place::Address;
-use crate::planner::chunk::Chunk;
-use crate::planner::follow::listings;
-use crate::planner::later::Extent;
-use crate::planner::{Moment, Planner, Step, WritePlan};
-use crate::run::Committed;
+use crate::planner::{Moment, Planner};
 use crate::sidecar;
 
 /// How long a job rests that could not go on.
@@ -40,7 +40,7 @@ enum Worked {
     On,
     /// It is done.
     Done,
-    /// It rests, or somebody else has it.
+    /// It rests, or another worker has it.
     Off,
 }
 
@@ -48,7 +48,7 @@ impl Partita {
     /// Works on jobs until none is left that can be worked on: what remains is in the hands of
     /// others, or rests because something went wrong. Answers how many were finished.
     ///
-    /// A write whose effects exceed a transaction leaves a job; somebody must call this, or keep
+    /// A write whose effects exceed a transaction leaves a job; call this for it, or keep
     /// [`Partita::keep_working`] running.
     pub async fn run_jobs(&self) -> Result<usize, PlanError> {
         let owner = self.runner.token();
@@ -88,8 +88,7 @@ impl Partita {
         }
     }
 
-    /// Ends all leases. Only for who is alone with the store, and has just begun: whoever had them
-    /// is gone.
+    /// Releases all leases. Call at startup, as the only user of the store.
     pub async fn take_over_jobs(&self) -> Result<(), PlanError> {
         for job in self.stored_jobs(OPEN).await? {
             if job.lease.is_some() {
@@ -126,7 +125,7 @@ impl Partita {
         }
     }
 
-    /// Takes a lease, unless somebody has one or the job rests.
+    /// Takes a lease, unless there is one or the job rests.
     pub(super) async fn claim(&self, mut job: Job, owner: &str) -> Result<Option<Job>, PlanError> {
         let now = self.clock.now_millis();
         if job.lease.as_ref().is_some_and(|one| one.until_millis > now) {
@@ -158,7 +157,7 @@ impl Partita {
     }
 
     /// Works on what a write has left and looks at once. The write is done; what cannot be done now
-    /// is left to whoever works on jobs.
+    /// is left to the workers.
     pub(crate) async fn attend(&self, left: Vec<Job>) {
         for job in left {
             let is_done = job.lease.is_some() && self.work(job).await.unwrap_or(false);
@@ -168,7 +167,7 @@ impl Partita {
         }
     }
 
-    /// Works on one job as long as it goes on; tells whether it is done.
+    /// Works on one job as long as it goes on. Answers whether it is done.
     async fn work(&self, mut job: Job) -> Result<bool, PlanError> {
         let mut page_items = PAGE_MAX;
         let mut setbacks = 0;
@@ -180,7 +179,7 @@ impl Partita {
                 Ok(Worked::On) => {}
                 Ok(Worked::Done) => return Ok(true),
                 Ok(Worked::Off) => return Ok(false),
-                // Somebody else may have it now, or it is further than we know.
+                // Another worker may have it now, or it is further than we know.
                 Err(PlanError::Conflict | PlanError::OutcomeUnknown)
                     if setbacks < self.runner.patience.attempts =>
                 {
@@ -453,7 +452,7 @@ impl Partita {
         Ok(Worked::On)
     }
 
-    /// Gives a job back; nobody takes it up for a while.
+    /// Gives a job back, to be taken up after a while.
     async fn rest(&self, job: &Job, progress: Progress) -> Result<(), PlanError> {
         let lease = Lease {
             owner: None,
@@ -471,17 +470,7 @@ impl Partita {
     ) -> Result<Option<Listing>, PlanError> {
         let blueprint = &self.blueprint;
         let all: Vec<Listing> = match (within, &task.work) {
-            (Within::Referring(within), _) => match &within.target.finder {
-                Some(finder) => listings(
-                    blueprint,
-                    within.source,
-                    within.reference,
-                    within.target,
-                    finder,
-                    &task.identity,
-                )?,
-                None => Vec::new(),
-            },
+            (Within::Referring(within), _) => within.listings(blueprint, &task.identity)?,
             (Within::Each(within), Work::Each(work)) => {
                 let listing = blueprint.listing(within.pattern, &work.parameters)?;
                 listing.into_iter().collect()
@@ -536,7 +525,7 @@ impl Partita {
 }
 
 impl Job {
-    /// Goes on where there was nothing to do. That is not worth a write: whoever takes over finds
+    /// Goes on where there was nothing to do. That is not worth a write: the next worker finds
     /// nothing there again.
     fn pass(&mut self, next: Progress) {
         self.progress = Progress {
@@ -545,8 +534,8 @@ impl Job {
         };
     }
 
-    /// The time of the write, and ids that follow from the job and how far it is: whoever tries a
-    /// chunk again comes to the same.
+    /// The time of the write, and ids that follow from the job and how far it is: a chunk
+    /// that is tried again comes to the same.
     fn moment(&self) -> Moment {
         let mut hash = Sha256::new();
         hash.update(self.id.as_bytes());

@@ -12,8 +12,8 @@ use partita_store::request::{PutItem, Query};
 use partita_store::table::TableName;
 
 use super::VERSION;
+use crate::commit::run::Runner;
 use crate::error::PlanError;
-use crate::run::Runner;
 use crate::sidecar;
 
 /// The partition of designs.

@@ -12,10 +12,10 @@ use partita_testkit::{Faults, FaultyStore};
 
 use super::{DesignError, Settled, Start, Written, history, record, settle};
 use crate::blueprint::Blueprint;
+use crate::commit::run::{Patience, Runner};
 use crate::error::PlanError;
 use crate::operation::{Caller, Operation};
 use crate::partita::{Partita, Surroundings, runner};
-use crate::run::{Patience, Runner};
 use crate::{sidecar, table};
 
 fn design(key: &str) -> Design {

@@ -8,9 +8,9 @@ use partita_core::Map;
 use partita_design::design::{Attribute, Record};
 use partita_store::request::{PutItem, TransactAction};
 
+use super::Planner;
 use super::files::is_among;
-use super::{Planner, Step};
-use crate::draft::{Before, Refusal};
+use crate::commit::Step;
 use crate::files::{self, names};
 
 impl Planner<'_> {
@@ -25,8 +25,8 @@ impl Planner<'_> {
         let entity = entry.shape;
         let blueprint = self.context.blueprint;
         let expiry = blueprint.expiry(entry.shape)?;
-        let is_unseen = matches!(entry.before, Before::Unread) && entry.after.is_none();
-        if entry.is_witness || is_unseen || !names::has_files(entity) || self.keeps_names(entity) {
+        let is_skipped = entry.is_read_only() || entry.is_unread();
+        if is_skipped || !names::has_files(entity) || self.keeps_names(entity) {
             return None;
         }
         let (old, new) = (entry.old().cloned(), entry.after.clone()?);
@@ -52,10 +52,7 @@ impl Planner<'_> {
         kept.dedup();
         let row = files::owner_due_row(&owner, &kept, until_now, self.moment.now_millis)?;
         let put = PutItem::new(blueprint.sidecar.clone(), row);
-        Some(Step {
-            action: TransactAction::Put(put),
-            refusal: Refusal::Stale,
-        })
+        Some(Step::or_stale(TransactAction::Put(put)))
     }
 
     /// Whoever changes the files of an item or its time has noted down the one for the other.

@@ -22,13 +22,12 @@ use partita_design::template::dotted;
 use sha2::{Digest as _, Sha256};
 
 use super::Planner;
-use super::effects::lends;
+use super::assignments::lends;
 use super::owners::Past;
-use crate::draft::Before;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{Known, ReadSet};
 use crate::files::names::{self, File, NAME_BYTES_MAX, Spot};
-use crate::files::{self, MARGIN_MILLIS, Owner, Placement, Record, Taken};
+use crate::files::{self, FileRecord, MARGIN_MILLIS, Owner, Placement, Taken};
 
 /// Names that are tried for the copy of a file before it is given up for now.
 const NAMES_TRIED: usize = 4;
@@ -54,7 +53,7 @@ pub(crate) struct FileChanges {
 pub(super) struct Taking {
     pub(super) placement: Placement,
     /// What is known of what it is taken from.
-    pub(super) source: Record,
+    pub(super) source: FileRecord,
     /// The prefix that it will be in.
     pub(super) prefix: String,
     /// The items that may name it there.
@@ -237,7 +236,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The caller's own upload of that name, while there is time to take it over.
-    fn upload(&self, spot: Spot<'_>, name: &str) -> Option<Record> {
+    fn upload(&self, spot: Spot<'_>, name: &str) -> Option<FileRecord> {
         if !self.files.takes_uploads {
             return None;
         }
@@ -265,11 +264,11 @@ impl<'a> Planner<'a> {
 
     /// The file of that name, if an item that this write has read or changed names and owns it; or,
     /// where nothing is known of such a file, if one names it.
-    fn lent_file(&self, spot: Spot<'_>, name: &str) -> Option<(Record, Taken)> {
+    fn lent_file(&self, spot: Spot<'_>, name: &str) -> Option<(FileRecord, Taken)> {
         let design = &self.context.blueprint.design;
         let buckets = design.buckets.iter();
         let records = buckets.filter_map(|bucket| self.known_file(&bucket.name, name));
-        let records: Vec<Record> = records.collect();
+        let records: Vec<FileRecord> = records.collect();
         if let Some(record) = records
             .iter()
             .find(|one| one.is_owned() && !one.is_removing)
@@ -287,11 +286,11 @@ impl<'a> Planner<'a> {
             Spot::In(wanted) => names::prefix(design, wanted)?.0,
             Spot::At(_) => design.buckets.first()?,
         };
-        let unknown = Record {
+        let unknown = FileRecord {
             media_type: media_type::of_name(name)
                 .unwrap_or("application/octet-stream")
                 .to_owned(),
-            ..Record::at(&bucket.name, name)
+            ..FileRecord::at(&bucket.name, name)
         };
         Some((unknown, Taken::Unknown))
     }
@@ -303,7 +302,7 @@ impl<'a> Planner<'a> {
             if !names::has_files(entity) {
                 return false;
             }
-            if matches!(entry.before, Before::Unread) && entry.after.is_none() {
+            if entry.is_unread() {
                 self.context.reads.need(entry.address.clone());
                 return false;
             }
@@ -319,7 +318,7 @@ impl<'a> Planner<'a> {
 
     /// Whether the first owner of a file was read and names it. What never changes is not guarded,
     /// so it may not be in the draft.
-    fn is_read_from_owner(&self, record: &Record) -> bool {
+    fn is_read_from_owner(&self, record: &FileRecord) -> bool {
         let blueprint = self.context.blueprint;
         let Some(owner) = &record.owner else {
             return false;
@@ -340,16 +339,16 @@ impl<'a> Planner<'a> {
         }
     }
 
-    pub(super) fn known_file(&self, bucket: &str, name: &str) -> Option<Record> {
+    pub(super) fn known_file(&self, bucket: &str, name: &str) -> Option<FileRecord> {
         let address = files::address(self.context.blueprint, bucket, name);
         match self.context.item(&address) {
-            Known::Found(item) => Record::read(item),
+            Known::Found(item) => FileRecord::read(item),
             Known::Missing | Known::Unread => None,
         }
     }
 
     /// Whether an item is an owner of a file.
-    pub(super) fn is_owner(&self, record: &Record, owner: &Owner) -> bool {
+    pub(super) fn is_owner(&self, record: &FileRecord, owner: &Owner) -> bool {
         if record.owner.as_ref() == Some(owner) {
             return true;
         }
@@ -359,7 +358,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The record of a file, if this item is one of its owners.
-    pub(super) fn own_file(&self, name: &str, owner: &Owner) -> Option<Record> {
+    pub(super) fn own_file(&self, name: &str, owner: &Owner) -> Option<FileRecord> {
         let buckets = self.context.blueprint.design.buckets.iter();
         let mut records = buckets.filter_map(|bucket| self.known_file(&bucket.name, name));
         records.find(|record| !record.is_removing && self.is_owner(record, owner))
@@ -377,7 +376,7 @@ impl<'a> Planner<'a> {
     fn upload_destination(
         &self,
         naming: &Naming<'_, 'a>,
-        upload: &Record,
+        upload: &FileRecord,
     ) -> Result<(String, String), String> {
         let design = &self.context.blueprint.design;
         let found = names::prefix(design, &upload.prefix);
@@ -408,7 +407,7 @@ impl<'a> Planner<'a> {
     fn file_destination(
         &self,
         naming: &Naming<'_, 'a>,
-        source: &Record,
+        source: &FileRecord,
     ) -> Result<(String, String), String> {
         let design = &self.context.blueprint.design;
         let computed = match naming.spot {
@@ -450,7 +449,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether a file can be copied to a place for an item, or has been.
-    fn is_place_for(&self, bucket: &str, name: &str, source: &Record, owner: &Owner) -> bool {
+    fn is_place_for(&self, bucket: &str, name: &str, source: &FileRecord, owner: &Owner) -> bool {
         let Some(other) = self.known_file(bucket, name) else {
             return true;
         };
@@ -552,7 +551,7 @@ fn last_step(name: &str) -> &str {
 
 /// The names that the copy of a file can have for an item: that of the file, and others that no
 /// other item comes to.
-fn copy_names(path: &str, source: &Record, owner: &Owner) -> Vec<String> {
+fn copy_names(path: &str, source: &FileRecord, owner: &Owner) -> Vec<String> {
     let last = last_step(&source.name);
     let ending = last.rsplit_once('.').map_or("", |(_, ending)| ending);
     let others = (1..NAMES_TRIED).map(|number| {
@@ -566,7 +565,7 @@ fn copy_names(path: &str, source: &Record, owner: &Owner) -> Vec<String> {
 }
 
 /// What a prefix takes of files, it takes of those that were uploaded to another one too.
-fn fits(prefix: &Prefix, source: &Record) -> Result<(), String> {
+fn fits(prefix: &Prefix, source: &FileRecord) -> Result<(), String> {
     if !media_type::is_accepted(&prefix.accepts, &source.media_type) {
         let accepted = prefix.accepts.join(" or ");
         return Err(format!("must be of the type {accepted}"));

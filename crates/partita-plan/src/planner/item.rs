@@ -8,7 +8,7 @@ use partita_design::design::{Access, Record, Repeat, SoftDelete};
 
 use super::values::{Start, compute};
 use super::{By, Planner};
-use crate::draft::{Entry, Presence, Refusal};
+use crate::draft::{Entry, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::evaluate::Composed;
 use crate::files::names;
@@ -92,7 +92,7 @@ impl<'a> Planner<'a> {
         let entry = self.entry_mut(at);
         entry.after = Some(item.clone());
         entry.operation = Some(Access::Create);
-        entry.presence = Presence::Absent(match (entity.repeat, by) {
+        entry.guards.require_absent(match (entity.repeat, by) {
             (Repeat::Refuse, By::Caller) => Refusal::last(PlanError::Exists {
                 entity: entity.name.clone(),
             }),
@@ -197,7 +197,7 @@ impl<'a> Planner<'a> {
     /// A change that another write causes. One that leaves the deleted state is a restore, and
     /// needs the caller of the cause to be allowed it: the effect of one item is no way around the
     /// rule of another.
-    pub(super) fn change_caused(
+    pub(crate) fn change_caused(
         &mut self,
         at: usize,
         changes: &Changes<'a>,
@@ -283,7 +283,7 @@ impl<'a> Entry<'a> {
         }
         let shape = self.shape;
         let added = changes.add.iter();
-        for (attribute, amount) in added.filter(|(_, amount)| *amount != Number::from(0_i64)) {
+        for (attribute, amount) in added.filter(|(_, amount)| *amount != Number::ZERO) {
             let before = self.old();
             let lapsed = before.and_then(|old| lapsed(shape, attribute, old, now_millis));
             match (lapsed, &mut self.after) {

@@ -10,12 +10,12 @@ use partita_core::Map;
 use partita_design::design::{self, View};
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction};
 
+use super::Planner;
 use super::files::{Taking, is_among};
-use super::{Planner, Step};
-use crate::draft::Before;
+use crate::commit::Step;
 use crate::error::PlanError;
 use crate::files::names::{self, File};
-use crate::files::{self, Owner, Record, Taken, owning};
+use crate::files::{self, FileRecord, Owner, Taken, owning};
 
 /// A state that is kept of an item, and whose it is before and after the write.
 pub(super) struct Past {
@@ -63,7 +63,7 @@ impl Namers {
 
 impl<'a> Planner<'a> {
     /// Remembers whose a state is that is kept of an item, where it may name files.
-    pub(super) fn note_past(
+    pub(crate) fn note_past(
         &mut self,
         at: usize,
         entity: &design::Record,
@@ -79,7 +79,7 @@ impl<'a> Planner<'a> {
 
     /// The actions that give files to the items that name them, and take them from those that do
     /// not any more.
-    pub(super) fn file_steps(&mut self) -> Result<Vec<Step>, PlanError> {
+    pub(crate) fn file_steps(&mut self) -> Result<Vec<Step>, PlanError> {
         let blueprint = self.context.blueprint;
         if !blueprint.keeps_files || blueprint.design.buckets.is_empty() {
             return Ok(Vec::new());
@@ -118,9 +118,8 @@ impl<'a> Planner<'a> {
     fn enter_item(&mut self, at: usize, ledger: &mut Ledger) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let entity = entry.shape;
-        let is_unseen = matches!(entry.before, Before::Unread) && entry.after.is_none();
         let has_files = entity.is_entity() && names::has_files(entity);
-        if entry.is_witness || is_unseen || !has_files {
+        if entry.is_read_only() || entry.is_unread() || !has_files {
             return Ok(());
         }
         let (old, new) = (entry.old().cloned(), entry.after.clone());
@@ -217,7 +216,7 @@ impl<'a> Planner<'a> {
                 Err(error) => return Err(error),
             };
             // Every further state comes with a change of the item.
-            self.entry_mut(at).is_whole = true;
+            self.entry_mut(at).guards.require_unchanged();
         }
         Ok(is_kept)
     }
@@ -234,7 +233,7 @@ impl<'a> Planner<'a> {
         let Some((first, others)) = owners.split_first() else {
             return Vec::new();
         };
-        let file = Record {
+        let file = FileRecord {
             name: placement.to.clone(),
             prefix: prefix.clone(),
             owner: Some(first.clone()),
@@ -302,7 +301,7 @@ impl<'a> Planner<'a> {
     }
 
     /// That a file has the owners that it had.
-    fn check_owners(&self, record: &Record) -> Step {
+    fn check_owners(&self, record: &FileRecord) -> Step {
         Step::or_stale(TransactAction::Check(ConditionCheck {
             table: self.context.blueprint.sidecar.clone(),
             key: files::key_of(&record.bucket, &record.name),
@@ -313,7 +312,7 @@ impl<'a> Planner<'a> {
 
     fn replace_owners(
         &mut self,
-        record: Record,
+        record: FileRecord,
         gained: Vec<Owner>,
         lost: Vec<Owner>,
     ) -> Vec<Step> {

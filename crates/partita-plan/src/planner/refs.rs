@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use partita_core::Map;
 use partita_design::design::{Access, OnDelete, Record, Ref, RefTarget, RefTo};
+use partita_design::kernel::reference_inputs;
 use partita_design::nested;
 use partita_design::template::check_part;
 
 use super::Planner;
-use crate::draft::{Before, Entry, Presence, Refusal};
+use crate::draft::{Before, Entry, Refusal};
 use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::evaluate::{Resolved, Target};
-use crate::kernel::reference_inputs;
 use crate::place::Address;
 
 /// When a reference was set.
@@ -153,7 +153,7 @@ impl<'a> Planner<'a> {
                     note(&mut self.faults, || Fault::of_target(&from.name, name, to));
                 }
                 // The target was there when the item was read, so it went meanwhile.
-                Given::Before => entry.presence = Presence::Absent(Refusal::Stale),
+                Given::Before => entry.guards.require_absent(Refusal::Stale),
             }
             return Ok(());
         }
@@ -164,26 +164,26 @@ impl<'a> Planner<'a> {
             if entry.was_hidden(reference) {
                 // This write restores it.
                 entry.guard(soft_delete.attribute());
-            } else if !entry.conditions.contains(&live) {
-                entry.conditions.push(live);
+            } else {
+                entry.guards.require(live);
             }
         }
         // The first reason to refuse is the one that is reported.
-        if matches!(entry.presence, Presence::Present(Refusal::Final(_))) {
+        if entry.guards.is_presence_final() {
             return Ok(());
         }
         let refusal = match given {
             Given::Now => self.without_target(from, reference, target.shape),
             Given::Before => Refusal::Stale,
         };
-        self.entry_mut(at).must_be_present(refusal);
+        self.entry_mut(at).guards.require_present(refusal);
         Ok(())
     }
 
     /// What is said when the target of a ref that this write sets is not there.
     fn without_target(&self, from: &'a Record, reference: &Ref, target: &'a Record) -> Refusal {
-        let kernel = &self.context.blueprint.kernel;
-        let known = kernel.without_target(from.id, &reference.name, target.id);
+        let known = &self.context.blueprint.missing_targets;
+        let known = known.find(from.id, &reference.name, target.id);
         match (known, self.origin) {
             (Some(known), None) => known.clone(),
             _ => {

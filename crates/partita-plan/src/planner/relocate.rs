@@ -50,7 +50,7 @@ impl<'a> Planner<'a> {
     /// Whoever refers to an item by its key does not follow it, and what is counted of them would
     /// be wrong from then on.
     fn check_unreferred(&mut self, entity: &'a Record, old: &Map, part: &str) {
-        let zero = Number::from(0_i64);
+        let zero = Number::ZERO;
         for attribute in &entity.attributes {
             let Source::Aggregate(aggregate) = &attribute.source else {
                 continue;
@@ -72,7 +72,7 @@ impl<'a> Planner<'a> {
 }
 
 /// Puts the parts of an identity as they are now over how they were.
-pub(super) fn with_identity(entity: &Record, old: &Map, new: &Map) -> Map {
+pub(crate) fn with_identity(entity: &Record, old: &Map, new: &Map) -> Map {
     let mut item = old.clone();
     for part in &entity.identity {
         if let Some(value) = nested::get(new, &part.attribute) {

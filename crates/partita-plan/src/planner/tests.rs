@@ -10,6 +10,7 @@ use partita_store::request::{ReturnValues, TransactAction};
 use partita_store::surroundings::{ManualClock, SeededEntropy};
 
 use super::*;
+use crate::commit::{Step, WritePlan};
 use crate::evaluate::Reads;
 use crate::operation::Caller;
 use crate::request::rules::Asked;

@@ -6,12 +6,12 @@ use partita_core::expression::{Comparator, Condition, Found, Operand, Scope as _
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, Computed, Record, Source, Timing};
 use partita_design::expression::{Formula, Reading};
+use partita_design::kernel::reference_inputs;
 use partita_design::types::AttributeType;
 
 use super::{By, Planner};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::ItemScope;
-use crate::kernel::reference_inputs;
 use crate::request::input::fault_of_value;
 use partita_design::nested;
 
@@ -42,7 +42,7 @@ impl<'a> Planner<'a> {
                     nested::make_room(item, name);
                 }
                 _ if attribute.begins_with_zero() => {
-                    nested::set(item, name, Value::N(Number::from(0_i64)));
+                    nested::set(item, name, Value::N(Number::ZERO));
                 }
                 _ => nested::set(item, name, Value::N(Number::from(1_i64))),
             }
@@ -50,7 +50,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Computes again what follows from the changes of an item.
-    pub(super) fn recompute(
+    pub(crate) fn recompute(
         &mut self,
         at: usize,
         entity: &'a Record,
@@ -228,10 +228,10 @@ impl<'a> Planner<'a> {
         let (AttributeType::Number(bounds) | AttributeType::Int(bounds)) = &attribute.kind else {
             return;
         };
-        let Some(amount) = self.entry(at).adds.get(attribute.name.as_str()).copied() else {
+        let Some(amount) = self.entry(at).adds().get(attribute.name.as_str()).copied() else {
             return;
         };
-        let (limit, comparator) = if amount >= Number::from(0_i64) {
+        let (limit, comparator) = if amount >= Number::ZERO {
             (bounds.max, Comparator::LessOrEqual)
         } else if bounds.above_min {
             (bounds.min, Comparator::Greater)
@@ -250,7 +250,7 @@ impl<'a> Planner<'a> {
             let is_missing = Condition::NotExists(attribute.path());
             condition = Condition::Any(vec![is_missing, condition]);
         }
-        entry.conditions.push(condition);
+        entry.guards.require(condition);
     }
 
     /// What the design requires of an item holds after every write to it.
@@ -280,10 +280,11 @@ impl<'a> Planner<'a> {
 
 /// Computes the values of an item until nothing changes any more: one may depend on another.
 pub(super) fn compute(scope: ItemScope<'_, '_>, item: &mut Map, by: By) {
-    let (kernel, entity) = (&scope.context.blueprint.kernel, scope.record);
+    let entity = scope.record;
+    let own = scope.context.blueprint.design.reactions.own(entity.id);
     for _ in 0..=entity.attributes.len() {
         let mut is_done = true;
-        for attribute in kernel.computed(entity) {
+        for attribute in own.computed(entity) {
             let Some(value) = due(attribute, &scope.over(item), by) else {
                 continue;
             };
@@ -291,7 +292,7 @@ pub(super) fn compute(scope: ItemScope<'_, '_>, item: &mut Map, by: By) {
             if nested::get(item, &attribute.name) == value.as_ref() {
                 continue;
             }
-            is_done &= !kernel.is_basis(entity.id, &attribute.name);
+            is_done &= !own.is_basis(&attribute.name);
             match value {
                 Some(value) => nested::set(item, &attribute.name, value),
                 None => nested::remove(item, &attribute.name),

@@ -18,8 +18,7 @@ use super::{NamedItem, not_found};
 use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::evaluate::{ItemScope, Named, Resolved};
 use crate::pattern::{ReadBound, known_attributes, passes, rows_max, too_large};
-use crate::planner::effects::{Cause, Values, assigned};
-use crate::planner::later::Extent;
+use crate::planner::assignments::{Values, assigned};
 use crate::planner::refs::Given;
 use crate::planner::{By, Names, Planner};
 
@@ -85,15 +84,7 @@ impl<'a> Planner<'a> {
             };
             self.change(at, &changes, by)?;
         }
-        let cause = Cause {
-            at,
-            names: &names,
-            refs: &action.refs,
-        };
-        for effect in &action.then {
-            self.effect(cause, effect, &action.name)?;
-        }
-        Ok(())
+        self.effects_of(action, at, &names)
     }
 
     /// What an action sets, if what it requires holds and its refs lead somewhere.
@@ -254,9 +245,9 @@ impl<'a> Planner<'a> {
         let applied = &blueprint.design[application.apply];
         self.count_towards(&LimitOf::Action(action.id))?;
         // What counts towards a limit must be counted now.
-        if self.later.extent == Extent::WithJob && !self.has_limit(applied.id) {
+        if self.has_job() && !self.has_limit(applied.id) {
             let (rows, _) = self.listed_rows(pattern, &asked)?;
-            return self.leave_application(action, application, (asked, rest), &rows);
+            return self.defer_application(action, application, (asked, rest), &rows);
         }
         let rows = self.rows(pattern, &asked)?;
         // All of them are read at once, and not one after the other.

@@ -17,7 +17,7 @@ use partita_design::nested;
 use super::NamedItem;
 use super::input::{Changes, refuse};
 use super::rules::{Asked, Verdict};
-use crate::draft::{Presence, Refusal};
+use crate::draft::Refusal;
 use crate::error::{FaultRule, PlanError};
 use crate::evaluate::{Composed, ItemScope, Known, OtherItem, Resolved};
 use crate::place::Address;
@@ -214,7 +214,7 @@ impl<'a> Planner<'a> {
             return Err(PlanError::Exists { entity });
         }
         // If another caller creates it first, this becomes a change.
-        self.entry_mut(at).presence = Presence::Absent(Refusal::Stale);
+        self.entry_mut(at).guards.require_absent(Refusal::Stale);
         Ok(at)
     }
 

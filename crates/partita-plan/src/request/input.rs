@@ -82,7 +82,7 @@ impl<'d> Changes<'d> {
         let mut value = value.filter(|_| !is_removed);
         for amount in added {
             let now = value.as_ref().and_then(Value::as_number).copied();
-            let sum = now.unwrap_or(Number::from(0_i64)).checked_add(amount);
+            let sum = now.unwrap_or(Number::ZERO).checked_add(amount);
             // A sum that no number can be is refused with the change.
             value = Some(Value::N(sum.ok()?));
         }

@@ -17,11 +17,12 @@ use partita_design::template::dotted;
 use partita_design::time::TimeForm;
 use partita_store::request::{PutItem, TransactAction, UpdateItem};
 
-use crate::draft::{Presence, Refusal};
+use crate::commit::Step;
+use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::evaluate::Known;
 use crate::place::Address;
-use crate::planner::{Planner, Step};
+use crate::planner::Planner;
 use crate::sidecar;
 
 /// How often something was done in a window that the sidecar keeps.
@@ -81,7 +82,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         };
         let entry = self.entry_mut(at);
-        let (one, zero) = (Number::from(1_i64), Number::from(0_i64));
+        let (one, zero) = (Number::from(1_i64), Number::ZERO);
         let used = entry.after.as_deref();
         let used = used.and_then(|window| shape.number(window, &record.count));
         let used = used.unwrap_or(zero);
@@ -96,11 +97,10 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         // One write may do the same several times.
-        let added = entry.adds.get(record.count.as_str()).copied();
-        let bound = allowed.checked_sub(added.unwrap_or(zero));
+        let bound = allowed.checked_sub(entry.added(&record.count));
         entry.add(&record.count, one)?;
         entry.guard(&record.start);
-        entry.conditions.push(Condition::Compare(
+        entry.guards.require(Condition::Compare(
             Operand::Path(dotted(&record.count)),
             Comparator::Less,
             Operand::value(bound.unwrap_or(allowed)),
@@ -128,7 +128,7 @@ impl<'a> Planner<'a> {
         let entry = self.entry_mut(at);
         match entry.old() {
             Some(_) => entry.guard(&record.start),
-            None => entry.presence = Presence::Absent(Refusal::Stale),
+            None => entry.guards.require_absent(Refusal::Stale),
         }
         entry.after = Some(Rc::new(window));
     }

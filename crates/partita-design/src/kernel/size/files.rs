@@ -2,7 +2,7 @@
 //!
 //! A file that an item takes over takes two records, those of the upload and of the file, or those
 //! of the file and of one more owner. One that it lets go takes one, or two where several items may
-//! name it. What is released in a write stands in one more, and what an item names that expires in
+//! name it. What is released in a write is one more, and what an item names that expires
 //! another.
 
 use super::change::Change;

@@ -5,7 +5,7 @@
 
 use super::{Naming, Taking, names};
 use crate::files::names::Spot;
-use crate::files::{Owner, Placement, Record, Taken};
+use crate::files::{FileRecord, Owner, Placement, Taken};
 use crate::planner::Planner;
 
 impl<'a> Planner<'a> {
@@ -69,7 +69,7 @@ impl<'a> Planner<'a> {
             ));
         }
         let source = taking.source.clone();
-        let placed = Record {
+        let placed = FileRecord {
             name: to,
             prefix: taking.prefix.clone(),
             origin: Some(source.origin().to_owned()),

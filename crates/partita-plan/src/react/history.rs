@@ -4,56 +4,69 @@ use std::rc::Rc;
 
 use partita_core::expression::Scope;
 use partita_core::{Item, Map, Value};
-use partita_design::design::{Attribute, Record, View};
+use partita_design::design::{Attribute, Record, RecordId};
+use partita_design::kernel::Reaction;
+use partita_design::nested;
 use partita_design::template::{Part, Template};
 use partita_design::time::TimeForm;
 
-use super::relocate::with_identity;
-use super::views::{initial, own_names};
-use super::{Names, Planner};
+use super::holds;
+use super::view::{content, initial, own_names};
 use crate::blueprint::Blueprint;
-use crate::draft::{Before, Presence, Refusal};
+use crate::draft::Before;
 use crate::error::PlanError;
 use crate::evaluate::{ItemScope, Listing, Named, keys};
 use crate::place::Address;
-use partita_design::nested;
+use crate::planner::relocate::with_identity;
+use crate::planner::{Names, Planner};
 
 impl<'a> Planner<'a> {
-    /// Keeps the state that a change replaces.
-    pub(super) fn record_history(
+    /// Keeps the state that a change replaces, and lets earlier ones go where the item goes.
+    pub(super) fn archive(
         &mut self,
         at: usize,
-        (view, of): (&'a Record, &'a View),
+        reaction: &'a Reaction,
+        view: RecordId,
     ) -> Result<(), PlanError> {
+        let view = &self.context.blueprint.design[view];
         let entry = self.entry(at);
-        let source = entry.shape;
-        let (Some(old), Some(new)) = (entry.old().cloned(), entry.after.clone()) else {
-            return Ok(());
-        };
-        let is_kept = match &of.when {
-            Some(when) => self.evaluate(at, &new, |scope| when.holds(&scope.was(Some(&old))))?,
-            None => old != new,
-        };
-        if !is_kept {
-            return Ok(());
+        if let (Some(old), Some(new)) = (entry.old().cloned(), entry.after.clone()) {
+            let is_kept = if reaction.is_unconditional() {
+                old != new
+            } else {
+                self.evaluate(at, &new, |scope| holds(reaction, &scope.was(Some(&old))))?
+            };
+            if is_kept {
+                self.keep_state(at, view, &old, &new)?;
+            }
         }
+        self.follow_history(at, view)
+    }
+
+    /// Keeps the state that a change replaces.
+    fn keep_state(
+        &mut self,
+        at: usize,
+        view: &'a Record,
+        old: &Map,
+        new: &Map,
+    ) -> Result<(), PlanError> {
+        let source = self.entry(at).shape;
         // Where the item moves, its past is there too.
-        let kept = with_identity(source, &old, &new);
-        let last = self.last_time(view, source, &old)?;
+        let kept = with_identity(source, old, new);
+        let last = self.last_time(view, source, old)?;
         let now = self.moment.now_millis;
         let (address, record) = self.evaluate(at, &kept, |scope| {
             kept_state(scope.before().of_old(), view, last, now)
         })??;
-        // What is kept is what was replaced, and nothing that somebody wrote in between.
+        // What is kept is what was replaced, and nothing that was written in between.
         for attribute in view.kept() {
             if !source.is_lasting(&attribute.name) {
                 self.entry_mut(at).guard(&attribute.name);
             }
         }
         let record_at = self.place(at, view, address, None);
-        let entry = self.entry_mut(record_at);
-        entry.after = Some(Rc::new(record));
-        entry.presence = Presence::Absent(Refusal::Stale);
+        self.entry_mut(record_at).put(record);
         self.draft.enqueue(record_at);
         self.note_past(record_at, source, None, Some(&kept));
         Ok(())
@@ -61,7 +74,7 @@ impl<'a> Planner<'a> {
 
     /// Lets the states that were kept of an item go where it goes: to its new place, or away with
     /// it. An item of the same identity that comes later starts without a past.
-    pub(super) fn follow_history(&mut self, at: usize, view: &'a Record) -> Result<(), PlanError> {
+    fn follow_history(&mut self, at: usize, view: &'a Record) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let is_moved = entry.destination().is_some();
         let Some(old) = entry.old().cloned() else {
@@ -72,10 +85,10 @@ impl<'a> Planner<'a> {
         }
         let (source, new) = (entry.shape, entry.after.clone());
         let shape = view;
-        self.claim_past(at);
+        self.claim_history(at);
         // Every further state comes with a change of the item.
-        self.entry_mut(at).is_whole = true;
-        if self.is_history_left(at, view)? {
+        self.entry_mut(at).guards.require_unchanged();
+        if self.defer_history(at, view)? {
             return Ok(());
         }
         for row in self.kept_states(view, source, &old)? {
@@ -84,11 +97,7 @@ impl<'a> Planner<'a> {
             let was = blueprint.without_keys(shape, &row);
             let record = self.place(at, shape, address, Some(was));
             match &new {
-                None => {
-                    let entry = self.entry_mut(record);
-                    entry.after = None;
-                    entry.must_be_present(Refusal::Stale);
-                }
+                None => self.entry_mut(record).remove(),
                 Some(new) => self.move_state(record, view, new, &row)?,
             }
             self.draft.enqueue(record);
@@ -100,7 +109,7 @@ impl<'a> Planner<'a> {
     /// Does with some of the states that were kept of an item what a job says: they go to its new
     /// place, or away. Nothing follows from that: whatever is counted of them is counted in the
     /// item, which has its numbers with it.
-    pub(super) fn history_chunk(
+    pub(crate) fn history_chunk(
         &mut self,
         source: &'a Record,
         view: &'a Record,
@@ -116,11 +125,7 @@ impl<'a> Planner<'a> {
             let was = Rc::new(blueprint.without_keys(shape, row));
             let record = self.draft.insert(shape, address, Before::Found(was));
             match to {
-                None => {
-                    let entry = self.entry_mut(record);
-                    entry.after = None;
-                    entry.must_be_present(Refusal::Stale);
-                }
+                None => self.entry_mut(record).remove(),
                 Some(to) => self.move_state(record, view, to, row)?,
             }
             self.note_past(record, source, Some(identity), to);
@@ -173,7 +178,7 @@ impl<'a> Planner<'a> {
     }
 
     /// All states that were kept of an item, as they are stored.
-    pub(super) fn kept_states(
+    pub(crate) fn kept_states(
         &self,
         view: &'a Record,
         source: &'a Record,
@@ -224,33 +229,15 @@ fn kept_state(
     last: Option<i64>,
     now_millis: i64,
 ) -> Result<(Address, Map), PlanError> {
-    let mut record = Map::new();
-    for attribute in view.kept() {
-        let name = &attribute.name;
-        if let Some(value) = nested::get(scope.item, name) {
-            nested::set(&mut record, name, value.clone());
-        }
-    }
     let mut names = own_names(view, &scope);
     for (name, value) in initial(view, &scope) {
         names.push((name.into(), Named::Value(Some(value))));
     }
     make_rise(view, last, now_millis, &mut names);
-    for attribute in view.attributes.iter().filter(|one| one.is_declared()) {
-        let value = names.iter().find(|(name, _)| *name == attribute.name);
-        if let Some((name, Named::Value(Some(value)))) = value {
-            nested::set(&mut record, name, value.clone());
-        }
-    }
     let scope = scope.naming(&names);
-    let blueprint = scope.context.blueprint;
-    let address = blueprint.address(view, &scope)?;
-    for index in &view.indexes {
-        for (name, key) in blueprint.index_keys(view, index, &scope)? {
-            record.insert(name, Value::S(key));
-        }
-    }
-    Ok((address, record))
+    let declared = view.attributes.iter().filter(|one| one.is_declared());
+    let record = content(view, &scope, declared)?;
+    Ok((scope.context.blueprint.address(view, &scope)?, record))
 }
 
 /// Makes a time that rises later than that of the last record.

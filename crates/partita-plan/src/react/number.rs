@@ -3,16 +3,33 @@
 //! A number moves by what an item counted before and counts now. It is added to whatever it is,
 //! so that two votes never wait for each other.
 
-use partita_core::{Map, Number};
-use partita_design::design::Record;
-use partita_design::nested::{self, Difference};
+use std::rc::Rc;
 
-use super::Planner;
+use partita_core::{Map, Number};
+use partita_design::Design;
+use partita_design::design::{Attribute, Record, Ref, Source};
+use partita_design::kernel::{Does, Reaction};
+use partita_design::nested;
+
+use super::{Transition, holds};
 use crate::draft::{Before, Refusal, out_of_range};
 use crate::error::{Fault, PlanError};
 use crate::evaluate::{Resolved, Target};
-use crate::kernel::Count;
 use crate::place::Address;
+use crate::planner::Planner;
+
+/// A number that a reaction adds to.
+#[derive(Clone, Copy)]
+pub(crate) struct Total<'a> {
+    pub(crate) reaction: &'a Reaction,
+    /// The entity whose number it is.
+    pub(crate) entity: &'a Record,
+    pub(crate) attribute: &'a Attribute,
+    /// The ref from counted items to those that count them.
+    pub(crate) by: &'a Ref,
+    /// The attribute of counted items that is summed; `None` counts.
+    pub(crate) sum: Option<&'a str>,
+}
 
 /// Where an item counts, and how much.
 struct Share<'a> {
@@ -21,86 +38,56 @@ struct Share<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// Moves the numbers over an item that changed.
-    pub(super) fn aggregate(&mut self, at: usize) -> Result<(), PlanError> {
-        let context = self.context;
-        let blueprint = context.blueprint;
-        let entry = self.entry(at);
-        let shape = entry.shape;
-        let (old, new) = (entry.told.clone(), entry.after.clone());
-        let difference = match (&old, &new) {
-            (Some(old), Some(new)) => Some(Difference::between(old, new)),
-            _ => None,
-        };
-        for count in blueprint.kernel.counts(&blueprint.design, shape.id) {
-            let entry = self.entry(at);
-            if matches!(entry.before, Before::Unread) && entry.after.is_none() {
-                // Only a number was added to; whether that counts elsewhere is not known yet.
-                let counts = |name: &&str| count.inputs.iter().any(|input| input == name);
-                if entry.adds.keys().any(counts) {
-                    context.reads.need(entry.address.clone());
-                }
-                continue;
-            }
-            let differs = match &difference {
-                Some(difference) => count.inputs.iter().any(|name| difference.has(name)),
-                None => old.is_some() != new.is_some(),
-            };
-            if differs {
-                self.move_number(at, count, old.as_deref(), new.as_deref())?;
-            }
-        }
-        Ok(())
-    }
-
-    fn move_number(
+    /// Moves a number over an item that changed.
+    pub(super) fn move_number(
         &mut self,
         at: usize,
-        count: Count<'a>,
-        old: Option<&Map>,
-        new: Option<&Map>,
+        reaction: &'a Reaction,
+        change: &Transition<'_>,
     ) -> Result<(), PlanError> {
-        let is = self.share(at, count, new, false)?;
-        if let (Some(old), Some(new)) = (old, new)
-            && self.is_only_amount(at, count, old, new)
+        let Some(total) = Total::of(&self.context.blueprint.design, reaction) else {
+            return Ok(());
+        };
+        let is = self.share(at, total, change.to, false)?;
+        if let (Some(old), Some(new)) = (change.from, change.to)
+            && self.is_only_amount(at, total, old, new)
         {
             let Some(is) = is else { return Ok(()) };
-            let was = count.amount(self.entry(at).shape, old);
-            return self.adjust(at, is, was, count);
+            let was = total.amount(self.entry(at).shape, old);
+            return self.adjust(at, is, was, total);
         }
-        let was = self.share(at, count, old, true)?;
+        let was = self.share(at, total, change.from, true)?;
         let (was, is) = match (was, is) {
             (Some(was), Some(is)) if was.is_beside(&is) => {
-                return self.adjust(at, is, was.amount, count);
+                return self.adjust(at, is, was.amount, total);
             }
             shares => shares,
         };
         // An item begins or ceases to count with its whole amount, which must not change meanwhile.
-        if let Some(sum) = &count.aggregate.sum
+        if let Some(sum) = total.sum
             && (was.is_some() || is.is_some())
         {
             self.guard_stored(at, sum);
         }
-        let zero = Number::from(0_i64);
-        for share in was.into_iter() {
-            let amount = minus(zero, share.amount, count)?;
+        if let Some(share) = was {
+            let amount = minus(Number::ZERO, share.amount, total)?;
             for target in share.targets {
-                self.add_to(target, count, amount, false)?;
+                self.add_to(target, total, amount, false)?;
             }
         }
-        for share in is.into_iter() {
+        if let Some(share) = is {
             for target in share.targets {
-                self.add_to(target, count, share.amount, true)?;
+                self.add_to(target, total, share.amount, true)?;
             }
         }
         Ok(())
     }
 
     /// Whether an item counts where it counted, and only how much has changed.
-    fn is_only_amount(&self, at: usize, count: Count<'a>, old: &Map, new: &Map) -> bool {
+    fn is_only_amount(&self, at: usize, total: Total<'a>, old: &Map, new: &Map) -> bool {
         let entry = self.entry(at);
-        let sum = count.aggregate.sum.as_ref();
-        let mut others = count.inputs.iter().filter(|name| Some(*name) != sum);
+        let reads = total.reaction.reads.iter().map(String::as_str);
+        let mut others = reads.filter(|name| Some(*name) != total.sum);
         // Where a view's record counts, its key says too; and what is done to an item may change
         // where its refs lead.
         entry.shape.is_entity()
@@ -114,49 +101,47 @@ impl<'a> Planner<'a> {
         at: usize,
         is: Share<'a>,
         was: Number,
-        count: Count<'a>,
+        total: Total<'a>,
     ) -> Result<(), PlanError> {
         // Two who replace an amount would both take the same one back. Two who add to it may meet.
-        if let Some(sum) = &count.aggregate.sum
+        if let Some(sum) = total.sum
             && self.entry(at).is_written(sum)
         {
             self.guard_stored(at, sum);
         }
-        let difference = minus(is.amount, was, count)?;
+        let difference = minus(is.amount, was, total)?;
         for target in is.targets {
-            self.add_to(target, count, difference, false)?;
+            self.add_to(target, total, difference, false)?;
         }
         Ok(())
     }
 
-    /// Where an item counts and how much; nowhere while it is deleted or the condition is not met.
+    /// Where an item counts and how much; nowhere in states that do not count.
     fn share(
         &mut self,
         at: usize,
-        count: Count<'a>,
+        total: Total<'a>,
         item: Option<&Map>,
         is_old: bool,
     ) -> Result<Option<Share<'a>>, PlanError> {
         let Some(item) = item else {
             return Ok(None);
         };
-        let shape = self.entry(at).shape;
-        if let Some(soft_delete) = &shape.soft_delete {
-            self.entry_mut(at).guard(soft_delete.attribute());
-            if soft_delete.is_deleted(item) {
-                return Ok(None);
-            }
-        }
         let known = self.with_key_parts(at, item, is_old)?;
         let item = known.as_ref().unwrap_or(item);
-        let sees_before = is_old && self.entry(at).is_first_told();
-        let aggregate = count.aggregate;
+        let entry = self.entry(at);
+        let shape = entry.shape;
+        // Before the first reaction the others are as they were, too.
+        let is_first = match (entry.old(), &entry.reacted.to) {
+            (Some(old), Some(state)) => Rc::ptr_eq(old, state),
+            (old, state) => old.is_none() && state.is_none(),
+        };
+        let sees_before = is_old && is_first;
         let resolved = self.evaluate(at, item, |scope| {
             let scope = if sees_before { scope.before() } else { scope };
             let scope = if is_old { scope.of_old() } else { scope };
-            let only = aggregate.only.as_ref();
-            if only.is_none_or(|only| only.holds(&scope)) {
-                scope.resolve(&shape.refs[aggregate.by.index()])
+            if holds(total.reaction, &scope) {
+                scope.resolve(total.by)
             } else {
                 Resolved::Nowhere
             }
@@ -165,7 +150,7 @@ impl<'a> Planner<'a> {
             return Ok(None);
         };
         // A ref with several targets counts only at the one that has this number.
-        targets.retain(|target| target.shape.id == count.entity.id);
+        targets.retain(|target| target.shape.id == total.entity.id);
         // A list may name one item several times; the item refers to it all the same once.
         let mut places: Vec<Address> = Vec::new();
         targets.retain(|target| {
@@ -173,7 +158,7 @@ impl<'a> Planner<'a> {
             places.push(target.address.clone());
             is_first
         });
-        let amount = count.amount(shape, item);
+        let amount = total.amount(shape, item);
         Ok(Some(Share { targets, amount }))
     }
 
@@ -200,46 +185,45 @@ impl<'a> Planner<'a> {
     fn add_to(
         &mut self,
         target: Target<'a>,
-        count: Count<'a>,
+        total: Total<'a>,
         amount: Number,
         is_set_now: bool,
     ) -> Result<(), PlanError> {
-        if amount == Number::from(0_i64) && !is_set_now {
+        if amount == Number::ZERO && !is_set_now {
             return Ok(());
         }
         let at = self.touch(target.shape, target.address)?;
         let entry = self.entry_mut(at);
         match &entry.before {
             Before::Found(_) if entry.after.is_none() && is_set_now => {
-                self.fault_of_target(count);
+                self.fault_of_target(total);
                 return Ok(());
             }
             Before::Missing if entry.after.is_none() => {
                 if is_set_now {
-                    self.fault_of_target(count);
+                    self.fault_of_target(total);
                 } else {
-                    self.add_to_missing(at, count, amount);
+                    self.add_to_missing(at, total, amount);
                 }
                 return Ok(());
             }
             _ => {}
         }
-        if amount == Number::from(0_i64) {
+        if amount == Number::ZERO {
             return Ok(());
         }
-        entry.add(&count.attribute.name, amount)?;
+        entry.add(&total.attribute.name, amount)?;
         if !entry.is_new() {
-            entry.must_be_present(Refusal::Stale);
+            entry.guards.require_present(Refusal::Stale);
         }
         self.draft.enqueue(at);
         Ok(())
     }
 
     /// That an item counts at one that is not there, or that this write removes.
-    fn fault_of_target(&mut self, count: Count<'a>) {
-        let counted = &self.context.blueprint.design[count.aggregate.of];
-        let by = &counted.refs[count.aggregate.by.index()].name;
-        let fault = Fault::of_target(&counted.name, by, &count.entity.name);
+    fn fault_of_target(&mut self, total: Total<'a>) {
+        let counted = &self.context.blueprint.design[total.reaction.record];
+        let fault = Fault::of_target(&counted.name, &total.by.name, &total.entity.name);
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
@@ -254,20 +238,41 @@ impl Share<'_> {
     }
 }
 
-impl Count<'_> {
+impl<'a> Total<'a> {
+    /// The number that a reaction adds to, if it adds to one.
+    pub(crate) fn of(design: &'a Design, reaction: &'a Reaction) -> Option<Self> {
+        let Does::Add { by, to } = reaction.does else {
+            return None;
+        };
+        let attribute = &design[to];
+        let Source::Aggregate(aggregate) = &attribute.source else {
+            return None;
+        };
+        Some(Total {
+            reaction,
+            entity: &design[to.0],
+            attribute,
+            by: &design[(reaction.record, by)],
+            sum: aggregate.sum.as_deref(),
+        })
+    }
+
+    /// The name of the number.
+    pub(super) fn name(&self) -> &'a str {
+        &self.attribute.name
+    }
+
     /// How much an item counts.
     fn amount(&self, shape: &Record, item: &Map) -> Number {
-        match &self.aggregate.sum {
+        match self.sum {
             None => Number::from(1_i64),
-            Some(sum) => shape
-                .number(item, sum)
-                .unwrap_or_else(|| Number::from(0_i64)),
+            Some(sum) => shape.number(item, sum).unwrap_or(Number::ZERO),
         }
     }
 }
 
-fn minus(one: Number, two: Number, count: Count<'_>) -> Result<Number, PlanError> {
+fn minus(one: Number, two: Number, total: Total<'_>) -> Result<Number, PlanError> {
     one.checked_sub(two).map_err(|_| PlanError::Invalid {
-        faults: vec![out_of_range(&count.entity.name, &count.attribute.name)],
+        faults: vec![out_of_range(&total.entity.name, &total.attribute.name)],
     })
 }

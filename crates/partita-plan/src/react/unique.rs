@@ -7,19 +7,22 @@
 use partita_core::expression::{Comparator, Condition, Operand};
 use partita_core::{Item, Map, Value};
 use partita_design::design::record::UNIQUE_SORT;
-use partita_design::design::{Record, Unique};
+use partita_design::design::{Record, Unique, UniqueId};
+use partita_design::nested;
 use partita_design::template::dotted;
 use partita_store::request::{DeleteItem, PutItem, TransactAction};
 
-use super::{Planner, Step};
-use crate::draft::{Before, Refusal};
+use crate::commit::Step;
+use crate::draft::Refusal;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::Known;
 use crate::place::{Address, Place};
-use partita_design::nested;
+use crate::planner::Planner;
 
 /// What a write does with the guard of a value.
-pub(super) struct Turn<'a> {
+pub(crate) struct UniqueChange<'a> {
+    /// The item that has the value before or after the write.
+    at: usize,
     shape: &'a Record,
     guard: &'a Unique,
     /// The partition of the guard.
@@ -32,79 +35,77 @@ pub(super) struct Turn<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// The guards that a write to an item takes, changes and gives back.
-    pub(super) fn unique(&mut self, at: usize) -> Result<Vec<Turn<'a>>, PlanError> {
+    /// Takes, changes or gives back the guard of a value of an item.
+    pub(super) fn guard_unique(&mut self, at: usize, unique: UniqueId) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let shape = entry.shape;
-        if matches!(entry.before, Before::Unread) && entry.after.is_none() {
-            return Ok(Vec::new());
-        }
+        let guard = &self.context.blueprint.design[(shape.id, unique)];
         let (old, new) = (entry.old().cloned(), entry.after.clone());
         let held = |item: Option<&Map>| item.map(|item| self.held(shape, item));
         let (had, has) = (held(old.as_deref()), held(new.as_deref()));
-        let mut turns = Vec::new();
-        for guard in &shape.unique {
-            let was = self.guard_key(at, guard, old.as_deref(), true)?;
-            let is = self.guard_key(at, guard, new.as_deref(), false)?;
-            if was == is && had == has {
-                continue;
-            }
-            let from = old.as_deref().and_then(|old| shape.identity_of(old));
-            let turn = |key, from, to| Turn {
-                shape,
-                guard,
-                key,
-                from,
-                to,
-            };
-            match (was, is) {
-                (Some(was), Some(is)) if was == is => {
-                    turns.push(turn(is, from, has.clone()));
-                }
-                (was, is) => {
-                    turns.extend(was.map(|key| turn(key, from, None)));
-                    turns.extend(is.map(|key| turn(key, None, has.clone())));
-                }
-            }
+        let was = self.guard_key(at, guard, old.as_deref(), true)?;
+        let is = self.guard_key(at, guard, new.as_deref(), false)?;
+        if was == is && had == has {
+            return Ok(());
         }
         // A guard is put with the time that was read of its owner.
-        if turns.iter().any(|turn| turn.to.is_some())
-            && let Some(expiry) = self.context.blueprint.expiry(shape)
-            && !self.entry(at).is_written(&expiry.name)
-        {
-            self.entry_mut(at).guard(&expiry.name);
+        if let (Some(expiry), Some(_)) = (self.context.blueprint.expiry(shape), &is) {
+            self.entry_mut(at).guard_unwritten(&expiry.name);
         }
-        Ok(turns)
+        let from = old.as_deref().and_then(|old| shape.identity_of(old));
+        let change = |key, from, to| UniqueChange {
+            at,
+            shape,
+            guard,
+            key,
+            from,
+            to,
+        };
+        match (was, is) {
+            (Some(was), Some(is)) if was == is => self.unique.push(change(is, from, has)),
+            (was, is) => {
+                let given_back = was.map(|key| change(key, from, None));
+                let taken = is.map(|key| change(key, None, has));
+                self.unique.extend(given_back.into_iter().chain(taken));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what was done to the guards of an item.
+    pub(super) fn retract_unique(&mut self, at: usize) {
+        self.unique.retain(|change| change.at != at);
     }
 
     /// The actions on guards. One item may give a value back that another takes in the same write.
-    pub(super) fn guard_steps(&mut self, turns: Vec<Turn<'a>>) -> Vec<Step> {
-        let mut joined: Vec<Turn<'a>> = Vec::new();
-        for turn in turns {
-            let same = joined.iter_mut().find(|known| {
-                let shapes = [known.shape, turn.shape];
-                let [one, other] = shapes.map(|shape| self.context.blueprint.table_of(shape).1);
-                known.key == turn.key && one == other
-            });
+    pub(crate) fn unique_steps(&mut self) -> Vec<Step> {
+        let mut changes = std::mem::take(&mut self.unique);
+        changes.sort_by_key(|change| change.at);
+        let mut joined: Vec<UniqueChange<'a>> = Vec::new();
+        for change in changes {
+            let table = |change: &UniqueChange<'a>| change.shape.table;
+            let mut known = joined.iter_mut();
+            let same = known.find(|one| one.key == change.key && table(one) == table(&change));
             match same {
-                None => joined.push(turn),
-                Some(known) if known.to.is_some() && turn.to.is_some() => {
-                    self.faults.push(taken(turn.shape, turn.guard));
+                None => joined.push(change),
+                Some(known) if known.to.is_some() && change.to.is_some() => {
+                    self.faults.push(taken(change.shape, change.guard));
                 }
                 Some(known) => {
-                    known.from = known.from.take().or(turn.from);
-                    known.to = known.to.take().or(turn.to);
+                    known.from = known.from.take().or(change.from);
+                    known.to = known.to.take().or(change.to);
                 }
             }
         }
-        let steps = joined.into_iter().filter_map(|turn| {
-            let Turn {
+        let steps = joined.into_iter().filter_map(|change| {
+            let UniqueChange {
                 shape,
                 guard,
                 key,
                 from,
                 to,
-            } = turn;
+                ..
+            } = change;
             match (from, to) {
                 (None, None) => None,
                 (None, Some(to)) => {
@@ -151,9 +152,9 @@ impl<'a> Planner<'a> {
         Ok(key)
     }
 
-    /// Finds values of an item that somebody else has. Mostly the store says so; but where something
+    /// Finds values of an item that another item has. Mostly the store says so; but where something
     /// else is wrong it is not asked.
-    pub(super) fn look_for_owners(
+    pub(crate) fn look_for_owners(
         &mut self,
         entity: &'a Record,
         old: Option<&Map>,
@@ -162,7 +163,7 @@ impl<'a> Planner<'a> {
         let shape = entity;
         for guard in &entity.unique {
             let key = |item: Option<&Map>| {
-                // What cannot be a part of a key is told already.
+                // What cannot be a part of a key is reported already.
                 guard.partition.key(&self.unguarded(shape, item?)).ok()?
             };
             let (was, is) = (key(old), key(new));
@@ -175,8 +176,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// That somebody has the value is mostly heard from the store. But an attempt before this one, or
-    /// an operation before it in a batch, may have found the guard.
+    /// Mostly the store refuses a value that another item has. But an attempt before this one, or an
+    /// operation before it in a batch, may have found the guard.
     fn check_free(&mut self, shape: &Record, guard: &Unique, key: &str) {
         let address = self.guard_address(shape, key);
         if let Known::Found(_) = self.context.peek(&address) {
@@ -204,22 +205,16 @@ impl<'a> Planner<'a> {
             condition: Some(self.is_owned(shape, from)),
             ..self.put_guard(shape, key, held)
         };
-        Step {
-            action: TransactAction::Put(put),
-            refusal: Refusal::Stale,
-        }
+        Step::or_stale(TransactAction::Put(put))
     }
 
     fn give_back(&self, shape: &Record, key: String, from: &Map) -> Step {
-        Step {
-            action: TransactAction::Delete(DeleteItem {
-                table: self.context.blueprint.table_of(shape).1.clone(),
-                key: self.guard_item(shape, key),
-                condition: Some(self.is_owned(shape, from)),
-                return_item_on_failure: false,
-            }),
-            refusal: Refusal::Stale,
-        }
+        Step::or_stale(TransactAction::Delete(DeleteItem {
+            table: self.context.blueprint.table_of(shape).1.clone(),
+            key: self.guard_item(shape, key),
+            condition: Some(self.is_owned(shape, from)),
+            return_item_on_failure: false,
+        }))
     }
 
     fn put_guard(&self, shape: &Record, key: String, held: Map) -> PutItem {
@@ -228,7 +223,7 @@ impl<'a> Planner<'a> {
         PutItem::new(self.context.blueprint.table_of(shape).1.clone(), item)
     }
 
-    /// That nobody has the value.
+    /// That no item has the value.
     fn is_free(&self, shape: &Record) -> Condition {
         let missing = Condition::NotExists(self.context.blueprint.partition(shape));
         match self.is_over(shape) {
@@ -248,7 +243,7 @@ impl<'a> Planner<'a> {
                 let value = Operand::value(value.clone());
                 Condition::Compare(Operand::Path(path.clone()), Comparator::Equal, value)
             });
-            // A guard that names nobody is its owner's, whoever that is.
+            // A guard without an owner's name belongs to the item that has the value.
             let unnamed = Condition::NotExists(path);
             Condition::Any(std::iter::once(unnamed).chain(same).collect())
         });

@@ -1,19 +1,16 @@
 //! One chunk of a job: what its task does to some of the items that are meant.
 
-use std::rc::Rc;
-
 use partita_core::Item;
-use partita_design::design::{OnDelete, Record};
+use partita_design::nested;
 use partita_store::request::TransactAction;
 
-use super::follow::{argument_source, places};
-use super::{By, Planner, Step};
+use super::{Referrers, Task, TaskKind, Within, Work};
+use crate::commit::Step;
 use crate::error::PlanError;
 use crate::files::Placement;
-use crate::job::{Referrers, Task, TaskKind, Within, Work};
 use crate::place::Address;
-use crate::request::input::{Changes, Slot};
-use partita_design::nested;
+use crate::planner::Planner;
+use crate::react::referring::places;
 
 /// The transaction of a chunk, without the step that moves the job on.
 #[derive(Debug)]
@@ -23,7 +20,7 @@ pub(crate) struct Chunk {
     pub(crate) done: u64,
     /// Objects that must be in their places before the steps are carried out.
     pub(crate) placements: Vec<Placement>,
-    /// Buckets and names of objects that nobody needs once they are.
+    /// Buckets and names of objects that are not needed after that.
     pub(crate) released: Vec<(String, String)>,
 }
 
@@ -60,7 +57,7 @@ impl<'a> Planner<'a> {
             }
             _ => 0,
         };
-        self.follow_through()?;
+        self.react()?;
         let steps = self.emit()?;
         let (placements, released) = self.files.into_parts();
         Ok(Chunk {
@@ -88,10 +85,10 @@ impl<'a> Planner<'a> {
         let items = match &within.target.via {
             // A pattern does not find what is gone; what they say must do.
             Some(_) => self.those_naming(task, within, found)?,
-            None => self.those_referring(within.entity, within.reference, &address, found)?,
+            None => self.those_referring(within, &address, found)?,
         };
         match kind {
-            TaskKind::Release => self.release(source, within, items),
+            TaskKind::Release => self.release_all(source, within, items),
             TaskKind::Follow => Ok(self.catch_up(source, within, items)),
         }
     }
@@ -111,7 +108,7 @@ impl<'a> Planner<'a> {
             };
             let mut refers = true;
             for (number, argument) in within.target.arguments.iter().enumerate() {
-                let name = argument_source(within.source, within.target, number);
+                let name = within.argument_source(number);
                 let wanted = name.and_then(|name| nested::get(&task.identity, name));
                 let named = within.entity.read(&now, &argument.path);
                 refers &= wanted.is_some() && wanted == named.as_deref();
@@ -124,79 +121,21 @@ impl<'a> Planner<'a> {
         Ok(items)
     }
 
-    /// Does what the ref says `on delete`.
-    fn release(
+    /// Does to some items what their ref says `on delete`. Answers how many there were.
+    fn release_all(
         &mut self,
         source: usize,
         within: Referrers<'a>,
         items: Vec<usize>,
     ) -> Result<u64, PlanError> {
-        // Nobody can create it again before the job is done, except behind Partita's back.
+        // It cannot be created again before the job is done, except by writes past Partita.
         if self.entry(source).after.is_some() {
             return Ok(0);
         }
         let mut done = 0;
         for item in items {
-            done += match &within.target.on_delete {
-                OnDelete::Keep | OnDelete::Refuse { .. } => 0,
-                OnDelete::Cascade => u64::from(self.cascade(item)),
-                OnDelete::Clear(names) => {
-                    let changes = clearing(within.entity, names);
-                    self.change(item, &changes, By::Effect)?;
-                    1
-                }
-            };
+            done += u64::from(self.release_one(item, within)?);
         }
         Ok(done)
-    }
-
-    /// Copies the source as it is now, which may be newer than the change that caused the job: so
-    /// the last of several jobs leaves the last value, whichever comes last.
-    fn catch_up(&mut self, source: usize, within: Referrers<'a>, items: Vec<usize>) -> u64 {
-        let blueprint = self.context.blueprint;
-        let Some(now) = self.entry(source).old().cloned() else {
-            return 0;
-        };
-        let followers = blueprint
-            .kernel
-            .followers(&blueprint.design, within.source.id);
-        let followers: Vec<_> = followers
-            .filter(|one| {
-                one.entity.id == within.entity.id && one.reference.name == within.reference.name
-            })
-            .collect();
-        for follower in &followers {
-            self.entry_mut(source).guard(follower.followed);
-        }
-        let mut done = 0;
-        for item in items {
-            let entry = self.entry_mut(item);
-            let Some(after) = &mut entry.after else {
-                continue;
-            };
-            let after = Rc::make_mut(after);
-            for follower in &followers {
-                match within.source.read(&now, follower.followed) {
-                    Some(value) => {
-                        nested::set(after, &follower.attribute.name, value.into_owned());
-                    }
-                    None => nested::remove(after, &follower.attribute.name),
-                }
-            }
-            if entry.after != entry.old().cloned() {
-                done += 1;
-                self.draft.enqueue(item);
-            }
-        }
-        done
-    }
-}
-
-/// The changes that clear these attributes.
-pub(super) fn clearing<'a>(entity: &'a Record, names: &[String]) -> Changes<'a> {
-    let attributes = names.iter().filter_map(|name| entity.attribute(name));
-    Changes {
-        remove: attributes.map(Slot::Declared).collect(),
-        ..Changes::default()
     }
 }

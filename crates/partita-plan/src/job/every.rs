@@ -8,100 +8,32 @@
 use std::rc::Rc;
 
 use partita_core::{Item, Map};
-use partita_design::design::{Action, Application, Effect, Record};
-use sha2::{Digest as _, Sha256};
+use partita_design::design::{Action, Application, EffectId, Record};
 
-use super::effects::Cause;
-use super::later::Extent;
-use super::{Names, Planner};
+use super::{Applied, ApplyWork, EachWork, Effected, Task, Work};
 use crate::draft::Before;
 use crate::error::PlanError;
-use crate::evaluate::{Context, ItemScope, Known, Named};
-use crate::job::{Applied, ApplyWork, EachWork, Effected, Task, Work};
+use crate::evaluate::Named;
 use crate::place::Address;
+use crate::planner::{Names, Planner};
+use crate::react::each::{DistinctElements, Element, spelled_key};
+use crate::react::effect::EffectCause;
 use crate::request::action::{is_allowed_or_refused, on_row};
 use crate::request::rules::{Asked, Verdict};
 use crate::sidecar;
 
-/// The elements that something was done for so far, where of those that agree only the first
-/// counts.
-#[derive(Default)]
-pub(super) struct Seen {
-    texts: Vec<String>,
-    /// Where a job remembers those of the chunks before.
-    partition: Option<String>,
-    /// Those that are new to the job.
-    marks: Vec<Address>,
-}
-
-impl Seen {
-    fn of_job(job: &str, task: usize) -> Seen {
-        Seen {
-            partition: Some(format!("DONE#{job}#{task}")),
-            ..Seen::default()
-        }
-    }
-
-    /// Adds the element that an effect is evaluated for. Says whether it is the first of those that
-    /// agree.
-    pub(super) fn insert_element(
-        &mut self,
-        effect: &Effect,
-        element: Option<&(&Record, Address)>,
-        scope: &ItemScope<'_, '_>,
-    ) -> bool {
-        let text = match (&effect.distinct, element) {
-            (Some(distinct), _) => {
-                serde_json::to_string(&distinct.value(scope)).unwrap_or_default()
-            }
-            (None, Some((_, address))) if self.partition.is_some() => spelled_key(address),
-            _ => return true,
-        };
-        self.insert(text, &scope.context)
-    }
-
-    /// Adds a text that elements agree in. Says whether it is new.
-    fn insert(&mut self, text: String, context: &Context<'_>) -> bool {
-        if self.texts.contains(&text) {
-            return false;
-        }
-        let mark = self.partition.as_ref().map(|partition| {
-            let digest = Sha256::digest(text.as_bytes());
-            let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-            sidecar::address(&context.blueprint.sidecar, partition, &digest)
-        });
-        self.texts.push(text);
-        let Some(mark) = mark else {
-            return true;
-        };
-        let is_new = !matches!(context.item(&mark), Known::Found(_));
-        self.marks.extend(is_new.then_some(mark));
-        is_new
-    }
-}
-
-/// What an item is told from others by.
-fn spelled_key(address: &Address) -> String {
-    format!("{}\n{}", address.partition, address.sort)
-}
-
 impl<'a> Planner<'a> {
-    /// Leaves an effect for every item of a pattern to a job, if that is wanted. An effect that
-    /// may refuse the whole write cannot wait.
-    pub(super) fn is_effect_left(
-        &mut self,
-        cause: Cause<'_, 'a>,
-        effect: &'a Effect,
-        parameters: Map,
-    ) -> bool {
-        if self.later.extent == Extent::Whole || effect.require.is_some() {
+    /// Defers an effect for every item of a pattern, if the write is planned with a job. Says
+    /// whether it is. An effect that may refuse the whole write cannot wait.
+    pub(crate) fn defer_effect(&mut self, cause: EffectCause<'_, 'a>, parameters: &Map) -> bool {
+        let design = &self.context.blueprint.design;
+        if !self.has_job() || design[cause.effect].require.is_some() {
             return false;
         }
         let entry = self.entry(cause.at);
         let (old, new) = (entry.old().cloned(), entry.after.clone());
         let item = new.as_ref().or(old.as_ref());
-        let identity = item.and_then(|item| entry.shape.identity_of(item));
-        let (Some(identity), Some((name, then))) = (identity, self.place_in_design(effect)) else {
+        let Some(identity) = item.and_then(|item| entry.shape.identity_of(item)) else {
             return false;
         };
         let given = cause.names.iter().filter_map(|(name, named)| match named {
@@ -109,38 +41,27 @@ impl<'a> Planner<'a> {
             Named::Item { .. } => None,
         });
         let task = Task {
-            source: self.entry(cause.at).shape.name.to_owned(),
+            source: entry.shape.name.clone(),
             identity,
             work: Work::Each(EachWork {
-                name: name.to_owned(),
-                then,
+                name: design.effect_name(cause.effect).to_owned(),
+                then: match cause.effect {
+                    EffectId::Trigger(_) => None,
+                    EffectId::Action(_, at) => Some(at),
+                },
                 old: old.map(Rc::unwrap_or_clone),
                 new: new.map(Rc::unwrap_or_clone),
                 given: given.collect(),
-                parameters,
+                parameters: parameters.clone(),
             }),
         };
-        self.leave_task(task);
+        self.add_task(task);
         true
     }
 
-    /// The trigger of an effect, or the action and which of its effects it is.
-    fn place_in_design(&self, effect: &Effect) -> Option<(&'a str, Option<usize>)> {
-        let design = &self.context.blueprint.design;
-        let mut triggers = design.triggers.iter();
-        if let Some(trigger) = triggers.find(|one| std::ptr::eq(&one.effect, effect)) {
-            return Some((&trigger.name, None));
-        }
-        design.actions.iter().find_map(|action| {
-            let mut then = action.then.iter();
-            let at = then.position(|one| std::ptr::eq(one, effect))?;
-            Some((action.name.as_str(), Some(at)))
-        })
-    }
-
-    /// Leaves an action on every item of a pattern to a job. What is wrong with what was given, or
-    /// not allowed as far as can be seen, is refused now.
-    pub(crate) fn leave_application(
+    /// Defers an action on every item of a pattern. What is wrong with what was given, or not
+    /// allowed as far as can be seen, is refused now.
+    pub(crate) fn defer_application(
         &mut self,
         action: &'a Action,
         application: &'a Application,
@@ -154,7 +75,7 @@ impl<'a> Planner<'a> {
         for (shape, item) in rows {
             is_allowed_or_refused(&self.unguarded(shape, item), action)?;
         }
-        self.leave_task(Task {
+        self.add_task(Task {
             source: action.name.clone(),
             identity: asked.clone(),
             work: Work::Apply(ApplyWork {
@@ -167,7 +88,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Carries an effect out for the elements among some rows.
-    pub(super) fn each_chunk(
+    pub(crate) fn each_chunk(
         &mut self,
         (job, number): (&str, usize),
         work: &EachWork,
@@ -184,28 +105,29 @@ impl<'a> Planner<'a> {
             }
             None => Vec::new(),
         };
-        let cause = Cause {
-            at: self.witness(within.source, work),
+        let cause = EffectCause {
+            at: self.insert_cause(within.source, work),
+            reaction: within.reaction,
+            effect: within.effect,
             names: &names,
             refs: match within.action {
                 Some(action) => &action.refs,
                 None => &[],
             },
         };
-        let mut seen = Seen::of_job(job, number);
-        for element in self.meant(within.pattern, &work.parameters, rows) {
-            let effect = (within.effect, within.each);
-            self.effect_for(cause, effect, within.name, &element, &mut seen)?;
+        let mut distinct = DistinctElements::of_job(job, number);
+        for element in self.items_among(within.pattern, &work.parameters, rows) {
+            self.effect_for(cause, &element, &mut distinct)?;
         }
-        let done = seen.marks.len() as u64;
-        self.mark(seen.marks);
+        let done = distinct.marks.len() as u64;
+        self.mark(distinct.marks);
         Ok(done)
     }
 
-    /// The item that an effect is caused by, as it was when the job was left.
-    fn witness(&mut self, shape: &'a Record, work: &EachWork) -> usize {
-        // It has no place of its own in the draft: the effect may be one on the item itself.
-        let address = sidecar::address(&self.context.blueprint.sidecar, "WITNESS", &work.name);
+    /// Puts the item that an effect is caused by into the draft, as it was when the job was left.
+    fn insert_cause(&mut self, shape: &'a Record, work: &EachWork) -> usize {
+        // Not under its own address: the effect may be one on the item itself.
+        let address = sidecar::address(&self.context.blueprint.sidecar, "CAUSE", &work.name);
         let before = match &work.old {
             Some(old) => Before::Found(Rc::new(old.clone())),
             None => Before::Missing,
@@ -213,23 +135,23 @@ impl<'a> Planner<'a> {
         let at = self.draft.insert(shape, address, before);
         let entry = self.entry_mut(at);
         entry.after = work.new.clone().map(Rc::new);
-        entry.is_witness = true;
+        entry.set_read_only();
         at
     }
 
     /// Applies an action to the items among some rows. What is gone by now, or what the rules do
     /// not allow, stays as it is.
-    pub(super) fn apply_chunk(
+    pub(crate) fn apply_chunk(
         &mut self,
         (job, number): (&str, usize),
         work: &ApplyWork,
         within: Applied<'a>,
         rows: &[Item],
     ) -> Result<u64, PlanError> {
-        let mut seen = Seen::of_job(job, number);
+        let mut distinct = DistinctElements::of_job(job, number);
         let mut done = 0;
-        for element in self.meant(within.pattern, &work.parameters, rows) {
-            let super::effects::Element::Item { shape, address, .. } = element else {
+        for element in self.items_among(within.pattern, &work.parameters, rows) {
+            let Element::Item { shape, address, .. } = element else {
                 continue;
             };
             let at = self.look_up(shape, address.clone())?;
@@ -238,7 +160,7 @@ impl<'a> Planner<'a> {
                 continue;
             };
             if !self.is_applied_to(within, at, &item, &address)?
-                || !seen.insert(spelled_key(&address), &self.context)
+                || !distinct.insert(spelled_key(&address), &self.context)
             {
                 continue;
             }
@@ -253,7 +175,7 @@ impl<'a> Planner<'a> {
                 Err(error) => return Err(error),
             }
         }
-        self.mark(seen.marks);
+        self.mark(distinct.marks);
         Ok(done)
     }
 

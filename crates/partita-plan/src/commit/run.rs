@@ -14,13 +14,13 @@ use partita_store::request::{
 use partita_store::{Entropy, ErrorKind, Store, StoreError};
 use ulid::Ulid;
 
+use crate::commit::{Step, WritePlan};
 use crate::draft::Refusal;
 use crate::error::{Fault, PlanError, Refused};
 use crate::evaluate::reads::Needs;
 use crate::evaluate::{Listed, Listing, Reads};
 use crate::pattern::READ_BYTES_MAX;
 use crate::place::{Address, KeyNames};
-use crate::planner::{Step, WritePlan};
 
 /// Rounds of reading at most. A path goes through a few refs; more rounds are a mistake of ours.
 const ROUNDS_MAX: usize = 32;
@@ -50,7 +50,7 @@ pub(crate) struct Runner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) keys: KeyNames,
     pub(crate) entropy: Arc<dyn Entropy>,
-    /// What transactions and workers are told apart by.
+    /// Randomness for the tokens of transactions and workers.
     pub(crate) tokens: Arc<dyn Entropy>,
     pub(crate) patience: Patience,
 }
@@ -329,7 +329,7 @@ impl Runner {
         tokio::time::sleep(Duration::from_millis(millis)).await;
     }
 
-    /// A text that nobody else draws.
+    /// A text that is drawn once.
     pub(crate) fn token(&self) -> String {
         let mut random = [0; 16];
         self.tokens.fill(&mut random);

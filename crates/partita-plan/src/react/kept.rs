@@ -1,9 +1,9 @@
 //! The numbers of an item that is deleted while items that it counts stay.
 //!
 //! Where a ref is kept when its target goes, the counts and sums over it are put into the sidecar
-//! with the deletion. Whoever removes or changes what they count meanwhile adds to them there, as
+//! with the deletion. A write that removes or changes what they count adds to them there, as
 //! to those of an item, and an item that comes back under the same identity begins with them. So
-//! they are exact however many items are counted, and whoever meets whom: the numbers are always
+//! they are exact however many items are counted, and whatever races: the numbers are always
 //! in one place, the item or the sidecar, and every transaction that uses them requires that place.
 //! Nothing is kept of numbers that are all 0. Then a transaction requires that there is neither an
 //! item nor a record: an item that was missing when it was read may have come and gone since, and
@@ -14,13 +14,14 @@ use partita_core::{Item, Map, Number, Value};
 use partita_design::design::{Attribute, Record};
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
-use super::emit::addition;
-use super::{Planner, Step};
-use crate::draft::{Presence, Refusal, out_of_range};
+use super::number::Total;
+use crate::commit::Step;
+use crate::commit::update::addition;
+use crate::draft::{Refusal, out_of_range};
 use crate::error::PlanError;
 use crate::evaluate::Known;
-use crate::kernel::Count;
 use crate::place::Address;
+use crate::planner::Planner;
 use crate::sidecar;
 
 /// The attribute of a kept record that has the numbers, by their names.
@@ -30,24 +31,16 @@ const ENTITY: &str = "entity";
 
 /// What a write does to numbers in the sidecar.
 #[derive(Default)]
-pub(super) struct Kept<'a> {
+pub(crate) struct KeptNumbers<'a> {
     /// Places that an item comes to, which takes up what is kept for them.
     taken: Vec<Address>,
     /// What is added for items that are not there.
-    adds: Vec<(Address, Of<'a>, Number)>,
-}
-
-/// A number of an entity.
-#[derive(Clone, Copy)]
-struct Of<'a> {
-    entity: &'a Record,
-    name: &'a str,
-    is_count: bool,
+    adds: Vec<(Address, Total<'a>, Number)>,
 }
 
 impl<'a> Planner<'a> {
     /// Has an item that comes to a place begin with the numbers that are kept for it.
-    pub(super) fn take_up(&mut self, at: usize, place: &Address) -> Result<(), PlanError> {
+    pub(crate) fn take_up(&mut self, at: usize, place: &Address) -> Result<(), PlanError> {
         let entity = self.entry(at).shape;
         let names: Vec<&'a str> = self.kept_numbers(entity).collect();
         if names.is_empty() || self.kept.taken.contains(place) {
@@ -60,9 +53,9 @@ impl<'a> Planner<'a> {
             Some((*name, *number))
         });
         let mut numbers: Vec<_> = numbers.collect();
-        self.kept.adds.retain(|(owner, of, amount)| {
+        self.kept.adds.retain(|(owner, total, amount)| {
             let is_meant = owner == place;
-            numbers.extend(is_meant.then_some((of.name, *amount)));
+            numbers.extend(is_meant.then_some((total.name(), *amount)));
             !is_meant
         });
         for (name, number) in numbers {
@@ -72,10 +65,10 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds to a number of an item that is not there.
-    pub(super) fn add_to_missing(&mut self, at: usize, count: Count<'a>, amount: Number) {
-        let (entity, name) = (count.entity, count.attribute.name.as_str());
+    pub(super) fn add_to_missing(&mut self, at: usize, total: Total<'a>, amount: Number) {
         let owner = self.entry(at).address.clone();
-        let is_kept = self.kept_numbers(entity).any(|one| one == name);
+        let is_same = |name: &str| name == total.name();
+        let is_kept = self.kept_numbers(total.entity).any(is_same);
         let kept = if is_kept {
             self.context.item(&self.kept_address(&owner))
         } else {
@@ -83,25 +76,20 @@ impl<'a> Planner<'a> {
         };
         // Numbers are kept only while there is no item; without them that must be asked.
         if let Known::Missing = kept {
-            self.entry_mut(at).presence = Presence::Absent(Refusal::Stale);
+            self.entry_mut(at).guards.require_absent(Refusal::Stale);
         }
         if is_kept {
-            let of = Of {
-                entity,
-                name,
-                is_count: count.aggregate.sum.is_none(),
-            };
-            self.kept.adds.push((owner, of, amount));
+            self.kept.adds.push((owner, total, amount));
         }
     }
 
     /// The actions on numbers in the sidecar: those of items that are deleted are put there, those
     /// of items that come are taken away, and the others are added to.
-    pub(super) fn kept_steps(&mut self) -> Result<Vec<Step>, PlanError> {
+    pub(crate) fn kept_steps(&mut self) -> Result<Vec<Step>, PlanError> {
         let mut steps = Vec::new();
         for at in 0..self.draft.entries.len() {
             let entry = self.entry(at);
-            if entry.is_removed() && !entry.is_witness {
+            if entry.is_removed() && !entry.is_read_only() {
                 steps.extend(self.keep_numbers(at)?);
             }
         }
@@ -124,11 +112,11 @@ impl<'a> Planner<'a> {
         let mut numbers = Map::new();
         for name in names {
             let entry = self.entry_mut(at);
-            // Nobody may count more or less in between.
+            // The counts must be the same at the commit.
             entry.guard(name);
             let shape = entry.shape;
             let now = entry.old().and_then(|old| shape.number(old, name));
-            let added = entry.adds.get(name).copied().unwrap_or(Number::ZERO);
+            let added = entry.added(name);
             let number = plus((entity, name), now.unwrap_or(Number::ZERO), added)?;
             if number != Number::ZERO {
                 numbers.insert(name, Value::N(number));
@@ -137,7 +125,7 @@ impl<'a> Planner<'a> {
         if numbers.is_empty() {
             return Ok(None);
         }
-        // Numbers that are kept for an item that is there would be somebody's mistake.
+        // There are none yet: numbers are kept only while there is no item.
         let put = self.kept_record(&self.entry(at).address, entity, numbers);
         Ok(Some(Step::or_stale(TransactAction::Put(put))))
     }
@@ -154,17 +142,18 @@ impl<'a> Planner<'a> {
     fn added_step(
         &self,
         owner: &Address,
-        adds: Vec<(Address, Of<'a>, Number)>,
+        adds: Vec<(Address, Total<'a>, Number)>,
     ) -> Result<Option<Step>, PlanError> {
-        let mut sums: Vec<(Of<'a>, Number)> = Vec::new();
-        for (_, of, amount) in adds {
-            match sums.iter_mut().find(|(known, _)| known.name == of.name) {
-                Some((_, sum)) => *sum = plus((of.entity, of.name), *sum, amount)?,
-                None => sums.push((of, amount)),
+        let mut sums: Vec<(Total<'a>, Number)> = Vec::new();
+        for (_, total, amount) in adds {
+            let mut known = sums.iter_mut();
+            match known.find(|(known, _)| known.name() == total.name()) {
+                Some((_, sum)) => *sum = plus((total.entity, total.name()), *sum, amount)?,
+                None => sums.push((total, amount)),
             }
         }
         sums.retain(|(_, sum)| *sum != Number::ZERO);
-        let Some((Of { entity, .. }, _)) = sums.first().copied() else {
+        let Some((Total { entity, .. }, _)) = sums.first().copied() else {
             return Ok(None);
         };
         let Some(before) = self.kept_for(owner) else {
@@ -172,12 +161,12 @@ impl<'a> Planner<'a> {
         };
         let mut after = before.clone();
         let mut update = Update::default();
-        for (of, sum) in sums {
-            let now = after.get(of.name).and_then(Value::as_number).copied();
-            let number = plus((entity, of.name), now.unwrap_or(Number::ZERO), sum)?;
-            after.insert(of.name, Value::N(number));
+        for (name, sum) in sums.iter().map(|(total, sum)| (total.name(), *sum)) {
+            let now = after.get(name).and_then(Value::as_number).copied();
+            let number = plus((entity, name), now.unwrap_or(Number::ZERO), sum)?;
+            after.insert(name, Value::N(number));
             let mut path = Path::attribute(NUMBERS);
-            path.steps.push(PathStep::Field(of.name.into()));
+            path.steps.push(PathStep::Field(name.into()));
             update.set.push(addition(path, Number::ZERO, sum));
         }
         if after.values().all(|value| *value == Value::N(Number::ZERO)) {
@@ -194,13 +183,13 @@ impl<'a> Planner<'a> {
     }
 
     /// Begins to keep numbers that were all 0.
-    fn begun_step(&self, owner: &Address, entity: &Record, sums: Vec<(Of<'a>, Number)>) -> Step {
+    fn begun_step(&self, owner: &Address, entity: &Record, sums: Vec<(Total<'a>, Number)>) -> Step {
         // Before numbers were kept a target could go without them. What is left of its referrers
         // is not counted until a repair does, and no count begins below 0.
-        let sums = sums
-            .iter()
-            .filter(|(of, sum)| !of.is_count || *sum > Number::ZERO);
-        let numbers: Map = sums.map(|(of, sum)| (of.name, Value::N(*sum))).collect();
+        let sums = sums.iter();
+        let sums = sums.filter(|(total, sum)| total.sum.is_some() || *sum > Number::ZERO);
+        let numbers = sums.map(|(total, sum)| (total.name(), Value::N(*sum)));
+        let numbers: Map = numbers.collect();
         if numbers.is_empty() {
             return self.nothing_kept_step(owner);
         }

@@ -1,26 +1,24 @@
 //! The draft as a transaction: one action for each item, guarded by what was read and matters.
 
-use partita_design::design::Record;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use partita_core::expression::{
-    Comparator, Condition, Operand, Path, Scope as _, SetOperand, SetValue, Step as PathStep,
-    Update,
-};
+use partita_core::expression::{Comparator, Condition, Operand, Path, Scope as _};
 use partita_core::{Item, Map, Name, Number, Value};
+use partita_design::design::Record;
 use partita_design::expression::Reading;
 use partita_design::template::dotted;
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
 
-use super::{Planner, Step};
+use super::Step;
+use super::update::update;
 use crate::draft::{Before, Entry, Presence, Refusal};
 use crate::error::PlanError;
 use crate::place::Address;
-use partita_design::nested;
+use crate::planner::Planner;
 
 /// A key of an index and what it becomes.
-type KeyChange = (String, Option<String>);
+pub(super) type KeyChange = (String, Option<String>);
 
 impl Planner<'_> {
     /// The actions of the write, for which the draft is used up. None while something is still to
@@ -30,40 +28,34 @@ impl Planner<'_> {
         if self.context.earlier.is_none() && !self.context.reads.is_complete() {
             return Ok(Vec::new());
         }
-        let (mut turns, mut guards) = (Vec::new(), Vec::new());
-        let places = 0..self.draft.entries.len();
-        let places = places.filter(|at| !self.entry(*at).is_witness);
-        let places: Vec<usize> = places.collect();
-        for &at in &places {
-            turns.extend(self.unique(at)?);
-        }
-        guards.extend(self.guard_steps(turns));
-        guards.extend(self.file_steps()?);
-        guards.extend(self.kept_steps()?);
+        let mut aside = self.unique_steps();
+        aside.extend(self.file_steps()?);
+        aside.extend(self.kept_steps()?);
         self.refuse()?;
-        let mut keys: Vec<Vec<KeyChange>> = Vec::new();
-        keys.resize_with(self.draft.entries.len(), Vec::new);
-        for at in places {
-            keys[at] = self.index_keys(at)?;
+        let mut keys = Vec::with_capacity(self.draft.entries.len());
+        for at in 0..self.draft.entries.len() {
+            keys.push(self.index_keys(at)?);
         }
+        // Items that only keys read are in the draft since then, to be guarded.
+        keys.resize_with(self.draft.entries.len(), Vec::new);
         let entries = std::mem::take(&mut self.draft.entries);
         let shapes: Vec<&Record> = entries.iter().map(|entry| entry.shape).collect();
-        let mut steps = Vec::with_capacity(entries.len() + guards.len());
+        let mut steps = Vec::with_capacity(entries.len() + aside.len());
         let entries = entries.into_iter().zip(keys);
-        for (entry, keys) in entries.filter(|(entry, _)| !entry.is_witness) {
+        for (entry, keys) in entries.filter(|(entry, _)| !entry.is_read_only()) {
             match entry.destination() {
                 Some(_) => steps.extend(self.relocation(*entry, keys)),
                 None => steps.extend(self.action(*entry, keys)),
             }
         }
-        steps.extend(guards);
+        steps.extend(aside);
         if steps.len() > self.room() {
             return Err(PlanError::TooMuch {
                 what: largest_part(&shapes, steps.len()),
             });
         }
         steps.extend(self.window_steps());
-        steps.extend(self.leave()?);
+        steps.extend(self.deferred_steps()?);
         Ok(steps)
     }
 
@@ -73,14 +65,8 @@ impl Planner<'_> {
         let presence = presence.or_else(|| Some(self.is_there(&entry)));
         let condition = self.condition(&entry, presence);
         let is_free = self.is_missing(&entry);
-        let Entry {
-            shape,
-            address,
-            moves_to: Some(place),
-            after: Some(after),
-            ..
-        } = entry
-        else {
+        let shape = entry.shape;
+        let (Some(after), address, Some(place)) = entry.into_parts() else {
             return Vec::new();
         };
         let put = PutItem {
@@ -113,80 +99,58 @@ impl Planner<'_> {
         vec![put, delete]
     }
 
+    /// What is done to an item that stays where it is; nothing if it is only known.
     fn action(&self, entry: Entry<'_>, keys: Vec<KeyChange>) -> Option<Step> {
         let (presence, refusal) = self.presence(&entry);
         let condition = self.condition(&entry, presence);
-        let return_item_on_failure = matches!(refusal, Refusal::Final(_)) && entry.has_guards();
-        let address = &entry.address;
-        let action = match (entry.old(), &entry.after) {
-            (None, Some(_)) => {
-                let Entry {
-                    shape,
-                    address,
-                    after: Some(after),
-                    told,
-                    ..
-                } = entry
-                else {
-                    return None;
-                };
-                // The only other hold on the item, which is then not copied.
-                drop(told);
-                TransactAction::Put(PutItem {
-                    table: address.table.clone(),
-                    item: self.whole(shape, &address, Rc::unwrap_or_clone(after), keys),
+        let return_item_on_failure =
+            matches!(refusal, Refusal::Final(_)) && !entry.guards.is_empty();
+        let action = if entry.is_new() {
+            self.put(entry, keys, condition)?
+        } else {
+            let table = entry.address.table.clone();
+            let key = self.context.blueprint.keys.key(&entry.address);
+            let update = update(&entry, keys);
+            match (entry.is_removed(), update.is_empty(), condition) {
+                (true, _, condition) => TransactAction::Delete(DeleteItem {
+                    table,
+                    key,
                     condition,
-                    return_item_on_failure: false,
-                })
-            }
-            (Some(_), None) => TransactAction::Delete(DeleteItem {
-                table: address.table.clone(),
-                key: self.context.blueprint.keys.key(address),
-                condition,
-                return_item_on_failure,
-            }),
-            (old, after) => {
-                let mut update = Update::default();
-                if let (Some(old), Some(after)) = (old, after) {
-                    difference(&entry, old, after, &mut update);
-                }
-                for (name, amount) in &entry.adds {
-                    let path = dotted(name);
-                    let is_written = update.paths().any(|written| written.overlaps(&path));
-                    if *amount != Number::from(0_i64) && !is_written {
-                        update
-                            .set
-                            .push(addition(path, entry.start_of(name), *amount));
-                    }
-                }
-                for (name, key) in keys {
-                    let path = Path::attribute(name);
-                    match key {
-                        Some(key) => update = update.setting(path, key),
-                        None => update.remove.push(path),
-                    }
-                }
-                let table = address.table.clone();
-                let key = self.context.blueprint.keys.key(address);
-                match (update.is_empty(), condition) {
-                    (false, condition) => TransactAction::Update(UpdateItem {
-                        table,
-                        key,
-                        update,
-                        condition,
-                        return_item_on_failure,
-                    }),
-                    (true, Some(condition)) => TransactAction::Check(ConditionCheck {
-                        table,
-                        key,
-                        condition,
-                        return_item_on_failure,
-                    }),
-                    (true, None) => return None,
-                }
+                    return_item_on_failure,
+                }),
+                (false, false, condition) => TransactAction::Update(UpdateItem {
+                    table,
+                    key,
+                    update,
+                    condition,
+                    return_item_on_failure,
+                }),
+                (false, true, Some(condition)) => TransactAction::Check(ConditionCheck {
+                    table,
+                    key,
+                    condition,
+                    return_item_on_failure,
+                }),
+                (false, true, None) => return None,
             }
         };
         Some(Step { action, refusal })
+    }
+
+    fn put(
+        &self,
+        entry: Entry<'_>,
+        keys: Vec<KeyChange>,
+        condition: Option<Condition>,
+    ) -> Option<TransactAction> {
+        let shape = entry.shape;
+        let (after, address, _) = entry.into_parts();
+        Some(TransactAction::Put(PutItem {
+            table: address.table.clone(),
+            item: self.whole(shape, &address, Rc::unwrap_or_clone(after?), keys),
+            condition,
+            return_item_on_failure: false,
+        }))
     }
 
     /// An item as it is put, with all of its keys.
@@ -203,7 +167,7 @@ impl Planner<'_> {
 
     /// Whether the item must be there, and what it means if that is not so.
     fn presence(&self, entry: &Entry<'_>) -> (Option<Condition>, Refusal) {
-        match &entry.presence {
+        match entry.guards.presence() {
             Presence::Present(refusal) => (Some(self.is_there(entry)), refusal.clone()),
             Presence::Absent(refusal) => (Some(self.is_missing(entry)), refusal.clone()),
             Presence::Any => {
@@ -234,8 +198,8 @@ impl Planner<'_> {
         }
     }
 
-    /// That an item is expired, or the guard of one: as early as for whoever reads it.
-    pub(super) fn is_over(&self, shape: &Record) -> Option<Condition> {
+    /// That an item is expired, or the guard of one: from the moment at which a read misses it.
+    pub(crate) fn is_over(&self, shape: &Record) -> Option<Condition> {
         let expiry = self.context.blueprint.expiry(shape)?;
         let now = self.moment.now_millis.saturating_add(999).div_euclid(1000);
         Some(Condition::Compare(
@@ -247,19 +211,20 @@ impl Planner<'_> {
 
     /// What must hold for the item's action to pass.
     fn condition(&self, entry: &Entry<'_>, presence: Option<Condition>) -> Option<Condition> {
-        if !entry.is_whole && !entry.has_guards() {
+        let guards = &entry.guards;
+        if !guards.is_whole() && guards.is_empty() {
             return presence;
         }
-        let guards: Vec<Condition> = match entry.old().filter(|_| entry.is_whole) {
+        let values: Vec<Condition> = match entry.old().filter(|_| guards.is_whole()) {
             Some(old) => self.unchanged(entry, old),
             None => {
-                let guards = entry.guards.iter();
-                let guards = guards.map(|(name, value)| stands_there(dotted(name), value.as_ref()));
-                guards.collect()
+                let values = guards.values();
+                let values = values.map(|(name, value)| is_unchanged(dotted(name), value));
+                values.collect()
             }
         };
-        let parts = presence.into_iter().chain(guards);
-        let parts = parts.chain(entry.conditions.iter().cloned());
+        let parts = presence.into_iter().chain(values);
+        let parts = parts.chain(guards.conditions().iter().cloned());
         parts.reduce(Condition::and)
     }
 
@@ -277,7 +242,7 @@ impl Planner<'_> {
             .into_iter()
             .filter(|name| !key.contains(&name.as_str()));
         names
-            .map(|name| stands_there(Path::attribute(name.clone()), stored.get(&name)))
+            .map(|name| is_unchanged(Path::attribute(name.clone()), stored.get(&name)))
             .collect()
     }
 
@@ -286,7 +251,8 @@ impl Planner<'_> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
         // The keys of views are part of their records.
-        let (true, Some(after)) = (entry.shape.is_entity(), entry.after.clone()) else {
+        let has_keys = entry.shape.is_entity() && !entry.is_read_only();
+        let Some(after) = entry.after.clone().filter(|_| has_keys) else {
             return Ok(Vec::new());
         };
         let shape = entry.shape;
@@ -332,23 +298,9 @@ impl Planner<'_> {
 }
 
 impl Entry<'_> {
-    /// What a number is added to while it is missing: its default, or 0.
-    fn start_of(&self, name: &str) -> Number {
-        let nothing = Map::new();
-        let item = self.old().map_or(&nothing, |old| &**old);
-        match self.shape.when_missing(item, name) {
-            Some(Value::N(start)) => start,
-            _ => Number::from(0_i64),
-        }
-    }
-
-    fn has_guards(&self) -> bool {
-        !self.guards.is_empty() || !self.conditions.is_empty()
-    }
-
-    /// Whether the write changes the item or rests on it.
+    /// Whether the write changes the item or depends on it.
     fn is_touched(&self) -> bool {
-        if !self.adds.is_empty() || self.has_guards() {
+        if !self.adds().is_empty() || !self.guards.is_empty() {
             return true;
         }
         match (self.old(), &self.after) {
@@ -370,77 +322,9 @@ fn largest_part(shapes: &[&Record], all: usize) -> String {
     format!("it would touch {all}, {count} of them `{name}`")
 }
 
-fn stands_there(path: Path, value: Option<&Value>) -> Condition {
+fn is_unchanged(path: Path, value: Option<&Value>) -> Condition {
     match value {
         Some(value) => Condition::equals(path, value.clone()),
         None => Condition::NotExists(path),
     }
-}
-
-/// `SET x = if_not_exists(x, start) + d`: right whatever the number is by then.
-pub(super) fn addition(path: Path, start: Number, amount: Number) -> (Path, SetValue) {
-    let start = SetOperand::Value(Value::N(start));
-    let now = SetOperand::IfNotExists(path.clone(), Box::new(start));
-    let amount = SetOperand::Value(Value::N(amount));
-    (path, SetValue::Plus(now, amount))
-}
-
-/// Writes what differs, and nothing else. Maps that attributes of the design stand in are gone
-/// through; every other value is written whole.
-fn difference(entry: &Entry<'_>, old: &Map, new: &Map, update: &mut Update) {
-    let mut walk = Walk { entry, update };
-    walk.go(old, new, &mut Vec::new());
-}
-
-struct Walk<'w, 'a> {
-    entry: &'w Entry<'a>,
-    update: &'w mut Update,
-}
-
-impl Walk<'_, '_> {
-    fn go(&mut self, old: &Map, new: &Map, way: &mut Vec<Name>) {
-        let mut kept = 0;
-        for (name, was, is) in nested::beside(old, new) {
-            kept += usize::from(was.is_some());
-            if was == Some(is) {
-                continue;
-            }
-            way.push(name.clone());
-            let dots = way.join(".");
-            if !self.entry.adds.contains_key(dots.as_str()) {
-                // A map that is not there yet is written with the numbers in it.
-                match (was, is) {
-                    (Some(Value::M(was)), Value::M(is)) if self.entry.shape.is_container(&dots) => {
-                        self.go(was, is, way);
-                    }
-                    _ if self.is_stored(&dots) => {
-                        let value = SetValue::Is(SetOperand::Value(is.clone()));
-                        self.update.set.push((path(way), value));
-                    }
-                    _ => {}
-                }
-            }
-            way.pop();
-        }
-        if kept == old.len() {
-            return;
-        }
-        for name in old.keys().filter(|name| !new.contains_key(name)) {
-            way.push(name.clone());
-            self.update.remove.push(path(way));
-            way.pop();
-        }
-    }
-
-    fn is_stored(&self, name: &str) -> bool {
-        let attribute = self.entry.shape.stored(name);
-        attribute.is_none_or(|attribute| !attribute.key_only)
-    }
-}
-
-fn path(way: &[Name]) -> Path {
-    let mut path = Path::attribute(way[0].clone());
-    let fields = way[1..].iter().cloned();
-    path.steps.extend(fields.map(PathStep::Field));
-    path
 }

@@ -8,15 +8,17 @@ use std::rc::Rc;
 
 use partita_core::expression::{Found, Scope as _};
 use partita_core::{Map, Number, Value};
-use partita_design::design::{EachOver, Record, Source, View};
+use partita_design::design::{Attribute, EachOver, Record, RecordId, Source, View};
+use partita_design::kernel::{Reaction, Times};
+use partita_design::nested;
 
-use super::effects::members;
-use super::{Names, Planner};
-use crate::draft::{Before, Presence, Refusal};
+use super::each::members;
+use super::holds;
+use crate::draft::{Before, Refusal};
 use crate::error::PlanError;
 use crate::evaluate::{ItemScope, Named};
 use crate::place::Address;
-use partita_design::nested;
+use crate::planner::{Names, Planner};
 
 /// A record of a view.
 struct Placed {
@@ -29,63 +31,43 @@ struct Placed {
     own: Map,
 }
 
+/// A view, and the reaction that keeps it.
+#[derive(Clone, Copy)]
+struct Kept<'a> {
+    record: &'a Record,
+    view: &'a View,
+    reaction: &'a Reaction,
+}
+
 impl<'a> Planner<'a> {
-    /// Keeps the views of an item in step with it.
-    pub(super) fn derive(&mut self, at: usize) -> Result<(), PlanError> {
-        let blueprint = self.context.blueprint;
-        let entry = self.entry(at);
-        let views = blueprint.kernel.derived(&blueprint.design, entry.shape.id);
-        let mut views = views.peekable();
-        if views.peek().is_none() {
-            return Ok(());
+    /// Takes back what was done to the records of an item: it has changed since, and they are made
+    /// again. What an operation did to them stays.
+    pub(super) fn retract_records(&mut self, at: usize) {
+        for record in std::mem::take(&mut self.entry_mut(at).reacted.records) {
+            self.entry_mut(record).retract();
         }
-        if matches!(entry.before, Before::Unread) && entry.after.is_none() {
-            // A number that a view repeats was added to: where the record is, only the item says.
-            let adds: Vec<&str> = entry.adds.keys().copied().collect();
-            let address = entry.address.clone();
-            let is_added = |input: &String| adds.contains(&input.as_str());
-            if views.any(|(_, _, inputs)| inputs.iter().any(is_added)) {
-                self.context.reads.need(address);
-            }
-            return Ok(());
-        }
-        // The item may have been looked at before, and have changed since.
-        for record in std::mem::take(&mut self.entry_mut(at).views) {
-            let record = self.entry_mut(record);
-            if record.operation.is_some() {
-                continue;
-            }
-            record.after = record.old().cloned();
-            record.moves_to = None;
-            record.adds.clear();
-        }
-        for (record, view, inputs) in views {
-            if view.history {
-                self.record_history(at, (record, view))?;
-                self.follow_history(at, record)?;
-            } else {
-                self.derive_one(at, (record, view), inputs)?;
-            }
-        }
-        Ok(())
     }
 
-    fn derive_one(
+    /// Keeps the records of a view in step with an item.
+    pub(super) fn keep_view(
         &mut self,
         at: usize,
-        (shape, view): (&'a Record, &'a View),
-        inputs: &[String],
+        reaction: &'a Reaction,
+        view: RecordId,
     ) -> Result<(), PlanError> {
+        let shape = &self.context.blueprint.design[view];
+        let Some(view) = &shape.view else {
+            return Ok(());
+        };
         let entry = self.entry(at);
         let (old, new) = (entry.old().cloned(), entry.after.clone());
-        if let (Some(old), Some(new)) = (&old, &new) {
-            let differs = |name: &String| nested::get(old, name) != nested::get(new, name);
-            if !inputs.iter().any(differs) {
-                return Ok(());
-            }
-        }
-        let was = self.records(at, (shape, view), old.as_deref(), true)?;
-        let mut is = self.records(at, (shape, view), new.as_deref(), false)?;
+        let kept = Kept {
+            record: shape,
+            view,
+            reaction,
+        };
+        let was = self.records(at, kept, old.as_deref(), true)?;
+        let mut is = self.records(at, kept, new.as_deref(), false)?;
         for is in &mut is {
             let was = was.iter().find(|was| was.element == is.element);
             if let Some(was) = was.filter(|was| was.place != is.place) {
@@ -97,22 +79,18 @@ impl<'a> Planner<'a> {
             let now = found.map(|found| is.remove(found).derived);
             let record = self.place(at, shape, was.place, Some(was.derived.clone()));
             match now {
-                Some(now) => self.keep_record(at, record, shape, &was.derived, now),
+                Some(now) => self.keep_record(at, record, &was.derived, now),
                 None => {
-                    let entry = self.entry_mut(record);
-                    entry.after = None;
-                    entry.must_be_present(Refusal::Stale);
+                    self.entry_mut(record).remove();
                 }
             }
             self.draft.enqueue(record);
         }
         for is in is {
             let record = self.place(at, shape, is.place, None);
-            let entry = self.entry_mut(record);
             let mut attributes = is.derived;
             attributes.extend(is.own);
-            entry.after = Some(Rc::new(attributes));
-            entry.presence = Presence::Absent(Refusal::Stale);
+            self.entry_mut(record).put(attributes);
             self.guard_copied(at, shape);
             self.draft.enqueue(record);
         }
@@ -141,25 +119,20 @@ impl<'a> Planner<'a> {
     }
 
     /// A record that stays where it is. Only what is derived is written; the rest is its own.
-    fn keep_record(&mut self, source: usize, at: usize, view: &Record, was: &Map, now: Map) {
-        let adds = self.entry(source).adds.clone();
-        let entry = self.entry_mut(at);
+    fn keep_record(&mut self, source: usize, at: usize, was: &Map, now: Map) {
         if *was == now {
             return;
         }
+        let adds = self.entry(source).adds().clone();
+        let entry = self.entry_mut(at);
         // What is only added to the source is only added to the record.
-        for (name, amount) in adds {
-            if view.kept().any(|kept| kept.name == name) {
-                entry.adds.insert(name, amount);
-            }
-        }
-        if let Some(after) = &mut entry.after {
-            let after = Rc::make_mut(after);
+        entry.repeat_adds(&adds);
+        if let Some(after) = entry.edit() {
             after.retain(|name, _| now.contains_key(name) || !was.contains_key(name));
             let changed = now.into_iter();
             after.extend(changed.filter(|(name, value)| was.get(name) != Some(value)));
         }
-        entry.must_be_present(Refusal::Stale);
+        entry.guards.require_present(Refusal::Stale);
     }
 
     /// The place of a record in the draft, as it must have been for its source to be as it was.
@@ -185,7 +158,7 @@ impl<'a> Planner<'a> {
             }
             None => self.draft.insert(shape, address, before),
         };
-        self.entry_mut(source).views.push(at);
+        self.entry_mut(source).reacted.records.push(at);
         at
     }
 
@@ -203,7 +176,7 @@ impl<'a> Planner<'a> {
     fn records(
         &mut self,
         at: usize,
-        record: (&'a Record, &'a View),
+        kept: Kept<'a>,
         source: Option<&Map>,
         is_old: bool,
     ) -> Result<Vec<Placed>, PlanError> {
@@ -216,18 +189,15 @@ impl<'a> Planner<'a> {
             } else {
                 scope
             };
-            make_all(record, scope)
+            make_all(kept, scope)
         })?
     }
 }
 
 /// One record, or one for each element; of those that agree in `distinct` only the first.
-fn make_all<'a>(
-    (shape, view): (&'a Record, &'a View),
-    scope: ItemScope<'_, 'a>,
-) -> Result<Vec<Placed>, PlanError> {
-    let Some(each) = &view.each else {
-        return Ok(make((shape, view), scope)?.into_iter().collect());
+fn make_all<'a>(kept: Kept<'a>, scope: ItemScope<'_, 'a>) -> Result<Vec<Placed>, PlanError> {
+    let Times::Each(each) = &kept.reaction.each else {
+        return Ok(make(kept, scope)?.into_iter().collect());
     };
     let EachOver::List { reading, .. } = &each.over else {
         return Ok(Vec::new());
@@ -241,15 +211,15 @@ fn make_all<'a>(
     for element in elements {
         let names = [(each.name.clone(), Named::Value(Some(element.clone())))];
         let scope = scope.naming(&names);
-        if let Some(distinct) = &view.distinct {
-            let own = own_names(shape, &scope);
+        if let Some(distinct) = &kept.view.distinct {
+            let own = own_names(kept.record, &scope);
             let value = distinct.value(&scope.naming(&own));
             if seen.contains(&value) {
                 continue;
             }
             seen.push(value);
         }
-        if let Some(mut record) = make((shape, view), scope)?
+        if let Some(mut record) = make(kept, scope)?
             && records.iter().all(|other| other.place != record.place)
         {
             record.element = Some(element);
@@ -259,49 +229,54 @@ fn make_all<'a>(
     Ok(records)
 }
 
-fn make<'a>(
-    (shape, view): (&'a Record, &'a View),
-    scope: ItemScope<'_, 'a>,
-) -> Result<Option<Placed>, PlanError> {
-    let exists = view.when.as_ref().is_none_or(|when| when.holds(&scope));
-    if !exists {
+/// The record of a state, or of one element; none in states that have none.
+fn make<'a>(kept: Kept<'a>, scope: ItemScope<'_, 'a>) -> Result<Option<Placed>, PlanError> {
+    if !holds(kept.reaction, &scope) {
         return Ok(None);
     }
-    let mut record = Map::new();
-    for name in shape.kept().map(|kept| &kept.name) {
-        if let Some(value) = nested::get(scope.item, name) {
-            nested::set(&mut record, name, value.clone());
-        }
-    }
+    let shape = kept.record;
     // Keys are over the record's own attributes, and its source's.
-    let own = own_names(shape, &scope);
-    for (attribute, _) in shape.derived() {
-        let name = &attribute.name;
-        let value = own.iter().find(|(known, _)| known == name);
-        if let Some((_, Named::Value(Some(value)))) = value {
-            nested::set(&mut record, name, value.clone());
-        }
-    }
-    let scope = scope.naming(&own);
-    let blueprint = scope.context.blueprint;
+    let names = own_names(shape, &scope);
+    let scope = scope.naming(&names);
     for template in [&shape.key.partition, &shape.key.sort] {
         if template.key(&scope)?.is_none() {
             return Ok(None);
         }
     }
-    let address = blueprint.address(shape, &scope)?;
-    // They are kept with the record, which then moves in the indexes as it changes.
-    for index in &shape.indexes {
-        for (name, key) in blueprint.index_keys(shape, index, &scope)? {
-            record.insert(name, Value::S(key));
-        }
-    }
+    let derived = shape.derived().map(|(attribute, _)| attribute);
     Ok(Some(Placed {
         element: None,
-        place: address,
-        derived: record,
+        place: scope.context.blueprint.address(shape, &scope)?,
+        derived: content(shape, &scope, derived)?,
         own: initial(shape, &scope),
     }))
+}
+
+/// What a record holds: what it repeats from its source, some attributes by the names of the scope,
+/// and its keys in the indexes, which then change as it does.
+pub(super) fn content<'r>(
+    record: &'r Record,
+    scope: &ItemScope<'_, '_>,
+    named: impl Iterator<Item = &'r Attribute>,
+) -> Result<Map, PlanError> {
+    let mut content = Map::new();
+    for name in record.kept().map(|kept| &kept.name) {
+        if let Some(value) = nested::get(scope.item, name) {
+            nested::set(&mut content, name, value.clone());
+        }
+    }
+    for name in named.map(|attribute| &attribute.name) {
+        let value = scope.names.iter().find(|(known, _)| known == name);
+        if let Some((_, Named::Value(Some(value)))) = value {
+            nested::set(&mut content, name, value.clone());
+        }
+    }
+    for index in &record.indexes {
+        for (name, key) in scope.context.blueprint.index_keys(record, index, scope)? {
+            content.insert(name, Value::S(key));
+        }
+    }
+    Ok(content)
 }
 
 /// The names that a view adds to its source's: its derived attributes, and the element.
@@ -329,7 +304,7 @@ pub(super) fn initial(record: &Record, scope: &ItemScope<'_, '_>) -> Map {
                 default: Some(default),
             } => default.value(scope),
             Source::Computed(computed) => computed.value.value(scope),
-            _ if own.begins_with_zero() && !own.optional => Some(Value::N(Number::from(0_i64))),
+            _ if own.begins_with_zero() && !own.optional => Some(Value::N(Number::ZERO)),
             _ => None,
         };
         if let Some(value) = value {

@@ -1,0 +1,66 @@
+//! From a draft to a committed transaction.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `emit` | the draft becomes one transaction: an action for each item, guarded by what was read |
+//! | `update` | the update that makes of an item what it will be |
+//! | `deferred` | what no transaction can hold becomes a job, which the transaction records |
+//! | `run` | the transaction is sent; conflicts and unknown outcomes are tried again |
+
+pub(crate) mod deferred;
+pub(crate) mod emit;
+pub(crate) mod run;
+pub(crate) mod update;
+
+use partita_store::request::TransactAction;
+
+use crate::draft::Refusal;
+use crate::files::Placement;
+use crate::job::Job;
+use crate::operation::Answer;
+
+/// A transaction, and the answers once it is committed, one to each operation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WritePlan {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) answers: Vec<Answer>,
+    /// Whether the steps only count, so that each is carried out by itself.
+    pub(crate) is_tally: bool,
+    /// The jobs that the steps record.
+    pub(crate) left: Vec<Job>,
+    /// Uploads that must be in their places before the steps are carried out.
+    pub(crate) placements: Vec<Placement>,
+    /// Buckets and names of objects that are not needed after that.
+    pub(crate) released: Vec<(String, String)>,
+}
+
+impl WritePlan {
+    /// Steps that have no answer.
+    pub(crate) fn aside(steps: Vec<Step>) -> Self {
+        WritePlan {
+            steps,
+            answers: vec![Answer::Done],
+            is_tally: false,
+            left: Vec::new(),
+            placements: Vec::new(),
+            released: Vec::new(),
+        }
+    }
+}
+
+/// One action, and what it means when its condition does not hold.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) action: TransactAction,
+    pub(crate) refusal: Refusal,
+}
+
+impl Step {
+    /// An action whose condition holds unless another write came first.
+    pub(crate) fn or_stale(action: TransactAction) -> Step {
+        Step {
+            action,
+            refusal: Refusal::Stale,
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! One item of the draft.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use partita_core::{Item, Map, Number, Value};
+use partita_design::design::{Access, Record};
+use partita_design::nested;
+
+use super::guards::{Guards, Refusal};
+use crate::error::{Fault, FaultRule, PlanError};
+use crate::place::Address;
+use crate::react::Reacted;
+
+/// An item as it was before the write.
+#[derive(Clone, Debug)]
+pub(crate) enum Before {
+    /// Not read yet.
+    Unread,
+    Missing,
+    Found(Rc<Map>),
+}
+
+/// One item that a write touches.
+pub(crate) struct Entry<'a> {
+    pub(crate) shape: &'a Record,
+    pub(crate) address: Address,
+    /// Where the item will be, if it moves.
+    pub(super) moves_to: Option<Address>,
+    pub(crate) before: Before,
+    /// The item as it will be, where that is known.
+    pub(crate) after: Option<Rc<Map>>,
+    /// What must hold of the item for the write to pass.
+    pub(crate) guards: Guards<'a>,
+    /// What is done to the item, where that is more than numbers and copies that follow.
+    pub(crate) operation: Option<Access>,
+    /// Numbers that are added whatever they are.
+    adds: BTreeMap<&'a str, Number>,
+    /// Numbers that were added to in an item that this write creates, since its values were computed.
+    added_new: Vec<&'a str>,
+    /// Which reactions to the item have run.
+    pub(crate) reacted: Reacted,
+    /// Whether it is in the draft only to be read: nothing is done to it, and it is not guarded.
+    is_read_only: bool,
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn new(shape: &'a Record, address: Address, before: Before) -> Self {
+        let now = match &before {
+            Before::Found(map) => Some(map.clone()),
+            Before::Missing | Before::Unread => None,
+        };
+        Entry {
+            shape,
+            address,
+            moves_to: None,
+            before,
+            after: now.clone(),
+            guards: Guards::default(),
+            operation: None,
+            adds: BTreeMap::new(),
+            added_new: Vec::new(),
+            reacted: Reacted::to(now),
+            is_read_only: false,
+        }
+    }
+
+    /// The item as it was, if it was there.
+    pub(crate) fn old(&self) -> Option<&Rc<Map>> {
+        match &self.before {
+            Before::Found(map) => Some(map),
+            Before::Missing | Before::Unread => None,
+        }
+    }
+
+    /// The item as others refer to it: as it was, or as it will be if it is new.
+    pub(crate) fn named(&self) -> Option<&Rc<Map>> {
+        self.old().or(self.after.as_ref())
+    }
+
+    /// Where the item will be, if it is elsewhere then.
+    pub(crate) fn destination(&self) -> Option<&Address> {
+        self.moves_to.as_ref().filter(|_| self.after.is_some())
+    }
+
+    /// Whether the item was not read, and nothing is known of it but what is added.
+    pub(crate) fn is_unread(&self) -> bool {
+        matches!(self.before, Before::Unread) && self.after.is_none()
+    }
+
+    /// What is added to a number.
+    pub(crate) fn added(&self, name: &str) -> Number {
+        self.adds.get(name).copied().unwrap_or(Number::ZERO)
+    }
+
+    /// Takes back what the write does to the item, unless an operation does it.
+    pub(crate) fn retract(&mut self) {
+        if self.operation.is_none() {
+            self.after = self.old().cloned();
+            self.moves_to = None;
+            self.adds.clear();
+        }
+    }
+
+    /// Removes the item, which must still be there.
+    pub(crate) fn remove(&mut self) {
+        self.after = None;
+        self.guards.require_present(Refusal::Stale);
+    }
+
+    /// Puts the item into its place, which must still be free.
+    pub(crate) fn put(&mut self, item: Map) {
+        self.after = Some(Rc::new(item));
+        self.guards.require_absent(Refusal::Stale);
+    }
+
+    /// The item as it will be, to be changed.
+    pub(crate) fn edit(&mut self) -> Option<&mut Map> {
+        self.after.as_mut().map(Rc::make_mut)
+    }
+
+    /// Leaves the item in the draft only to be read.
+    pub(crate) fn set_read_only(&mut self) {
+        self.is_read_only = true;
+    }
+
+    /// Whether the item is in the draft only to be read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_read_only
+    }
+
+    /// The item as it will be, its place, and where it goes if it moves. What was reacted to is
+    /// let go before, so that the item need not be copied.
+    pub(crate) fn into_parts(self) -> (Option<Rc<Map>>, Address, Option<Address>) {
+        drop(self.reacted);
+        (self.after, self.address, self.moves_to)
+    }
+
+    /// The numbers that are added to, whatever they are.
+    pub(crate) fn adds(&self) -> &BTreeMap<&'a str, Number> {
+        &self.adds
+    }
+
+    /// The numbers of a new item that were added to since its values were computed.
+    pub(crate) fn added_new(&self) -> &[&'a str] {
+        &self.added_new
+    }
+
+    /// Notes that the values of a new item are computed with what was added to it.
+    pub(crate) fn clear_added_new(&mut self) {
+        self.added_new.clear();
+    }
+
+    /// Adds to a record what is added to the item that it is kept of.
+    pub(crate) fn repeat_adds(&mut self, source: &BTreeMap<&'a str, Number>) {
+        for (name, amount) in source {
+            if self.shape.kept().any(|kept| kept.name == *name) {
+                self.adds.insert(name, *amount);
+            }
+        }
+    }
+
+    /// Whether this write creates the item.
+    pub(crate) fn is_new(&self) -> bool {
+        self.old().is_none() && self.after.is_some()
+    }
+
+    /// Whether this write removes the item.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.old().is_some() && self.after.is_none()
+    }
+
+    /// Whether the write leaves something else than it found.
+    pub(super) fn is_rewritten(&self) -> bool {
+        let is_same = match (self.old(), &self.after) {
+            (Some(old), Some(after)) => Rc::ptr_eq(old, after) || old == after,
+            (None, None) => true,
+            _ => false,
+        };
+        !is_same && !self.is_read_only
+    }
+
+    /// A record of which the draft knows only a part, as it will be over what is stored.
+    pub(crate) fn over(&self, stored: &Item) -> Item {
+        let mut record = stored.clone();
+        let (Some(old), Some(after)) = (self.old(), &self.after) else {
+            return record;
+        };
+        for name in old.keys().filter(|name| !after.contains_key(name)) {
+            record.remove(name);
+        }
+        for (name, value) in after
+            .iter()
+            .filter(|(name, value)| old.get(name) != Some(value))
+        {
+            record.insert(name.clone(), value.clone());
+        }
+        for (name, amount) in &self.adds {
+            let now = self.shape.number(stored, name).unwrap_or(Number::ZERO);
+            if let Ok(sum) = now.checked_add(*amount) {
+                nested::set(&mut record, name, Value::N(sum));
+            }
+        }
+        record
+    }
+
+    /// A number of the item with what this write adds to it, also of an item that it removes.
+    pub(crate) fn number_left(&self, name: &str) -> Number {
+        let old = self.old().and_then(|old| self.shape.number(old, name));
+        let old = old.unwrap_or(Number::ZERO);
+        old.checked_add(self.added(name)).unwrap_or(old)
+    }
+
+    /// Guards a value that was read. What a new item holds needs no guard.
+    pub(crate) fn guard(&mut self, name: &'a str) {
+        if let Before::Found(before) = &self.before {
+            self.guards.guard(name, nested::get(before, name).cloned());
+        }
+    }
+
+    /// Guards a value that was read, unless the write says it itself.
+    pub(crate) fn guard_unwritten(&mut self, name: &'a str) {
+        if !self.is_written(name) {
+            self.guard(name);
+        }
+    }
+
+    /// Whether an attribute was written, and not only added to.
+    pub(crate) fn is_written(&self, name: &str) -> bool {
+        let (Some(old), Some(new)) = (self.old(), &self.after) else {
+            return true;
+        };
+        !self.adds.contains_key(name) && nested::get(old, name) != nested::get(new, name)
+    }
+
+    /// Adds to a number.
+    pub(crate) fn add(&mut self, name: &'a str, amount: Number) -> Result<(), PlanError> {
+        let shape = self.shape;
+        let sum = |one: Number| {
+            one.checked_add(amount).map_err(|_| PlanError::Invalid {
+                faults: vec![out_of_range(&shape.name, name)],
+            })
+        };
+        if let Some(after) = &mut self.after {
+            let after = Rc::make_mut(after);
+            let now = shape.number(after, name).unwrap_or(Number::ZERO);
+            nested::set(after, name, Value::N(sum(now)?));
+        }
+        // An item that is written whole has the sum already.
+        if self.is_new() {
+            self.added_new.push(name);
+        } else {
+            let added = self.adds.entry(name).or_insert(Number::ZERO);
+            *added = sum(*added)?;
+        }
+        Ok(())
+    }
+}
+
+/// That a number would be larger or smaller than any can be.
+pub(crate) fn out_of_range(record: &str, name: &str) -> Fault {
+    Fault::of(record, name, FaultRule::Value, "would be out of range")
+}

@@ -1,0 +1,189 @@
+//! What becomes of items when the one that they refer to is removed.
+
+use partita_core::Number;
+use partita_design::design::{Access, OnDelete, Record};
+use partita_design::kernel::{Does, Reaction, Times};
+
+use super::number::Total;
+use crate::error::PlanError;
+use crate::job::{Referrers, TaskKind};
+use crate::planner::{By, Planner};
+use crate::request::input::{Changes, Slot};
+
+impl<'a> Planner<'a> {
+    /// Does to the items that refer to a removed one what their ref says `on delete`.
+    pub(super) fn release(&mut self, at: usize, reaction: &'a Reaction) -> Result<(), PlanError> {
+        let Times::Referring(referrer) = reaction.each else {
+            return Ok(());
+        };
+        let source = self.entry(at).shape;
+        let who = Referrers::of(&self.context.blueprint.design, source, referrer);
+        if self.has_job() && who.target.on_delete == OnDelete::Cascade {
+            self.refuse_undecided(who.entity)?;
+        }
+        // What refuses the removal is looked at when everything else is known.
+        if matches!(who.target.on_delete, OnDelete::Refuse { .. })
+            || self.defer_referring(TaskKind::Release, at, who)
+        {
+            return Ok(());
+        }
+        for item in self.all_referring(at, who)? {
+            self.release_one(item, who)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses to leave a cascade to a job whose items may themselves be kept by others: the item
+    /// would be gone before the first of them refuses.
+    fn refuse_undecided(&self, entity: &'a Record) -> Result<(), PlanError> {
+        let mut going = vec![entity];
+        let mut at = 0;
+        while let Some(entity) = going.get(at).copied() {
+            at += 1;
+            for who in self.released_by(entity) {
+                match &who.target.on_delete {
+                    // Items of one kind go in the order in which they let each other go, and what
+                    // one that stays refuses is tried again.
+                    OnDelete::Refuse { .. } if who.entity.id == entity.id => {}
+                    OnDelete::Refuse { .. } => {
+                        let (entity, by) = (&entity.name, &who.entity.name);
+                        let what = format!(
+                            "every `{entity}` goes with it, and a `{by}` may refuse that: delete \
+                             the `{entity}` items first"
+                        );
+                        return Err(PlanError::TooMuch { what });
+                    }
+                    OnDelete::Cascade if !going.iter().any(|one| one.id == who.entity.id) => {
+                        going.push(who.entity);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The refs that say what becomes of items when one of a record is removed.
+    fn released_by(&self, source: &'a Record) -> impl Iterator<Item = Referrers<'a>> + use<'a> {
+        let design = &self.context.blueprint.design;
+        let reactions = design.reactions.of(source.id).iter();
+        reactions.filter_map(move |one| match (&one.does, &one.each) {
+            (Does::Release, Times::Referring(id)) => Some(Referrers::of(design, source, *id)),
+            _ => None,
+        })
+    }
+
+    /// Does to one item what its ref says `on delete`. Says whether there was something to do.
+    pub(crate) fn release_one(
+        &mut self,
+        item: usize,
+        who: Referrers<'a>,
+    ) -> Result<bool, PlanError> {
+        match &who.target.on_delete {
+            OnDelete::Keep | OnDelete::Refuse { .. } => Ok(false),
+            OnDelete::Cascade => Ok(self.cascade(item)),
+            OnDelete::Clear(names) => {
+                self.change(item, &clearing(who.entity, names), By::Effect)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Removes an item for good because the one that it refers to is removed: also where a delete
+    /// would be soft, and where it was deleted softly before. Says whether it was there.
+    fn cascade(&mut self, at: usize) -> bool {
+        let entry = self.entry_mut(at);
+        let shape = entry.shape;
+        let Some(old) = entry.old().cloned().filter(|_| entry.after.is_some()) else {
+            return false;
+        };
+        entry.after = None;
+        // Triggers on `delete` have seen the soft one.
+        if !shape.is_deleted(&old) {
+            entry.operation = Some(Access::Delete);
+        }
+        if let Some(soft_delete) = &shape.soft_delete {
+            entry.guard(soft_delete.attribute());
+        }
+        self.draft.enqueue(at);
+        true
+    }
+
+    /// The items that refer to one that is removed. None may be left behind: an index can lack one
+    /// that was just written, and one can be written while this is planned. Where they are
+    /// counted, the count decides at the end; otherwise a job looks again.
+    fn all_referring(&mut self, at: usize, who: Referrers<'a>) -> Result<Vec<usize>, PlanError> {
+        let items = self.referring(at, who)?;
+        match self.count_of(who) {
+            Some(total) => self.entry_mut(at).guard(&total.attribute.name),
+            None => self.look_again(TaskKind::Release, at, who),
+        }
+        Ok(items)
+    }
+
+    /// The number of an item that counts every item that refers to it by a ref.
+    pub(crate) fn count_of(&self, who: Referrers<'a>) -> Option<Total<'a>> {
+        let design = &self.context.blueprint.design;
+        let reactions = design.reactions.of(who.entity.id).iter();
+        let mut totals = reactions.filter_map(|one| Total::of(design, one));
+        totals.find(|total| {
+            total.sum.is_none()
+                && total.reaction.is_unconditional()
+                && total.by.name == who.reference.name
+                && total.entity.id == who.source.id
+        })
+    }
+
+    /// Refuses to delete what others still refer to, those left aside that go with it. The numbers
+    /// are final only here: an item may be released by one ref and removed by another.
+    pub(super) fn check_deletions(&mut self) -> Result<(), PlanError> {
+        for at in 0..self.draft.entries.len() {
+            let entry = self.entry(at);
+            if entry.is_removed() && !entry.is_read_only() {
+                for who in self.released_by(entry.shape) {
+                    self.check_deletion(at, who)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_deletion(&mut self, at: usize, who: Referrers<'a>) -> Result<(), PlanError> {
+        let count = match &who.target.on_delete {
+            OnDelete::Keep => None,
+            OnDelete::Refuse { count } => Some(count),
+            OnDelete::Cascade | OnDelete::Clear(_) if self.has_job() => None,
+            OnDelete::Cascade | OnDelete::Clear(_) => {
+                self.count_of(who).map(|total| &total.attribute.name)
+            }
+        };
+        let Some(count) = count else {
+            return Ok(());
+        };
+        let entry = self.entry_mut(at);
+        entry.guard(count);
+        let left = entry.number_left(count);
+        if left == Number::ZERO || !self.context.reads.is_complete() {
+            return Ok(());
+        }
+        match &who.target.on_delete {
+            OnDelete::Refuse { .. } if left > Number::ZERO => Err(PlanError::InUse {
+                entity: who.source.name.clone(),
+                by: who.entity.name.clone(),
+                count: left.to_string(),
+            }),
+            OnDelete::Refuse { .. } => Ok(()),
+            // The index lacks some of those that are counted.
+            _ => Err(PlanError::Conflict),
+        }
+    }
+}
+
+/// The changes that clear these attributes.
+fn clearing<'a>(entity: &'a Record, names: &[String]) -> Changes<'a> {
+    let attributes = names.iter().filter_map(|name| entity.attribute(name));
+    Changes {
+        remove: attributes.map(Slot::Declared).collect(),
+        ..Changes::default()
+    }
+}
