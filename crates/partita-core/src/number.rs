@@ -36,7 +36,9 @@ const POWERS: [u128; DIGITS_MAX + 1] = powers_of_ten();
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Number {
     negative: bool,
-    coefficient: u128,
+    /// The upper and the lower half. A `u128` would make numbers, and so all values, half as large
+    /// again, because of where in memory it may stand.
+    coefficient: [u64; 2],
     exponent: i16,
 }
 
@@ -69,9 +71,13 @@ impl Number {
     /// Zero, which is also the default.
     pub const ZERO: Number = Number {
         negative: false,
-        coefficient: 0,
+        coefficient: [0, 0],
         exponent: 0,
     };
+
+    const fn coefficient(self) -> u128 {
+        (self.coefficient[0] as u128) << 64 | self.coefficient[1] as u128
+    }
 
     /// The exact sum.
     ///
@@ -81,10 +87,10 @@ impl Number {
     /// [`NumberError::TooManyDigits`], not a rounded sum.
     pub fn checked_add(self, other: Number) -> Result<Number, NumberError> {
         // A zero has no place value to align with: its exponent is 0 whatever the other number is.
-        if self.coefficient == 0 {
+        if self.coefficient() == 0 {
             return Ok(other);
         }
-        if other.coefficient == 0 {
+        if other.coefficient() == 0 {
             return Ok(self);
         }
         let (high, low) = if self.exponent >= other.exponent {
@@ -98,17 +104,17 @@ impl Number {
         let distance = usize::from(high.exponent.abs_diff(low.exponent));
         let aligned = POWERS
             .get(distance)
-            .and_then(|&power| high.coefficient.checked_mul(power))
+            .and_then(|&power| high.coefficient().checked_mul(power))
             .ok_or(NumberError::TooManyDigits)?;
         let (negative, coefficient) = if high.negative == low.negative {
             let sum = aligned
-                .checked_add(low.coefficient)
+                .checked_add(low.coefficient())
                 .ok_or(NumberError::TooManyDigits)?;
             (high.negative, sum)
-        } else if aligned >= low.coefficient {
-            (high.negative, aligned - low.coefficient)
+        } else if aligned >= low.coefficient() {
+            (high.negative, aligned - low.coefficient())
         } else {
-            (low.negative, low.coefficient - aligned)
+            (low.negative, low.coefficient() - aligned)
         };
         Number::normalised(negative, coefficient, i64::from(low.exponent))
     }
@@ -130,7 +136,7 @@ impl Number {
     /// and `0.0001` have one pair each. For a number without such zeros this is
     /// `1 + ceil(integer digits / 2) + ceil(fraction digits / 2)`. Zero has no pairs and takes 1.
     pub fn size_bytes(&self) -> usize {
-        if self.coefficient == 0 {
+        if self.coefficient() == 0 {
             return 1;
         }
         let last_pair = i64::from(self.exponent).div_euclid(2);
@@ -147,7 +153,7 @@ impl Number {
     /// The same value as an `i64`, if it is an integer in range.
     pub fn to_i64(&self) -> Option<i64> {
         let power = POWERS.get(usize::try_from(self.exponent).ok()?)?;
-        let absolute = i128::try_from(self.coefficient.checked_mul(*power)?).ok()?;
+        let absolute = i128::try_from(self.coefficient().checked_mul(*power)?).ok()?;
         i64::try_from(if self.negative { -absolute } else { absolute }).ok()
     }
 
@@ -160,7 +166,7 @@ impl Number {
         // A coefficient has fewer digits than a power that is not in the table.
         let whole = POWERS
             .get(places)
-            .map_or(0, |power| self.coefficient / power);
+            .map_or(0, |power| self.coefficient() / power);
         let whole = i64::try_from(whole).ok()?;
         // There is a fraction, because no coefficient ends in a zero.
         match self.negative {
@@ -176,7 +182,7 @@ impl Number {
     /// digit, biased to a byte; the digits in pairs, each plus one; a zero byte. A negative number
     /// has all but its first byte complemented. Zero is its first byte alone. At most 22 bytes.
     pub fn write_ordered(&self, out: &mut Vec<u8>) {
-        if self.coefficient == 0 {
+        if self.coefficient() == 0 {
             out.push(ORDERED_ZERO);
             return;
         }
@@ -257,7 +263,7 @@ impl Number {
         }
         Ok(Number {
             negative,
-            coefficient,
+            coefficient: [(coefficient >> 64) as u64, coefficient as u64],
             exponent: i16::try_from(exponent).expect("the magnitude is bounded"),
         })
     }
@@ -269,7 +275,7 @@ impl Number {
 
     /// -1, 0 or 1.
     fn signum(&self) -> i8 {
-        match (self.coefficient, self.negative) {
+        match (self.coefficient(), self.negative) {
             (0, _) => 0,
             (_, true) => -1,
             (_, false) => 1,
@@ -278,12 +284,12 @@ impl Number {
 
     /// The power of ten of the leading digit; 0 for zero.
     fn magnitude(&self) -> i64 {
-        i64::from(self.exponent) + i64::from(self.coefficient.checked_ilog10().unwrap_or(0))
+        i64::from(self.exponent) + i64::from(self.coefficient().checked_ilog10().unwrap_or(0))
     }
 
     /// The coefficient moved left until it has 38 digits, to compare digits from the first one on.
     fn left_justified(&self) -> u128 {
-        self.coefficient * POWERS[DIGITS_MAX - digit_count(self.coefficient)]
+        self.coefficient() * POWERS[DIGITS_MAX - digit_count(self.coefficient())]
     }
 
     /// The digits as values from 0 to 9, then zeros; and how many digits there are.
@@ -304,7 +310,7 @@ impl Number {
                 value /= 10;
             }
         }
-        (digits, digit_count(self.coefficient))
+        (digits, digit_count(self.coefficient()))
     }
 }
 
@@ -362,7 +368,7 @@ impl Neg for Number {
     fn neg(self) -> Number {
         Number {
             // There is no negative zero.
-            negative: self.coefficient != 0 && !self.negative,
+            negative: self.coefficient() != 0 && !self.negative,
             ..self
         }
     }
@@ -389,7 +395,7 @@ impl From<i32> for Number {
 impl fmt::Display for Number {
     /// Writes plain decimal text: no exponent, no zeros that carry nothing, no `-0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.coefficient == 0 {
+        if self.coefficient() == 0 {
             return f.pad_integral(true, "", "0");
         }
         let (digits, len) = self.digits();

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use partita_core::Item;
-use partita_core::size::item_bytes;
+use partita_core::size::{item_bytes, item_memory};
 use partita_store::capacity::Metered;
 use partita_store::request::{
     BatchWrite, BatchWriteItem, ReturnValues, TransactAction, TransactWriteItems,
@@ -55,6 +55,8 @@ pub(crate) struct Batch<'a> {
     /// Rows that are removed, and what else is gone with them.
     cleared: Vec<Edit>,
     bytes: usize,
+    /// Bytes of memory that the items take as they were and as they are now.
+    memory: usize,
 }
 
 /// An item that was written, once or several times, or met by what builds an index.
@@ -95,12 +97,18 @@ impl<'a> Batch<'a> {
             dropped: Vec::new(),
             cleared: Vec::new(),
             bytes: 0,
+            memory: 0,
         }
     }
 
     /// About how many bytes the batch will write.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// About how many bytes of memory the written items take.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
     }
 
     pub(crate) fn single(
@@ -178,6 +186,8 @@ impl<'a> Batch<'a> {
             self.record(&written, cause);
             let size = stored_key.len() + written.after.as_ref().map_or(0, item_bytes);
             self.bytes += size * (1 + written.table.index_ids.len());
+            let items = written.before.iter().chain(&written.after);
+            self.memory += items.map(item_memory).sum::<usize>();
             match self.items.get_mut(&stored_key) {
                 Some(earlier) => earlier.after = written.after,
                 None => {

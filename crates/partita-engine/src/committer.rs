@@ -25,6 +25,9 @@ use crate::trust::Trust;
 /// that wait for it would wait longer than they gain.
 const BATCH_WRITES_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 8 * 1_048_576;
+/// Bytes of memory that the items of a commit may take. One that counts 400 KB can take 40 times as
+/// much, and a write of a few bytes needs the whole item that it changes.
+const BATCH_MEMORY_MAX: usize = 64 * 1_048_576;
 
 /// Room that is left free on the disk, for the storage to put in order what it has: as much as
 /// four memtables and a new journal take.
@@ -95,7 +98,9 @@ impl Committer {
         let mut next = Some(first);
         while let Some(request) = next {
             answers.push(request.carry_out(&mut batch));
-            let has_room = answers.len() < BATCH_WRITES_MAX && batch.bytes() < BATCH_BYTES_MAX;
+            let has_room = answers.len() < BATCH_WRITES_MAX
+                && batch.bytes() < BATCH_BYTES_MAX
+                && batch.memory() < BATCH_MEMORY_MAX;
             next = if has_room { waiting.try_next() } else { None };
         }
         (answers, batch.finish())

@@ -7,9 +7,12 @@ use std::fmt;
 
 use bytes::Bytes;
 use partita_core::Item;
-use partita_core::size::item_bytes;
+use partita_core::size::{item_bytes, item_memory};
 
 use crate::error::{StoreError, StoreResult};
+
+/// How much more memory parts take than their text: as much as lists of empty texts do.
+const MEMORY_OF_JSON: usize = 4;
 
 /// An item that a read has found.
 ///
@@ -41,6 +44,14 @@ impl FoundItem {
         match &self.0 {
             Form::Parts(item) => item_bytes(item),
             Form::Json { size, .. } => *size,
+        }
+    }
+
+    /// About how many bytes of memory its parts take.
+    pub fn memory(&self) -> usize {
+        match &self.0 {
+            Form::Parts(item) => item_memory(item),
+            Form::Json { json, .. } => json.len().saturating_mul(MEMORY_OF_JSON),
         }
     }
 

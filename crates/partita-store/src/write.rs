@@ -234,6 +234,11 @@ pub fn transaction(
                 if let Change::Put(item) = &placed.change {
                     bytes += item_bytes(item);
                 }
+                // Nothing is kept of a transaction that is too large; it may have other faults.
+                if bytes > TRANSACTION_BYTES_MAX {
+                    metered.answer.clear();
+                    continue;
+                }
                 let consumed = placed.consumed(&schema, Rate::Transaction);
                 let table = placed.table.clone();
                 metered.consumed.entry(table).or_default().add(&consumed);

@@ -6,20 +6,36 @@
 
 use std::net::IpAddr;
 
-use http::HeaderMap;
 use http::header::{FORWARDED, HOST, VIA};
+use http::{HeaderMap, HeaderName};
 
 use crate::refusal::{Fault, Refusal};
 
 const REFUSED: &str = "without credentials only this machine is served, as localhost or 127.0.0.1; start the server with --credentials-file and sign with these";
 
 /// What proxies tell of whom they forward.
-const FORWARDING: [&str; 3] = ["x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+const FORWARDING: [&str; 8] = [
+    "x-real-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-host",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "cf-ray",
+    "fastly-client-ip",
+];
+
+/// How the names of further such headers begin.
+const FORWARDED_PREFIX: &str = "x-forwarded-";
 
 /// Refuses what comes from elsewhere, as far as a request tells.
 pub(crate) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
     let host = headers.get(HOST).map(|host| host.to_str().unwrap_or(""));
-    let is_forwarded = FORWARDING.iter().any(|name| headers.contains_key(*name))
+    let is_marked = |name: &HeaderName| {
+        let name = name.as_str();
+        name.starts_with(FORWARDED_PREFIX) || FORWARDING.contains(&name)
+    };
+    let is_forwarded = headers.keys().any(is_marked)
         || headers.contains_key(FORWARDED)
         || headers.contains_key(VIA);
     match !is_forwarded && host.is_none_or(is_this_machine) {
@@ -45,7 +61,6 @@ fn is_this_machine(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderName;
 
     #[test]
     fn only_this_machine_is_served() {
@@ -73,7 +88,15 @@ mod tests {
     fn whoever_is_forwarded_is_not_here() {
         let mut headers = HeaderMap::new();
         assert!(check(&headers).is_ok());
-        for name in ["x-forwarded-for", "via", "forwarded", "x-real-ip"] {
+        for name in [
+            "x-forwarded-for",
+            "x-forwarded-proto",
+            "via",
+            "forwarded",
+            "x-real-ip",
+            "cf-connecting-ip",
+            "true-client-ip",
+        ] {
             headers.clear();
             headers.insert(HeaderName::from_static(name), "10.1.2.3".parse().unwrap());
             assert_eq!(

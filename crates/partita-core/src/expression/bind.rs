@@ -22,6 +22,11 @@ use super::syntax::{RawName, RawPath, RawStep, Term};
 use super::{AttributeNames, AttributeValues, ExpressionError, Path, Projection, Span, Step};
 use crate::Value;
 use crate::limits::NESTING_MAX;
+use crate::size::value_memory;
+
+/// Bytes of memory that the copies of values may take which one request mentions several times. An
+/// expression of 4 KB mentions a value hundreds of times.
+const COPIES_BYTES_MAX: usize = 1_048_576;
 
 /// Where values are looked up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,6 +62,8 @@ pub(super) struct Binder<'a> {
     pub(super) values: Values<'a>,
     pub(super) used_names: BTreeSet<&'a str>,
     pub(super) used_values: BTreeSet<&'a str>,
+    /// Bytes that values take again because they were mentioned before.
+    pub(super) copies_bytes: usize,
     /// Whether operands are held to what DynamoDB takes. In a design that comes later, when the
     /// types of its attributes are known.
     pub(super) checks_operands: bool,
@@ -133,7 +140,13 @@ impl<'a> Binder<'a> {
             let name = placeholder.to_owned();
             return Err(ExpressionError::fault(Fault::UndefinedValue { name }, span));
         };
-        self.used_values.insert(placeholder);
+        if !self.used_values.insert(placeholder) {
+            self.copies_bytes += value_memory(value);
+            if self.copies_bytes > COPIES_BYTES_MAX {
+                let name = placeholder.to_owned();
+                return Err(ExpressionError::fault(Fault::TooManyCopies { name }, span));
+            }
+        }
         Ok(value.clone())
     }
 

@@ -45,6 +45,11 @@ pub(super) enum Fault {
         "An expression attribute value used in expression is not defined; attribute value: {name}"
     )]
     UndefinedValue { name: String },
+    // Not the service's: it does not say how often a large value may be mentioned.
+    #[error(
+        "The expression attribute values are too large to be used that often; attribute value: {name}"
+    )]
+    TooManyCopies { name: String },
     #[error("The document path has too many nesting levels; nesting levels: {levels}")]
     PathTooDeep { levels: usize },
     #[error(

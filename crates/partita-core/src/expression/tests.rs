@@ -62,6 +62,38 @@ fn updates() {
     }
 }
 
+/// What a text of a few bytes says can be far larger than an item; it is not made.
+#[test]
+fn an_update_makes_no_more_than_an_item_holds() {
+    let list = Value::L(vec![Value::from(""); 250_000]);
+    let before = Item::from([("l", list)]);
+    let copies: Vec<_> = (0..400).map(|at| format!("a{at} = l")).collect();
+    for (text, expected) in [
+        ("SET a = l", None),
+        ("SET a = if_not_exists(l, 1)", None),
+        ("SET a = l, b = l", Some(UpdateError::TooLarge)),
+        ("SET a = list_append(l, l)", Some(UpdateError::TooLarge)),
+        // Every other mistake is reported first.
+        (
+            "SET a = l, b = l, c = nothing",
+            Some(UpdateError::MissingOperand),
+        ),
+        (
+            "SET a = list_append(l, l), b = l + 1",
+            Some(UpdateError::WrongType),
+        ),
+        (
+            &format!("SET {}", copies.join(", ")),
+            Some(UpdateError::TooLarge),
+        ),
+    ] {
+        let update = Update::parse(text, &Bindings::Literals).unwrap();
+        let mut after = before.clone();
+        assert_eq!(update.apply(&mut after).err(), expected, "{text:.80}");
+        assert_eq!(after == before, expected.is_some(), "{text:.80}");
+    }
+}
+
 #[test]
 fn hostile_text_does_not_exhaust_the_stack() {
     for text in ["(".repeat(4000), "NOT ".repeat(1000), "a[".repeat(2000)] {

@@ -3,10 +3,14 @@
 //! Every clause reads the item as it was before the update, so the order of clauses never
 //! matters: `REMOVE l[0], l[1]` removes the first two elements.
 
+use std::borrow::Cow;
+
 use super::parser::Parsed;
 use super::path_tree::PathTree;
 use super::{Bindings, ExpressionError, Path, Step};
-use crate::{Item, Map, NumberError, Value};
+use crate::limits::ITEM_BYTES_MAX;
+use crate::size::value_bytes;
+use crate::{Item, Map, NumberError, Type, Value};
 
 /// A whole update expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,6 +62,9 @@ pub enum UpdateError {
     /// An operand's type does not fit its operator.
     #[error("An operand in the update expression has an incorrect data type")]
     WrongType,
+    /// What is written has more bytes than an item may have.
+    #[error("Item size has exceeded the maximum allowed size")]
+    TooLarge,
     /// Arithmetic out of range.
     #[error(transparent)]
     Number(#[from] NumberError),
@@ -110,20 +117,21 @@ impl Update {
     /// Applies the update; on an error the item is as it was.
     pub fn apply(&self, item: &mut Item) -> Result<(), UpdateError> {
         let before = &*item;
-        let mut writes = Vec::new();
+        let mut writes = Writes::default();
         let mut removals: Vec<_> = self.remove.iter().collect();
         for (path, value) in &self.set {
-            writes.push((path, value.evaluate(before)?));
+            writes.add(path, value.evaluate(before))?;
         }
         for (path, value) in &self.add {
-            writes.push((path, sum(path.find(before), value)?));
+            writes.add(path, sum(path.find(before), value))?;
         }
         for (path, value) in &self.delete {
             match difference(path.find(before), value)? {
-                Some(rest) => writes.push((path, rest)),
+                Some(rest) => writes.add(path, Ok(Cow::Owned(rest)))?,
                 None => removals.push(path),
             }
         }
+        let mut writes = writes.finish()?;
         let mut after = before.clone();
         // From the front of a list to its end, so that elements beyond the end arrive in order.
         writes.sort_by(|(one, _), (two, _)| one.steps.cmp(&two.steps));
@@ -140,52 +148,107 @@ impl Update {
     }
 }
 
+/// The values that an update writes. All of them are in the item that it leaves, so that no more is
+/// kept than an item may have.
+#[derive(Default)]
+struct Writes<'u> {
+    values: Vec<(&'u Path, Value)>,
+    bytes: usize,
+}
+
+impl<'u> Writes<'u> {
+    /// Keeps a value. One that is too large is refused at the end, because every other mistake is
+    /// reported before it.
+    fn add(
+        &mut self,
+        path: &'u Path,
+        value: Result<Cow<'_, Value>, UpdateError>,
+    ) -> Result<(), UpdateError> {
+        let value = match value {
+            Err(UpdateError::TooLarge) => {
+                self.bytes = usize::MAX;
+                return Ok(());
+            }
+            value => value?,
+        };
+        self.bytes = self.bytes.saturating_add(value_bytes(&value));
+        if self.bytes <= ITEM_BYTES_MAX {
+            self.values.push((path, value.into_owned()));
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Vec<(&'u Path, Value)>, UpdateError> {
+        if self.bytes > ITEM_BYTES_MAX {
+            return Err(UpdateError::TooLarge);
+        }
+        Ok(self.values)
+    }
+}
+
 impl SetValue {
-    fn evaluate(&self, item: &Map) -> Result<Value, UpdateError> {
-        let number = |operand: &SetOperand| match operand.evaluate(item)? {
-            Value::N(number) => Ok(number),
+    fn evaluate<'v>(&'v self, item: &'v Map) -> Result<Cow<'v, Value>, UpdateError> {
+        let number = |operand: &SetOperand| match &*operand.evaluate(item)? {
+            Value::N(number) => Ok(*number),
             _ => Err(UpdateError::WrongType),
         };
-        Ok(match self {
-            SetValue::Is(operand) => operand.evaluate(item)?,
-            SetValue::Plus(left, right) => Value::N(number(left)?.checked_add(number(right)?)?),
-            SetValue::Minus(left, right) => Value::N(number(left)?.checked_sub(number(right)?)?),
-        })
+        let sum = match self {
+            SetValue::Is(operand) => return operand.evaluate(item),
+            SetValue::Plus(left, right) => number(left)?.checked_add(number(right)?)?,
+            SetValue::Minus(left, right) => number(left)?.checked_sub(number(right)?)?,
+        };
+        Ok(Cow::Owned(Value::N(sum)))
     }
 }
 
 impl SetOperand {
-    fn evaluate(&self, item: &Map) -> Result<Value, UpdateError> {
+    fn evaluate<'v>(&'v self, item: &'v Map) -> Result<Cow<'v, Value>, UpdateError> {
         match self {
-            SetOperand::Path(path) => path.find(item).cloned().ok_or(UpdateError::MissingOperand),
-            SetOperand::Value(value) => Ok(value.clone()),
+            SetOperand::Path(path) => {
+                let found = path.find(item).map(Cow::Borrowed);
+                found.ok_or(UpdateError::MissingOperand)
+            }
+            SetOperand::Value(value) => Ok(Cow::Borrowed(value)),
             SetOperand::IfNotExists(path, otherwise) => match path.find(item) {
-                Some(value) => Ok(value.clone()),
+                Some(value) => Ok(Cow::Borrowed(value)),
                 None => otherwise.evaluate(item),
             },
             SetOperand::ListAppend(front, back) => {
-                match (front.evaluate(item)?, back.evaluate(item)?) {
-                    (Value::L(mut front), Value::L(back)) => {
-                        front.extend(back);
-                        Ok(Value::L(front))
-                    }
-                    _ => Err(UpdateError::WrongType),
-                }
+                append(front.evaluate(item)?, back.evaluate(item)?)
             }
         }
     }
 }
 
-/// ADD: a missing number counts as 0, a missing set as empty.
-fn sum(old: Option<&Value>, value: &Value) -> Result<Value, UpdateError> {
-    match (old, value) {
-        (None, Value::N(_) | Value::Ss(_) | Value::Ns(_) | Value::Bs(_)) => Ok(value.clone()),
-        (Some(Value::N(old)), Value::N(more)) => Ok(Value::N(old.checked_add(*more)?)),
-        (Some(Value::Ss(old)), Value::Ss(more)) => Ok(Value::Ss(old | more)),
-        (Some(Value::Ns(old)), Value::Ns(more)) => Ok(Value::Ns(old | more)),
-        (Some(Value::Bs(old)), Value::Bs(more)) => Ok(Value::Bs(old | more)),
+/// Both lists as one, unless that is larger than an item.
+fn append<'v>(front: Cow<'_, Value>, back: Cow<'_, Value>) -> Result<Cow<'v, Value>, UpdateError> {
+    if front.kind() != Type::L || back.kind() != Type::L {
+        return Err(UpdateError::WrongType);
+    }
+    if value_bytes(&front) + value_bytes(&back) > ITEM_BYTES_MAX {
+        return Err(UpdateError::TooLarge);
+    }
+    match (front.into_owned(), back.into_owned()) {
+        (Value::L(mut front), Value::L(back)) => {
+            front.extend(back);
+            Ok(Cow::Owned(Value::L(front)))
+        }
         _ => Err(UpdateError::WrongType),
     }
+}
+
+/// ADD: a missing number counts as 0, a missing set as empty.
+fn sum<'v>(old: Option<&Value>, value: &'v Value) -> Result<Cow<'v, Value>, UpdateError> {
+    Ok(Cow::Owned(match (old, value) {
+        (None, Value::N(_) | Value::Ss(_) | Value::Ns(_) | Value::Bs(_)) => {
+            return Ok(Cow::Borrowed(value));
+        }
+        (Some(Value::N(old)), Value::N(more)) => Value::N(old.checked_add(*more)?),
+        (Some(Value::Ss(old)), Value::Ss(more)) => Value::Ss(old | more),
+        (Some(Value::Ns(old)), Value::Ns(more)) => Value::Ns(old | more),
+        (Some(Value::Bs(old)), Value::Bs(more)) => Value::Bs(old | more),
+        _ => return Err(UpdateError::WrongType),
+    }))
 }
 
 /// DELETE: a set that loses its last member disappears.

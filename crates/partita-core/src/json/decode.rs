@@ -12,6 +12,9 @@ use super::scalar::{Blob, NUMBER_KEY, Read, Scalar};
 use crate::limits::NESTING_MAX;
 use crate::{Map, Name, Type, Value};
 
+/// Elements of a list whose room to grow is worth giving back.
+const LONG: usize = 256;
+
 /// A value or an item that was read to its end, with what is wrong with it if anything is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received<T>(pub Result<T, ValueError>);
@@ -282,6 +285,14 @@ fn binary_set(members: Vec<Option<Blob>>) -> Result<Value, ValueError> {
     Err(ValueError::BinaryDuplicates { members })
 }
 
+/// Gives back the room that a long list has to grow, which can be half of it.
+fn fitted<T>(mut list: Vec<T>) -> Vec<T> {
+    if list.len() > LONG {
+        list.shrink_to_fit();
+    }
+    list
+}
+
 /// Keeps the first reason, or the last value.
 fn keep<T>(judged: &mut Result<T, ValueError>, next: Result<(), ValueError>) {
     if let (Ok(_), Err(reason)) = (&judged, next) {
@@ -367,7 +378,7 @@ impl<'de> Visitor<'de> for Elements {
                 (Err(_), Some(Ok(_))) => {}
             }
         }
-        Ok(Some(list))
+        Ok(Some(list.map(fitted)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
@@ -422,6 +433,6 @@ impl<'de> Visitor<'de> for Entries {
                 (Err(_), Some(Ok(_))) => {}
             }
         }
-        Ok(Some(map.map(Map::from_iter)))
+        Ok(Some(map.map(fitted).map(Map::from_iter)))
     }
 }

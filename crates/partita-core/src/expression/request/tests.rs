@@ -67,6 +67,36 @@ fn check(kind: ExpressionKind, corpus: &'static str) {
     }
 }
 
+/// A few bytes of an expression mention a large value hundreds of times, and each is a copy.
+#[test]
+fn a_large_value_is_not_copied_without_end() {
+    let cache = ExpressionCache::default();
+    let large = Value::L(vec![Value::from(""); 20_000]);
+    let mentions = |each: &dyn Fn(usize) -> String, by: &str| {
+        let all: Vec<_> = (0..100).map(each).collect();
+        all.join(by)
+    };
+    let sets = format!("SET {}", mentions(&|at| format!("z{at}=:v"), ","));
+    let equal = mentions(&|at| format!("z{at}=:v"), " OR ");
+    let among = format!("z IN ({})", mentions(&|_| ":v".to_owned(), ","));
+    for (kind, text) in [
+        (ExpressionKind::Update, sets),
+        (ExpressionKind::Condition, equal.clone()),
+        (ExpressionKind::Filter, equal),
+        (ExpressionKind::Condition, among),
+    ] {
+        for (value, is_refused) in [(large.clone(), true), (Value::from("small"), false)] {
+            let values = AttributeValues::from([(":v".to_owned(), value.into())]);
+            let said = said(answer(&cache, kind, &text, None, Some(&values)));
+            let refusal = format!(
+                "Invalid {kind}: The expression attribute values are too large to be used that often; attribute value: :v"
+            );
+            let expected = if is_refused { &*refusal } else { "ok" };
+            assert_eq!(said, expected, "{text:.40}");
+        }
+    }
+}
+
 #[test]
 fn conditions() {
     let corpus = include_str!("../../../tests/corpus/request/condition.txt");

@@ -1,5 +1,7 @@
 //! Attribute definitions and key schemas.
 
+use std::collections::HashSet;
+
 use partita_core::key::KeyType;
 use partita_store::index::IndexSchema;
 use partita_store::table::{KeyAttribute, KeySchema, TableSchema};
@@ -103,12 +105,11 @@ fn shown(list: &[KeyElement]) -> String {
 
 /// Refuses an attribute that is defined twice.
 pub(in crate::ops) fn check_once(definitions: &Definitions<'_>) -> Result<(), Refusal> {
-    for (at, (name, _)) in definitions.iter().enumerate() {
-        if definitions[..at].iter().any(|(before, _)| before == name) {
-            return Err(Refusal::validation(messages::defined_twice(name)));
-        }
+    let mut seen = HashSet::new();
+    match definitions.iter().find(|(name, _)| !seen.insert(*name)) {
+        Some((name, _)) => Err(Refusal::validation(messages::defined_twice(name))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The key of a table.
