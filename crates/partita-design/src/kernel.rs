@@ -64,6 +64,10 @@ pub enum Occasion {
 
 /// The condition under which a reaction happens.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a design has a few reactions, made once and read for every write"
+)]
 pub enum When {
     /// The target follows the state of the item, in every state or in those of which this holds:
     /// what the state before the write makes of the target becomes what the state after it does.
