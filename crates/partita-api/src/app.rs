@@ -30,6 +30,7 @@ use crate::decode::{self, Brought};
 use crate::docs;
 use crate::encode::{self, Outcome};
 use crate::files::{Files, whole_name};
+use crate::intake::answers::Reader;
 use crate::intake::{self, BodyLimits, Intake, Received, Sender, Unread};
 use crate::meters::{ApiMeters, Asked};
 use crate::openapi::Published;
@@ -207,6 +208,8 @@ impl App {
         let found = served.routes.find(request.method, &path)?;
         asked.set(name, &found.route.operation_id);
         admit(served, caller, &request, &found)?;
+        let reader = Reader::new(name, caller, &head.extensions, request.is_write());
+        self.intake.demand_room(&reader).map_err(Problem::unread)?;
         let received = match found.route.target.takes_body() {
             true => self.receive(caller, body).await?,
             false => Received::none(),
@@ -223,10 +226,14 @@ impl App {
         let answer = timeout(REQUEST_TIME_MAX, self.carry_out(&call));
         let answer = self.intake.carry_out(received.bytes.len(), answer);
         // Once for the work, and once for the wait until it can begin.
-        match timeout(REQUEST_TIME_MAX, answer).await {
+        let answer = match timeout(REQUEST_TIME_MAX, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) | Err(_) => Err(Problem::stuck(request.is_write())),
-        }
+        };
+        answer.map(|mut answer| {
+            answer.extensions_mut().insert(reader);
+            answer
+        })
     }
 
     /// Reads the body, as far as there is room for those of such callers.
@@ -353,7 +360,9 @@ async fn handle(State(app): State<Arc<App>>, request: axum::extract::Request) ->
         .await;
     let answer = answer.unwrap_or_else(|_| Err(Problem::internal()));
     let response = answer.unwrap_or_else(|problem| encode::problem(&problem, &id));
-    let mut response = compress(&head.headers, response).await;
+    let response = compress(&head.headers, response).await;
+    let sent = app.intake.until_sent(response).await;
+    let mut response = sent.unwrap_or_else(|short| encode::problem(&Problem::unread(short), &id));
     let micros = app.clock.now_micros().saturating_sub(began);
     app.meters.count(&asked, response.status(), micros);
     let (design, operation) = asked.get();
@@ -393,9 +402,7 @@ async fn operate(
         None => partita.run(caller, operation).await,
     };
     match answer {
-        Ok(answer) => intake::work_on(encode::bytes_of(&answer), || {
-            Ok(Outcome::of(design, &answer, &wish)?.into_response())
-        }),
+        Ok(answer) => Ok(Outcome::of(design, &answer, &wish)?.into_response()),
         Err(refusal) => {
             log_trouble(&refusal);
             let conditions = &brought.conditions;

@@ -3,7 +3,6 @@
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use partita_core::size::item_bytes;
 use partita_core::{Map, Value, plain};
 use partita_design::design::{PathTemplate, Segment};
 use partita_design::{Design, keys, time};
@@ -130,18 +129,6 @@ impl Outcome {
             }
         }
         response
-    }
-}
-
-/// About how many bytes an answer has.
-pub(crate) fn bytes_of(answer: &Answer) -> usize {
-    match answer {
-        Answer::Done => 0,
-        Answer::Record(record) | Answer::Created(record) => item_bytes(&record.attributes),
-        Answer::Page { records, .. } => {
-            let records = records.iter();
-            records.map(|record| item_bytes(&record.attributes)).sum()
-        }
     }
 }
 

@@ -45,12 +45,12 @@ use partita_design::{media_type, time};
 use partita_plan::{Caller, Fault, Partita, PlanError, Readable, UploadLimits};
 use partita_store::Clock;
 use serde_json::json;
-use tokio::sync::Semaphore;
 
 use crate::encode;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::secret::Secret;
+use crate::shares::Shares;
 use crate::token::Verified;
 
 pub use objects::Buckets;
@@ -86,15 +86,18 @@ impl Default for FileLimits {
     }
 }
 
+/// How many callers it takes to have all places for uploads or downloads.
+const CALLERS_MIN: usize = 4;
+
 /// The files of a server.
 pub struct Files {
     buckets: Buckets,
     signer: Signer,
     limits: FileLimits,
-    /// One permit for each upload.
-    places: Semaphore,
-    /// One for each download.
-    downloads: Arc<Semaphore>,
+    /// Places for uploads.
+    uploads: Arc<Shares>,
+    /// Places for downloads.
+    downloads: Arc<Shares>,
     clock: Arc<dyn Clock>,
 }
 
@@ -110,8 +113,8 @@ impl Files {
             buckets,
             signer: Signer::new(&secret.file_key()),
             limits,
-            places: Semaphore::new(limits.uploads),
-            downloads: Arc::new(Semaphore::new(limits.downloads)),
+            uploads: Shares::new(limits.uploads, limits.uploads / CALLERS_MIN),
+            downloads: Shares::new(limits.downloads, limits.downloads / CALLERS_MIN),
             clock,
         }
     }
@@ -221,7 +224,8 @@ impl Files {
     ) -> Result<Response, Problem> {
         let signed = self.signed(partita, verified, "PUT", request, name)?;
         let store = self.buckets.store(&partita.design().name, &signed.bucket)?;
-        let place = self.places.try_acquire().map_err(|_| Problem::busy())?;
+        let place = self.uploads.take(signed.caller_code(), 1);
+        let place = place.map_err(Problem::no_place)?;
         let upload = upload::Incoming {
             partita,
             store: &store,
@@ -245,8 +249,8 @@ impl Files {
         let signed = self.signed(partita, verified, "GET", request, name)?;
         let store = self.buckets.store(&partita.design().name, &signed.bucket)?;
         let left = signed.expires.saturating_sub(self.now_seconds());
-        let place = self.downloads.clone().try_acquire_owned();
-        let place = place.map_err(|_| Problem::busy())?;
+        let place = self.downloads.take(signed.caller_code(), 1);
+        let place = place.map_err(Problem::no_place)?;
         let sent = download::send(&store, &signed, name, request, left).await?;
         // The file is open until the last byte is sent.
         Ok(sent.map(|body| {
@@ -314,6 +318,9 @@ pub(crate) fn whole_name(parts: &[String]) -> Option<String> {
     }
 }
 
+/// Bytes of the name of an object, as S3 has it.
+const NAME_BYTES_MAX: usize = 1_024;
+
 /// Refuses what is not the name of an object. Clients and file systems take some steps out of a
 /// path, and end up elsewhere.
 pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
@@ -321,7 +328,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
         let is_letter = |letter: char| !letter.is_control() && letter != '\\';
         !matches!(step, "" | "." | "..") && step.chars().all(is_letter)
     };
-    match name.split('/').all(is_step) {
+    match name.len() <= NAME_BYTES_MAX && name.split('/').all(is_step) {
         true => Ok(()),
         false => Err(Problem::no_route("this is not the name of a file")),
     }

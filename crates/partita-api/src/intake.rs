@@ -1,8 +1,11 @@
-//! What comes in: bodies, counted while they are read, and work that takes long.
+//! What is held in memory for requests: bodies, answers until they are sent, and work that takes
+//! long.
 //!
 //! Bodies are held in memory until their requests are answered. So there is a bound for all of them
 //! together, and a smaller one for those of callers who are not known (yet): whoever has no token
 //! and no credentials cannot take the room of those who have.
+
+pub(crate) mod answers;
 
 use std::error::Error;
 use std::pin::{Pin, pin};
@@ -12,10 +15,12 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use hyper::body::Body;
-use tokio::runtime::{Handle, RuntimeFlavor};
+use partita_plan::load::{self, can_block};
 use tokio::sync::Semaphore;
 use tokio::task::block_in_place;
 use tokio::time::timeout;
+
+use crate::shares::Shares;
 
 /// Bytes of all bodies at a time, of callers who are known, unless somebody has said how many.
 pub const KNOWN_BYTES_DEFAULT: usize = 256 * 1_048_576;
@@ -29,15 +34,27 @@ pub const LONG_BYTES: usize = 64 * 1024;
 /// Requests with such bodies that are worked on at a time. Further ones wait.
 const LONG_MAX: usize = 32;
 
+/// Requests that read very much, of which so many are worked on at a time: one for as many bytes of
+/// bodies, within bounds.
+const HEAVY_BYTES: usize = 64 * 1_048_576;
+const HEAVY_MIN: usize = 2;
+const HEAVY_MAX: usize = 8;
+
+/// The part of the bytes of all answers that one caller or address may leave unread.
+const ANSWERS_SHARE: usize = 8;
+
 /// What is read of a body that nobody wants, so that its sender is still there for the answer.
 const DRAINED_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// The bounds of what comes in.
+/// The bounds of what is held in memory.
 #[derive(Debug)]
 pub struct Intake {
     known: Arc<Budget>,
     unknown: Arc<Budget>,
     long: Semaphore,
+    heavy: Arc<Semaphore>,
+    answers: Arc<Shares>,
+    answers_to_unknown: Arc<Shares>,
 }
 
 /// Whether somebody is known by what the head of a request brings.
@@ -92,6 +109,14 @@ impl Intake {
             known: Arc::new(Budget::new(known_bytes)),
             unknown: Arc::new(Budget::new(known_bytes / UNKNOWN_SHARE)),
             long: Semaphore::new(LONG_MAX),
+            heavy: Arc::new(Semaphore::new(
+                (known_bytes / HEAVY_BYTES).clamp(HEAVY_MIN, HEAVY_MAX),
+            )),
+            answers: Shares::new(known_bytes, known_bytes / ANSWERS_SHARE),
+            answers_to_unknown: Shares::new(
+                known_bytes / UNKNOWN_SHARE,
+                known_bytes / UNKNOWN_SHARE / ANSWERS_SHARE,
+            ),
         }
     }
 
@@ -133,14 +158,15 @@ impl Intake {
         }
     }
 
-    /// Carries a request out, one with a large body where it keeps no other request waiting.
+    /// Carries a request out, one with a large body or one that reads much where it keeps no other
+    /// request waiting.
     pub async fn carry_out<T>(&self, body_bytes: usize, work: impl Future<Output = T>) -> T {
-        if body_bytes <= LONG_BYTES || !can_block() {
-            return work.await;
-        }
-        let place = self.long.acquire().await;
-        let _place = place.expect("the semaphore is never closed");
-        block_in_place(|| Handle::current().block_on(work))
+        let is_long = body_bytes > LONG_BYTES;
+        let _place = match is_long {
+            true => Some(self.long.acquire().await),
+            false => None,
+        };
+        load::carry_out(self.heavy.clone(), is_long, work).await
     }
 }
 
@@ -150,11 +176,6 @@ pub fn work_on<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
         return work();
     }
     block_in_place(work)
-}
-
-/// Whether others go on while this thread is kept. On a single thread nobody could.
-fn can_block() -> bool {
-    Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 impl Received {

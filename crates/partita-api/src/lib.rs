@@ -8,7 +8,8 @@
 //! |---|---|
 //! | [`app`] | [`App`]: designs by name; one function shows the whole trip of a request |
 //! | [`routes`] | every request that a design answers, in one table |
-//! | [`intake`] | bodies, counted while they are read, and work that takes long |
+//! | [`intake`] | bodies and answers, counted while they are in memory, and work that takes long |
+//! | `shares` | room that callers share, a part of it for each |
 //! | [`request`] | a request as it comes |
 //! | [`decode`] | what it asks for |
 //! | [`cors`] | which pages may call from a browser |
@@ -52,6 +53,7 @@ pub mod request_id;
 pub mod routes;
 pub mod secret;
 pub mod server;
+mod shares;
 pub mod tag;
 pub mod token;
 

@@ -22,6 +22,7 @@ use partita_plan::{Caller, FAULTS_MAX, PlanError};
 use serde_json::{Map, Value as Json};
 
 use crate::routes::Miss;
+use crate::shares::Short;
 use crate::token::TokenError;
 
 pub use kind::Kind;
@@ -89,6 +90,26 @@ impl Problem {
     /// Others have taken all the room or all the places there are.
     pub fn busy() -> Self {
         Problem::new(Kind::Throttled, "the server is busy; try again in a moment")
+    }
+
+    /// There is no room for another answer before those that wait are read.
+    pub(crate) fn unread(short: Short) -> Self {
+        let detail = match short {
+            Short::All => return Problem::busy(),
+            Short::Own => "your earlier answers are not read yet; read them, then try again",
+        };
+        Problem::new(Kind::Throttled, detail)
+    }
+
+    /// There is no place for another upload or download.
+    pub(crate) fn no_place(short: Short) -> Self {
+        let detail = match short {
+            Short::All => return Problem::busy(),
+            Short::Own => {
+                "as many transfers are under way for you as there are for one caller; try again when one has ended"
+            }
+        };
+        Problem::new(Kind::Throttled, detail)
     }
 
     /// Only an administrator of the design may do this.

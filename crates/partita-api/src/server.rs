@@ -103,6 +103,15 @@ const STOPPED: &str = "the server has stopped\n";
 #[derive(Clone, Copy, Debug)]
 struct Reserved;
 
+/// Marks a request with the address or network that it comes from, unless that is a proxy.
+#[derive(Clone, Copy, Debug)]
+struct Origin(IpAddr);
+
+/// The address or network that a request comes from, unless that is a proxy.
+pub(crate) fn network_of(extensions: &Extensions) -> Option<IpAddr> {
+    extensions.get::<Origin>().map(|origin| origin.0)
+}
+
 /// Whether a request came when all places were taken, so that only operators are answered.
 pub fn is_reserved(extensions: &Extensions) -> bool {
     extensions.get::<Reserved>().is_some()
@@ -230,6 +239,9 @@ where
             true => {
                 if is_reserved {
                     request.extensions_mut().insert(Reserved);
+                }
+                if let Some(network) = place.network() {
+                    request.extensions_mut().insert(Origin(network));
                 }
                 Ok(service.call(request))
             }

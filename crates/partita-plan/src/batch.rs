@@ -23,8 +23,13 @@ use crate::partita::{Partita, Write};
 use crate::place::Address;
 use crate::planner::{Moment, Planner};
 use crate::request::Request;
+use crate::room::Room;
 use earlier::Earlier;
 use joined::Joined;
+
+/// Bytes of memory that the answers of a batch take at most. Each shows a whole item, though its
+/// operation has changed a few bytes of it.
+const ANSWERS_MEMORY_MAX: usize = 64 * 1_048_576;
 
 /// Ids that one operation of a batch may draw before it would draw those of the next.
 const IDS_EACH: u128 = 1 << 32;
@@ -165,6 +170,7 @@ impl Partita {
         let mut refusals = Vec::new();
         let (mut placements, mut released) = (Vec::new(), Vec::new());
         let mut left = Vec::new();
+        let mut room = Room::new(ANSWERS_MEMORY_MAX);
         for (position, request) in requests.iter().enumerate() {
             let moment = Moment {
                 random: moment.random.wrapping_add(position as u128 * IDS_EACH),
@@ -176,6 +182,7 @@ impl Partita {
             };
             match Planner::new(context, &moment).plan(request) {
                 Ok(plan) => {
+                    room.spend(plan.answers.iter().map(Answer::memory).sum())?;
                     earlier.learn(&self.blueprint, reads, &plan.steps);
                     answers.extend(plan.answers);
                     placements.extend(plan.placements);

@@ -218,6 +218,12 @@ pub enum PlanError {
         /// The bound that it meets.
         bound: ReadBound,
     },
+    /// What is read or made takes more memory than one request may have.
+    #[error("this takes more than {megabytes} MB of memory; ask for less at once")]
+    TooMuchMemory {
+        /// How much one may have.
+        megabytes: usize,
+    },
     /// The cursor is not one of ours for this caller, pattern and parameters, or it is too old.
     #[error("the cursor does not belong to this query; start without one")]
     BadCursor,

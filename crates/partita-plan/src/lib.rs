@@ -14,6 +14,8 @@
 //! | `lapse` | counters that start again with every period |
 //! | `request` | what a caller asks for: its rules, its input, and what it does to the draft |
 //! | `evaluate` | what an expression sees, where refs lead, and the guards that follow from what was read |
+//! | [`load`] | how much a request reads, and where it is worked on |
+//! | `room` | bytes of memory that items may take |
 //! | `draft` | every item that a write touches, as it was and as it will be |
 //! | [`files`] | objects in buckets: uploads, the items that name them, and what is swept |
 //! | `planner` | items of the draft created, changed and deleted |
@@ -61,6 +63,7 @@ mod idempotency;
 pub mod job;
 mod lapse;
 pub mod live;
+pub mod load;
 mod missing_target;
 pub mod operation;
 pub mod partita;
@@ -70,6 +73,7 @@ mod planner;
 pub mod preview;
 mod react;
 mod request;
+mod room;
 pub mod ruling;
 mod sidecar;
 mod table;

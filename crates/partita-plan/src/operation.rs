@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use partita_core::Map;
+use partita_core::size::item_memory;
 
 /// Who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,6 +139,20 @@ pub enum Answer {
     },
     /// It is done, and there is nothing to show.
     Done,
+}
+
+impl Answer {
+    /// About how many bytes of memory it takes.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Answer::Done => 0,
+            Answer::Record(record) | Answer::Created(record) => item_memory(&record.attributes),
+            Answer::Page { records, .. } => {
+                let records = records.iter();
+                records.map(|record| item_memory(&record.attributes)).sum()
+            }
+        }
+    }
 }
 
 /// An item as its design sees it.

@@ -14,7 +14,7 @@ mod listing;
 mod page;
 mod row;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use partita_core::{Item, Map};
 use partita_design::design::{
@@ -102,7 +102,10 @@ impl Partita {
         let is_allowed = rulings.is_empty() || verdicts.any(|one| one != Verdict::Denied);
         let rows = match &asked.pattern.read {
             Read::Get(templates) => asked.stored(templates).await?,
-            Read::Query(_) | Read::Scan { .. } => asked.read(None, asked.limit).await?.items,
+            Read::Query(_) | Read::Scan { .. } => {
+                let page = asked.read(None, asked.limit).await?;
+                page.into_parts()?.items
+            }
         };
         Ok(Decision {
             is_allowed,
@@ -211,11 +214,15 @@ impl PatternRead<'_> {
         let mut start_after = None;
         loop {
             let page = self.read(start_after, budget.rows_wanted()).await?;
-            let (within, spent) = budget.spend(&page.items);
-            if let Some(record) = self.first_visible(&page.items[..within]).await? {
-                return Ok(Answer::Record(record));
+            let mut found = VecDeque::from(page.items);
+            while let Some(rows) = self.look(&mut found).await? {
+                for (row, record) in rows {
+                    budget.spend(&row)?;
+                    if let Some(record) = record {
+                        return Ok(Answer::Record(record));
+                    }
+                }
             }
-            spent?;
             match page.last_key {
                 None => return Err(self.not_found()),
                 last_key => start_after = last_key,
@@ -237,7 +244,7 @@ impl PatternRead<'_> {
         }
     }
 
-    async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page<Item>, PlanError> {
+    async fn read(&self, start_after: Option<Item>, limit: usize) -> Result<Page, PlanError> {
         if let Read::Scan { index } = &self.pattern.read {
             let request = Scan {
                 index: self.index_name(),
@@ -246,7 +253,7 @@ impl PatternRead<'_> {
                 consistent: index.is_none(),
                 ..Scan::new(self.blueprint().table(self.pattern.table).1.clone())
             };
-            return self.partita.runner.scan(&request).await;
+            return self.partita.runner.scan_found(&request).await;
         }
         let listing = self.blueprint().listing(self.pattern, &self.values)?;
         let Some(Listing {
@@ -264,7 +271,7 @@ impl PatternRead<'_> {
             index,
             ..Query::new(table, keys)
         };
-        self.partita.runner.query(&request).await
+        self.partita.runner.query_found(&request).await
     }
 
     fn open(&self, cursor: Option<&str>) -> Result<Option<Position>, PlanError> {

@@ -99,6 +99,13 @@ pub(super) struct Signed {
     code: String,
 }
 
+impl Signed {
+    /// What stands for the caller that the URL was made for.
+    pub(super) fn caller_code(&self) -> &str {
+        &self.code
+    }
+}
+
 /// Makes and verifies signed URLs.
 pub(super) struct Signer {
     key: Hmac<Sha256>,

@@ -21,8 +21,9 @@ const PART_BYTES: usize = 5 * 1_048_576;
 /// What an upload holds in memory: a part that is sent on, and one that comes in.
 pub(crate) const BYTES_HELD: usize = 2 * PART_BYTES;
 
-/// For the next bytes of an upload, however few.
+/// For the next bytes of an upload, as many as these or the last.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
+const PACE_BYTES_MIN: usize = 128 * 1024;
 
 /// For all of them.
 const TIME_MAX: Duration = Duration::from_secs(3_600);
@@ -180,18 +181,16 @@ async fn send_parts(
     let mut part = Vec::new();
     let mut received: u64 = 0;
     loop {
-        let next = timeout(PAUSE_MAX, bytes.next()).await;
-        let next = next.map_err(|_| Problem::too_slow(PAUSE_MAX.as_secs()))?;
-        let Some(chunk) = next else {
+        let before = part.len();
+        let next = timeout(
+            PAUSE_MAX,
+            next_bytes(bytes, signed, &mut received, &mut part),
+        )
+        .await;
+        next.map_err(|_| Problem::too_slow(PAUSE_MAX.as_secs()))??;
+        if part.len() - before < PACE_BYTES_MIN {
             break;
-        };
-        let chunk: Bytes =
-            chunk.map_err(|_| Problem::bad_request("the body ends before its end"))?;
-        received = received.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
-        if received > signed.size.largest() {
-            return Err(too_large(signed));
         }
-        part.extend_from_slice(&chunk);
         if part.len() >= PART_BYTES {
             send_part(store, upload, std::mem::take(&mut part)).await?;
         }
@@ -199,6 +198,28 @@ async fn send_parts(
     check_size(signed, received)?;
     if !part.is_empty() || received == 0 {
         send_part(store, upload, part).await?;
+    }
+    Ok(())
+}
+
+/// Appends the next bytes of a body to a part: as many as have to come in time, or the last.
+async fn next_bytes(
+    bytes: &mut BodyDataStream,
+    signed: &Signed,
+    received: &mut u64,
+    part: &mut Vec<u8>,
+) -> Result<(), Problem> {
+    let before = part.len();
+    while part.len() - before < PACE_BYTES_MIN
+        && let Some(chunk) = bytes.next().await
+    {
+        let chunk: Bytes =
+            chunk.map_err(|_| Problem::bad_request("the body ends before its end"))?;
+        *received = received.saturating_add(u64::try_from(chunk.len()).unwrap_or(u64::MAX));
+        if *received > signed.size.largest() {
+            return Err(too_large(signed));
+        }
+        part.extend_from_slice(&chunk);
     }
     Ok(())
 }

@@ -84,6 +84,7 @@ kinds! {
     NotDeleted       "not-deleted"        CONFLICT               "Only what is deleted can be restored"            "Nothing: it is there."
     NotRestorable    "not-restorable"     CONFLICT               "This entity has no soft delete"                  "Create the item again."
     TooMuch          "too-much"           UNPROCESSABLE_ENTITY   "This write is larger than a transaction"         "Write less at once; a transaction has at most 100 actions."
+    TooMuchMemory    "too-much-memory"    UNPROCESSABLE_ENTITY   "This takes more memory than one request may have" "Ask for less at once: give the operations in several batches, or make the items smaller."
     RefusedByStore   "refused-by-store"   UNPROCESSABLE_ENTITY   "The store refuses this item"                     "Read `detail`: an item has at most 400 KB, say."
 
     // The server.

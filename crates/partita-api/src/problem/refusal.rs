@@ -82,6 +82,7 @@ impl From<PlanError> for Problem {
                 problem(Kind::NotRestorable).with("entity", entity)
             }
             PlanError::TooLarge { pattern, .. } => problem(Kind::TooLarge).with("pattern", pattern),
+            PlanError::TooMuchMemory { .. } => problem(Kind::TooMuchMemory),
             PlanError::BadCursor => problem(Kind::BadCursor),
             PlanError::Conflict => problem(Kind::Conflict),
             PlanError::OutcomeUnknown => problem(Kind::OutcomeUnknown).with("outcome", "unknown"),

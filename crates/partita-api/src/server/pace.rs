@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Bytes that a client has to take within the time: a few hundred in a second will do.
-const TAKEN_BYTES_MIN: usize = 16 * 1024;
+/// Bytes that a client has to take within the time: a few thousand in a second will do.
+const TAKEN_BYTES_MIN: usize = 128 * 1024;
 
 /// A stream with a time for writing.
 pub(super) struct Paced<S> {

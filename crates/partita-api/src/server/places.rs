@@ -30,7 +30,7 @@ pub(super) struct Place {
     open: Option<OwnedSemaphorePermit>,
     silence: Arc<Silence>,
     _any: OwnedSemaphorePermit,
-    _of_address: Option<OfAddress>,
+    of_address: Option<OfAddress>,
 }
 
 /// A connection that has not asked for anything yet, and may be ended for another one.
@@ -115,7 +115,7 @@ impl Places {
             open,
             silence,
             _any: any,
-            _of_address: of_address,
+            of_address,
         })
     }
 }
@@ -129,6 +129,11 @@ impl Place {
     /// Waits until the connection is to end for another one.
     pub(super) async fn ended(&self) {
         self.silence.ended.notified().await;
+    }
+
+    /// The address or network that has it, unless that is a proxy.
+    pub(super) fn network(&self) -> Option<IpAddr> {
+        self.of_address.as_ref().map(|of| of.network)
     }
 
     /// Whether it is one of those that are kept.

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use partita_core::Item;
 use partita_core::limits::BATCH_GET_KEYS_MAX;
-use partita_core::size::item_bytes;
 use partita_store::error::CancellationReason;
 use partita_store::request::{
     BatchGetItem, BatchGot, Page, PutItem, Query, ReturnValues, Scan, TransactAction,
     TransactWriteItems, UpdateItem,
 };
-use partita_store::{Entropy, ErrorKind, Store, StoreError};
+use partita_store::{Entropy, ErrorKind, FoundItem, Store, StoreError};
 use ulid::Ulid;
 
 use crate::commit::{Step, WritePlan};
@@ -19,8 +18,10 @@ use crate::draft::Refusal;
 use crate::error::{Fault, PlanError, Refused};
 use crate::evaluate::reads::Needs;
 use crate::evaluate::{Listed, Listing, Reads};
+use crate::load;
 use crate::pattern::READ_BYTES_MAX;
 use crate::place::{Address, KeyNames};
+use crate::room::Room;
 
 /// Rounds of reading at most. A path goes through a few refs; more rounds are a mistake of ours.
 const ROUNDS_MAX: usize = 32;
@@ -166,19 +167,26 @@ impl Runner {
 
     async fn read(&self, reads: &mut Reads, needs: Needs) -> Result<(), PlanError> {
         for chunk in needs.items.chunks(BATCH_GET_KEYS_MAX) {
-            let items = self.read_items(chunk).await?;
+            let items = self.read_items_within(&mut reads.room, chunk).await?;
             for (address, item) in chunk.iter().zip(items) {
                 reads.keep_item(address, item);
             }
         }
         for listing in needs.lists {
-            let listed = self.read_list(&listing, reads.rows_max(&listing)).await?;
+            let most = reads.rows_max(&listing);
+            let listed = self.read_list(&listing, most, &mut reads.room).await?;
             reads.keep_list(listing, listed);
         }
         Ok(())
     }
 
-    async fn read_list(&self, listing: &Listing, most: usize) -> Result<Listed, PlanError> {
+    /// Reads the rows of a list, as far as there is room for them.
+    async fn read_list(
+        &self,
+        listing: &Listing,
+        most: usize,
+        room: &mut Room,
+    ) -> Result<Listed, PlanError> {
         let mut listed = Listed::default();
         let mut bytes = 0;
         let mut request = Query {
@@ -194,9 +202,18 @@ impl Runner {
             } else {
                 (most != usize::MAX).then(|| most + 1 - listed.rows.len())
             };
-            let page = self.query(&request).await?;
-            bytes += page.items.iter().map(item_bytes).sum::<usize>();
-            listed.rows.extend(page.items);
+            let page = self.query_found(&request).await?;
+            for found in page.items {
+                bytes += found.size();
+                match room.take(found).await {
+                    Ok(row) => listed.rows.push(row),
+                    Err(PlanError::TooMuchMemory { .. }) if !listing.last_only => {
+                        listed.has_more = true;
+                        return Ok(listed);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
             if listing.last_only && !listed.rows.is_empty() {
                 return Ok(listed);
             }
@@ -237,6 +254,16 @@ impl Runner {
         &self,
         addresses: &[Address],
     ) -> Result<Vec<Option<Item>>, PlanError> {
+        let mut room = Room::default();
+        self.read_items_within(&mut room, addresses).await
+    }
+
+    /// As [`Runner::read_items`], if there is room for them.
+    pub(crate) async fn read_items_within(
+        &self,
+        room: &mut Room,
+        addresses: &[Address],
+    ) -> Result<Vec<Option<Item>>, PlanError> {
         let mut answers = vec![None; addresses.len()];
         let mut open: Vec<usize> = (0..addresses.len()).collect();
         let mut attempt = 0;
@@ -250,7 +277,7 @@ impl Runner {
             let mut unprocessed = Vec::new();
             for (index, got) in open.into_iter().zip(got) {
                 match got {
-                    BatchGot::Found(item) => answers[index] = Some(item.into_item()?),
+                    BatchGot::Found(found) => answers[index] = Some(room.take(found).await?),
                     BatchGot::Missing => {}
                     BatchGot::Unprocessed => unprocessed.push(index),
                 }
@@ -269,14 +296,24 @@ impl Runner {
 
     /// Reads one page of a partition.
     pub(crate) async fn query(&self, request: &Query) -> Result<Page<Item>, PlanError> {
+        in_parts(self.query_found(request).await?).await
+    }
+
+    /// As [`Runner::query`], with items that are not taken apart yet.
+    pub(crate) async fn query_found(&self, request: &Query) -> Result<Page, PlanError> {
         let page = self.ask(|| self.store.query(request.clone())).await?;
-        Ok(page.answer.into_parts()?)
+        Ok(page.answer)
     }
 
     /// Reads one page of a table or index.
     pub(crate) async fn scan(&self, request: &Scan) -> Result<Page<Item>, PlanError> {
+        in_parts(self.scan_found(request).await?).await
+    }
+
+    /// As [`Runner::scan`], with items that are not taken apart yet.
+    pub(crate) async fn scan_found(&self, request: &Scan) -> Result<Page, PlanError> {
         let page = self.ask(|| self.store.scan(request.clone())).await?;
-        Ok(page.answer.into_parts()?)
+        Ok(page.answer)
     }
 
     /// Asks the store, again while it lacks the capacity to answer.
@@ -354,6 +391,11 @@ impl Attempts<'_> {
         self.runner.pause(self.failed - 1).await;
         Ok(())
     }
+}
+
+async fn in_parts(page: Page) -> Result<Page<Item>, PlanError> {
+    load::take(page.items.iter().map(FoundItem::memory).sum()).await;
+    Ok(page.into_parts()?)
 }
 
 /// What failed conditions mean: everything that says that it is final, or another attempt.

@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::PlanError;
 use crate::place::Address;
+use crate::room::{READS_MEMORY_MAX, Room};
 
 /// Rows of a list that a plan goes through at most: more than one transaction can write.
 pub(crate) const LISTED_MAX: usize = 100;
@@ -61,6 +62,8 @@ pub(crate) struct Reads {
     led: RefCell<Vec<Led>>,
     /// Rows of a list that are gone through at most.
     listed_max: usize,
+    /// For the items and rows that are read.
+    pub(crate) room: Room,
     /// The refusal, if something that matters is in a list behind what is read of it.
     given_up: RefCell<Option<PlanError>>,
     /// Items that are taken for missing, because the caller may not know of them.
@@ -122,6 +125,7 @@ impl Reads {
             needs: RefCell::default(),
             led: RefCell::default(),
             listed_max: LISTED_MAX,
+            room: Room::new(READS_MEMORY_MAX),
             given_up: RefCell::default(),
             hidden: RefCell::default(),
             only_own: false,
@@ -131,6 +135,12 @@ impl Reads {
     /// Of other items only the caller's own are read; what depends on others stays open.
     pub(crate) fn with_only_own(mut self) -> Reads {
         self.only_own = true;
+        self
+    }
+
+    /// Items may take so many bytes of memory.
+    pub(crate) fn with_room(mut self, bytes: usize) -> Reads {
+        self.room = Room::new(bytes);
         self
     }
 

@@ -57,25 +57,18 @@ impl<'a> Budget<'a> {
         self.rows + 1
     }
 
-    /// Counts rows that were read. The answer is how many of them are within the bounds, and the
-    /// refusal if that is not all.
-    pub(super) fn spend(&mut self, rows: &[Item]) -> (usize, Result<(), PlanError>) {
-        for (at, row) in rows.iter().enumerate() {
-            let bytes = item_bytes(row);
-            let exceeded = match (self.rows, self.bytes.checked_sub(bytes)) {
-                (0, _) => Some(ReadBound::Items(rows_max(self.pattern))),
-                (_, None) => Some(ReadBound::Bytes(READ_BYTES_MAX)),
-                (_, Some(left)) => {
-                    self.rows -= 1;
-                    self.bytes = left;
-                    None
-                }
-            };
-            if let Some(bound) = exceeded {
-                return (at, Err(too_large(self.pattern, bound)));
+    /// Counts a row that was read, if it is within the bounds.
+    pub(super) fn spend(&mut self, row: &Item) -> Result<(), PlanError> {
+        let bound = match (self.rows, self.bytes.checked_sub(item_bytes(row))) {
+            (0, _) => ReadBound::Items(rows_max(self.pattern)),
+            (_, None) => ReadBound::Bytes(READ_BYTES_MAX),
+            (_, Some(left)) => {
+                self.rows -= 1;
+                self.bytes = left;
+                return Ok(());
             }
-        }
-        (rows.len(), Ok(()))
+        };
+        Err(too_large(self.pattern, bound))
     }
 }
 

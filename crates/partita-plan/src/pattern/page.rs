@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
+use partita_core::size::item_memory;
 use partita_core::{Item, Value};
 use partita_design::design::{QueryRead, Read, SortOrder};
 
@@ -16,6 +18,13 @@ use partita_design::nested;
 /// How many rows one page may look at before it is answered short. A caller who may see almost
 /// nothing of a large partition gets many short pages, not one that never ends.
 const ROWS_EXAMINED_MAX: usize = 1000;
+
+/// Bytes of memory that the records of one page take, but for the last. A page that would take more
+/// is answered short.
+const PAGE_MEMORY_MAX: usize = 4 * 1_048_576;
+
+/// Bytes of memory of the rows that one page may look at, but for the last.
+const EXAMINED_MEMORY_MAX: usize = 32 * 1_048_576;
 
 /// Rows that are read at once when the first read did not fill the page.
 const ROWS_READ_AGAIN: usize = 100;
@@ -32,25 +41,27 @@ impl PatternRead<'_> {
             Some(Position::Sorted(_)) => return Err(PlanError::BadCursor),
         };
         let mut records = Vec::new();
-        let mut examined = 0;
+        let mut examined = Examined::default();
         loop {
             // One row more than fits says whether there is another page. Where rows are hidden,
             // more are read at once, or a small page would take many reads.
             let wanted = self.limit - records.len() + 1;
-            let wanted = if examined == 0 {
+            let wanted = if examined.rows == 0 {
                 wanted
             } else {
                 wanted.max(ROWS_READ_AGAIN)
             };
             let page = self.read(behind.clone(), wanted).await?;
-            let visible = self.visible(&page.items).await?;
-            for (row, record) in page.items.iter().zip(visible) {
-                if records.len() == self.limit || examined == ROWS_EXAMINED_MAX {
-                    return Ok(self.answer(records, behind.map(Position::Key)));
+            let mut found = VecDeque::from(page.items);
+            while let Some(rows) = self.look(&mut found).await? {
+                for (row, record) in rows {
+                    if records.len() == self.limit || examined.is_enough() {
+                        return Ok(self.answer(records, behind.map(Position::Key)));
+                    }
+                    behind = Some(self.key_of(&row));
+                    examined.add(&row, record.as_ref());
+                    records.extend(record);
                 }
-                behind = Some(self.key_of(row));
-                records.extend(record);
-                examined += 1;
             }
             match page.last_key {
                 None => return Ok(self.answer(records, None)),
@@ -72,30 +83,44 @@ impl PatternRead<'_> {
         let mut start_after = None;
         loop {
             let page = self.read(start_after, budget.rows_wanted()).await?;
-            budget.spend(&page.items).1?;
-            let visible = self.visible(&page.items).await?;
-            for (row, record) in page.items.iter().zip(visible) {
-                let Some(record) = record else { continue };
-                let rank = self.rank(row);
-                let is_behind = |after: &Rank| self.order(&rank, after).is_gt();
-                if after.as_ref().is_none_or(is_behind) {
-                    ordered.push((rank, record));
+            let mut found = VecDeque::from(page.items);
+            while let Some(rows) = self.look(&mut found).await? {
+                for (row, record) in rows {
+                    budget.spend(&row)?;
+                    let Some(record) = record else { continue };
+                    let rank = self.rank(&row);
+                    let is_behind = |after: &Rank| self.order(&rank, after).is_gt();
+                    if after.as_ref().is_none_or(is_behind) {
+                        ordered.push((rank, record));
+                    }
                 }
+                ordered.sort_by(|(one, _), (two, _)| self.order(one, two));
+                // One more than is shown says whether there is another page.
+                ordered.truncate(self.fitting(&ordered) + 1);
             }
-            ordered.sort_by(|(one, _), (two, _)| self.order(one, two));
-            // One more than is shown says whether there is another page.
-            ordered.truncate(self.limit + 1);
             match page.last_key {
                 None => break,
                 last_key => start_after = last_key,
             }
         }
-        let has_more = ordered.len() > self.limit;
-        ordered.truncate(self.limit);
+        let shown = self.fitting(&ordered);
+        let has_more = ordered.len() > shown;
+        ordered.truncate(shown);
         let last = ordered.last().filter(|_| has_more);
         let position = last.map(|(rank, _)| Position::Sorted(rank.clone()));
         let records = ordered.into_iter().map(|(_, record)| record).collect();
         Ok(self.answer(records, position))
+    }
+
+    /// How many of the rows fit on a page.
+    fn fitting(&self, ordered: &[(Rank, Record)]) -> usize {
+        let mut memory = 0;
+        let fits = |(_, record): &&(Rank, Record)| {
+            let has_room = memory < PAGE_MEMORY_MAX;
+            memory += item_memory(&record.attributes);
+            has_room
+        };
+        ordered.iter().take(self.limit).take_while(fits).count()
     }
 
     fn order(&self, one: &[Option<Value>], two: &[Option<Value>]) -> Ordering {
@@ -141,6 +166,29 @@ impl PatternRead<'_> {
             Some((name.clone(), value))
         });
         keys.collect()
+    }
+}
+
+/// What one page has looked at so far.
+#[derive(Default)]
+struct Examined {
+    rows: usize,
+    memory: usize,
+    /// Of the records that are shown.
+    shown_memory: usize,
+}
+
+impl Examined {
+    fn add(&mut self, row: &Item, record: Option<&Record>) {
+        self.rows += 1;
+        self.memory += item_memory(row);
+        self.shown_memory += record.map_or(0, |record| item_memory(&record.attributes));
+    }
+
+    fn is_enough(&self) -> bool {
+        self.rows >= ROWS_EXAMINED_MAX
+            || self.memory >= EXAMINED_MEMORY_MAX
+            || self.shown_memory >= PAGE_MEMORY_MAX
     }
 }
 

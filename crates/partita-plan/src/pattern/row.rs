@@ -1,17 +1,58 @@
 //! Rows as callers see them: what passes the filter, and what the rules say of it.
 
+use std::collections::VecDeque;
+
 use partita_core::{Item, Map, Value};
 use partita_design::design::pattern::TEXTS;
 use partita_design::design::{Access, Pattern, Record};
+use partita_store::FoundItem;
 
 use super::PatternRead;
 use crate::error::PlanError;
 use crate::evaluate::{Context, ItemScope, Known, Named, Resolved};
 use crate::operation;
 use crate::request::rules::{Asked, Verdict};
+use crate::room::{READS_MEMORY_MAX, Room};
 use crate::ruling::Row;
 
+/// Bytes of memory of the rows that are looked at together, but for the last.
+const ROWS_MEMORY_MAX: usize = 4 * 1_048_576;
+
+/// Bytes of memory of what such rows lead to. A single row may lead to more.
+const LED_MEMORY_MAX: usize = 16 * 1_048_576;
+
+/// Rows, each with its record if the caller may see it.
+type Looked = Vec<(Item, Option<operation::Record>)>;
+
 impl PatternRead<'_> {
+    /// Looks at the next rows, as many as do not take too much memory together with what they lead
+    /// to. None when there are no more rows.
+    pub(super) async fn look(
+        &self,
+        found: &mut VecDeque<FoundItem>,
+    ) -> Result<Option<Looked>, PlanError> {
+        let mut rows = Vec::new();
+        let mut room = Room::new(ROWS_MEMORY_MAX);
+        while !room.is_empty()
+            && let Some(row) = found.pop_front()
+        {
+            rows.push(room.take_last(row).await?);
+        }
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        loop {
+            match self.visible(&rows).await {
+                Err(PlanError::TooMuchMemory { .. }) if rows.len() > 1 => {
+                    let later = rows.split_off(rows.len() / 2);
+                    let later = later.into_iter().rev();
+                    later.for_each(|row| found.push_front(row.into()));
+                }
+                visible => return Ok(Some(rows.into_iter().zip(visible?).collect())),
+            }
+        }
+    }
+
     /// For each row, its record if the caller may see it. Whatever refs lead to is read for all
     /// rows at once.
     pub(super) async fn visible(
@@ -51,7 +92,13 @@ impl PatternRead<'_> {
             .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
             .collect();
         let moment = self.partita.moment();
-        let mut reads = self.partita.reads(&moment).with_items(&self.own);
+        let room = if rows.len() == 1 {
+            READS_MEMORY_MAX
+        } else {
+            LED_MEMORY_MAX
+        };
+        let reads = self.partita.reads(&moment).with_items(&self.own);
+        let mut reads = reads.with_room(room);
         let (_, table) = self.blueprint().table(self.pattern.table);
         let looked = self.partita.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use partita_core::expression::{Found, Scope as _};
+use partita_core::size::item_memory;
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, EachOver, Record, RecordId, Source, View};
 use partita_design::kernel::{Reaction, Times};
@@ -19,6 +20,7 @@ use crate::error::PlanError;
 use crate::evaluate::{ItemScope, Named};
 use crate::place::Address;
 use crate::planner::{Names, Planner};
+use crate::room::{READS_MEMORY_MAX, Room};
 
 /// A record of a view.
 struct Placed {
@@ -207,6 +209,7 @@ fn make_all<'a>(kept: Kept<'a>, scope: ItemScope<'_, 'a>) -> Result<Vec<Placed>,
         Found::Missing | Found::Unknown => Vec::new(),
     };
     let mut records: Vec<Placed> = Vec::new();
+    let mut room = Room::new(READS_MEMORY_MAX);
     let mut seen: Vec<Option<Value>> = Vec::new();
     for element in elements {
         let names = [(each.name.clone(), Named::Value(Some(element.clone())))];
@@ -222,6 +225,7 @@ fn make_all<'a>(kept: Kept<'a>, scope: ItemScope<'_, 'a>) -> Result<Vec<Placed>,
         if let Some(mut record) = make(kept, scope)?
             && records.iter().all(|other| other.place != record.place)
         {
+            room.spend(item_memory(&record.derived))?;
             record.element = Some(element);
             records.push(record);
         }

@@ -72,7 +72,9 @@ impl<'a> Planner<'a> {
             });
         }
         if is_deleted && !is_restored && !on.with_deleted {
-            return Err(not_found(record, true));
+            let read = Asked::Access(Access::Read);
+            let may_read = self.unguarded(record, &old).before().verdict(read) == Verdict::Allowed;
+            return Err(not_found(record, may_read));
         }
         if record.is_entity() {
             if let Some(soft_delete) = &record.soft_delete {

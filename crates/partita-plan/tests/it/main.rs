@@ -16,6 +16,7 @@ mod limits;
 mod lists;
 mod live_members;
 mod members;
+mod memory;
 mod moves;
 mod newcomers;
 mod patterns;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use partita_core::{Item, Map, plain};
+use partita_core::{Item, Map, Value, plain};
 use partita_plan::{Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::request::Scan;
 use partita_store::{ModelStore, Store};
@@ -365,4 +365,70 @@ async fn name_entity_attribute_and_rule_and_change_nothing() {
         .await;
     assert_eq!(named(&again.unwrap_err()), ["Order.status state"]);
     assert_eq!(before, everything(&*store).await);
+}
+
+/// To somebody who may not read an item, a softly deleted one is as missing as one that never was.
+#[tokio::test]
+async fn what_is_deleted_is_told_only_to_who_may_read_it() {
+    let design = r#"
+design = "desk"
+
+[table]
+name = "desk"
+key  = ["PK", "SK"]
+
+[entity.Note]
+PK = "NOTE#{noteId}"
+SK = "NOTE"
+soft-delete = "deleted"
+
+[entity.Note.attributes]
+noteId = "string"
+owner   = "string"
+deleted = "bool default false"
+stars  = "counter"
+
+[entity.Note.allow]
+"*"  = "owner = caller"
+star = "signed-in"
+
+[action.star]
+entity = "Note"
+add    = { stars = 1 }
+"#;
+    let (design, diagnostics) = partita_design::check(design, &|_| None);
+    let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
+    let store = Arc::new(ModelStore::default());
+    let partita = Partita::open(design, store).await.unwrap();
+    let ann = Caller::user("ann");
+    let note = Operation::Create {
+        entity: "Note".to_owned(),
+        attributes: Map::from([("noteId", Value::from("n")), ("owner", Value::from("ann"))]),
+    };
+    partita.run(&ann, note).await.unwrap();
+    let delete = Operation::Delete {
+        entity: "Note".to_owned(),
+        identity: vec!["n".to_owned()],
+        version: None,
+    };
+    partita.run(&ann, delete).await.unwrap();
+    let star = |id: &str| Operation::Act {
+        action: "star".to_owned(),
+        entity: Some("Note".to_owned()),
+        identity: vec![id.to_owned()],
+        given: Map::new(),
+        version: None,
+    };
+    for (caller, id, is_told) in [
+        ("ann", "n", true),
+        ("eve", "n", false),
+        ("eve", "none", false),
+    ] {
+        let refused = partita.run(&Caller::user(caller), star(id)).await;
+        let expected = PlanError::NotFound {
+            entity: "Note".to_owned(),
+            deleted: is_told,
+        };
+        assert_eq!(refused, Err(expected), "{caller} {id}");
+    }
 }

@@ -7,6 +7,7 @@ mod hang_up;
 mod heads;
 mod open_files;
 mod unread;
+mod values;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

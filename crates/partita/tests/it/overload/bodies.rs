@@ -267,7 +267,7 @@ fn bodies_of_unknown_senders_fill_no_memory() {
 }
 
 /// A head that is well formed, fresh and of that key, and whose signature is not.
-fn signed(key: &str) -> String {
+pub(super) fn signed(key: &str) -> String {
     let now = now();
     let day = &now[..8];
     format!(

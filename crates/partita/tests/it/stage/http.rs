@@ -79,7 +79,7 @@ fn expected_status(problem: &str) -> u16 {
         | "in-use" => 409,
         "stale-version" => 412,
         "limit-reached" => 429,
-        "invalid" | "too-large" | "too-much" | "refused-by-store" => 422,
+        "invalid" | "too-large" | "too-much" | "too-much-memory" | "refused-by-store" => 422,
         other => panic!("no scenario expects `{other}`"),
     }
 }
