@@ -169,9 +169,10 @@ impl Number {
             .map_or(0, |power| self.coefficient() / power);
         let whole = i64::try_from(whole).ok()?;
         // There is a fraction, because no coefficient ends in a zero.
-        match self.negative {
-            true => Some(-whole),
-            false => whole.checked_add(1),
+        if self.negative {
+            Some(-whole)
+        } else {
+            whole.checked_add(1)
         }
     }
 

@@ -141,9 +141,10 @@ impl<'a> Batch<'a> {
         let fingerprint = write::fingerprint(&request);
         let known = request.token.as_deref().and_then(|token| self.token(token));
         if let Some(known) = known {
-            return match known.fingerprint == fingerprint {
-                true => write::repeated(&request, self),
-                false => Err(StoreError::IdempotentParameterMismatch),
+            return if known.fingerprint == fingerprint {
+                write::repeated(&request, self)
+            } else {
+                Err(StoreError::IdempotentParameterMismatch)
             };
         }
         let Metered { answer, consumed } = write::transaction(&request, self)?;

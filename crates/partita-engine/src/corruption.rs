@@ -139,9 +139,10 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files.extend(self::files(&path)),
-            false => drop(files.insert(path.clone(), fs::read(&path).unwrap())),
+        if path.is_dir() {
+            files.extend(self::files(&path))
+        } else {
+            drop(files.insert(path.clone(), fs::read(&path).unwrap()))
         }
     }
     files
@@ -213,9 +214,10 @@ async fn damage_is_told_and_never_answered() {
         for flip in 0..flips + CUTS {
             let mut bad = content.clone();
             let at = random.usize(..bad.len());
-            match flip < flips {
-                true => bad[at] ^= 1 << random.u32(..8),
-                false => bad.truncate(at),
+            if flip < flips {
+                bad[at] ^= 1 << random.u32(..8)
+            } else {
+                bad.truncate(at)
             }
             fs::write(path, bad).unwrap();
             let kind = if flip < flips { "flipped" } else { "cut" };

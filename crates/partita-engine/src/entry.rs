@@ -172,10 +172,11 @@ pub(crate) fn row(
             _ => Err(damaged("has another key".to_owned())),
         };
     }
-    let content: Item = match bytes.is_empty() {
-        true => Item::new(),
-        false => serde_json::from_slice(bytes)
-            .map_err(|error| damaged(format!("is not DynamoDB JSON: {error}")))?,
+    let content: Item = if bytes.is_empty() {
+        Item::new()
+    } else {
+        serde_json::from_slice(bytes)
+            .map_err(|error| damaged(format!("is not DynamoDB JSON: {error}")))?
     };
     let key = &table.schema.key;
     let mut row = index.attributes_of(key, &place);
@@ -203,14 +204,15 @@ pub(crate) fn check(
         .place(item)
         .is_ok_and(|found| found.as_ref() == Some(place));
     let agrees = row.is_none_or(|row| source.row(item) == *row);
-    match is_here && agrees {
-        true => Ok(()),
-        false => Err(damaged(
+    if is_here && agrees {
+        Ok(())
+    } else {
+        Err(damaged(
             table,
             index,
             &stored_key,
             "disagrees with its item",
-        )),
+        ))
     }
 }
 

@@ -249,11 +249,12 @@ async fn in_background<T: Send + 'static>(
 }
 
 fn stopped_short<T>(error: JoinError) -> StoreResult<T> {
-    match error.is_panic() {
-        true => Err(stumbled()),
-        false => Err(StoreError::Unavailable {
+    if error.is_panic() {
+        Err(stumbled())
+    } else {
+        Err(StoreError::Unavailable {
             message: "the runtime is shutting down".to_owned(),
-        }),
+        })
     }
 }
 

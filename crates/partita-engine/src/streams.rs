@@ -157,9 +157,10 @@ impl Moment {
                 return Ok(page.finish(&kept, now_millis));
             }
         }
-        match link == head.end {
-            true => Ok(page.finish(&kept, now_millis)),
-            false => Err(ends_too_early(stream)),
+        if link == head.end {
+            Ok(page.finish(&kept, now_millis))
+        } else {
+            Err(ends_too_early(stream))
         }
     }
 

@@ -40,18 +40,16 @@ pub(crate) fn verify(moment: &Moment) -> StoreResult<Vec<String>> {
 fn check_rows_belong(moment: &Moment, findings: &mut Vec<String>) -> StoreResult<()> {
     let mut known: HashSet<u32> = clearing::load(moment.view())?.into_iter().collect();
     known.extend(moment.tables().ids());
-    each(
-        moment,
-        keys::all_rows(),
-        findings,
-        |key, _| match keys::row_id(key).is_some_and(|id| known.contains(&id)) {
-            true => Ok(()),
-            false => Err(damaged(format!(
+    each(moment, keys::all_rows(), findings, |key, _| {
+        if keys::row_id(key).is_some_and(|id| known.contains(&id)) {
+            Ok(())
+        } else {
+            Err(damaged(format!(
                 "the row `{}` belongs to no table",
                 key.escape_ascii()
-            ))),
-        },
-    )
+            )))
+        }
+    })
 }
 
 fn check_table(moment: &Moment, table: &Table, findings: &mut Vec<String>) -> StoreResult<()> {
@@ -168,13 +166,14 @@ fn check_entry(
     let bytes = bytes.ok_or_else(|| entry::lost(table, index, key))?;
     let (_, item) = item::decode(table, &stored_key, &bytes)?;
     entry::check(table, index, (&place, row.as_ref()), Some(&item))?;
-    match table.covers(id, &stored_key) {
-        true => Ok(item),
-        false => Err(damaged(format!(
+    if table.covers(id, &stored_key) {
+        Ok(item)
+    } else {
+        Err(damaged(format!(
             "the entry of index `{}` under `{}` is there too early",
             index.name,
             key.escape_ascii()
-        ))),
+        )))
     }
 }
 
@@ -191,9 +190,10 @@ fn check_expiry(moment: &Moment, table: &Table, expiry: &Expiry, key: &[u8]) -> 
     let (_, item) = item::decode(table, &stored_key, &bytes)?;
     let is_right = expires_seconds(&item, &expiry.attribute) == Some(seconds)
         && table.covers(expiry.id, &stored_key);
-    match is_right {
-        true => Ok(()),
-        false => Err(damaged("disagrees with its item")),
+    if is_right {
+        Ok(())
+    } else {
+        Err(damaged("disagrees with its item"))
     }
 }
 

@@ -135,9 +135,10 @@ pub enum Rate {
 impl Rate {
     /// The rate of a read outside of transactions.
     pub fn of_read(consistent: bool) -> Self {
-        match consistent {
-            true => Rate::Standard,
-            false => Rate::Eventual,
+        if consistent {
+            Rate::Standard
+        } else {
+            Rate::Eventual
         }
     }
 

@@ -77,9 +77,10 @@ impl Exposition {
             .iter()
             .map(|(name, value)| format!("{name}=\"{value}\""))
             .collect();
-        let labels = match labels.is_empty() {
-            true => String::new(),
-            false => format!("{{{}}}", labels.join(",")),
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
         };
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }

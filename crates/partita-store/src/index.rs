@@ -114,9 +114,10 @@ impl IndexSchema {
     fn value(&self, attribute: &KeyAttribute, value: &Value) -> StoreResult<KeyValue> {
         let key = KeyValue::from_value(value).filter(|key| key.kind() == attribute.kind);
         let key = key.ok_or_else(|| self.type_mismatch(attribute, value.kind()))?;
-        match is_empty(&key) {
-            true => Err(self.empty(attribute)),
-            false => Ok(key),
+        if is_empty(&key) {
+            Err(self.empty(attribute))
+        } else {
+            Ok(key)
         }
     }
 

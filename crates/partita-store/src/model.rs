@@ -391,9 +391,10 @@ impl Store for ModelStore {
         let fingerprint = write::fingerprint(&request);
         let token = request.token.as_ref();
         if let Some((known, _)) = token.and_then(|token| state.tokens.get(token)) {
-            return match *known == fingerprint {
-                true => write::repeated(&request, &*state),
-                false => Err(StoreError::IdempotentParameterMismatch),
+            return if *known == fingerprint {
+                write::repeated(&request, &*state)
+            } else {
+                Err(StoreError::IdempotentParameterMismatch)
             };
         }
         let Metered { answer, consumed } = write::transaction(&request, &*state)?;

@@ -115,9 +115,12 @@ impl<'s> Reading<'s> {
     /// Whether a row is among those that are read, and behind where the last page ended.
     pub fn contains(&self, place: &Place) -> bool {
         let partition = self.source.partition_of(place);
-        let is_after = |start: &Place| match self.descending {
-            true => place < start,
-            false => place > start,
+        let is_after = |start: &Place| {
+            if self.descending {
+                place < start
+            } else {
+                place > start
+            }
         };
         self.keys.contains(&place.values)
             && self

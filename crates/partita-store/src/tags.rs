@@ -19,11 +19,12 @@ pub fn check(tags: &Tags) -> StoreResult<()> {
             )));
         }
     }
-    match tags.len() > TAGS_MAX {
-        true => Err(StoreError::validation(
+    if tags.len() > TAGS_MAX {
+        Err(StoreError::validation(
             "Number of Tags exceed the current limit for the provided ResourceArn",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -50,11 +51,12 @@ fn check_key(key: &str) -> StoreResult<()> {
             "The Tag Key provided is invalid, Key: {key}"
         )));
     }
-    match key.to_ascii_lowercase().starts_with(RESERVED_PREFIX) {
-        true => Err(StoreError::validation(format!(
+    if key.to_ascii_lowercase().starts_with(RESERVED_PREFIX) {
+        Err(StoreError::validation(format!(
             "Tag Key cannot be prefixed with {RESERVED_PREFIX}, Key: {key}"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 

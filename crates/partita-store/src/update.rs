@@ -64,9 +64,10 @@ impl UpdateTable {
                 TableChange::CreateIndex(_) | TableChange::DeleteIndex(_)
             )
         };
-        match self.changes.iter().filter(is_of_index).count() > 1 {
-            true => Err(one_index_at_once()),
-            false => Ok(()),
+        if self.changes.iter().filter(is_of_index).count() > 1 {
+            Err(one_index_at_once())
+        } else {
+            Ok(())
         }
     }
 }
@@ -184,11 +185,12 @@ impl TableSettings {
 
     /// Refuses to delete a table that is protected from it.
     pub fn check_deletion(&self) -> StoreResult<()> {
-        match self.is_protected {
-            true => Err(StoreError::validation(
+        if self.is_protected {
+            Err(StoreError::validation(
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }

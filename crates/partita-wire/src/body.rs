@@ -14,9 +14,10 @@ pub const BODY_BYTES_MAX: usize = 16 * 1_048_576;
 
 /// Refuses what is too large to be looked at, before anybody hashes it.
 pub(crate) fn check_size(body: &Bytes) -> Result<(), Refusal> {
-    match body.len() > BODY_BYTES_MAX {
-        true => Err(Refusal::silent(Fault::RequestTooLarge)),
-        false => Ok(()),
+    if body.len() > BODY_BYTES_MAX {
+        Err(Refusal::silent(Fault::RequestTooLarge))
+    } else {
+        Ok(())
     }
 }
 

@@ -96,9 +96,10 @@ impl Constraints {
     /// Everything that failed, as one error; otherwise the required parameters.
     pub(crate) fn finish<T: Required>(self, required: T) -> Result<T::Present, Refusal> {
         let refusal = || Refusal::validation(messages::validation_errors(&self.failures));
-        match self.failures.is_empty() {
-            true => required.present().ok_or_else(refusal),
-            false => Err(refusal()),
+        if self.failures.is_empty() {
+            required.present().ok_or_else(refusal)
+        } else {
+            Err(refusal())
         }
     }
 }

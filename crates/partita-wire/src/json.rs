@@ -112,10 +112,11 @@ fn wrong_data(error: &serde_json::Error) -> Refusal {
         .and_then(|rest| rest.rsplit_once(", expected "))
     else {
         let is_serdes = ["invalid ", "duplicate ", "missing ", "unknown "];
-        return match is_serdes.iter().any(|words| text.starts_with(words)) {
-            true => Refusal::silent(Fault::Serialization),
+        return if is_serdes.iter().any(|words| text.starts_with(words)) {
+            Refusal::silent(Fault::Serialization)
+        } else {
             // The words of `partita_core::json`, which are the service's.
-            false => serialization(text),
+            serialization(text)
         };
     };
     match java_type(expected) {

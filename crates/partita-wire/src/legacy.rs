@@ -90,9 +90,10 @@ fn join(
 
 /// A whole attribute: these parameters know no paths, so that `a.b` is a name.
 fn attribute(name: &str) -> Result<Path, Refusal> {
-    match name.is_empty() {
-        true => Err(ValueError::EmptyName.into()),
-        false => Ok(Path::attribute(name)),
+    if name.is_empty() {
+        Err(ValueError::EmptyName.into())
+    } else {
+        Ok(Path::attribute(name))
     }
 }
 

@@ -38,9 +38,10 @@ pub(crate) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
     let is_forwarded = headers.keys().any(is_marked)
         || headers.contains_key(FORWARDED)
         || headers.contains_key(VIA);
-    match !is_forwarded && host.is_none_or(is_this_machine) {
-        true => Ok(()),
-        false => Err(Refusal::new(Fault::AccessDenied, REFUSED)),
+    if !is_forwarded && host.is_none_or(is_this_machine) {
+        Ok(())
+    } else {
+        Err(Refusal::new(Fault::AccessDenied, REFUSED))
     }
 }
 

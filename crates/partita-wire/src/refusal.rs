@@ -195,9 +195,10 @@ impl Refusal {
     /// The JSON document.
     pub(crate) fn to_json(&self) -> Bytes {
         let (namespace, name) = self.fault.name();
-        let (message, capital_message) = match self.fault.capitalises_message() {
-            true => (None, self.message.as_deref()),
-            false => (self.message.as_deref(), None),
+        let (message, capital_message) = if self.fault.capitalises_message() {
+            (None, self.message.as_deref())
+        } else {
+            (self.message.as_deref(), None)
         };
         let (item, reasons) = match &self.detail {
             Detail::None | Detail::Cause(_) => (None, None),

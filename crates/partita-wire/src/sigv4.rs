@@ -161,13 +161,14 @@ fn check_signature(
     let key = signing_key(credentials, scope.day, scope.region, scope.service);
     let signature = sign(&key, &text);
     // In constant time, or the answer's delay would tell how many bytes of a guess are right.
-    match bool::from(
+    if bool::from(
         signature
             .as_bytes()
             .ct_eq(authorization.signature.as_bytes()),
     ) {
-        true => Ok(()),
-        false => Err(invalid(messages::SIGNATURE_DOES_NOT_MATCH)),
+        Ok(())
+    } else {
+        Err(invalid(messages::SIGNATURE_DOES_NOT_MATCH))
     }
 }
 

@@ -53,9 +53,10 @@ impl PathTree {
         }
         // DynamoDB names the first path of this level, be it the one in the way or not.
         let (one, two) = (path.clone(), self.first_path()?.clone());
-        Some(match is_conflict {
-            true => Fault::PathsConflict { one, two },
-            false => Fault::PathsOverlap { one, two },
+        Some(if is_conflict {
+            Fault::PathsConflict { one, two }
+        } else {
+            Fault::PathsOverlap { one, two }
         })
     }
 

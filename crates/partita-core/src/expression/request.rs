@@ -312,9 +312,10 @@ fn check_names(names: &AttributeNames) -> Result<(), ExpressionError> {
     check_keys(names.keys(), |key| {
         check_key(key, '#', NAMES)?;
         let size = key.len();
-        match size > EXPRESSION_PLACEHOLDER_BYTES_MAX {
-            true => Err(refused(RequestFault::LongNameKey { size })),
-            false => Ok(()),
+        if size > EXPRESSION_PLACEHOLDER_BYTES_MAX {
+            Err(refused(RequestFault::LongNameKey { size }))
+        } else {
+            Ok(())
         }
     })?;
     for (key, name) in names {
@@ -335,9 +336,10 @@ fn check_values(values: &AttributeValues) -> Result<(), ExpressionError> {
     }
     check_keys(values.keys(), |key| {
         check_key(key, ':', VALUES)?;
-        match key.len() > EXPRESSION_PLACEHOLDER_BYTES_MAX {
-            true => Err(refused(RequestFault::LongValueKey)),
-            false => Ok(()),
+        if key.len() > EXPRESSION_PLACEHOLDER_BYTES_MAX {
+            Err(refused(RequestFault::LongValueKey))
+        } else {
+            Ok(())
         }
     })?;
     for (key, value) in values {

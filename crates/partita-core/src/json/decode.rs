@@ -209,12 +209,13 @@ fn read<'de, A: MapAccess<'de>>(
         Type::Bool => entries
             .next_value_seed(Read::new())?
             .map(|truth| Ok(Value::Bool(truth))),
-        Type::Null => entries
-            .next_value_seed(Read::new())?
-            .map(|truth| match truth {
-                true => Ok(Value::Null),
-                false => Err(ValueError::NullIsFalse),
-            }),
+        Type::Null => entries.next_value_seed(Read::new())?.map(|truth| {
+            if truth {
+                Ok(Value::Null)
+            } else {
+                Err(ValueError::NullIsFalse)
+            }
+        }),
         Type::L => nested(here, entries, Elements, Value::L)?,
         Type::M => nested(here, entries, Entries, Value::M)?,
         Type::Ss => entries.next_value_seed(Members::new())?.map(string_set),

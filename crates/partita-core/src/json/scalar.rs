@@ -101,9 +101,10 @@ impl Scalar for Blob {
 
 fn number_for(is_whole: bool, wanted: &'static str) -> ShapeFault {
     ShapeFault::Scalar {
-        found: match is_whole {
-            true => "NUMBER_VALUE",
-            false => "DECIMAL_VALUE",
+        found: if is_whole {
+            "NUMBER_VALUE"
+        } else {
+            "DECIMAL_VALUE"
         },
         wanted,
     }

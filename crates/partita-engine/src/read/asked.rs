@@ -52,9 +52,10 @@ impl<'a> Asked<'a> {
 
     fn new(table: &'a Table, reading: Reading<'a>) -> Self {
         let id = table.id_of(reading.source.index);
-        let direction = match reading.descending {
-            true => Direction::Descending,
-            false => Direction::Ascending,
+        let direction = if reading.descending {
+            Direction::Descending
+        } else {
+            Direction::Ascending
         };
         let start = reading
             .start

@@ -314,9 +314,10 @@ impl From<::fjall::Error> for StorageError {
             Error::Poisoned | Error::Locked | Error::KeyspaceDeleted => false,
             _ => true,
         };
-        match is_damage {
-            true => StorageError::Damaged(error.into()),
-            false => StorageError::Failed(error.into()),
+        if is_damage {
+            StorageError::Damaged(error.into())
+        } else {
+            StorageError::Failed(error.into())
         }
     }
 }

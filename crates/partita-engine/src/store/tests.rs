@@ -18,16 +18,18 @@ struct Failing {
 
 impl Commits for Failing {
     fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
-        match self.is_broken.load(Ordering::SeqCst) {
-            true => Err(StorageError::Failed("the disk is on fire".into())),
-            false => self.inner.commit(edits),
+        if self.is_broken.load(Ordering::SeqCst) {
+            Err(StorageError::Failed("the disk is on fire".into()))
+        } else {
+            self.inner.commit(edits)
         }
     }
 
     fn sync(&mut self) -> Result<(), StorageError> {
-        match self.is_broken.load(Ordering::SeqCst) {
-            true => Err(StorageError::Failed("the disk is on fire".into())),
-            false => self.inner.sync(),
+        if self.is_broken.load(Ordering::SeqCst) {
+            Err(StorageError::Failed("the disk is on fire".into()))
+        } else {
+            self.inner.sync()
         }
     }
 }
@@ -397,9 +399,10 @@ impl Commits for FailingSync {
     }
 
     fn sync(&mut self) -> Result<(), StorageError> {
-        match self.is_broken.load(Ordering::SeqCst) {
-            true => Err(StorageError::Failed("the disk is on fire".into())),
-            false => self.inner.sync(),
+        if self.is_broken.load(Ordering::SeqCst) {
+            Err(StorageError::Failed("the disk is on fire".into()))
+        } else {
+            self.inner.sync()
         }
     }
 }

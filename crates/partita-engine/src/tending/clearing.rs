@@ -35,9 +35,10 @@ impl Tending {
         let bytes = rows.iter().map(Vec::len).sum();
         let last = rows.last().cloned();
         self.write(bytes, move |batch| {
-            match rows.is_empty() {
-                true => batch.forget(id),
-                false => batch.clear(rows),
+            if rows.is_empty() {
+                batch.forget(id)
+            } else {
+                batch.clear(rows)
             }
             Ok(())
         })?;

@@ -36,8 +36,9 @@ fn check_stream(moment: &Moment, stream: &Stream) -> StoreResult<()> {
         let (key, value) = row?;
         (_, link) = decode(stream, link, &key, &value)?;
     }
-    match link == head.end {
-        true => Ok(()),
-        false => Err(ends_too_early(stream)),
+    if link == head.end {
+        Ok(())
+    } else {
+        Err(ends_too_early(stream))
     }
 }

@@ -125,11 +125,12 @@ pub fn transaction(
     if metered.answer.len() < reasons.len() {
         return Err(StoreError::TransactionCanceled { reasons });
     }
-    match bytes > TRANSACTION_BYTES_MAX {
-        true => Err(StoreError::validation(
+    if bytes > TRANSACTION_BYTES_MAX {
+        Err(StoreError::validation(
             "The aggregate size of the items in the transaction cannot exceed 4 MB",
-        )),
-        false => Ok(metered),
+        ))
+    } else {
+        Ok(metered)
     }
 }
 

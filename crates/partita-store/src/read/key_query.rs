@@ -167,11 +167,12 @@ fn check_once(keys: &KeyCondition) -> StoreResult<()> {
     let equals = keys.equals.iter().map(|(name, _)| name);
     let mut names = equals.chain(keys.range.iter().map(|(name, _)| name));
     let mut seen = HashSet::new();
-    match names.all(|name| seen.insert(name)) {
-        true => Ok(()),
-        false => Err(StoreError::validation(
+    if names.all(|name| seen.insert(name)) {
+        Ok(())
+    } else {
+        Err(StoreError::validation(
             "KeyConditionExpressions must only contain one condition per key",
-        )),
+        ))
     }
 }
 

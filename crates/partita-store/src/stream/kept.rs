@@ -121,9 +121,10 @@ impl KeptStream {
                 "Invalid SequenceNumber for the shard",
             ));
         }
-        match number < self.horizon {
-            true => Err(StoreError::RecordsTrimmed),
-            false => Ok(number),
+        if number < self.horizon {
+            Err(StoreError::RecordsTrimmed)
+        } else {
+            Ok(number)
         }
     }
 }

@@ -31,9 +31,10 @@ fn date(day: i64) -> (i64, i64, i64) {
     let month = (5 * day + 2) / 153;
     let day_of_month = day - (153 * month + 2) / 5 + 1;
     let year = 400 * cycle + year;
-    match month < 10 {
-        true => (year, month + 3, day_of_month),
-        false => (year + 1, month - 9, day_of_month),
+    if month < 10 {
+        (year, month + 3, day_of_month)
+    } else {
+        (year + 1, month - 9, day_of_month)
     }
 }
 

@@ -38,9 +38,10 @@ impl Position {
         let position = Position::parse(&iterator.0)
             .ok_or_else(|| StoreError::validation("Invalid ShardIterator"))?;
         // A clock that went backwards since makes it younger, which does no harm.
-        match now_millis.saturating_sub(position.made_millis) > ITERATOR_MILLIS {
-            true => Err(StoreError::IteratorExpired),
-            false => Ok(position),
+        if now_millis.saturating_sub(position.made_millis) > ITERATOR_MILLIS {
+            Err(StoreError::IteratorExpired)
+        } else {
+            Ok(position)
         }
     }
 

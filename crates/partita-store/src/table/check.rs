@@ -64,12 +64,13 @@ impl TableSchema {
         let fits = index.partition == [self.key.partition.clone()]
             && index.sort.len() == 1
             && self.key.sort.is_some();
-        match index.kind == IndexKind::Global || fits {
-            true => Ok(()),
-            false => Err(refuse(format!(
+        if index.kind == IndexKind::Global || fits {
+            Ok(())
+        } else {
+            Err(refuse(format!(
                 "the local index {} needs the table's partition key and a sort key of its own, and a table that has a sort key",
                 index.name
-            ))),
+            )))
         }
     }
 

@@ -149,10 +149,11 @@ async fn a_cursor_survives_its_entry(bench: &Bench<'_>) -> StoreResult<()> {
             .with("PK", cursor["PK"].clone())
             .with("SK", cursor["SK"].clone());
         let item = table.get(key.clone()).await?.expect("it was just read");
-        match gone {
-            true => table.delete(key).await?,
+        if gone {
+            table.delete(key).await?
+        } else {
             // It leaves the index, not the table.
-            false => drop(table.update(key, update("REMOVE h")).await?),
+            drop(table.update(key, update("REMOVE h")).await?)
         }
         let query = Query {
             start_after: Some(cursor),

@@ -63,9 +63,10 @@ async fn pages_add_up_to_the_whole(bench: &Bench<'_>) -> StoreResult<()> {
                 };
                 let pages = table.query_pages(query).await?;
                 let found = sorts(pages.iter().flat_map(|page| &page.items));
-                let expected: String = match descending {
-                    false => ascending.to_owned(),
-                    true => ascending.chars().rev().collect(),
+                let expected: String = if descending {
+                    ascending.chars().rev().collect()
+                } else {
+                    ascending.to_owned()
                 };
                 assert_eq!(
                     found, expected,

@@ -142,9 +142,10 @@ fn encode(description: StreamDescription) -> Bytes {
         stream_description: Description {
             stream_arn: stream::arn(&stream),
             stream_label: stream.label,
-            stream_status: match description.is_enabled {
-                true => "ENABLED",
-                false => "DISABLED",
+            stream_status: if description.is_enabled {
+                "ENABLED"
+            } else {
+                "DISABLED"
             },
             stream_view_type: view_name(description.view),
             creation_request_date_time: description.created_millis as f64 / 1000.0,

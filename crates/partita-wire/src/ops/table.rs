@@ -286,9 +286,10 @@ impl Index {
             index_name: index.name.clone(),
             key_schema: key_schema(&index.partition, &index.sort),
             projection: Projection::new(&index.projection),
-            index_status: is_global.then_some(match is_building || is_new {
-                true => "CREATING",
-                false => "ACTIVE",
+            index_status: is_global.then_some(if is_building || is_new {
+                "CREATING"
+            } else {
+                "ACTIVE"
             }),
             backfilling: is_building.then_some(true),
             provisioned_throughput: is_global.then(throughput),

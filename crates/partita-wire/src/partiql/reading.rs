@@ -124,9 +124,10 @@ impl Reading {
         };
         let asks_keys = partitions.is_some() && rest.iter().any(|part| visits(part, is_key));
         let rest = all(rest);
-        let (filter, filter_here) = match asks_keys {
-            true => (None, rest),
-            false => (rest, None),
+        let (filter, filter_here) = if asks_keys {
+            (None, rest)
+        } else {
+            (rest, None)
         };
         Ok(Reading {
             table: described.table.clone(),
@@ -440,15 +441,17 @@ impl Order {
     fn apply(&self, values: &mut Option<Vec<Vec<Value>>>) -> Result<(), Refusal> {
         let is_ordered = self.is_sorted || self.partitions_descend.is_some();
         let Some(values) = values else {
-            return match is_ordered {
-                true => Err(Refusal::validation(messages::ORDER_WITHOUT_PARTITION)),
-                false => Ok(()),
+            return if is_ordered {
+                Err(Refusal::validation(messages::ORDER_WITHOUT_PARTITION))
+            } else {
+                Ok(())
             };
         };
         let Some(descends) = self.partitions_descend else {
-            return match self.is_sorted && values.len() > 1 {
-                true => Err(Refusal::validation(messages::ORDER_OF_SEVERAL_PARTITIONS)),
-                false => Ok(()),
+            return if self.is_sorted && values.len() > 1 {
+                Err(Refusal::validation(messages::ORDER_OF_SEVERAL_PARTITIONS))
+            } else {
+                Ok(())
             };
         };
         let key = |values: &Vec<Value>| -> Vec<Option<KeyValue>> {

@@ -66,9 +66,10 @@ impl<'a> Authorization<'a> {
         if !is_signed("host") {
             return Err(invalid(messages::HOST_NOT_SIGNED));
         }
-        let date = match head.headers.contains_key(DATE) {
-            true => DATE,
-            false => "date",
+        let date = if head.headers.contains_key(DATE) {
+            DATE
+        } else {
+            "date"
         };
         for name in [date, TARGET, "content-encoding"] {
             if head.headers.contains_key(name) && !is_signed(name) {
@@ -79,9 +80,10 @@ impl<'a> Authorization<'a> {
     }
 
     pub(super) fn check_algorithm(&self) -> Result<(), Refusal> {
-        match self.algorithm == ALGORITHM {
-            true => Ok(()),
-            false => Err(incomplete(messages::unsupported_algorithm(self.algorithm))),
+        if self.algorithm == ALGORITHM {
+            Ok(())
+        } else {
+            Err(incomplete(messages::unsupported_algorithm(self.algorithm)))
         }
     }
 

@@ -78,9 +78,10 @@ async fn generated_requests_are_answered_alike() {
         assert_eq!((answers.0.status, answers.1.status), (200, 200));
     }
     'requests: while let Some((operation, is_right)) = tally.next(&OPERATIONS) {
-        let request = match is_right {
-            true => generator.right(operation),
-            false => generator.wrong(operation),
+        let request = if is_right {
+            generator.right(operation)
+        } else {
+            generator.wrong(operation)
         };
         let one = ours.exchange(&request).await;
         let two = local.exchange(&request).await;
@@ -101,9 +102,10 @@ async fn generated_requests_are_answered_alike() {
 /// What is different and not known to be.
 fn compare(request: &Request, ours: &Answer, local: &Answer, known: &mut Known) -> Option<String> {
     let ((one, our_words), (two, local_words)) = (ours.clone().split(), local.clone().split());
-    let is_known = match one == two {
-        true => known.are_words(&our_words, &local_words),
-        false => known.is_request(request),
+    let is_known = if one == two {
+        known.are_words(&our_words, &local_words)
+    } else {
+        known.is_request(request)
     };
     (!is_known).then(|| describe(request, ours, local))
 }

@@ -27,9 +27,10 @@ fn check(endpoint: &Endpoint, case: &Case, body: Bytes) {
     let (head, _) = corpus::request(case).into_parts();
     let response = futures::executor::block_on(endpoint.answer(&head, body.clone()));
     let status = response.status().as_u16();
-    let json: Json = match response.body().is_empty() {
-        true => Json::Null,
-        false => serde_json::from_slice(response.body()).unwrap(),
+    let json: Json = if response.body().is_empty() {
+        Json::Null
+    } else {
+        serde_json::from_slice(response.body()).unwrap()
     };
     let is_refused = status == 400 && json["__type"].is_string();
     assert!(status == 200 || is_refused, "{status} {json} for {body:?}");

@@ -75,9 +75,10 @@ fn forget_names_of_streams(json: &mut Json) {
     match json {
         Json::Object(map) => {
             for (name, value) in map.iter_mut() {
-                match OF_STREAMS.contains(&name.as_str()) {
-                    true => *value = Json::Null,
-                    false => forget_names_of_streams(value),
+                if OF_STREAMS.contains(&name.as_str()) {
+                    *value = Json::Null
+                } else {
+                    forget_names_of_streams(value)
                 }
             }
         }
@@ -144,9 +145,10 @@ fn difference(ours: &Answer, theirs: &Answer) -> Option<Difference> {
             map.remove("message");
         }
     }
-    match ours.status == theirs.status && ours.status != 200 && one == two {
-        true => Some(Difference::Text),
-        false => Some(Difference::Answer),
+    if ours.status == theirs.status && ours.status != 200 && one == two {
+        Some(Difference::Text)
+    } else {
+        Some(Difference::Answer)
     }
 }
 

@@ -203,9 +203,10 @@ fn has_type(subject: Operand, letters: Operand, call: &Call) -> Parsed<Condition
 
 /// All of nothing is true, any of nothing is false.
 fn constant(truth: bool) -> Condition {
-    match truth {
-        true => Condition::All(Vec::new()),
-        false => Condition::Any(Vec::new()),
+    if truth {
+        Condition::All(Vec::new())
+    } else {
+        Condition::Any(Vec::new())
     }
 }
 

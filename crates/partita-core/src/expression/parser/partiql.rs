@@ -113,9 +113,10 @@ fn select(parser: &mut Parser<'_>) -> Parsed<RawSelect> {
         let message = "Unsupported token in expression: DISTINCT";
         return Err(ExpressionError::new(message, first.span));
     }
-    let columns = match parser.take("*") {
-        true => None,
-        false => Some(parser.list(column)?),
+    let columns = if parser.take("*") {
+        None
+    } else {
+        Some(parser.list(column)?)
     };
     parser.expect_keyword("FROM")?;
     let source = source(parser)?;
@@ -299,18 +300,20 @@ pub(super) fn predicate(parser: &mut Parser<'_>, left: &Term) -> Parsed<Option<N
         parser.operator();
         let is_negated = parser.take_keyword("NOT");
         if parser.take_keyword("NULL") {
-            let comparator = match is_negated {
-                true => Comparator::NotEqual,
-                false => Comparator::Equal,
+            let comparator = if is_negated {
+                Comparator::NotEqual
+            } else {
+                Comparator::Equal
             };
             let null = Term::Literal(Value::Null, token.span);
             return Ok(Some(Node::Compare(left.clone(), comparator, null)));
         }
         parser.expect_keyword("MISSING")?;
         return Ok(Some(Node::Call(Call {
-            function: match is_negated {
-                true => Function::AttributeExists,
-                false => Function::AttributeNotExists,
+            function: if is_negated {
+                Function::AttributeExists
+            } else {
+                Function::AttributeNotExists
             },
             arguments: vec![left.clone()],
             span: token.span,

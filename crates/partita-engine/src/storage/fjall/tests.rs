@@ -123,9 +123,10 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files.extend(self::files(&path)),
-            false => files.push(path),
+        if path.is_dir() {
+            files.extend(self::files(&path))
+        } else {
+            files.push(path)
         }
     }
     files.sort();

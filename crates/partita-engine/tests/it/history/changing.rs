@@ -85,12 +85,11 @@ impl History<'_> {
         let is_added = random.bool();
         let value = random.u32(..9).to_string();
         for store in [&self.model as &dyn Store, self.engine()] {
-            let _: StoreResult<()> = match is_added {
-                true => {
-                    let tags = Tags::from([(key.clone(), value.clone())]);
-                    store.tag_resource(&table, tags).await
-                }
-                false => store.untag_resource(&table, vec![key.clone()]).await,
+            let _: StoreResult<()> = if is_added {
+                let tags = Tags::from([(key.clone(), value.clone())]);
+                store.tag_resource(&table, tags).await
+            } else {
+                store.untag_resource(&table, vec![key.clone()]).await
             };
         }
         let wanted = self.model.list_tags_of_resource(&table).await;

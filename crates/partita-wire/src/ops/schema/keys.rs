@@ -182,19 +182,21 @@ pub(in crate::ops) fn check_used(
     if definitions.len() == used.len() {
         return Ok(());
     }
-    Err(Refusal::validation(match schema.indexes.is_empty() {
-        true => messages::UNUSED_DEFINITIONS.to_owned(),
-        false => messages::unused_definitions(&names(definitions), &used),
+    Err(Refusal::validation(if schema.indexes.is_empty() {
+        messages::UNUSED_DEFINITIONS.to_owned()
+    } else {
+        messages::unused_definitions(&names(definitions), &used)
     }))
 }
 
 fn check_defined(definitions: &Definitions<'_>, keys: &Elements<'_>) -> Result<(), Refusal> {
     let (keys, defined) = (names(keys), names(definitions));
-    match keys.iter().all(|name| defined.contains(name)) {
-        true => Ok(()),
-        false => Err(Refusal::validation(messages::keys_not_defined(
+    if keys.iter().all(|name| defined.contains(name)) {
+        Ok(())
+    } else {
+        Err(Refusal::validation(messages::keys_not_defined(
             &keys, &defined,
-        ))),
+        )))
     }
 }
 

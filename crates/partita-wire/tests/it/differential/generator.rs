@@ -218,9 +218,12 @@ impl Generator {
             let Json::Array(items) = distinct(items.collect(), table) else {
                 unreachable!("it makes a list")
             };
-            let requests = items.into_iter().map(|item| match self.one_in(3) {
-                false => json!({"PutRequest": {"Item": item}}),
-                true => json!({"DeleteRequest": {"Key": key_of(&item, table)}}),
+            let requests = items.into_iter().map(|item| {
+                if self.one_in(3) {
+                    json!({"DeleteRequest": {"Key": key_of(&item, table)}})
+                } else {
+                    json!({"PutRequest": {"Item": item}})
+                }
             });
             let requests: Vec<_> = requests.collect();
             tables.insert(table.name.to_owned(), requests.into());

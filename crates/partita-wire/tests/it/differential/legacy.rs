@@ -167,9 +167,10 @@ fn query(random: &mut Rng, table: &Table) -> Json {
         let sort = json!({ "ComparisonOperator": operator, "AttributeValueList": [value] });
         keys.insert(name.to_owned(), sort);
     }
-    match random.bool() {
-        true => json!({ "KeyConditions": keys, "QueryFilter": comparisons(random) }),
-        false => json!({ "KeyConditions": keys }),
+    if random.bool() {
+        json!({ "KeyConditions": keys, "QueryFilter": comparisons(random) })
+    } else {
+        json!({ "KeyConditions": keys })
     }
 }
 

@@ -131,9 +131,10 @@ fn odd_choice(random: &mut Rng, body: &mut Json) {
 
 /// A name or a value that no expression uses.
 fn unused(random: &mut Rng, body: &mut Json) {
-    let (map, key, value) = match random.bool() {
-        true => ("ExpressionAttributeNames", "#unused", json!("unused")),
-        false => ("ExpressionAttributeValues", ":unused", json!({"S": ""})),
+    let (map, key, value) = if random.bool() {
+        ("ExpressionAttributeNames", "#unused", json!("unused"))
+    } else {
+        ("ExpressionAttributeValues", ":unused", json!({"S": ""}))
     };
     // Batches and transactions have expressions inside, others on the outside.
     let holds_names = |at: &str, json: &Json| {
