@@ -5,6 +5,7 @@
 mod case;
 mod corpus;
 mod differential;
+mod fuzzed;
 mod hostile;
 mod local;
 mod sizes;
