@@ -23,6 +23,7 @@ mod legacy;
 mod mutation;
 mod normal;
 mod removals;
+mod statements;
 mod tables;
 mod tally;
 

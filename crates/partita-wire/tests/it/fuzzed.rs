@@ -9,8 +9,14 @@ use crate::case;
 #[allow(dead_code, unreachable_pub, reason = "the other targets use the rest")]
 mod endpoint;
 
-/// Changed inputs of each target. `scripts/fuzz` tries millions.
-const CHANGED: usize = 2000;
+/// Changed inputs of each target: a few with the other tests, more with `PARTITA_LONG=1`.
+/// `scripts/fuzz` tries millions, and learns which ones are worth it.
+fn changed_inputs() -> usize {
+    match std::env::var_os("PARTITA_LONG") {
+        Some(_) => 100_000,
+        None => 2000,
+    }
+}
 
 #[test]
 fn statements() {
@@ -65,7 +71,7 @@ fn feed(inputs: &[String], target: &dyn Fn(&str)) {
     assert!(inputs.len() > 20, "there are only {} inputs", inputs.len());
     inputs.iter().for_each(|input| target(input));
     let mut random = Rng::with_seed(1);
-    for _ in 0..CHANGED {
+    for _ in 0..changed_inputs() {
         let changed = changed(&mut random, inputs);
         target(&changed);
     }

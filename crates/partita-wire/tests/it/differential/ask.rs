@@ -77,16 +77,16 @@ impl Local {
     }
 }
 
-/// Sends a request, and reads all pages of a query or scan: where one ends is not defined where
+/// Sends a request, and reads all pages of a query, scan or SELECT: where one ends is not defined where
 /// items come in an order of the store's own, nor whether the last one says that it is.
 async fn exchange(request: &Request, send: impl AsyncFn(Request) -> Answer) -> Answer {
     let mut answer = send(request.clone()).await;
     let mut next = request.clone();
     for _ in 0..PAGES_MAX {
-        let Some(last) = answer.take_last_key() else {
+        let Some((parameter, value)) = answer.take_next() else {
             return answer.normal(Order::of(request));
         };
-        next.body["ExclusiveStartKey"] = last;
+        next.body[parameter] = value;
         answer.append(send(next.clone()).await);
     }
     panic!("{request:?} has no last page")

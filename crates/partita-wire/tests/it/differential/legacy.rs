@@ -1,5 +1,5 @@
-//! Generated requests with the parameters that expressions have replaced, and PartiQL statements,
-//! on a table of their own seed. The words of errors are the corpus's to compare.
+//! Generated requests with the parameters that expressions have replaced, and PartiQL statements.
+//! The words of errors are the corpus's to compare.
 
 use fastrand::Rng;
 use partita_testkit::dynamodb_local::DynamoDbLocal;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::ask::{Local, Ours};
 use super::attribute::{NAMES, any, item, key, key_value, named, pick};
 use super::tables::{self, TABLES, Table};
-use super::{Request, describe, seed, wanted};
+use super::{Request, describe, mutation, seed, statements, wanted};
 
 const OPERATORS: [&str; 13] = [
     "EQ",
@@ -42,7 +42,11 @@ async fn legacy_parameters_and_statements_are_answered_alike() {
     let mut random = Rng::with_seed(seed());
     let mut different = Vec::new();
     for _ in 0..wanted() * 20 {
-        let request = request(&mut random);
+        let request = if random.u8(..3) == 0 {
+            statements::request(&mut random)
+        } else {
+            request(&mut random)
+        };
         let one = ours.exchange(&request).await;
         let two = local.exchange(&request).await;
         if one.clone().split().0 != two.clone().split().0 {
@@ -78,24 +82,37 @@ fn request(random: &mut Rng) -> Request {
         }
         5 => ("Query", query(random, table)),
         6 => ("Scan", json!({ "ScanFilter": comparisons(random) })),
-        _ => return statement(random, table),
+        _ if random.bool() => ("GetItem", json!({ "Key": key(random, table.keys) })),
+        _ => ("BatchGetItem", batch(random, table)),
     };
-    body["TableName"] = table.name.into();
+    if operation != "BatchGetItem" {
+        body["TableName"] = table.name.into();
+    }
     for filter in ["ScanFilter", "QueryFilter", "Expected"] {
         let count = body[filter].as_object().map_or(0, Map::len);
         if count > 1 && random.bool() {
             body["ConditionalOperator"] = pick(random, &["AND", "OR"]).into();
         }
     }
-    if matches!(operation, "Query" | "Scan") && random.u8(..3) == 0 {
+    if matches!(operation, "Query" | "Scan" | "GetItem") && random.u8(..3) == 0 {
         body["AttributesToGet"] = json!([pick(random, &NAMES), "pk"]);
     }
     let body = body.as_object().cloned().unwrap_or_default();
     let body = body.into_iter().filter(|(_, value)| !value.is_null());
-    Request {
+    let mut request = Request {
         operation,
         body: Json::Object(body.collect()),
+    };
+    if random.u8(..4) == 0 {
+        mutation::spoil(random, &mut request);
     }
+    request
+}
+
+fn batch(random: &mut Rng, table: &Table) -> Json {
+    let keys = json!([key(random, table.keys)]);
+    let attributes = json!([pick(random, &NAMES), "pk"]);
+    json!({ "RequestItems": { table.name: { "Keys": keys, "AttributesToGet": attributes } } })
 }
 
 /// An operator with its values, which are mostly of the types that it takes.
@@ -171,27 +188,5 @@ fn query(random: &mut Rng, table: &Table) -> Json {
         json!({ "KeyConditions": keys, "QueryFilter": comparisons(random) })
     } else {
         json!({ "KeyConditions": keys })
-    }
-}
-
-/// A SELECT of one partition, whose order is known.
-fn statement(random: &mut Rng, table: &Table) -> Request {
-    let (partition, kind) = table.keys.partition;
-    let name = pick(random, &NAMES);
-    let condition = match random.u8(..6) {
-        0 => format!("\"{name}\" IS MISSING"),
-        1 => format!("NOT contains(\"{name}\", ?)"),
-        2 => format!("size(\"{name}\") > 1 AND \"{name}\" <> ?"),
-        3 => format!("\"{name}\" IN [?, 'a', 1]"),
-        _ => format!("\"{name}\" {} ?", pick(random, &["=", "<>", "<", ">="])),
-    };
-    let text = format!(
-        "SELECT \"{name}\", {partition} FROM \"{}\" WHERE {partition} = ? AND {condition}",
-        table.name
-    );
-    let parameters = [key_value(random, kind), named(random, name)];
-    Request {
-        operation: "ExecuteStatement",
-        body: json!({ "Statement": text, "Parameters": parameters }),
     }
 }

@@ -25,6 +25,7 @@ impl Order {
         match request.operation {
             "Scan" => Order::Free,
             "Query" if !index.is_empty() => Order::Free,
+            "ExecuteStatement" if !request.body.to_string().contains("ORDER BY") => Order::Free,
             _ => Order::Fixed,
         }
     }
@@ -69,10 +70,15 @@ impl Answer {
         (self, words)
     }
 
-    /// The place to go on from.
-    pub(super) fn take_last_key(&mut self) -> Option<Json> {
+    /// The parameter of the next page, with its value.
+    pub(super) fn take_next(&mut self) -> Option<(&'static str, Json)> {
         let body = self.body.as_object_mut()?;
-        body.remove("LastEvaluatedKey")
+        let pairs = [
+            ("LastEvaluatedKey", "ExclusiveStartKey"),
+            ("NextToken", "NextToken"),
+        ];
+        let mut pairs = pairs.into_iter();
+        pairs.find_map(|(answered, asked)| Some((asked, body.remove(answered)?)))
     }
 
     /// Adds the next page.
@@ -85,11 +91,14 @@ impl Answer {
             items.append(more);
         }
         for name in ["Count", "ScannedCount"] {
-            let sum = self.body[name].as_u64().zip(page.body[name].as_u64());
-            self.body[name] = sum.map(|(one, two)| one + two).into();
+            if let Some((one, two)) = self.body[name].as_u64().zip(page.body[name].as_u64()) {
+                self.body[name] = (one + two).into();
+            }
         }
-        if let Some(last) = page.take_last_key() {
-            self.body["LastEvaluatedKey"] = last;
+        for name in ["LastEvaluatedKey", "NextToken"] {
+            if let Some(next) = page.body.as_object_mut().and_then(|it| it.remove(name)) {
+                self.body[name] = next;
+            }
         }
     }
 
