@@ -1,4 +1,4 @@
-//! What is shown of a text that somebody else chose: enough to know it by.
+//! The part of a foreign text that a message shows: enough to recognise it.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ pub const NAME_CHARS_MAX: usize = 100;
 
 /// The beginning of a name or a value, and `…` where it goes on.
 ///
-/// An error that repeats what was sent would make whoever sends much receive much.
+/// An error that repeats all that was sent would be as large as the request.
 ///
 /// ```
 /// use partita_core::excerpt;

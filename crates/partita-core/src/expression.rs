@@ -1,6 +1,6 @@
 //! DynamoDB's expressions: conditions, key conditions, updates and projections.
 //!
-//! One grammar serves three dialects. Two of them are told apart by [`Bindings`]: in requests values and awkward
+//! One grammar serves three dialects. [`Bindings`] distinguish two of them: in requests values and awkward
 //! names come in as placeholders (`#n = :v`); in designs they are written out
 //! (`status <> 'DRAFT'`). PartiQL is the third, with statements around ([`Statement`]). All give the same trees, in which only names and values are left.
 //! Programs may also build a tree by hand; [`Renderer`] turns it back into a request's text.
@@ -17,7 +17,7 @@
 //! | `bind` | names and values put into them, with DynamoDB's checks |
 //! | `request` | [`RequestExpressions`]: all expressions of one request |
 //! | `messages`, `reserved`, `java_order` | DynamoDB's words, and how it lists things |
-//! | `path`, `path_tree` | [`Path`]: where a value stands inside an item; paths that touch |
+//! | `path`, `path_tree` | [`Path`]: the place of a value inside an item; paths that touch |
 //! | `condition` | [`Condition`] and its evaluation over a [`Scope`] |
 //! | `check` | what is wrong with a condition, whatever item it meets |
 //! | `key_condition` | [`KeyCondition`]: what a query asks of the keys |

@@ -2,8 +2,8 @@
 //!
 //! A storage layer compares bytes and nothing else, so a key value is written in a form whose
 //! byte order is DynamoDB's order: strings and binaries by their bytes, numbers by magnitude.
-//! Every encoding ends by itself, so that a partition key and a sort key stand one behind the
-//! other and still sort first by the one and then by the other.
+//! Every encoding marks its own end, so that a sort key can be appended to a partition key, and
+//! both together sort first by the one and then by the other.
 
 use crate::{Number, Type, Value};
 

@@ -1,8 +1,8 @@
 //! Attributes by name.
 //!
 //! Items are copied, compared and looked into far more often than they grow, and most have a
-//! dozen attributes with short names. So the entries stand in one piece of memory, sorted by
-//! name, and a short name stands in its entry.
+//! dozen attributes with short names. So the entries are in one piece of memory, sorted by
+//! name, and a short name is inside its entry.
 
 use std::fmt;
 use std::ops::Index;
@@ -124,7 +124,7 @@ impl Map {
         self.entries.iter().map(|(_, value)| value)
     }
 
-    /// Where a name stands. Among a few, most are told apart by their length and first letter: that
+    /// The position of a name. Among a few, most differ in their length and first letter: that
     /// is quicker than to find out which of two comes first.
     #[inline]
     fn find(&self, name: &str) -> Option<usize> {
@@ -138,7 +138,7 @@ impl Map {
         })
     }
 
-    /// Where a name stands, or where it would.
+    /// The position of a name, or where it would be.
     fn place(&self, name: &str) -> Result<usize, usize> {
         match self.entries.last() {
             Some((last, _)) if last.as_str() < name => Err(self.entries.len()),

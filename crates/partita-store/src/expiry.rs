@@ -1,6 +1,6 @@
 //! Time to live: when items expire, and what may be said of it.
 //!
-//! An item expires at the time that one of its attributes tells, a number of seconds since 1970.
+//! An item expires at the time in one of its attributes, a number of seconds since 1970.
 //! It stays readable until it is swept, which the stores do now and then.
 
 use partita_core::{Item, Value};
@@ -8,12 +8,12 @@ use partita_core::{Item, Value};
 use crate::error::{StoreError, StoreResult};
 use crate::request::UpdateTimeToLive;
 
-/// An attribute that tells of a time longer ago than this means something else.
+/// A time longer ago than this has another meaning.
 pub const PAST_SECONDS_MAX: i64 = 5 * 365 * 24 * 60 * 60;
 /// Bytes of the attribute's name.
 const NAME_BYTES_MAX: usize = 255;
 
-/// When an item expires: the first whole second that is not before the time that it tells.
+/// When an item expires: the first whole second that is not before the time in its attribute.
 /// An item expires never if its attribute is missing, no number, or in no time that we count.
 pub fn expires_seconds(item: &Item, attribute: &str) -> Option<i64> {
     match item.get(attribute)? {
@@ -34,7 +34,7 @@ pub fn has_expired(item: &Item, attribute: &str, now_millis: i64) -> bool {
 }
 
 impl UpdateTimeToLive {
-    /// The attribute that tells when items expire from now on, where `current` did so far.
+    /// The attribute with the time of expiry from now on, where it was `current` so far.
     pub fn apply(&self, current: Option<&str>) -> StoreResult<Option<String>> {
         self.check_name()?;
         match (current, self.is_enabled) {

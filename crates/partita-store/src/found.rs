@@ -1,7 +1,7 @@
 //! Items as reads answer them: in parts, or still in the text that they are stored as.
 //!
 //! A store that keeps items as DynamoDB JSON hands this text out as it is, and an endpoint that
-//! answers in DynamoDB JSON copies it. Only who looks inside pays for reading it.
+//! answers in DynamoDB JSON copies it. It is read only where an attribute is needed.
 
 use std::fmt;
 
@@ -27,14 +27,14 @@ enum Form {
         /// INVARIANT: one item in DynamoDB JSON. Who made it has written it, and the storage
         /// has held it against a checksum since.
         json: Bytes,
-        /// As DynamoDB counts, which the text does not tell without being read.
+        /// As DynamoDB counts, which the text does not show without being read.
         size: usize,
     },
 }
 
 impl FoundItem {
     /// An item in DynamoDB JSON, of so many bytes as DynamoDB counts them. It must have been
-    /// written from an item: nobody looks at it before it is sent.
+    /// written from an item: it is not read before it is sent.
     pub fn from_json(json: Bytes, size: usize) -> Self {
         FoundItem(Form::Json { json, size })
     }

@@ -1,7 +1,7 @@
-//! A store that somebody watches over: reads pass, everything else is asked for first.
+//! A store behind a guard: reads pass, everything else needs its consent.
 //!
-//! Every operation of the trait stands here once. One that is added must be added here too, or
-//! nothing compiles, and whoever adds it decides whether it only reads.
+//! Every operation of the trait is here once. A new one must be added here too, or nothing
+//! compiles, and its author decides whether it only reads.
 
 use std::sync::Arc;
 

@@ -47,7 +47,7 @@ pub enum IndexProjection {
 pub struct IndexKey {
     /// The values of the partition key and, behind them, of the sort key.
     pub values: Vec<KeyValue>,
-    /// The item's own key, which tells entries apart that agree in all of them.
+    /// The item's own key, which distinguishes entries that agree in all of them.
     pub item: Key,
 }
 
@@ -62,7 +62,7 @@ impl IndexSchema {
         self.attributes().any(|attribute| attribute.name == name)
     }
 
-    /// Where an item that is written stands in the index; nowhere if it lacks one of the key's
+    /// The place in the index of an item that is written; none if it lacks one of the key's
     /// attributes.
     ///
     /// Whatever it has of them must fit, even in an item that the index leaves out.
@@ -78,10 +78,10 @@ impl IndexSchema {
         }))
     }
 
-    /// Where an item that is stored stands in the index.
+    /// The place in the index of an item that is stored.
     ///
     /// It may have been there before the index was, and its attributes need not fit; then it
-    /// stands nowhere, as at Amazon.
+    /// has no place, as at Amazon.
     pub fn place_of(&self, table: &KeySchema, stored: &Item) -> Option<IndexKey> {
         self.key_of(table, stored).ok().flatten()
     }

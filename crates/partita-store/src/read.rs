@@ -28,7 +28,7 @@ pub use key_query::{KeyQuery, SortRange};
 pub use page::PageBuilder;
 pub use source::Source;
 
-/// Where a row stands. A table's rows stand under their own keys.
+/// The place of a row. A table's rows are under their own keys.
 pub type Place = IndexKey;
 
 /// Refuses to read an index that is still being built.

@@ -80,7 +80,7 @@ pub struct TableDescription {
 }
 
 impl TableDescription {
-    /// An empty table with the settings that nobody has chosen.
+    /// An empty table with the default settings.
     pub fn new(table: TableName, schema: TableSchema, created_millis: i64) -> Self {
         TableDescription {
             table,
@@ -148,7 +148,7 @@ pub enum TableChange {
     Protection(bool),
 }
 
-/// Says which attribute tells when items expire, or that none does any more.
+/// Sets the attribute with the time at which items expire, or turns expiry off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateTimeToLive {
     /// The table.

@@ -13,7 +13,7 @@ pub struct TableSettings {
     pub billing: Billing,
     /// Whether the table can only be deleted after this is taken back.
     pub is_protected: bool,
-    /// What the table's stream tells of a change; no stream without.
+    /// The view type of the table's stream; no stream without.
     pub stream: Option<StreamView>,
 }
 

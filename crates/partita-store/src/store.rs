@@ -45,10 +45,10 @@ pub trait Store: Send + Sync {
     /// Changes a table. An index that it adds is built afterwards, while the table is used.
     async fn update_table(&self, request: UpdateTable) -> StoreResult<TableDescription>;
 
-    /// Says which attribute of a table's items tells when they expire.
+    /// Sets the attribute with the time at which a table's items expire.
     async fn update_time_to_live(&self, request: UpdateTimeToLive) -> StoreResult<()>;
 
-    /// The attribute that tells when a table's items expire, if one does.
+    /// The attribute with the time at which a table's items expire, if there is one.
     async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>>;
 
     /// Adds tags to a table, or replaces the values of those that it has.
@@ -75,10 +75,10 @@ pub trait Store: Send + Sync {
     /// Reads one item.
     async fn get_item(&self, request: GetItem) -> StoreResult<Metered<Option<FoundItem>>>;
 
-    /// Reads several items; the answers stand in the order of the addresses.
+    /// Reads several items; the answers are in the order of the addresses.
     async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>>;
 
-    /// Reads several items as they are at one moment; the answers stand in the request's order.
+    /// Reads several items as they are at one moment; the answers are in the request's order.
     async fn transact_get_items(
         &self,
         request: TransactGetItems,

@@ -8,9 +8,9 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`change`] | [`ItemChange`]: what a record tells of a change |
+//! | [`change`] | [`ItemChange`]: the change that a record describes |
 //! | [`kept`] | [`KeptStream`]: what a store remembers of a stream, and its one shard |
-//! | [`position`] | [`Position`]: what a shard iterator stands for |
+//! | [`position`] | [`Position`]: the position that a shard iterator encodes |
 //! | [`page`] | pages of records, of shards and of names |
 //! | `label` | when a stream began, as text |
 
@@ -48,7 +48,7 @@ pub enum StreamView {
 /// The name of a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StreamName {
-    /// The table whose changes it tells.
+    /// The table whose changes it records.
     pub table: TableName,
     /// When it began, to the millisecond: `2026-01-31T10:15:00.000`.
     pub label: String,
@@ -199,7 +199,7 @@ pub struct StreamRecord {
     pub view: StreamView,
     /// The bytes of keys and images, as DynamoDB counts them.
     pub size_bytes: usize,
-    /// Whether the item had expired, and nobody asked for its deletion.
+    /// Whether the item was deleted because it had expired.
     pub is_expiry: bool,
 }
 

@@ -11,7 +11,7 @@ pub trait Clock: Send + Sync {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     fn now_millis(&self) -> i64;
 
-    /// The same in microseconds, as exactly as the clock goes: to tell how long something took.
+    /// The same in microseconds, as exactly as the clock goes, to measure durations.
     fn now_micros(&self) -> i64 {
         self.now_millis().saturating_mul(1000)
     }

@@ -23,7 +23,7 @@ impl DynamoDbLocal {
     /// Starts a server and waits until it answers.
     ///
     /// Where Java or npm is missing the reason is printed and there is none: the test is then to
-    /// return at once. Under `CI`, where nobody would read it, that is a failure.
+    /// return at once. Under `CI`, where the note would go unread, that is a failure.
     ///
     /// # Panics
     ///

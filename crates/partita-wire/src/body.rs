@@ -12,7 +12,7 @@ use crate::refusal::{Fault, Refusal};
 /// The largest body, compressed or not. It is DynamoDB's bound for a request.
 pub const BODY_BYTES_MAX: usize = 16 * 1_048_576;
 
-/// Refuses what is too large to be looked at, before anybody hashes it.
+/// Refuses a body that is too large, before it is hashed.
 pub(crate) fn check_size(body: &Bytes) -> Result<(), Refusal> {
     if body.len() > BODY_BYTES_MAX {
         Err(Refusal::silent(Fault::RequestTooLarge))

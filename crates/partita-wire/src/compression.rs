@@ -69,8 +69,8 @@ pub(crate) fn describe(response: &mut Response<Bytes>, encoding: Option<HeaderVa
     }
 }
 
-/// The encoding with the largest weight; among equals, what is named comes before what `*` stands
-/// for, and then what is named first.
+/// The encoding with the largest weight; among equals, an encoding that is named comes before one
+/// that `*` includes, and then the one that is named first.
 fn preferred(asked: &HeaderMap) -> Option<Encoding> {
     let values = asked.get_all(ACCEPT_ENCODING).iter();
     let texts = values.filter_map(|value| value.to_str().ok());

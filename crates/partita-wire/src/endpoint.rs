@@ -68,7 +68,7 @@ impl Outcome {
 
 impl Endpoint {
     /// An endpoint that takes requests signed with these credentials. Without credentials it
-    /// takes anybody's; then keep it on the loopback interface.
+    /// takes every request; then keep it on the loopback interface.
     pub fn new(
         store: Arc<dyn Store>,
         credentials: Option<Credentials>,

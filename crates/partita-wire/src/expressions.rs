@@ -1,4 +1,4 @@
-//! The expressions of a request, with the names and values that their placeholders stand for.
+//! The expressions of a request, with the names and values of their placeholders.
 //!
 //! The rules and the words are `partita_core`'s; here is the order in which an operation looks
 //! at its expressions, because the service reports the first mistake that it meets.

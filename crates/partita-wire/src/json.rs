@@ -1,6 +1,6 @@
 //! JSON to requests and answers to JSON, without a tree between.
 //!
-//! Two mistakes are told apart here: text that is not JSON, an error without words, and JSON of
+//! Two mistakes are distinguished here: text that is not JSON, an error without words, and JSON of
 //! the wrong type, in the words of the service's Java. Both are a SerializationException. What
 //! is read and then refused, such as an empty set, is a `Received` of `partita_core` and waits
 //! for its turn.

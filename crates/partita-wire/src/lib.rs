@@ -18,7 +18,7 @@
 //! | `expressions` | the texts of a request and their placeholders |
 //! | `legacy` | the parameters that expressions have replaced, lowered to the same trees |
 //! | `metrics` | what is counted of requests and commits |
-//! | `neighbour` | who may ask without credentials |
+//! | `neighbour` | requests without credentials |
 //! | `refusal` | errors: their type, their status, their JSON |
 //! | `messages` | DynamoDB's sentences, as data |
 //! | `request_ids` | the ids that answers carry |

@@ -45,7 +45,7 @@ impl RequestMeters {
         let name = target.split_once('.').map_or("", |(_, name)| name);
         let at = ops::NAMES.iter().position(|known| *known == name);
         let operation = &self.operations[at.unwrap_or(ops::NAMES.len())];
-        // A clock that was set back tells nothing.
+        // A clock that was set back measures nothing.
         operation.micros.observe(u64::try_from(micros).unwrap_or(0));
         let outcome = match result {
             Ok(_) => &operation.successes,
@@ -54,7 +54,7 @@ impl RequestMeters {
         outcome.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Writes what was counted, of operations that somebody has asked for.
+    /// Writes what was counted, of the operations that were requested.
     pub(crate) fn expose(&self, text: &mut Exposition) {
         let names = ops::NAMES.iter().copied().chain(["unknown"]);
         let asked: Vec<_> = names

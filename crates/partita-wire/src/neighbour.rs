@@ -1,8 +1,8 @@
-//! Who may ask without credentials: somebody on this machine, who calls it by a name of its own.
+//! Requests without credentials: only from this machine, to a name of its own.
 //!
-//! A server without credentials listens on loopback. Two others get there: a page in a browser
-//! whose name was made to point here, and whoever a reverse proxy forwards. The first is known by
-//! the name that it asks for, the second by what proxies add.
+//! A server without credentials listens on loopback. Two kinds of foreign requests still reach it:
+//! those of a web page whose host name was made to resolve to this machine, and those that a reverse
+//! proxy forwards. The first have a foreign `Host`, the second have the headers that proxies add.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use crate::refusal::{Fault, Refusal};
 
 const REFUSED: &str = "without credentials only this machine is served, as localhost or 127.0.0.1; start the server with --credentials-file and sign with these";
 
-/// What proxies tell of whom they forward.
+/// Headers that proxies add.
 const FORWARDING: [&str; 8] = [
     "x-real-ip",
     "x-client-ip",
@@ -28,7 +28,7 @@ const FORWARDING: [&str; 8] = [
 /// How the names of further such headers begin.
 const FORWARDED_PREFIX: &str = "x-forwarded-";
 
-/// Refuses what comes from elsewhere, as far as a request tells.
+/// Refuses a request that shows a foreign origin.
 pub(crate) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
     let host = headers.get(HOST).map(|host| host.to_str().unwrap_or(""));
     let is_marked = |name: &HeaderName| {

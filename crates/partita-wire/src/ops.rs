@@ -71,7 +71,7 @@ const DYNAMODB: &str = "DynamoDB_20120810";
 /// That of streams, which is an API of its own.
 const STREAMS: &str = "DynamoDBStreams_20120810";
 
-/// The operations, for whoever counts them.
+/// The names of the operations, for metrics.
 pub(crate) const NAMES: [&str; 30] = [
     "BatchExecuteStatement",
     "BatchGetItem",

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use http::HeaderValue;
 use partita_store::Entropy;
 
-/// Ids that nobody else gives: from a random beginning, one after the other, and scrambled so
+/// Unique ids: from a random beginning, one after the other, and scrambled so
 /// that they look as the service's do.
 ///
-/// They tell answers apart and keep no secret, so that not each of them is worth a call to the
+/// They distinguish answers and are no secret, so that not each of them is worth a call to the
 /// operating system, which is one of the four that a GetItem takes.
 pub(crate) struct RequestIds {
     beginning: u64,

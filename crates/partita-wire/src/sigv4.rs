@@ -1,4 +1,4 @@
-//! AWS's Signature Version 4: who sent a request, and that nobody changed it on the way.
+//! AWS's Signature Version 4: who sent a request, and that it arrived unchanged.
 //!
 //! ```text
 //! canonical request = method, path, query, signed headers, hash of the body
@@ -87,7 +87,7 @@ pub enum Admission {
     /// The signature is right, or there is nothing to verify it with. Whether the body is the one
     /// that was signed is found out when it is there.
     Known,
-    /// The signature may be right: it covers a hash that the head does not tell.
+    /// The signature may be right: it covers a hash of the body, which is not read yet.
     Unknown,
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn admit(
         return Ok(Admission::Unknown);
     };
     let verified = check_signature(credentials, &authorization, &scope, head, claimed);
-    // A hash that nobody has signed is no reason to refuse what may be signed with the real one.
+    // An unsigned hash is no reason to refuse a request: its signature may cover the real one.
     Ok(match verified {
         Ok(()) => Admission::Known,
         Err(_) => Admission::Unknown,
@@ -160,7 +160,7 @@ fn check_signature(
     let text = string_to_sign(authorization.date, &scope.text(), &canonical);
     let key = signing_key(credentials, scope.day, scope.region, scope.service);
     let signature = sign(&key, &text);
-    // In constant time, or the answer's delay would tell how many bytes of a guess are right.
+    // In constant time: the delay of the answer must not show how many bytes of a guess are right.
     if bool::from(
         signature
             .as_bytes()

@@ -48,7 +48,7 @@ impl<'a> Values<'a> {
             }
             Values::Received(values) => {
                 let (key, value) = values.get_key_value(placeholder)?;
-                // Whoever sends a value that is none was told before the first look-up.
+                // A malformed value is refused before the first look-up.
                 Some((key, value.as_result().ok()?))
             }
         }

@@ -11,7 +11,7 @@ use crate::Value;
 /// Where the names and values of an expression's text come from.
 #[derive(Clone, Copy, Debug)]
 pub enum Bindings<'a> {
-    /// A design: literals stand in the text.
+    /// A design: literals are in the text.
     Literals,
     /// A request: `#name` and `:value` are looked up.
     Placeholders {

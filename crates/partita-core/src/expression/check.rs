@@ -1,7 +1,7 @@
 //! What is wrong with a condition, whatever item it meets.
 //!
 //! DynamoDB refuses such a condition before it reads anything, so a store must too: a condition
-//! that merely failed would look like somebody else's doing.
+//! that merely failed would look like a conflict with another write.
 
 use super::condition::{Comparator, Condition, Operand};
 use super::messages::Fault;
@@ -50,7 +50,7 @@ pub(super) fn check_between(
     distinct("BETWEEN", value, [low, high])
 }
 
-/// The first operand may not stand among the others. Values and sizes may: DynamoDB looks at
+/// The first operand may not be among the others. Values and sizes may: DynamoDB looks at
 /// paths only.
 fn distinct<'a>(
     operator: &'static str,

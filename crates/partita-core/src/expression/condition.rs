@@ -92,7 +92,7 @@ impl Comparator {
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
-    /// What stands at a path.
+    /// The value at a path.
     Path(Path),
     /// A value, and where it was written.
     Value(Value, Span),
@@ -101,7 +101,7 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// A value that stands in no text.
+    /// A value without a place in a text.
     pub fn value(value: impl Into<Value>) -> Self {
         Operand::Value(value.into(), Span::default())
     }
@@ -114,7 +114,7 @@ pub enum Found<'a> {
     Value(Cow<'a, Value>),
     /// There is certainly no value.
     Missing,
-    /// Not known here: the item was not read yet, or nobody is calling.
+    /// Not known here: the item was not read yet, or there is no caller.
     Unknown,
 }
 
@@ -175,7 +175,7 @@ impl Condition {
     /// Whether the condition holds, as far as the scope knows.
     ///
     /// AND and OR decide as soon as one side does, so `public = true OR owner = caller` is
-    /// decided for a public item though nobody is calling.
+    /// decided for a public item without a caller.
     pub fn decide(&self, scope: &impl Scope) -> Truth {
         match self {
             Condition::All(parts) => join(parts, scope, false),

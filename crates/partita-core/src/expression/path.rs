@@ -1,4 +1,4 @@
-//! Where a value stands inside an item, and where words stand inside a text.
+//! Paths to values inside items, and spans of words inside texts.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

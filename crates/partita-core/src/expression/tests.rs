@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Item, Value, plain};
 
-/// The cases of a corpus file: what stands before and after ` => `.
+/// The cases of a corpus file: the text before and after ` => `.
 fn cases(corpus: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     corpus
         .lines()

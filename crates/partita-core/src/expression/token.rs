@@ -1,19 +1,19 @@
 //! An expression's text as tokens with their places.
 //!
 //! This never fails: a character without a meaning becomes a token of its own, and the grammar
-//! refuses it where it stands.
+//! refuses it at its place.
 
 use super::Span;
 
-/// Which of the two ways of writing expressions is read.
+/// Which way of writing expressions is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// A design: literals stand in the text.
+    /// A design: literals are in the text.
     Literals,
-    /// A request: `#name` and `:value` stand for names and values.
+    /// A request: `#name` and `:value` are placeholders of names and values.
     Request,
-    /// A PartiQL statement: literals stand in the text, `?` stands for a parameter, and names may
-    /// be in double quotes.
+    /// A PartiQL statement: literals are in the text, `?` is a parameter, and names may be in double
+    /// quotes.
     PartiQl,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Token<'a> {
     pub(super) span: Span,
 }
 
-// Longer symbols stand before their prefixes.
+// Longer symbols come before their prefixes.
 const SYMBOLS: [&str; 14] = [
     "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", ".", "+", "-",
 ];
@@ -162,7 +162,7 @@ fn comment(rest: &str) -> Option<usize> {
     Some(end.map_or(rest.len(), |end| opening.len() + end + closing.len()))
 }
 
-/// What stands in quotes of the first character's kind, which is doubled inside.
+/// A text in quotes of the first character's kind, which is doubled inside.
 fn quoted(rest: &str, kind: Kind) -> (Kind, usize) {
     let mut characters = rest.char_indices().peekable();
     let quote = characters.next().map(|(_, quote)| quote);

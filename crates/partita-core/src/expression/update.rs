@@ -39,7 +39,7 @@ pub enum SetValue {
 /// One operand of an assignment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SetOperand {
-    /// What stands at a path; it must exist.
+    /// The value at a path; it must exist.
     Path(Path),
     /// A value.
     Value(Value),

@@ -104,7 +104,7 @@ macro_rules! refuse_scalars {
 /// What was read: a null is nothing, and a refused value its reason.
 type Judged<T> = Option<Result<T, ValueError>>;
 
-/// Reads one value that stands `depth` lists and maps deep.
+/// Reads one value that is `depth` lists and maps deep.
 #[derive(Clone, Copy)]
 struct OneValue {
     depth: usize,
@@ -412,7 +412,7 @@ impl<'de> Visitor<'de> for Entries {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        // Collected at the end: who sends many attributes may send them in any order.
+        // Collected at the end: attributes come in any order, and inserting each would be quadratic.
         let mut map = Ok(Vec::new());
         while let Some(name) = entries.next_key::<Name>()? {
             if name == NUMBER_KEY {

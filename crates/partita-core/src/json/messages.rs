@@ -1,6 +1,6 @@
 //! What DynamoDB says about a value it refuses, word for word.
 //!
-//! As with expressions, all texts stand here, and Amazon's words win over DynamoDB Local's.
+//! As with expressions, all texts are here, and Amazon's words win over DynamoDB Local's.
 
 use crate::NumberError;
 

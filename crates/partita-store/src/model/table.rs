@@ -19,7 +19,7 @@ pub(super) struct Table {
     pub(super) schema: Arc<TableSchema>,
     pub(super) settings: TableSettings,
     pub(super) tags: Tags,
-    /// The attribute that tells when items expire.
+    /// The attribute with the time at which items expire.
     pub(super) expiry: Option<String>,
     pub(super) created_millis: i64,
     pub(super) on_demand_millis: Option<i64>,

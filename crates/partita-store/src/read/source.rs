@@ -60,7 +60,7 @@ impl<'s> Source<'s> {
             .is_none_or(|index| index.projects(&self.schema.key, name))
     }
 
-    /// Where a stored item stands; an index may leave it out.
+    /// The place of a stored item; an index may leave it out.
     pub fn place(&self, item: &Item) -> StoreResult<Option<Place>> {
         match self.index {
             Some(index) => Ok(index.place_of(&self.schema.key, item)),
@@ -102,7 +102,7 @@ impl<'s> Source<'s> {
         check_start_values(self.partition(), key)
     }
 
-    /// The place that such key attributes stand for.
+    /// The place that such key attributes name.
     pub(super) fn start(&self, start_after: Option<&Item>) -> StoreResult<Option<Place>> {
         let Some(key) = start_after else {
             return Ok(None);
@@ -195,7 +195,7 @@ impl<'s> Source<'s> {
 const START_INVALID: &str = "The provided starting key is invalid";
 const WRONG_ELEMENT: &str = "The provided key element does not match the schema";
 
-/// A part of the key that is missing and one of the wrong type are told apart.
+/// A missing part of the key and one of the wrong type have different messages.
 fn check_start_values(attributes: &[KeyAttribute], key: &Item) -> StoreResult<()> {
     for attribute in attributes {
         let value = key.get(&attribute.name);

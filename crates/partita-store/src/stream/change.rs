@@ -1,4 +1,4 @@
-//! What a record tells of a change.
+//! The change that a record describes.
 
 use partita_core::Item;
 use partita_core::size::item_bytes;
@@ -13,7 +13,7 @@ pub struct ItemChange<'a> {
     pub old: Option<&'a Item>,
     /// The item as it is, if it is there.
     pub new: Option<&'a Item>,
-    /// Whether the item had expired, and nobody asked for its deletion.
+    /// Whether the item was deleted because it had expired.
     pub is_expiry: bool,
 }
 

@@ -34,7 +34,7 @@ pub struct KeptStream {
 impl KeptStream {
     /// A new stream of a table, whose records will have the number `next` or larger ones.
     ///
-    /// `last_created_millis` tells when the table's last stream began. The new one gets another
+    /// `last_created_millis` is when the table's last stream began. The new one gets another
     /// label, even if the clock stands still or goes backwards.
     pub fn begin(
         table: TableName,

@@ -1,4 +1,4 @@
-//! What a shard iterator stands for.
+//! The position that a shard iterator encodes.
 
 use super::{SequenceNumber, ShardIterator, StreamName};
 use crate::error::{StoreError, StoreResult};
@@ -6,7 +6,7 @@ use crate::error::{StoreError, StoreResult};
 /// How long an iterator can be used.
 pub const ITERATOR_MILLIS: i64 = 15 * 60 * 1000;
 
-/// The first part of an iterator. Another one tells iterators of another form apart.
+/// The first part of an iterator. Iterators of another form have another one.
 const FORM: &str = "1";
 
 /// A place in the only shard of a stream.
@@ -21,9 +21,9 @@ pub struct Position {
 }
 
 impl Position {
-    /// The iterator that stands for it.
+    /// The iterator that encodes it.
     ///
-    /// It hides nothing: whoever may read the stream may read it from anywhere.
+    /// It hides nothing: a caller who may read the stream may read it from anywhere.
     pub fn iterator(&self) -> ShardIterator {
         let StreamName { table, label } = &self.stream;
         let SequenceNumber(next) = self.next;
@@ -33,7 +33,7 @@ impl Position {
         ))
     }
 
-    /// The position that an iterator stands for, if it is not too old.
+    /// The position that an iterator encodes, if it is not too old.
     pub fn of(iterator: &ShardIterator, now_millis: i64) -> StoreResult<Self> {
         let position = Position::parse(&iterator.0)
             .ok_or_else(|| StoreError::validation("Invalid ShardIterator"))?;

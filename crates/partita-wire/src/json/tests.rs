@@ -93,7 +93,7 @@ fn deep_nesting_ends_early() {
     let value = format!(r#"{{"Item":{{"a":{}}}}}"#, deep(r#"{"L":["#, "]}"));
     let input: Input = read(value.as_bytes()).unwrap();
     assert!(input.item.unwrap().as_result().is_err());
-    // What nobody knows is skipped, not entered.
+    // An unknown member is skipped without being read.
     let unknown = format!(r#"{{"Unknown":{}}}"#, deep("[", "]"));
     assert!(read::<Input>(unknown.as_bytes()).is_ok());
 }

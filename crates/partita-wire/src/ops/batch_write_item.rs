@@ -132,7 +132,7 @@ fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, Asked), Refusal> {
     Ok((BatchWriteItem { writes }, called, asked))
 }
 
-/// The tables of a request. The service prints the writes too, as Java does, which nobody reads.
+/// The tables of a request. The service prints the writes too, as Java prints objects; they are left out.
 fn shown(items: &BTreeMap<String, Vec<Write>>) -> String {
     let tables: Vec<_> = items.keys().map(|name| format!("{name}=[...]")).collect();
     format!("{{{}}}", tables.join(", "))

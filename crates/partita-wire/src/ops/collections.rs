@@ -1,7 +1,7 @@
 //! ItemCollectionMetrics: how large the item collections are that a write has touched.
 //!
 //! An item collection is a partition of a table with local indexes, together with its part of
-//! them. Amazon bounds it by 10 GB; here nothing bounds it, but whoever watches it for Amazon's
+//! them. Amazon bounds it by 10 GB; here nothing bounds it, but programs that watch it for Amazon's
 //! sake can.
 
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl Touched {
         }
         let mut metrics = BTreeMap::new();
         for (table, items) in partitions {
-            // The write is done, and its answer must not be lost because somebody has deleted
+            // The write is done, and its answer must not be lost because another request has deleted
             // the table since.
             let Ok(description) = store.describe_table(&table).await else {
                 continue;

@@ -63,7 +63,7 @@ struct Change {
     stream_view_type: &'static str,
 }
 
-/// Who deleted an item that nobody asked to delete. SDKs read these names with capitals, as the
+/// Who deleted an item that has expired. SDKs read these names with capitals, as the
 /// API's reference has them, and leave out what is spelled otherwise; without them they are the
 /// names of the events that Lambda makes of these records.
 #[derive(Serialize)]
@@ -137,7 +137,7 @@ impl From<StreamRecord> for Record {
     }
 }
 
-/// The same for the same record, however often it is read: consumers tell by it what they have
+/// The same for the same record, however often it is read: consumers know by it what they have
 /// seen. Numbers alone may be shared by the records of two tables.
 fn event_id(record: &StreamRecord) -> String {
     let mut hash = Sha256::new();

@@ -5,7 +5,7 @@
 //! | `keys` | attribute definitions and key schemas, of the table and of indexes |
 //! | `indexes` | secondary indexes |
 //! | `billing` | billing mode and provisioned throughput |
-//! | `stream` | whether the table has a stream, and what it tells |
+//! | `stream` | whether the table has a stream, and its view type |
 //!
 //! SSESpecification, TableClass, OnDemandThroughput and WarmThroughput are nowhere: they say how
 //! Amazon runs a table, and mean nothing where one machine does.

@@ -76,7 +76,7 @@ impl From<Write> for DeleteItem {
     }
 }
 
-/// The write, what it returns, and what else its answer tells.
+/// The write, what it returns, and what else its answer contains.
 pub(super) fn decode(
     body: &[u8],
     cache: &ExpressionCache,

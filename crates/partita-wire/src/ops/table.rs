@@ -194,7 +194,7 @@ fn seconds(millis: i64) -> f64 {
     millis as f64 / 1000.0
 }
 
-/// A UUID that tells a table from one that had its name before.
+/// A UUID that distinguishes a table from an earlier one of the same name.
 fn table_id(table: &TableName, created_millis: i64) -> String {
     let mut hash = Sha256::new();
     hash.update(table.as_str());
@@ -203,7 +203,7 @@ fn table_id(table: &TableName, created_millis: i64) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    // Version and variant of a UUID whose bits are nobody's business.
+    // Version 8 and the variant of a UUID whose bits have no meaning.
     hex.replace_range(12..13, "8");
     hex.replace_range(16..17, "8");
     for at in [20, 16, 12, 8] {

@@ -11,7 +11,7 @@ use super::consumed::ConsumedCapacity;
 use crate::json;
 use crate::parameters::ReturnConsumedCapacity;
 
-/// What the answer tells besides the attributes.
+/// What the answer contains besides the attributes.
 pub(super) struct Asked {
     pub(super) capacity: ReturnConsumedCapacity,
     pub(super) touched: Touched,

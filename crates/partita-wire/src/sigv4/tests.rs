@@ -38,7 +38,7 @@ fn another_key_and_another_secret_are_refused() {
     );
 }
 
-/// What a head tells before there is a body.
+/// What is known from the head before there is a body.
 #[test]
 fn a_head_is_known_by_the_hash_that_it_names() {
     let credentials = Credentials::new("AKID", "secret".into());

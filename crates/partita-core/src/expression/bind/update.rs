@@ -125,7 +125,7 @@ impl Binder<'_> {
         Ok(SetOperand::ListAppend(Box::new(first), Box::new(second)))
     }
 
-    /// Values that stand in the request must be of the type that the operator takes.
+    /// Values of the request must have a type that the operator takes.
     fn check_types(
         &self,
         operator: &'static str,

@@ -6,7 +6,7 @@
 //! not       = NOT not | "(" condition ")" | call | comparison
 //! ```
 //!
-//! Parentheses stand around conditions as well as around operands (`((a) = b)`), and which of the
+//! Parentheses surround conditions as well as operands (`((a) = b)`), and which of the
 //! two one opens is known only later. So the open ones are kept on a stack of our own; this also
 //! means that hostile nesting costs memory and not the machine's stack.
 

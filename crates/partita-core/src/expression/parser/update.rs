@@ -92,7 +92,7 @@ fn sum(parser: &mut Parser<'_>) -> Parsed<RawSum> {
     Ok(make(left, right))
 }
 
-/// `list_append` stands alone; `if_not_exists` also within others.
+/// `list_append` is never an operand of another; `if_not_exists` may be.
 fn operand(parser: &mut Parser<'_>, term: &Term, is_alone: bool) {
     let Term::Call(call) = term else {
         return;

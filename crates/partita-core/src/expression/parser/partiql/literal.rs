@@ -20,7 +20,7 @@ pub(in super::super) fn take_field(parser: &mut Parser<'_>) -> Option<String> {
     Some(unquoted(token.text))
 }
 
-/// What stands between quotes, which are doubled inside.
+/// The text between quotes, which are doubled inside.
 pub(in super::super) fn unquoted(text: &str) -> String {
     let quote = &text[..1];
     text[1..text.len() - 1].replace(&quote.repeat(2), quote)
