@@ -51,7 +51,7 @@ class Statements(TableTest):
                 break
             token = {"NextToken": page["NextToken"]}
         self.assertEqual(found, [6, 5, 4, 3, 2, 1, 0])
-        with self.fails("ValidationException", "Invalid NextToken"):
+        with self.fails("ValidationException", "NextToken does not match request"):
             self.run_one("SELECT * FROM NOTES", **token)
 
     def test_a_batch_and_a_transaction(self):

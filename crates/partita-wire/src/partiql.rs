@@ -3,6 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `keys` | the key that a WHERE clause names, and what else it asks |
+//! | `partitions` | the partitions and sort keys that a WHERE clause names |
+//! | `order` | ORDER BY |
 //! | `reading` | SELECT: queries and scans, page by page |
 //! | `writing` | INSERT, UPDATE, DELETE and EXISTS |
 //! | `next_token` | where the next page begins, sealed |
@@ -11,6 +13,8 @@
 
 mod keys;
 mod next_token;
+mod order;
+mod partitions;
 mod reading;
 mod writing;
 
@@ -91,16 +95,23 @@ pub(crate) fn parse(text: &str, parameters: Vec<Value>) -> Result<Statement, Ref
     Ok(Statement::parse(text, parameters)?)
 }
 
-/// What the store knows of the table that a statement is about.
+/// What the store knows of the table that a statement is about. A write of an index is refused
+/// before its table is looked up.
 pub(crate) async fn described(
     store: &dyn Store,
-    source: &Source,
+    statement: &Statement,
 ) -> Result<TableDescription, Refusal> {
-    Ok(store.describe_table(&table(source)?).await?)
+    let is_read = matches!(statement, Statement::Select(_));
+    if !is_read && statement.source().index.is_some() {
+        return Err(Refusal::validation(messages::WRITE_OF_INDEX));
+    }
+    Ok(store.describe_table(&table(statement)?).await?)
 }
 
-fn table(source: &Source) -> Result<TableName, Refusal> {
-    let name = parameters::name_of_arn(&source.table).unwrap_or(&source.table);
+/// The table that a statement is about.
+pub(crate) fn table(statement: &Statement) -> Result<TableName, Refusal> {
+    let Source { table, .. } = statement.source();
+    let name = parameters::name_of_arn(table).unwrap_or(table);
     let table = name.parse();
     table.map_err(|_| Refusal::validation(messages::INVALID_STATEMENT_TABLE))
 }

@@ -179,14 +179,6 @@ impl Refusal {
         }
     }
 
-    /// The item that did not meet a condition, where it was asked for.
-    pub(crate) fn item(&self) -> Option<&Item> {
-        match &self.detail {
-            Detail::Item(item) => Some(item),
-            _ => None,
-        }
-    }
-
     fn with(mut self, detail: Detail) -> Self {
         self.detail = detail;
         self

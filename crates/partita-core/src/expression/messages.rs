@@ -1,6 +1,6 @@
 //! What DynamoDB says about an expression it refuses, word for word.
 //!
-//! All texts stand here and only here, because the service changes them now and then. Each was
+//! All texts are here and only here, because the service changes them now and then. Each was
 //! held against DynamoDB Local; where Amazon DynamoDB is known to say something else, its words
 //! are used and a comment says so. Odd spacing and closing semicolons are the service's.
 
@@ -19,8 +19,8 @@ pub(super) enum Fault {
     TooLong { size: Option<usize> },
     #[error("Syntax error; token: \"{token}\", near: \"{near}\"")]
     Syntax { token: String, near: String },
-    #[error("Statement wasn't well formed, can't be processed: {statement}")]
-    Malformed { statement: String },
+    #[error("Statement wasn't well formed, can't be processed: {detail}")]
+    Malformed { detail: String },
     #[error("The expression has redundant parentheses;")]
     RedundantParentheses,
     #[error("Invalid function name; function: {name}")]

@@ -27,14 +27,14 @@ pub(super) use condition::condition;
 pub(super) use partiql::{RawSelect, RawStatement, statement};
 pub(super) use update::update;
 
-/// Calls inside one another. DynamoDB takes some 240 `if_not_exists` in a row; nobody writes them,
+/// Calls inside one another. DynamoDB takes some 240 `if_not_exists` in a row; programs need few,
 /// and threads with small stacks hold these.
 const CALL_DEPTH_MAX: usize = 64;
-/// Parentheses and NOTs inside one another in a design. Far beyond what anybody writes.
+/// Parentheses and NOTs inside one another in a design. Far beyond any use.
 const DESIGN_DEPTH_MAX: usize = 64;
 /// The largest position in a list.
 const INDEX_MAX: usize = i32::MAX as usize;
-/// Words that the grammar of requests keeps to itself, wherever they stand.
+/// Words that are keywords of the grammar of requests in every position.
 const KEYWORDS: [&str; 9] = [
     "AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE",
 ];
@@ -52,11 +52,11 @@ pub(super) struct Parser<'a> {
     has_redundant_parentheses: bool,
     /// The leftmost mistake so far.
     blamed: Option<(Fault, Span)>,
-    /// A section of an update that comes twice; told only where nothing is blamed.
+    /// A section of an update that comes twice; reported only if nothing is blamed.
     repeated: Option<(Fault, Span)>,
     /// A sentence about the functions that the grammar knows.
     functions: &'static str,
-    /// What the `?` of a PartiQL statement stand for, from the last to the next.
+    /// The parameters of a PartiQL statement, from the last to the next.
     parameters: Vec<Value>,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn projection(parser: &mut Parser<'_>) -> Parsed<Vec<RawPath>> {
     parser.list(Parser::path)
 }
 
-/// What to say to the author of a design, who wrote no request.
+/// The message for the author of a design, who wrote no request.
 fn in_a_design(fault: &Fault, functions: &str) -> String {
     match fault {
         Fault::UnknownFunction { name } | Fault::ForeignFunction { name, .. } => {
@@ -164,7 +164,7 @@ impl<'a> Parser<'a> {
             }
             .to_string(),
             (Dialect::PartiQl, _) => Fault::Malformed {
-                statement: self.text.to_owned(),
+                detail: self.text.to_owned(),
             }
             .to_string(),
             (_, Kind::End) => format!("expected {expected}, the expression ends here"),

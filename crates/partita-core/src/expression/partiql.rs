@@ -88,7 +88,7 @@ pub struct Returning {
 }
 
 impl Statement {
-    /// Reads a statement. Each `?` stands for the next of the parameters.
+    /// Reads a statement. Each `?` takes the next of the parameters.
     ///
     /// # Errors
     ///
@@ -128,8 +128,15 @@ fn binder() -> Binder<'static> {
     Binder::new(None, None)
 }
 
+/// The condition of a WHERE clause. Its operands are checked here, because the service refuses
+/// them before it looks for the table.
 fn condition(node: Option<Node>) -> Parsed<Option<Condition>> {
-    node.map(|node| binder().condition(&node)).transpose()
+    let Some(node) = node else {
+        return Ok(None);
+    };
+    let condition = binder().condition(&node)?;
+    condition.check()?;
+    Ok(Some(condition))
 }
 
 fn select(raw: RawSelect) -> Parsed<Select> {

@@ -74,7 +74,7 @@ fn other_methods_paths_and_large_headers_are_foreign() {
 
 #[test]
 fn a_large_answer_is_compressed_for_a_client_that_takes_it() {
-    let statement = "x".repeat(8_000);
+    let statement = format!("SELECT {}", "x".repeat(8_000));
     let body = format!(r#"{{"Statement":"{statement}"}}"#);
     let request = post("DynamoDB_20120810.ExecuteStatement").header("accept-encoding", "gzip");
     let response = respond(request, body);

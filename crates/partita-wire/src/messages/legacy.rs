@@ -4,6 +4,8 @@ pub(crate) const OPERATOR_WITHOUT_CONDITIONS: &str =
     "ConditionalOperator cannot be used without Filter or Expected";
 pub(crate) const OPERATOR_OF_ONE_CONDITION: &str =
     "ConditionalOperator can only be used when Filter or Expected has two or more elements";
+/// Ours: what the service says here is not known.
+pub(crate) const LONG_ATTRIBUTE_NAME: &str = "an attribute's name has at most 65535 bytes";
 pub(crate) const MIXED_ARGUMENTS: &str = "One or more parameter values were invalid: AttributeValues inside AttributeValueList must be of same type";
 pub(crate) const REVERSED_BETWEEN: &str = "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound";
 pub(crate) const NO_VALUE_TO_UPDATE: &str = "One or more parameter values were invalid: Only DELETE action is allowed when no attribute value is specified";

@@ -14,9 +14,11 @@ pub(crate) const MIXED_BATCH: &str =
     "Read and write requests together in the same batch is not supported.";
 pub(crate) const MIXED_TRANSACTION: &str =
     "ExecuteTransaction API does not support both read and write operations in the same request.";
-pub(crate) const SEVERAL_ITEMS_SELECTED: &str = "Only single item select is supported";
+pub(crate) const BATCH_SELECT_WITHOUT_KEY: &str = "Select statements within BatchExecuteStatement must specify the primary key in the where clause.";
 pub(crate) const TRANSACTION_SELECT_WITHOUT_KEY: &str =
     "Select statements within ExecuteTransaction must specify the primary key in the where clause.";
+pub(crate) const INDEX_IN_TRANSACTION: &str =
+    "Reads on indices are not supported within transactions.";
 pub(crate) const RETURNING_IN_TRANSACTION: &str =
     "RETURNING clause is not supported in ExecuteTransaction.";
 pub(crate) const ORDER_WITHOUT_WHERE: &str =
@@ -25,6 +27,11 @@ pub(crate) const ORDER_WITHOUT_PARTITION: &str = "Must have at least one non-opt
 /// Ours: what the service does here is not known.
 pub(crate) const ORDER_OF_SEVERAL_PARTITIONS: &str =
     "ORDER BY of a sort key over several partitions must name the partition key too";
+
+pub(crate) const CONSISTENT_GLOBAL_INDEX: &str =
+    "Strongly consistent read is not supported on Global Secondary Indexes";
+pub(crate) const NO_SUCH_INDEX: &str = "The table does not have the specified index";
+pub(crate) const FOREIGN_NEXT_TOKEN: &str = "NextToken does not match request";
 
 pub(crate) fn in_statement(number: usize, message: &str) -> String {
     format!("Validation failed in TransactStatements[{number}]: {message}")

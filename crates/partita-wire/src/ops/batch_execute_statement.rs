@@ -53,9 +53,10 @@ struct Failure {
     code: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    item: Option<Item>,
 }
+
+/// Why a statement fails, and its table where the service names it.
+type Failed = (Refusal, Option<TableName>);
 
 /// A statement that fits its table.
 enum Prepared {
@@ -95,7 +96,7 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     for prepared in prepared {
         responses.push(match prepared {
             Ok(prepared) => respond(context, prepared, &mut consumed).await?,
-            Err(refusal) => Response::failed(refusal, None)?,
+            Err(failed) => Response::failed(failed)?,
         });
     }
     Ok(json::write(&Output {
@@ -108,7 +109,7 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
 async fn prepare(
     context: Context<'_>,
     statements: Vec<Parameterized>,
-) -> Result<Vec<Result<Prepared, Refusal>>, Refusal> {
+) -> Result<Vec<Result<Prepared, Failed>>, Refusal> {
     let mut parsed = Vec::with_capacity(statements.len());
     for mut statement in statements {
         let text = statement.parse();
@@ -119,11 +120,19 @@ async fn prepare(
     if texts().any(is_read) && !texts().all(is_read) {
         return Err(Refusal::validation(messages::MIXED_BATCH));
     }
-    let mut prepared: Vec<Result<Prepared, Refusal>> = Vec::with_capacity(parsed.len());
+    let mut prepared: Vec<Result<Prepared, Failed>> = Vec::with_capacity(parsed.len());
     for (text, statement) in parsed {
         let one = match text {
-            Ok(text) => prepare_one(context, text, &statement).await,
-            Err(refusal) => Err(refusal),
+            Ok(text) => {
+                let table = partiql::table(&text).ok();
+                let one = prepare_one(context, text, &statement).await;
+                one.map_err(|refusal| {
+                    // The service names the table of a statement unless there is a mistake in it.
+                    let is_mistaken = refusal.fault == Fault::Validation;
+                    (refusal, table.filter(|_| !is_mistaken))
+                })
+            }
+            Err(refusal) => Err((refusal, None)),
         };
         let mut others = prepared.iter().flatten();
         if let Ok(one) = &one
@@ -141,12 +150,12 @@ async fn prepare_one(
     statement: Statement,
     options: &Parameterized,
 ) -> Result<Prepared, Refusal> {
-    let described = partiql::described(context.store, statement.source()).await?;
+    let described = partiql::described(context.store, &statement).await?;
     match statement {
         Statement::Select(select) => {
             let single = partiql::single(select, &described)?;
             let (key, columns) =
-                single.ok_or_else(|| Refusal::validation(messages::SEVERAL_ITEMS_SELECTED))?;
+                single.ok_or_else(|| Refusal::validation(messages::BATCH_SELECT_WITHOUT_KEY))?;
             let get = GetItem {
                 table: described.table,
                 key,
@@ -185,7 +194,7 @@ async fn respond(
                 error: None,
             })
         }
-        Err(refusal) => Response::failed(refusal, Some(table)),
+        Err(refusal) => Response::failed((refusal, Some(table))),
     }
 }
 
@@ -204,7 +213,7 @@ async fn read(
 
 impl Response {
     /// A failure of this statement alone; what the server cannot do fails the request.
-    fn failed(refusal: Refusal, table_name: Option<TableName>) -> Result<Self, Refusal> {
+    fn failed((refusal, table_name): Failed) -> Result<Self, Refusal> {
         let code = match refusal.fault {
             Fault::Validation => "ValidationError",
             Fault::ResourceNotFound => "ResourceNotFound",
@@ -215,14 +224,12 @@ impl Response {
             Fault::AccessDenied => "AccessDenied",
             _ => return Err(refusal),
         };
-        let item = refusal.item().cloned();
         Ok(Response {
             table_name,
             item: None,
             error: Some(Failure {
                 code,
                 message: refusal.message,
-                item,
             }),
         })
     }

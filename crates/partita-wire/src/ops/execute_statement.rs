@@ -6,7 +6,7 @@ use partita_core::json::Received;
 use partita_core::{Item, Value};
 use partita_store::Store;
 use partita_store::capacity::Metered;
-use partita_store::request::TransactAction;
+use partita_store::request::{TableDescription, TransactAction};
 use serde::{Deserialize, Serialize};
 
 use super::Context;
@@ -63,18 +63,21 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     let returns_item = ReturnOnFailure::of(&mut constraints, ON_FAILURE, on_failure);
     let text = constraints.finish(input.statement.take())?;
     let parameters = partiql::values(input.parameters.take())?;
-    let output = match partiql::parse(&text, parameters.clone())? {
+    let statement = partiql::parse(&text, parameters.clone())?;
+    if matches!(statement, Statement::Exists(_)) {
+        return Err(Refusal::validation(messages::EXISTS_ALONE));
+    }
+    let described = partiql::described(context.store, &statement).await?;
+    let output = match statement {
         Statement::Select(select) => {
             let asked = Asked {
                 text: &text,
                 parameters: &parameters,
                 capacity,
             };
-            read(context, &input, asked, select).await?
+            read(context, &input, asked, select, described).await?
         }
-        Statement::Exists(_) => return Err(Refusal::validation(messages::EXISTS_ALONE)),
         statement => {
-            let described = partiql::described(context.store, statement.source()).await?;
             let write = partiql::action(statement, &described, returns_item)?;
             let Metered { answer, consumed } = carry_out(context.store, write).await?;
             Output {
@@ -99,20 +102,18 @@ async fn read(
     input: &Input,
     asked: Asked<'_>,
     select: Select,
+    described: TableDescription,
 ) -> Result<Output, Refusal> {
     let Asked {
         text, parameters, ..
     } = asked;
-    let described = partiql::described(context.store, &select.source).await?;
-    let reading = Reading::new(select, &described)?;
+    let consistent = input.consistent_read.unwrap_or(false);
+    let reading = Reading::new(select, &described, consistent)?;
     let token = input.next_token.as_deref();
     let start = token.map(|token| context.next_tokens.open(text, parameters, token));
     let start = start.transpose()?.unwrap_or_else(Place::default);
-    let consistent = input.consistent_read.unwrap_or(false);
     let limit = input.limit.and_then(|limit| usize::try_from(limit).ok());
-    let found = reading
-        .page(context.store, consistent, limit, start)
-        .await?;
+    let found = reading.page(context.store, limit, start).await?;
     let sealed = |place| context.next_tokens.seal(text, parameters, place);
     Ok(Output {
         items: found.items,

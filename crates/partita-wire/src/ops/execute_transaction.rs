@@ -16,7 +16,7 @@ use crate::json;
 use crate::messages;
 use crate::parameters::ReturnConsumedCapacity;
 use crate::partiql::{self, Parameterized};
-use crate::refusal::Refusal;
+use crate::refusal::{Fault, Refusal};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -87,15 +87,17 @@ async fn read(
     let mut gets = Vec::with_capacity(parsed.len());
     let mut columns = Vec::with_capacity(parsed.len());
     for (number, (statement, _)) in parsed.into_iter().enumerate() {
-        let described = partiql::described(context.store, statement.source()).await?;
+        let refuse = |message| Refusal::validation(messages::in_statement(number, message));
+        if statement.source().index.is_some() {
+            return Err(refuse(messages::INDEX_IN_TRANSACTION));
+        }
+        let described = partiql::described(context.store, &statement).await?;
         let Statement::Select(select) = statement else {
             continue;
         };
         let single = partiql::single(select, &described)?;
-        let (key, shown) = single.ok_or_else(|| {
-            let message = messages::TRANSACTION_SELECT_WITHOUT_KEY;
-            Refusal::validation(messages::in_statement(number, message))
-        })?;
+        let (key, shown) =
+            single.ok_or_else(|| refuse(messages::TRANSACTION_SELECT_WITHOUT_KEY))?;
         let table = described.table;
         gets.push((ItemAddress { table, key }, None));
         columns.push(shown);
@@ -123,19 +125,14 @@ async fn write(
     let mut actions = Vec::with_capacity(parsed.len());
     let mut inserts = Vec::with_capacity(parsed.len());
     for (number, (statement, returns_item)) in parsed.into_iter().enumerate() {
-        let refuse = |message: &str| {
-            let message = messages::in_statement(number, message);
-            Refusal::validation(message)
-        };
         if returns_attributes(&statement) {
-            return Err(refuse(messages::RETURNING_IN_TRANSACTION));
+            let message = messages::in_statement(number, messages::RETURNING_IN_TRANSACTION);
+            return Err(Refusal::validation(message));
         }
-        let described = partiql::described(context.store, statement.source()).await?;
+        let described = partiql::described(context.store, &statement).await;
+        let described = described.map_err(|refusal| in_statement(number, refusal))?;
         let write = partiql::action(statement, &described, returns_item);
-        let write = write.map_err(|refusal| match &refusal.message {
-            Some(message) => refuse(message),
-            None => refusal,
-        })?;
+        let write = write.map_err(|refusal| in_statement(number, refusal))?;
         actions.push(write.action);
         inserts.push(write.is_insert);
     }
@@ -146,6 +143,16 @@ async fn write(
         responses: Vec::new(),
         consumed_capacity: capacity.of_transaction(&written.consumed),
     })
+}
+
+/// A mistake in a statement names the statement; a missing table does not.
+fn in_statement(number: usize, refusal: Refusal) -> Refusal {
+    match &refusal.message {
+        Some(message) if refusal.fault == Fault::Validation => {
+            Refusal::validation(messages::in_statement(number, message))
+        }
+        _ => refusal,
+    }
 }
 
 fn returns_attributes(statement: &Statement) -> bool {

@@ -1,22 +1,22 @@
 //! NextToken: where the next page begins.
 //!
-//! A token is bound to its statement and parameters by a code that only this process can make, so
-//! that none can be forged or used for another statement. It keeps nothing secret from a caller,
-//! who may read the very items that it names. With the process its key ends, and so do its tokens.
+//! A token carries a digest of its statement and parameters, and a code that only this process can
+//! make, so that none can be forged or used for another statement. Its content is not secret: the
+//! caller may read the items that it names. The key and its tokens end with the process.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use partita_core::{Item, Value};
 use partita_store::Entropy;
 use serde::{Deserialize, Serialize};
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 
 use super::Place;
 use crate::json;
 use crate::messages;
 use crate::refusal::Refusal;
 
-/// Bytes of the code in front.
-const CODE_BYTES: usize = 32;
+/// Bytes of the code in front, and of the digest behind it.
+const HASH_BYTES: usize = 32;
 
 /// What makes and reads tokens.
 pub(crate) struct NextTokens {
@@ -42,12 +42,14 @@ impl NextTokens {
             partition: place.partition,
             after: place.after,
         });
-        let code = self.mac(statement, parameters, &payload).finalize();
-        let bytes = code.into_bytes().into_iter().chain(payload);
+        let mut content = digest(statement, parameters);
+        content.extend(payload);
+        let code = self.mac(&content).finalize();
+        let bytes = code.into_bytes().into_iter().chain(content);
         bytes.map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The place that a token stands for.
+    /// The place that a token names.
     pub(crate) fn open(
         &self,
         statement: &str,
@@ -55,27 +57,37 @@ impl NextTokens {
         token: &str,
     ) -> Result<Place, Refusal> {
         let opened = bytes(token).and_then(|bytes| {
-            let (code, payload) = bytes.split_at_checked(CODE_BYTES)?;
-            let mac = self.mac(statement, parameters, payload);
-            mac.verify_slice(code).ok()?;
-            serde_json::from_slice::<Payload>(payload).ok()
+            let (code, content) = bytes.split_at_checked(HASH_BYTES)?;
+            self.mac(content).verify_slice(code).ok()?;
+            let (digest, payload) = content.split_at_checked(HASH_BYTES)?;
+            let payload = serde_json::from_slice::<Payload>(payload).ok()?;
+            Some((digest.to_vec(), payload))
         });
-        let Payload { partition, after } =
-            opened.ok_or_else(|| Refusal::validation(messages::INVALID_NEXT_TOKEN))?;
+        let Some((sealed_for, Payload { partition, after })) = opened else {
+            return Err(Refusal::validation(messages::INVALID_NEXT_TOKEN));
+        };
+        if sealed_for != digest(statement, parameters) {
+            return Err(Refusal::validation(messages::FOREIGN_NEXT_TOKEN));
+        }
         Ok(Place { partition, after })
     }
 
-    fn mac(&self, statement: &str, parameters: &[Value], payload: &[u8]) -> Hmac<Sha256> {
+    fn mac(&self, content: &[u8]) -> Hmac<Sha256> {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of any length");
-        let parameters = json::write(&parameters);
-        // Each length tells where the next part begins.
-        for part in [statement.as_bytes(), &parameters, payload] {
-            mac.update(&(part.len() as u64).to_be_bytes());
-            mac.update(part);
-        }
+        mac.update(content);
         mac
     }
+}
+
+/// What a token is sealed for.
+fn digest(statement: &str, parameters: &[Value]) -> Vec<u8> {
+    let mut hash = Sha256::new();
+    // The length keeps the two parts apart.
+    hash.update((statement.len() as u64).to_be_bytes());
+    hash.update(statement);
+    hash.update(json::write(&parameters));
+    hash.finalize().to_vec()
 }
 
 fn bytes(token: &str) -> Option<Vec<u8>> {

@@ -2,24 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use partita_core::expression::{
-    Comparator, Condition, KeyCondition, KeyRange, Operand, Path, Select,
-};
-use partita_core::key::KeyValue;
+use partita_core::Item;
+use partita_core::expression::{Condition, KeyCondition, Path, Select};
 use partita_core::limits::PAGE_BYTES_MAX;
-use partita_core::{Item, Value};
-use partita_store::capacity::{Consumed, Metered};
+use partita_store::capacity::{Consumed, HalfUnits, Metered, Rate, read_units};
 use partita_store::index::{IndexKind, IndexSchema};
 use partita_store::request::{Page, Query, Scan, Select as Selected, TableDescription};
-use partita_store::table::{KeyAttribute, TableName};
+use partita_store::table::{TableName, TableSchema};
 use partita_store::{FoundItem, Store};
 
-use super::keys::{address, all, equality, is_attribute, parts, take_equal, typed};
+use super::keys::{address, all, parts};
+use super::order::Order;
+use super::partitions::SourceKeys;
 use crate::messages;
 use crate::refusal::Refusal;
-
-/// Partitions that one statement names at most.
-const PARTITIONS_MAX: usize = 50;
 
 /// What a SELECT reads.
 #[derive(Debug)]
@@ -29,10 +25,11 @@ pub(crate) struct Reading {
     /// The partitions, in the order in which they are read; without any, everything.
     partitions: Option<Vec<KeyCondition>>,
     descending: bool,
+    consistent: bool,
     select: Selected,
-    /// Which items the store answers.
     filter: Option<Condition>,
-    /// Which of these are answered here. A query's filter cannot ask for keys.
+    /// What remains to be asked of the items that the store answers: a query's filter cannot ask
+    /// for keys.
     filter_here: Option<Condition>,
     columns: Columns,
 }
@@ -52,6 +49,20 @@ pub(crate) struct Found {
     pub(crate) items: Vec<Item>,
     pub(crate) next: Option<Place>,
     pub(crate) consumed: BTreeMap<TableName, Consumed>,
+}
+
+impl Found {
+    fn add_consumed(&mut self, consumed: &BTreeMap<TableName, Consumed>) {
+        for (table, consumed) in consumed {
+            let sum = self.consumed.entry(table.clone()).or_default();
+            sum.add(consumed);
+        }
+    }
+
+    fn read_units(&self) -> HalfUnits {
+        let units = self.consumed.values().map(Consumed::total_read);
+        units.fold(HalfUnits::default(), std::ops::Add::add)
+    }
 }
 
 /// The names under which parts of items are answered; whole items without.
@@ -90,95 +101,70 @@ pub(crate) fn single(
 
 impl Reading {
     /// Holds a SELECT against its table.
-    pub(crate) fn new(select: Select, described: &TableDescription) -> Result<Self, Refusal> {
+    pub(crate) fn new(
+        select: Select,
+        described: &TableDescription,
+        consistent: bool,
+    ) -> Result<Self, Refusal> {
         let schema = &described.schema;
-        let index = select.source.index.as_deref();
-        let index = index.map(|name| schema.index(name)).transpose()?;
-        let (partition, sort): (Vec<_>, Vec<_>) = match index {
-            Some(index) => (
-                index.partition.iter().collect(),
-                index.sort.iter().collect(),
-            ),
-            None => (
-                vec![&schema.key.partition],
-                schema.key.sort.iter().collect(),
-            ),
-        };
+        let index = find_index(schema, select.source.index.as_deref(), consistent)?;
+        let keys = SourceKeys::new(&schema.key, index);
         let has_condition = select.condition.is_some();
         let mut rest = parts(select.condition);
-        let mut values = partition_values(&mut rest, &partition)?;
-        let order = Order::new(&select.order, has_condition, &partition, &sort)?;
-        order.apply(&mut values)?;
-        let partitions = values.map(|values| -> Result<_, Refusal> {
-            let range = sort
-                .first()
-                .map(|attribute| take_range(&mut rest, attribute))
-                .transpose()?
-                .flatten();
-            Ok(conditions(&partition, values, range))
-        });
+        let mut values = keys.take_partitions(&mut rest)?;
+        let order = Order::new(&select.order, has_condition, &keys)?;
+        order.apply(values.as_mut())?;
+        let partitions = values.map(|values| keys.take_queries(&mut rest, values));
         let partitions = partitions.transpose()?;
-        let is_key = |path: &Path| {
-            let mut keys = partition.iter().chain(&sort);
-            keys.any(|attribute| path.root == *attribute.name)
-        };
-        let asks_keys = partitions.is_some() && rest.iter().any(|part| visits(part, is_key));
-        let rest = all(rest);
-        let (filter, filter_here) = if asks_keys {
-            (None, rest)
-        } else {
-            (rest, None)
-        };
+        let is_query = partitions.is_some();
+        let (here, filter): (Vec<_>, Vec<_>) = rest
+            .into_iter()
+            .partition(|part| is_query && keys.are_asked_by(part));
         Ok(Reading {
             table: described.table.clone(),
             select: selected(&select.columns, described, index)?,
             index: select.source.index,
             partitions,
-            descending: order.descends,
-            filter,
-            filter_here,
+            descending: order.descends(),
+            consistent,
+            filter: all(filter),
+            filter_here: all(here),
             columns: Columns(select.columns),
         })
     }
 
-    /// Reads one page.
+    /// Reads one page, perhaps of several partitions: at most `limit` items, and no further
+    /// partition once a page's bytes are read.
     pub(crate) async fn page(
         &self,
         store: &dyn Store,
-        consistent: bool,
         limit: Option<usize>,
         start: Place,
     ) -> Result<Found, Refusal> {
         let mut found = Found::default();
-        let (mut scanned, mut bytes) = (0, 0);
+        let mut left = limit;
+        let full = read_units(PAGE_BYTES_MAX, Rate::of_read(self.consistent));
+        let count = self.partitions.as_ref().map_or(1, Vec::len);
         let Place {
             mut partition,
             mut after,
         } = start;
-        let count = self.partitions.as_ref().map_or(1, Vec::len);
         while partition < count {
-            let limit = limit.map(|limit| limit - scanned);
-            let page = self.read(store, consistent, limit, partition, after.take());
-            let Metered { answer, consumed } = page.await?;
-            for (table, consumed) in &consumed {
-                let sum = found.consumed.entry(table.clone()).or_default();
-                sum.add(consumed);
+            if left == Some(0) || found.read_units() >= full {
+                found.next = Some(Place { partition, after });
+                break;
             }
-            scanned += answer.scanned;
-            bytes += answer.items.iter().map(FoundItem::size).sum::<usize>();
+            let page = self.read(store, left, partition, after.take());
+            let Metered { answer, consumed } = page.await?;
+            found.add_consumed(&consumed);
+            left = left.map(|left| left.saturating_sub(answer.scanned));
             self.take(answer.items, &mut found.items)?;
             if answer.last_key.is_some() {
                 let after = answer.last_key;
                 found.next = Some(Place { partition, after });
-                return Ok(found);
+                break;
             }
             partition += 1;
-            let is_full = limit == Some(answer.scanned) || bytes >= PAGE_BYTES_MAX;
-            if is_full && partition < count {
-                let after = None;
-                found.next = Some(Place { partition, after });
-                return Ok(found);
-            }
         }
         Ok(found)
     }
@@ -186,7 +172,6 @@ impl Reading {
     async fn read(
         &self,
         store: &dyn Store,
-        consistent: bool,
         limit: Option<usize>,
         partition: usize,
         start_after: Option<Item>,
@@ -198,7 +183,7 @@ impl Reading {
                 select: self.select.clone(),
                 limit,
                 start_after,
-                consistent,
+                consistent: self.consistent,
                 ..Scan::new(self.table.clone())
             };
             return Ok(store.scan(scan).await?);
@@ -210,7 +195,7 @@ impl Reading {
             descending: self.descending,
             limit,
             start_after,
-            consistent,
+            consistent: self.consistent,
             ..Query::new(self.table.clone(), partitions[partition].clone())
         };
         Ok(store.query(query).await?)
@@ -228,152 +213,24 @@ impl Reading {
     }
 }
 
-/// The values of the partitions that the conditions name, which are then taken out: one by an
-/// equality, or several of them by IN or OR.
-fn partition_values(
-    parts: &mut Vec<Condition>,
-    partition: &[&KeyAttribute],
-) -> Result<Option<Vec<Vec<Value>>>, Refusal> {
-    if let [attribute] = partition {
-        let found = parts
-            .iter()
-            .position(|part| alternatives(part, &attribute.name).is_some());
-        let Some(at) = found else { return Ok(None) };
-        let alternatives = alternatives(&parts.remove(at), &attribute.name).unwrap_or_default();
-        let mut values: Vec<Vec<Value>> = Vec::new();
-        for value in alternatives {
-            let value = vec![typed(attribute, value)?];
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
-        if values.len() > PARTITIONS_MAX {
-            let message = messages::too_many_partitions(values.len());
-            return Err(Refusal::validation(message));
-        }
-        return Ok(Some(values));
-    }
-    let mut rest = parts.clone();
-    let mut values = Vec::new();
-    for attribute in partition {
-        match take_equal(&mut rest, attribute)? {
-            Some(value) => values.push(value),
-            None => return Ok(None),
-        }
-    }
-    *parts = rest;
-    Ok(Some(vec![values]))
-}
-
-/// The values of which an attribute must equal one, if that is what a condition asks.
-fn alternatives(part: &Condition, name: &str) -> Option<Vec<Value>> {
-    match part {
-        Condition::In(Operand::Path(path), list) if is_attribute(path, name) => {
-            let values = list.iter().map(|operand| match operand {
-                Operand::Value(value, _) => Some(value.clone()),
-                _ => None,
-            });
-            values.collect()
-        }
-        Condition::Any(parts) => {
-            let values = parts.iter().map(|part| equality(part, name).cloned());
-            values.collect()
-        }
-        part => equality(part, name).map(|value| vec![value.clone()]),
-    }
-}
-
-/// What is asked of the sort key, if a query can ask it.
-fn take_range(
-    parts: &mut Vec<Condition>,
-    attribute: &KeyAttribute,
-) -> Result<Option<Asked>, Refusal> {
-    if let Some(value) = take_equal(parts, attribute)? {
-        return Ok(Some(Asked::Equal(attribute.name.clone(), value)));
-    }
-    let found = parts
-        .iter()
-        .position(|part| range(part, &attribute.name).is_some());
-    let Some(at) = found else { return Ok(None) };
-    let Some(range) = range(&parts.remove(at), &attribute.name) else {
+/// The index that a SELECT reads. The service words these refusals otherwise than those of a
+/// query.
+fn find_index<'s>(
+    schema: &'s TableSchema,
+    name: Option<&str>,
+    consistent: bool,
+) -> Result<Option<&'s IndexSchema>, Refusal> {
+    let Some(name) = name else {
         return Ok(None);
     };
-    for value in bounds(&range) {
-        typed(attribute, value.clone())?;
-    }
-    Ok(Some(Asked::Range(attribute.name.clone(), range)))
-}
-
-#[derive(Clone)]
-enum Asked {
-    Equal(String, Value),
-    Range(String, KeyRange),
-}
-
-fn range(part: &Condition, name: &str) -> Option<KeyRange> {
-    match part {
-        Condition::Compare(Operand::Path(path), comparator, Operand::Value(value, _))
-            if is_attribute(path, name) =>
-        {
-            let value = value.clone();
-            match comparator {
-                Comparator::Less => Some(KeyRange::Less(value)),
-                Comparator::LessOrEqual => Some(KeyRange::LessOrEqual(value)),
-                Comparator::Greater => Some(KeyRange::Greater(value)),
-                Comparator::GreaterOrEqual => Some(KeyRange::GreaterOrEqual(value)),
-                Comparator::Equal | Comparator::NotEqual => None,
-            }
+    let refuse = |message| Err(Refusal::validation(message));
+    match schema.index(name) {
+        Err(_) => refuse(messages::NO_SUCH_INDEX),
+        Ok(index) if consistent && index.kind == IndexKind::Global => {
+            refuse(messages::CONSISTENT_GLOBAL_INDEX)
         }
-        Condition::Between(
-            Operand::Path(path),
-            Operand::Value(low, _),
-            Operand::Value(high, _),
-        ) if is_attribute(path, name) => Some(KeyRange::Between(low.clone(), high.clone())),
-        Condition::BeginsWith(Operand::Path(path), Operand::Value(prefix, _))
-            if is_attribute(path, name) =>
-        {
-            Some(KeyRange::BeginsWith(prefix.clone()))
-        }
-        _ => None,
+        Ok(index) => Ok(Some(index)),
     }
-}
-
-fn bounds(range: &KeyRange) -> Vec<&Value> {
-    match range {
-        KeyRange::Less(value)
-        | KeyRange::LessOrEqual(value)
-        | KeyRange::Greater(value)
-        | KeyRange::GreaterOrEqual(value)
-        | KeyRange::BeginsWith(value) => vec![value],
-        KeyRange::Between(low, high) => vec![low, high],
-    }
-}
-
-fn conditions(
-    partition: &[&KeyAttribute],
-    values: Vec<Vec<Value>>,
-    asked: Option<Asked>,
-) -> Vec<KeyCondition> {
-    let names = || partition.iter().map(|attribute| attribute.name.clone());
-    let condition = |values: Vec<Value>| {
-        let mut keys = KeyCondition {
-            equals: names().zip(values).collect(),
-            range: None,
-        };
-        match asked.clone() {
-            Some(Asked::Equal(name, value)) => keys.equals.push((name, value)),
-            Some(Asked::Range(name, range)) => keys.range = Some((name, range)),
-            None => {}
-        }
-        keys
-    };
-    values.into_iter().map(condition).collect()
-}
-
-fn visits(part: &Condition, is_key: impl Fn(&Path) -> bool) -> bool {
-    let mut visits = false;
-    part.visit_paths(&mut |path| visits |= is_key(path));
-    visits
 }
 
 /// What the store answers of each item. An index that lacks a column reads the table if it is
@@ -396,71 +253,5 @@ fn selected(
             let message = messages::not_projected(&index.name, &lacking);
             Err(Refusal::validation(message))
         }
-    }
-}
-
-/// ORDER BY.
-struct Order {
-    /// Whether the partitions are read in the order of their keys, and which one.
-    partitions_descend: Option<bool>,
-    is_sorted: bool,
-    /// Whether sort keys descend.
-    descends: bool,
-}
-
-impl Order {
-    fn new(
-        order: &[(String, bool)],
-        has_condition: bool,
-        partition: &[&KeyAttribute],
-        sort: &[&KeyAttribute],
-    ) -> Result<Self, Refusal> {
-        let mut read = Order {
-            partitions_descend: None,
-            is_sorted: false,
-            descends: false,
-        };
-        if !order.is_empty() && !has_condition {
-            return Err(Refusal::validation(messages::ORDER_WITHOUT_WHERE));
-        }
-        for (name, descends) in order {
-            let has = |keys: &[&KeyAttribute]| keys.iter().any(|key| key.name == *name);
-            if has(partition) {
-                read.partitions_descend = Some(*descends);
-            } else if has(sort) {
-                read.is_sorted = true;
-                read.descends = *descends;
-            } else {
-                return Err(Refusal::validation(messages::order_of_no_key(name)));
-            }
-        }
-        Ok(read)
-    }
-
-    /// Puts the partitions in order.
-    fn apply(&self, values: &mut Option<Vec<Vec<Value>>>) -> Result<(), Refusal> {
-        let is_ordered = self.is_sorted || self.partitions_descend.is_some();
-        let Some(values) = values else {
-            return if is_ordered {
-                Err(Refusal::validation(messages::ORDER_WITHOUT_PARTITION))
-            } else {
-                Ok(())
-            };
-        };
-        let Some(descends) = self.partitions_descend else {
-            return if self.is_sorted && values.len() > 1 {
-                Err(Refusal::validation(messages::ORDER_OF_SEVERAL_PARTITIONS))
-            } else {
-                Ok(())
-            };
-        };
-        let key = |values: &Vec<Value>| -> Vec<Option<KeyValue>> {
-            values.iter().map(KeyValue::from_value).collect()
-        };
-        values.sort_by_key(key);
-        if descends {
-            values.reverse();
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! INSERT, UPDATE, DELETE and EXISTS as the writes that they are.
 
 use partita_core::Item;
-use partita_core::expression::{Condition, Path, Returning, Source, Statement};
+use partita_core::expression::{Condition, Path, Returning, Statement};
 use partita_store::request::{
     ConditionCheck, DeleteItem, PutItem, ReturnValues, TableDescription, TransactAction, UpdateItem,
 };
@@ -20,7 +20,7 @@ pub(crate) struct Write {
     pub(crate) is_insert: bool,
 }
 
-/// The write that a statement is; a SELECT is none.
+/// The write of a statement about a table; a SELECT is none.
 ///
 /// An INSERT needs that there is no such item, and an UPDATE that there is one. A DELETE of an item
 /// that is not there does nothing, whatever else it asks.
@@ -29,7 +29,6 @@ pub(crate) fn action(
     described: &TableDescription,
     return_item_on_failure: bool,
 ) -> Result<Write, Refusal> {
-    check_table(statement.source())?;
     let schema = &described.schema.key;
     let table = described.table.clone();
     let partition = || Path::attribute(schema.partition.name.as_str());
@@ -94,13 +93,6 @@ pub(crate) fn action(
         key,
         is_insert,
     })
-}
-
-fn check_table(source: &Source) -> Result<(), Refusal> {
-    match source.index {
-        None => Ok(()),
-        Some(_) => Err(Refusal::validation(messages::WRITE_OF_INDEX)),
-    }
 }
 
 fn key_of(described: &TableDescription, item: &Item) -> Result<Item, Refusal> {

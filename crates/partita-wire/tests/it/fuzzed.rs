@@ -89,6 +89,9 @@ fn changed(random: &mut Rng, inputs: &[String]) -> String {
 /// The bounds of up to sixteen characters.
 fn piece(random: &mut Rng, text: &str) -> (usize, usize) {
     let bounds: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    if bounds.is_empty() {
+        return (0, 0);
+    }
     let start = random.usize(..bounds.len());
     let end = start + random.usize(..=16);
     let end = bounds.get(end).copied().unwrap_or(text.len());

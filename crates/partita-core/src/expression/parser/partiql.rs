@@ -101,7 +101,7 @@ pub(in super::super) fn statement(
         let condition = where_clause(parser)?;
         RawStatement::Delete(source, condition, returning(parser)?)
     } else {
-        return Err(parser.unexpected("a statement"));
+        return Err(no_manipulation(parser));
     };
     parser.take(";");
     Ok(statement)
@@ -161,7 +161,13 @@ fn sort_key(parser: &mut Parser<'_>) -> Parsed<(String, bool)> {
 
 fn insert(parser: &mut Parser<'_>) -> Parsed<RawStatement> {
     parser.expect_keyword("INTO")?;
+    let start = parser.peek().span;
     let source = source(parser)?;
+    if source.index.is_some() {
+        let message =
+            "FROM clause may only contain a single table name in data manipulation statements";
+        return Err(ExpressionError::new(message, start));
+    }
     parser.expect_keyword("VALUE")?;
     let token = parser.peek();
     if !parser.is_next("{") {
@@ -188,7 +194,7 @@ fn update_statement(parser: &mut Parser<'_>) -> Parsed<RawStatement> {
         } else if parser.take_keyword("REMOVE") {
             clauses.push(Clause::Remove(parser.path()?));
         } else if clauses.is_empty() {
-            return Err(parser.unexpected("SET or REMOVE"));
+            return Err(no_manipulation(parser));
         } else {
             break;
         }
@@ -224,8 +230,16 @@ fn returning(parser: &mut Parser<'_>) -> Parsed<Option<Returning>> {
 
 /// A table, and perhaps one of its indexes.
 fn source(parser: &mut Parser<'_>) -> Parsed<Source> {
+    let start = parser.peek().span;
     let table = name(parser)?;
     let index = parser.take(".").then(|| name(parser)).transpose()?;
+    let refuse = |message: &str| Err(ExpressionError::new(message, start));
+    if table.is_empty() || index.as_ref().is_some_and(String::is_empty) {
+        return refuse("Path component cannot be an empty string");
+    }
+    if parser.is_next(".") {
+        return refuse("A path may contain at most 2 components in the FROM clause");
+    }
     refuse_alias(parser)?;
     Ok(Source { table, index })
 }
@@ -388,7 +402,13 @@ pub(super) fn change_of_set(
     Ok(Ok(make(path, Term::Literal(value, span))))
 }
 
+/// Neither a statement nor a change where one must be, in the service's words.
+fn no_manipulation(parser: &Parser<'_>) -> ExpressionError {
+    let detail = "Expected data manipulation".to_owned();
+    ExpressionError::fault(Fault::Malformed { detail }, parser.peek().span)
+}
+
 fn malformed(parser: &Parser<'_>, span: Span) -> ExpressionError {
-    let statement = parser.text.to_owned();
-    ExpressionError::fault(Fault::Malformed { statement }, span)
+    let detail = parser.text.to_owned();
+    ExpressionError::fault(Fault::Malformed { detail }, span)
 }

@@ -19,19 +19,33 @@ fn a_token_comes_back_for_its_statement() {
     assert_eq!(tokens.open(STATEMENT, &parameters, &token), Ok(place()));
 }
 
+/// The words of a refusal.
+fn refused(opened: Result<Place, Refusal>) -> Option<String> {
+    opened.err().and_then(|refusal| refusal.message)
+}
+
 #[test]
-fn a_token_of_another_statement_or_process_is_none() {
+fn a_token_of_another_statement_or_process_is_refused() {
     let tokens = NextTokens::new(&SeededEntropy::new(1));
     let parameters = [Value::from("a")];
     let token = tokens.seal(STATEMENT, &parameters, place());
     let others = NextTokens::new(&SeededEntropy::new(2));
-    assert!(others.open(STATEMENT, &parameters, &token).is_err());
-    assert!(
-        tokens
-            .open("SELECT * FROM notes", &parameters, &token)
-            .is_err()
+    let invalid = Some(messages::INVALID_NEXT_TOKEN.to_owned());
+    assert_eq!(
+        refused(others.open(STATEMENT, &parameters, &token)),
+        invalid
     );
-    assert!(tokens.open(STATEMENT, &[Value::from("b")], &token).is_err());
+    let foreign = Some(messages::FOREIGN_NEXT_TOKEN.to_owned());
+    let statement = "SELECT * FROM notes";
+    assert_eq!(
+        refused(tokens.open(statement, &parameters, &token)),
+        foreign
+    );
+    let parameters = [Value::from("b")];
+    assert_eq!(
+        refused(tokens.open(STATEMENT, &parameters, &token)),
+        foreign
+    );
 }
 
 #[test]

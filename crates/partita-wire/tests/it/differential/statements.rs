@@ -23,6 +23,28 @@ pub(super) fn request(random: &mut Rng) -> Request {
     Request { operation, body }
 }
 
+/// Takes the words out of the errors of a batch, and gives an item that is there already the same
+/// name everywhere.
+pub(super) fn level(body: &mut Json) {
+    if body["__type"] == "DuplicateItem" {
+        body["__type"] = "DuplicateItemException".into();
+    }
+    for response in body["Responses"].as_array_mut().into_iter().flatten() {
+        if let Some(error) = response["Error"].as_object_mut() {
+            error.remove("Message");
+        }
+    }
+    for reason in body["CancellationReasons"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+    {
+        if reason["Code"] == "DuplicateItem" {
+            reason["Code"] = "ValidationError".into();
+        }
+    }
+}
+
 /// Writes of different items, or of the same.
 fn batch(random: &mut Rng, name: &str) -> Json {
     let count = random.usize(1..4);
@@ -36,9 +58,9 @@ fn gets(random: &mut Rng, name: &str) -> Json {
     let get = |random: &mut Rng| {
         let table = table(random);
         let mut text = Text::new(random);
-        text.push("SELECT ");
-        text.columns();
-        text.push(&format!(" FROM \"{}\" WHERE ", table.name));
+        // DynamoDB Local answers a part of an attribute otherwise here than alone.
+        let column = pick(text.random, &["*", "pk", "\"x y\", a"]);
+        text.push(&format!("SELECT {column} FROM \"{}\" WHERE ", table.name));
         text.key(table.keys);
         text.body()
     };
@@ -56,7 +78,10 @@ fn reading(random: &mut Rng) -> Text<'_> {
     let at = random.usize(..=table.indexes.len());
     let index: Option<&Index> = table.indexes.get(at);
     let keys = index.map_or(table.keys, |index| index.keys);
+    // DynamoDB Local filters by what an index does not have.
+    let is_whole = index.is_none_or(|index| index.projection == ["ALL"]);
     let mut text = Text::new(random);
+    text.keys = keys.all().map(|(name, _)| name).collect();
     text.push("SELECT ");
     text.columns();
     text.push(&format!(" FROM \"{}\"", table.name));
@@ -65,7 +90,7 @@ fn reading(random: &mut Rng) -> Text<'_> {
     }
     let (partition, kind) = keys.partition;
     match text.random.u8(..6) {
-        0 => {
+        0 if is_whole => {
             text.push(" WHERE ");
             text.condition();
         }
@@ -80,7 +105,7 @@ fn reading(random: &mut Rng) -> Text<'_> {
             text.push(&format!(" WHERE {partition} = "));
             text.key_operand(kind);
             text.sort_keys(keys.sort);
-            if text.random.bool() {
+            if is_whole && text.random.bool() {
                 text.push(" AND ");
                 text.condition();
             }
@@ -139,6 +164,8 @@ fn writing(random: &mut Rng) -> Text<'_> {
 /// A statement as it is written, and the values of its parameters.
 struct Text<'r> {
     random: &'r mut Rng,
+    /// Attributes that conditions leave alone: DynamoDB Local checks the types of keys' conditions.
+    keys: Vec<&'static str>,
     text: String,
     parameters: Vec<Json>,
 }
@@ -147,6 +174,7 @@ impl<'r> Text<'r> {
     fn new(random: &'r mut Rng) -> Self {
         Text {
             random,
+            keys: Vec::new(),
             text: String::new(),
             parameters: Vec::new(),
         }
@@ -224,7 +252,10 @@ impl<'r> Text<'r> {
     }
 
     fn condition(&mut self) {
-        let name = self.name();
+        let mut name = self.name();
+        while self.keys.contains(&name) {
+            name = self.name();
+        }
         let value = named(self.random, name);
         match self.random.u8(..10) {
             0 => self.push(&format!("\"{name}\" IS MISSING")),
