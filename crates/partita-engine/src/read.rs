@@ -4,6 +4,7 @@ mod asked;
 
 use std::sync::Arc;
 
+use partita_core::expression::Projection;
 use partita_store::capacity::Metered;
 use partita_store::index::IndexSchema;
 use partita_store::read::{Items, PageBuilder};
@@ -148,8 +149,13 @@ impl Moment {
 }
 
 impl Items for Moment {
-    fn item(&self, address: &ItemAddress) -> StoreResult<Option<FoundItem>> {
+    fn item(
+        &self,
+        address: &ItemAddress,
+        projection: Option<&Projection>,
+    ) -> StoreResult<Option<FoundItem>> {
         let table = self.tables.find(&address.table)?;
+        table.schema.check_projection(projection)?;
         let key = table.schema.key.exact_key(&address.key)?;
         self.get(table, &key)
     }
@@ -207,10 +213,15 @@ impl Latest<'_> {
 }
 
 impl Items for Latest<'_> {
-    fn item(&self, address: &ItemAddress) -> StoreResult<Option<FoundItem>> {
+    fn item(
+        &self,
+        address: &ItemAddress,
+        projection: Option<&Projection>,
+    ) -> StoreResult<Option<FoundItem>> {
         loop {
             let tables = self.catalog.tables();
             let table = tables.find(&address.table)?;
+            table.schema.check_projection(projection)?;
             let key = table.schema.key.exact_key(&address.key)?;
             let stored_key = keys::item(table.id, &key);
             let bytes = self.views.get(&stored_key)?;

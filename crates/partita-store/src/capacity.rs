@@ -1,7 +1,8 @@
 //! Capacity units: what DynamoDB would charge for an operation.
 //!
 //! A read unit is 4 KB read consistently, or 8 KB read otherwise; a write unit is 1 KB written.
-//! Transactions cost twice. Every index that a write touches is charged by itself.
+//! A transaction costs twice for its tables, and once for their indexes. Every index that a write
+//! touches is charged by itself.
 
 use std::collections::BTreeMap;
 use std::ops::{Add, AddAssign};
@@ -162,7 +163,8 @@ fn write_units(old: Option<usize>, new: Option<usize>, rate: Rate) -> HalfUnits 
     rate.half_units(bytes.div_ceil(1024).max(1) as u64)
 }
 
-/// What a write consumes of its table and of every index that it touches.
+/// What a write consumes of its table and of every index that it touches. The rate of a
+/// transaction is the table's alone.
 pub fn written(
     schema: &KeySchema,
     indexes: &[IndexSchema],
@@ -175,6 +177,7 @@ pub fn written(
         ..Consumed::default()
     };
     for index in indexes {
+        let rate = Rate::Standard;
         let write = match (
             old.and_then(|item| Entry::of(schema, index, item)),
             new.and_then(|item| Entry::of(schema, index, item)),

@@ -6,12 +6,20 @@ use partita_core::{Item, Map, Value};
 
 use crate::error::{StoreError, StoreResult};
 
-/// Checks a whole item.
+/// Checks a whole item that is put.
 pub(crate) fn check_item(item: &Item) -> StoreResult<()> {
+    check(item, "Item size has exceeded the maximum allowed size")
+}
+
+/// Checks an item as an update leaves it.
+pub(crate) fn check_updated_item(item: &Item) -> StoreResult<()> {
+    let too_large = "Item size to update has exceeded the maximum allowed size";
+    check(item, too_large)
+}
+
+fn check(item: &Item, too_large: &str) -> StoreResult<()> {
     if item_bytes(item) > ITEM_BYTES_MAX {
-        return Err(StoreError::validation(
-            "Item size has exceeded the maximum allowed size",
-        ));
+        return Err(StoreError::validation(too_large));
     }
     // The item itself is the first level.
     if item.values().map(|value| 1 + value.depth()).max() > Some(NESTING_MAX) {

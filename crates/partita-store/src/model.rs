@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use partita_core::Item;
+use partita_core::expression::Projection;
 use partita_core::limits::CLIENT_REQUEST_TOKEN_SECONDS;
 
 use crate::capacity::Metered;
@@ -173,8 +174,13 @@ impl Tables for State {
 }
 
 impl Items for State {
-    fn item(&self, address: &ItemAddress) -> StoreResult<Option<FoundItem>> {
+    fn item(
+        &self,
+        address: &ItemAddress,
+        projection: Option<&Projection>,
+    ) -> StoreResult<Option<FoundItem>> {
         let table = self.table(&address.table)?;
+        table.schema.check_projection(projection)?;
         let key = table.schema.key.exact_key(&address.key)?;
         Ok(table.items.get(&key).cloned().map(FoundItem::from))
     }
@@ -314,7 +320,7 @@ impl Store for ModelStore {
             projection,
         } = request;
         let address = ItemAddress { table, key };
-        let item = self.state().item(&address)?;
+        let item = self.state().item(&address, projection.as_ref())?;
         read::one(&address.table, item, projection.as_ref(), consistent)
     }
 

@@ -18,9 +18,11 @@ mod page;
 mod segment;
 mod source;
 
+use partita_core::expression::Condition;
+
 use crate::error::{StoreError, StoreResult};
 use crate::index::IndexKey;
-use crate::request::{Query, Scan, Segment};
+use crate::request::{Query, Scan, Segment, Select};
 use crate::table::TableSchema;
 
 pub use items::{Items, batch, check_batch, check_transaction, one, transaction};
@@ -38,6 +40,21 @@ pub fn check_is_built(index: Option<&str>, building: &[String]) -> StoreResult<(
             "Cannot read from backfilling global secondary index: {name}"
         ))),
         None => Ok(()),
+    }
+}
+
+/// Refuses a filter or a projection that looks into a key.
+fn check_scalar_keys(
+    schema: &TableSchema,
+    filter: Option<&Condition>,
+    select: &Select,
+) -> StoreResult<()> {
+    if let Some(filter) = filter {
+        schema.check_condition(filter)?;
+    }
+    match select {
+        Select::Parts(parts) => schema.check_projection(Some(parts)),
+        Select::Projected | Select::All | Select::Count => Ok(()),
     }
 }
 
@@ -65,6 +82,7 @@ impl<'s> Reading<'s> {
         source.check_consistency(query.consistent)?;
         source.check_start(query.start_after.as_ref())?;
         let keys = source.resolve(&query.keys)?;
+        check_scalar_keys(schema, query.filter.as_ref(), &query.select)?;
         if let Some(filter) = &query.filter {
             source.check_filter(filter)?;
         }
@@ -92,6 +110,7 @@ impl<'s> Reading<'s> {
         let source = Source::named(schema, scan.index.as_deref())?;
         source.check_consistency(scan.consistent)?;
         source.check_start(scan.start_after.as_ref())?;
+        check_scalar_keys(schema, scan.filter.as_ref(), &scan.select)?;
         let start = source.start(scan.start_after.as_ref())?;
         if let Some(segment) = scan.segment {
             segment.check()?;

@@ -1,6 +1,7 @@
 //! Tables: their names, their key schemas, and the keys of items.
 
 mod check;
+mod scalars;
 
 use std::fmt;
 use std::str::FromStr;

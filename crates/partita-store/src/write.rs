@@ -7,18 +7,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use partita_core::Item;
 use partita_core::expression::{Condition, Projection, Update};
 use partita_core::limits::{
     BATCH_WRITE_ITEMS_MAX, CLIENT_REQUEST_TOKEN_CHARS_MAX, TRANSACTION_ACTIONS_MAX,
     TRANSACTION_BYTES_MAX,
 };
 use partita_core::size::item_bytes;
+use partita_core::{Item, Value};
 
 use crate::capacity::{self, Consumed, Metered, Rate};
 use crate::error::{CancellationReason, StoreError, StoreResult};
 use crate::index::IndexSchema;
-use crate::item::{check_item, check_value};
+use crate::item::{check_item, check_updated_item, check_value};
 use crate::request::{
     BatchWrite, BatchWriteItem, DeleteItem, ItemAddress, PutItem, ReturnValues, TransactAction,
     TransactWriteItems,
@@ -94,6 +94,23 @@ impl TransactAction {
         }
     }
 
+    fn has_empty_key(&self, schema: &KeySchema) -> bool {
+        let attributes = match self {
+            TransactAction::Put(put) => &put.item,
+            TransactAction::Update(update) => &update.key,
+            TransactAction::Delete(delete) => &delete.key,
+            TransactAction::Check(check) => &check.key,
+        };
+        let is_empty = |name: &String| match attributes.get(name) {
+            Some(Value::S(text)) => text.is_empty(),
+            Some(Value::B(bytes)) => bytes.is_empty(),
+            _ => false,
+        };
+        schema
+            .attributes()
+            .any(|attribute| is_empty(&attribute.name))
+    }
+
     fn condition(&self) -> Option<&Condition> {
         match self {
             TransactAction::Put(put) => put.condition.as_ref(),
@@ -116,13 +133,17 @@ impl TransactAction {
     fn check(&self, schema: &TableSchema) -> StoreResult<()> {
         if let Some(condition) = self.condition() {
             condition.check()?;
+            schema.check_condition(condition)?;
         }
         match self {
             TransactAction::Put(put) => {
                 check_item(&put.item)?;
                 check_index_keys(schema, None, &put.item)
             }
-            TransactAction::Update(update) => check_update(&update.update, &schema.key),
+            TransactAction::Update(update) => {
+                check_update(&update.update, &schema.key)?;
+                schema.check_update(&update.update)
+            }
             TransactAction::Delete(_) | TransactAction::Check(_) => Ok(()),
         }
     }
@@ -138,7 +159,7 @@ impl TransactAction {
             TransactAction::Update(update) => {
                 let mut item = old.unwrap_or(&update.key).clone();
                 update.update.apply(&mut item)?;
-                check_item(&item)?;
+                check_updated_item(&item)?;
                 let mut indexes = schema.indexes.iter();
                 indexes.try_for_each(|index| index.check_emptied(old, &item))?;
                 check_index_keys(schema, old, &item)?;
@@ -394,6 +415,8 @@ fn check_transaction(
         let schema = tables.schema(action.table())?;
         let key = match action.key(&schema.key) {
             Ok(key) => key,
+            // Amazon refuses the request for an empty key, and cancels it for other misfits.
+            Err(error) if action.has_empty_key(&schema.key) => return Err(error),
             Err(error) => {
                 misfit.get_or_insert((number, error));
                 continue;

@@ -107,7 +107,7 @@ impl Endpoint {
 
     /// Carries a request out, whatever it holds. What it came to is still to be encoded.
     pub async fn carry_out(&self, head: &Parts, body: Bytes) -> Outcome {
-        if head.method == Method::GET {
+        if head.method == Method::GET && head.uri.path() == "/" {
             return Outcome::new(StatusCode::OK, Bytes::from_static(HEALTHY));
         }
         if let Some(status) = foreign(head) {

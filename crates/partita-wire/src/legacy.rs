@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 
 use partita_core::expression::{Condition, Path, Projection};
 use partita_core::json::ValueError;
+use partita_core::limits::ATTRIBUTE_NAME_BYTES_MAX;
 
 use crate::constraints::{Choice, Constraints};
 use crate::messages;
@@ -33,18 +34,27 @@ pub(crate) use updates::{AttributeUpdates, check_updates, reworded, update};
 pub(crate) type Presence<'a> = (&'a str, bool);
 
 /// Refuses parameters of both kinds in one request.
+///
+/// A request without legacy parameters allocates nothing here.
 pub(crate) fn check_unmixed(
     legacy: &[Presence<'_>],
     expressions: &[(&str, &Option<String>)],
 ) -> Result<(), Refusal> {
-    let legacy = legacy.iter().filter(|(_, is_present)| *is_present);
-    let legacy: Vec<_> = legacy.map(|(name, _)| *name).collect();
-    let expressions = expressions.iter().filter(|(_, text)| text.is_some());
-    let expressions: Vec<_> = expressions.map(|(name, _)| *name).collect();
-    if legacy.is_empty() || expressions.is_empty() {
+    let used: Vec<&str> = legacy
+        .iter()
+        .filter_map(|(name, is_present)| is_present.then_some(*name))
+        .collect();
+    if used.is_empty() {
         return Ok(());
     }
-    let message = messages::mixed_parameters(&legacy, &expressions);
+    let beside: Vec<&str> = expressions
+        .iter()
+        .filter_map(|(name, text)| text.is_some().then_some(*name))
+        .collect();
+    if beside.is_empty() {
+        return Ok(());
+    }
+    let message = messages::mixed_parameters(&used, &beside);
     Err(Refusal::validation(message))
 }
 
@@ -66,35 +76,31 @@ impl ConditionalOperator {
     pub(crate) fn of(constraints: &mut Constraints, text: &Option<String>) -> Option<Self> {
         constraints.choice("conditionalOperator", text)
     }
-
-    /// An operator needs something to join.
-    pub(crate) fn check(operator: Option<Self>, conditions: usize) -> Result<(), Refusal> {
-        match (operator, conditions) {
-            (None, _) | (_, 2..) => Ok(()),
-            (Some(_), 0) => Err(Refusal::validation(messages::OPERATOR_WITHOUT_CONDITIONS)),
-            (Some(_), 1) => Err(Refusal::validation(messages::OPERATOR_OF_ONE_CONDITION)),
-        }
-    }
 }
 
+/// Joins conditions, which are checked already. An operator needs at least two.
 fn join(
     operator: Option<ConditionalOperator>,
     mut conditions: Vec<Condition>,
-) -> Option<Condition> {
+) -> Result<Option<Condition>, Refusal> {
     match (operator, conditions.len()) {
-        (_, 0 | 1) => conditions.pop(),
-        (Some(ConditionalOperator::Or), _) => Some(Condition::Any(conditions)),
-        (Some(ConditionalOperator::And) | None, _) => Some(Condition::All(conditions)),
+        (Some(_), 0) => Err(Refusal::validation(messages::OPERATOR_WITHOUT_CONDITIONS)),
+        (Some(_), 1) => Err(Refusal::validation(messages::OPERATOR_OF_ONE_CONDITION)),
+        (None, 0 | 1) => Ok(conditions.pop()),
+        (Some(ConditionalOperator::Or), _) => Ok(Some(Condition::Any(conditions))),
+        (Some(ConditionalOperator::And) | None, _) => Ok(Some(Condition::All(conditions))),
     }
 }
 
 /// A whole attribute: these parameters know no paths, so that `a.b` is a name.
 fn attribute(name: &str) -> Result<Path, Refusal> {
     if name.is_empty() {
-        Err(ValueError::EmptyName.into())
-    } else {
-        Ok(Path::attribute(name))
+        return Err(ValueError::EmptyName.into());
     }
+    if name.len() > ATTRIBUTE_NAME_BYTES_MAX {
+        return Err(Refusal::validation(messages::LONG_ATTRIBUTE_NAME));
+    }
+    Ok(Path::attribute(name))
 }
 
 /// The length of AttributesToGet.
@@ -117,7 +123,6 @@ pub(crate) fn projection(attributes: &Option<Vec<String>>) -> Result<Option<Proj
     if let Some(twice) = attributes.iter().find(|name| !seen.insert(*name)) {
         return Err(Refusal::validation(messages::attribute_twice(twice)));
     }
-    let paths = attributes.iter().map(|name| attribute(name));
-    let paths = paths.collect::<Result<_, _>>()?;
-    Ok(Some(Projection::new(paths)?))
+    let paths: Result<_, Refusal> = attributes.iter().map(|name| attribute(name)).collect();
+    Ok(Some(Projection::new(paths?)?))
 }

@@ -63,7 +63,7 @@ fn check(old: Option<Item>, new: Option<Item>, expected: (f64, Option<f64>, Opti
         let consumed = written(&key, &indexes, old.as_ref(), new.as_ref(), rate);
         let of = |name: &str| {
             let units = consumed.indexes.get(name);
-            units.map(|units| units.write.units() / factor)
+            units.map(|units| units.write.units())
         };
         let found = (consumed.write.units() / factor, of("whole"), of("keys"));
         assert_eq!(found, expected, "{old:.60?} to {new:.60?}");

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use partita_core::Value;
 use partita_core::expression::Projection;
 use partita_core::limits::{
     BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX, TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX,
@@ -12,7 +11,7 @@ use crate::capacity::{Consumed, Metered, Rate, read_units};
 use crate::error::{CancellationReason, StoreError, StoreResult};
 use crate::found::FoundItem;
 use crate::request::{BatchGetItem, BatchGot, ItemAddress, TransactGetItems};
-use crate::table::{TableName, empty_key};
+use crate::table::TableName;
 
 /// Checks the number of keys of a batch get, and that each is there once.
 pub fn check_batch(request: &BatchGetItem) -> StoreResult<()> {
@@ -33,8 +32,13 @@ pub fn check_batch(request: &BatchGetItem) -> StoreResult<()> {
 
 /// Reads one item, as a store does it for itself.
 pub trait Items {
-    /// The item with these key attributes.
-    fn item(&self, address: &ItemAddress) -> StoreResult<Option<FoundItem>>;
+    /// The item with these key attributes. The projection must fit its table; see
+    /// [`TableSchema::check_projection`](crate::table::TableSchema::check_projection).
+    fn item(
+        &self,
+        address: &ItemAddress,
+        projection: Option<&Projection>,
+    ) -> StoreResult<Option<FoundItem>>;
 }
 
 /// How much memory an item has for each byte that it counts in an answer. Most have less; lists of
@@ -47,7 +51,8 @@ pub fn batch(request: &BatchGetItem, items: &impl Items) -> StoreResult<Metered<
     let mut metered = Metered::<Vec<BatchGot>>::default();
     let mut bytes = 0;
     for address in &request.addresses {
-        let item = items.item(address)?;
+        let projection = request.projections.get(&address.table);
+        let item = items.item(address, projection)?;
         if bytes >= BATCH_GET_BYTES_MAX {
             metered.answer.push(BatchGot::Unprocessed);
             continue;
@@ -58,7 +63,7 @@ pub fn batch(request: &BatchGetItem, items: &impl Items) -> StoreResult<Metered<
         let rate = Rate::of_read(!request.eventual.contains(&address.table));
         let consumed = metered.consumed.entry(address.table.clone()).or_default();
         consumed.read += read_units(size, rate);
-        let item = shown(item, request.projections.get(&address.table))?;
+        let item = shown(item, projection)?;
         metered
             .answer
             .push(item.map_or(BatchGot::Missing, BatchGot::Found));
@@ -74,10 +79,6 @@ pub fn check_transaction(request: &TransactGetItems) -> StoreResult<()> {
             "a transaction has 1 to {TRANSACTION_ACTIONS_MAX} actions, not {count}"
         )));
     }
-    let mut attributes = request.gets.iter().flat_map(|(address, _)| &address.key);
-    if let Some(error) = attributes.find_map(|(name, value)| emptiness(name, value)) {
-        return Err(error);
-    }
     let mut seen = HashSet::new();
     if !request.gets.iter().all(|(address, _)| seen.insert(address)) {
         return Err(StoreError::validation(
@@ -85,15 +86,6 @@ pub fn check_transaction(request: &TransactGetItems) -> StoreResult<()> {
         ));
     }
     Ok(())
-}
-
-/// An empty key is refused before it is held against its table.
-fn emptiness(name: &str, value: &Value) -> Option<StoreError> {
-    match value {
-        Value::S(text) if text.is_empty() => Some(empty_key("string", name)),
-        Value::B(bytes) if bytes.is_empty() => Some(empty_key("binary", name)),
-        _ => None,
-    }
 }
 
 /// Answers a transactional get from a store's items at one moment. A key that does not fit its
@@ -107,7 +99,7 @@ pub fn transaction(
     let mut reasons = Vec::with_capacity(request.gets.len());
     let mut bytes = 0;
     for (address, projection) in &request.gets {
-        let item = match items.item(address) {
+        let item = match items.item(address, projection.as_ref()) {
             Ok(item) => item,
             Err(StoreError::Validation { message }) => {
                 reasons.push(CancellationReason::Validation { message });

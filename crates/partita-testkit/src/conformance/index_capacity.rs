@@ -23,7 +23,7 @@ topic! {"index_capacity":
     a_changed_key_is_a_removal_and_a_put,
     an_entry_counts_with_what_it_holds,
     a_batch_adds_up,
-    a_transaction_costs_twice,
+    a_transaction_costs_twice_for_the_table,
     an_index_pays_for_its_query,
     an_index_pays_for_its_scan,
     a_local_index_pays_and_the_table_pays_for_what_is_fetched,
@@ -155,7 +155,7 @@ async fn a_batch_adds_up(bench: &Bench<'_>) -> StoreResult<()> {
     Ok(())
 }
 
-async fn a_transaction_costs_twice(bench: &Bench<'_>) -> StoreResult<()> {
+async fn a_transaction_costs_twice_for_the_table(bench: &Bench<'_>) -> StoreResult<()> {
     let table = indexed_table(bench).await?;
     table.put(full()).await?;
     let change = table.updating(row("1"), update("SET g = 'other'"));
@@ -164,7 +164,8 @@ async fn a_transaction_costs_twice(bench: &Bench<'_>) -> StoreResult<()> {
         token: None,
     };
     let answer = table.store.0.transact_write_items(request).await?;
-    let expected = units(2.0, [("whole", 4.0), ("some", 4.0)]);
+    // Of the table alone; dynoxide's tests record that Amazon charges indexes as outside.
+    let expected = units(2.0, [("whole", 2.0), ("some", 2.0)]);
     assert_eq!(of(&table, &answer), expected);
     Ok(())
 }

@@ -122,7 +122,7 @@ async fn a_batch_finds_items_by_keys_that_are_not_answered(bench: &Bench<'_>) ->
     let sorts = ["3", "missing", "1", "bare"];
     let addresses = sorts.map(|sort| table.address(row(sort)));
     let request = BatchGetItem {
-        projections: BTreeMap::from([(table.name.clone(), parts("a, SK.none"))]),
+        projections: BTreeMap::from([(table.name.clone(), parts("a, b.none"))]),
         ..BatchGetItem::new(addresses.into())
     };
     let found = |sort: &str| BatchGot::Found(Item::new().with("a", sort));

@@ -203,5 +203,5 @@ pub(crate) fn filter(
         let checked = comparison.checked()?;
         conditions.push(checked.condition(attribute(&name)?));
     }
-    Ok(join(operator, conditions))
+    join(operator, conditions)
 }

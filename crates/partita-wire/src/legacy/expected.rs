@@ -45,7 +45,7 @@ pub(crate) fn expectation(
         let checked = expected.checked(&name)?;
         conditions.push(checked.condition(attribute(&name)?));
     }
-    Ok(join(operator, conditions))
+    join(operator, conditions)
 }
 
 impl ExpectedValue {

@@ -79,8 +79,8 @@ impl Operator {
 }
 
 impl Unindexable {
-    /// The service goes through the keys of the table or index: the first without a condition is
-    /// told, or the first whose operator finds nothing.
+    /// The service goes through the keys of the table or index and refuses the first without a
+    /// condition, or the first whose operator cannot be asked of a key.
     pub(crate) fn refusal(&self, table: &TableDescription, index: Option<&str>) -> Refusal {
         let Unindexable(operators) = self;
         let schema = &table.schema;

@@ -98,6 +98,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     if items.is_empty() {
         return Err(Refusal::validation(messages::NO_REQUEST_ITEMS));
     }
+    check_unmixed(&items)?;
     let mut addresses = Vec::new();
     let mut projections = BTreeMap::new();
     let mut tables = Vec::with_capacity(items.len());
@@ -127,6 +128,17 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     Ok((request, tables, capacity))
 }
 
+/// Parameters of both kinds are refused, even if each table has one kind.
+fn check_unmixed(items: &BTreeMap<String, Keys>) -> Result<(), Refusal> {
+    let is_legacy = items.values().any(|keys| keys.attributes_to_get.is_some());
+    let mut projections = items.values().map(|keys| &keys.projection_expression);
+    let projection = projections.find(|projection| projection.is_some());
+    legacy::check_unmixed(
+        &[("AttributesToGet", is_legacy)],
+        &[("ProjectionExpression", projection.unwrap_or(&None))],
+    )
+}
+
 impl Keys {
     fn decode(
         self,
@@ -135,10 +147,6 @@ impl Keys {
         cache: &ExpressionCache,
     ) -> Result<(Table, Option<Projection>), Refusal> {
         let projection = &self.projection_expression;
-        legacy::check_unmixed(
-            &[("AttributesToGet", self.attributes_to_get.is_some())],
-            &[("ProjectionExpression", projection)],
-        )?;
         let expressions = [(ExpressionKind::Projection, projection)];
         let names = self.expression_attribute_names.clone();
         let placeholders = Placeholders::new(names, None, &expressions)?;

@@ -66,8 +66,6 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     let table = constraints.finish(table)?;
     input.check_unmixed()?;
     let has_query_filter = input.query_filter.is_some();
-    let conditions = input.query_filter.as_ref().map_or(0, Comparisons::len);
-    ConditionalOperator::check(operator, conditions)?;
     let (filter, projection) = (&input.filter_expression, &input.projection_expression);
     let keys = &input.key_condition_expression;
     let placeholders = Placeholders::new(

@@ -41,9 +41,6 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal
     let operator = input.check_legacy(&mut constraints);
     let table = constraints.finish(table)?;
     input.check_unmixed()?;
-    let conditions = input.scan_filter.as_ref().map_or(0, Comparisons::len);
-    ConditionalOperator::check(operator, conditions)?;
-    let segment = input.segment()?;
     let (filter, projection) = (&input.filter_expression, &input.projection_expression);
     let placeholders = Placeholders::new(
         input.expression_attribute_names,
@@ -59,6 +56,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal
     let scan_filter = legacy::filter(input.scan_filter, operator)?;
     let start_after = parameters::start_key(input.exclusive_start_key)?;
     let (filter, projection) = placeholders.scan(cache, filter, projection)?;
+    let segment = segment(input.segment, input.total_segments)?;
     let select = Select::resolve(select, projection.or(attributes));
     let asked = Asked::new(&select, capacity);
     let request = Scan {
@@ -102,21 +100,18 @@ impl Input {
         constraints.at_least("totalSegments", self.total_segments, 1);
         constraints.at_most("totalSegments", self.total_segments, SEGMENTS_MAX);
     }
+}
 
-    /// The part of a parallel scan; both of its numbers are within bounds.
-    fn segment(&self) -> Result<Option<Segment>, Refusal> {
-        let number = self.segment.and_then(|number| u32::try_from(number).ok());
-        let total = self
-            .total_segments
-            .and_then(|total| u32::try_from(total).ok());
-        match (number, total) {
-            (None, None) => Ok(None),
-            (Some(number), Some(total)) if number < total => Ok(Some(Segment { number, total })),
-            (Some(number), Some(total)) => Err(Refusal::validation(messages::no_such_segment(
-                number, total,
-            ))),
-            (Some(_), None) => Err(Refusal::validation(messages::NO_TOTAL_SEGMENTS)),
-            (None, Some(_)) => Err(Refusal::validation(messages::NO_SEGMENT)),
-        }
+/// The part of a parallel scan; both of its numbers are within bounds.
+fn segment(number: Option<i64>, total: Option<i64>) -> Result<Option<Segment>, Refusal> {
+    let small = |number: i64| u32::try_from(number).ok();
+    match (number.and_then(small), total.and_then(small)) {
+        (None, None) => Ok(None),
+        (Some(number), Some(total)) if number < total => Ok(Some(Segment { number, total })),
+        (Some(number), Some(total)) => Err(Refusal::validation(messages::no_such_segment(
+            number, total,
+        ))),
+        (Some(_), None) => Err(Refusal::validation(messages::NO_TOTAL_SEGMENTS)),
+        (None, Some(_)) => Err(Refusal::validation(messages::NO_SEGMENT)),
     }
 }

@@ -200,12 +200,14 @@ impl Write {
     }
 
     fn put(mut self, cache: &ExpressionCache) -> Result<TransactAction, Refusal> {
-        Ok(TransactAction::Put(PutItem {
+        let put = PutItem {
             table: self.table()?,
             condition: self.condition(cache)?,
             return_item_on_failure: self.returns_item(),
             item: whole(self.item)?,
-        }))
+        };
+        parameters::check_item_size(&put.item)?;
+        Ok(TransactAction::Put(put))
     }
 
     fn update(mut self, cache: &ExpressionCache) -> Result<TransactAction, Refusal> {

@@ -76,8 +76,6 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
             ("ConditionExpression", condition),
         ],
     )?;
-    let expectations = input.expected.as_ref().map_or(0, Expected::len);
-    ConditionalOperator::check(operator, expectations)?;
     let placeholders = Placeholders::new(
         input.expression_attribute_names,
         input.expression_attribute_values,

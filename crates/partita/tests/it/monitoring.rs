@@ -65,8 +65,9 @@ async fn metrics_have_an_address_of_their_own_if_one_is_named() {
     assert_eq!(status, 200);
     assert!(text.contains("partita_uptime_seconds"), "{text}");
     assert_eq!(get(&client, aside, "/healthz").await.0, 200);
-    // The service's own answer to a GET, as for any path.
-    let (status, text) = get(&client, &server.base, "/metrics").await;
+    assert_eq!(get(&client, &server.base, "/metrics").await.0, 404);
+    // The service's own answer to a GET.
+    let (status, text) = get(&client, &server.base, "/").await;
     assert_eq!(status, 200);
     assert!(text.starts_with("healthy: dynamodb"), "{text}");
     assert_eq!(server.stop(), Some(0));

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use partita_core::key::KeyType;
 use partita_store::index::{IndexKind, IndexSchema};
 use partita_store::request::{TableChange, TableDescription, UpdateTable};
 use partita_store::settings::{Billing, Throughput};
@@ -88,23 +87,18 @@ impl Asked<'_> {
             let message = messages::no_definitions(whole.name());
             return Err(Refusal::validation(message));
         };
-        // What the table's keys are made of need not be said again.
-        let known = now.schema.key.attributes();
-        let of_indexes = now.schema.indexes.iter().flat_map(IndexSchema::attributes);
-        let known = known
-            .chain(of_indexes)
-            .map(|it| (it.name.as_str(), it.kind));
-        let mut definitions: Vec<(&str, KeyType)> = given.clone();
-        for (name, kind) in known {
-            match definitions.iter().find(|(given, _)| *given == name) {
-                Some((_, given)) if *given != kind => {
-                    return Err(Refusal::validation(messages::redefined(name)));
-                }
-                Some(_) => {}
-                None => definitions.push((name, kind)),
+        // What is defined and is no key of the index is not looked at.
+        let index = whole.schema(IndexKind::Global, given)?;
+        let keys = || now.schema.key.attributes();
+        let of_indexes = || now.schema.indexes.iter().flat_map(IndexSchema::attributes);
+        for attribute in index.attributes() {
+            let mut known = keys().chain(of_indexes());
+            if let Some(known) = known.find(|it| it.name == attribute.name && *it != attribute) {
+                let message = messages::redefined(known, attribute);
+                return Err(Refusal::validation(message));
             }
         }
-        whole.schema(IndexKind::Global, &definitions)
+        Ok(index)
     }
 
     /// How Amazon charges for the table from now on.

@@ -115,14 +115,24 @@ fn a_new_index_comes_with_its_throughput_and_a_deleted_one_takes_it_along() {
     assert_eq!(changes(&now, asked), Ok(expected));
 }
 
+/// dynoxide's CHANGELOG records this of the service.
 #[test]
-fn the_keys_of_the_table_need_no_second_definition() {
+fn the_keys_of_an_index_are_defined_in_its_request() {
     let now = table(Billing::OnDemand);
     let mut two = create("two");
     two["Create"]["KeySchema"] = json!([{"AttributeName": "g", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}]);
     let asked =
         json!({"AttributeDefinitions": definitions(), "GlobalSecondaryIndexUpdates": [two]});
-    assert_eq!(changes(&now, asked).unwrap().len(), 1);
+    assert!(changes(&now, asked.clone()).is_err());
+    let defined = |kind: &str| {
+        let mut asked = asked.clone();
+        let again = json!({"AttributeName": "sk", "AttributeType": kind});
+        let definitions = asked["AttributeDefinitions"].as_array_mut();
+        definitions.unwrap().push(again);
+        changes(&now, asked)
+    };
+    assert_eq!(defined("S").unwrap().len(), 1);
+    assert!(defined("N").unwrap_err().contains("cannot be redefined"));
 }
 
 #[test]
