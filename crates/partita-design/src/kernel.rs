@@ -203,3 +203,6 @@ impl Reaction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
