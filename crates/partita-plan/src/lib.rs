@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`partita`] | [`Partita`]: a design on a store; one function shows the whole trip |
+//! | [`partita`] | [`Partita`]: a design on a store: operations in, answers out |
 //! | [`operation`] | what can be asked, by whom, and what is answered |
 //! | [`error`] | [`PlanError`]: refusals with entity, attribute and rule |
 //! | `batch` | several writes in one transaction: [`Partita::run_all`] |

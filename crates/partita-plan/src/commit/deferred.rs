@@ -1,8 +1,10 @@
 //! What is deferred to a job: whatever follows from a write in a number of items that has no bound.
 //!
-//! A write is planned whole first. Only where that is more than one transaction can hold, it is
-//! planned again with a job, which the transaction records. The job does what goes over the items
-//! that refer to another, over the items of a pattern, or over the states that were kept of one.
+//! A write is planned whole first. Where that is more than one transaction can hold, it is planned
+//! again with a job, which the transaction records. The job does what goes over the items that
+//! refer to another, over the items of a pattern, or over the states that were kept of one. A write
+//! that fits records a job too where items may begin to refer to its item before the commit: the
+//! job lists them once more.
 
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_core::size::item_bytes;

@@ -1,4 +1,4 @@
-//! Retries, conflicts and unknown outcomes: the only place that waits.
+//! Retries, conflicts and unknown outcomes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::pattern::READ_BYTES_MAX;
 use crate::place::{Address, KeyNames};
 use crate::room::Room;
 
-/// Rounds of reading at most. A path goes through a few refs; more rounds are a mistake of ours.
+/// Rounds of reading at most. A path goes through a few refs; only a very deep tree needs more.
 const ROUNDS_MAX: usize = 32;
 
 /// How long a write or read is tried again before the caller hears of it.

@@ -88,7 +88,7 @@ impl<'a> Guards<'a> {
         matches!(self.presence, Presence::Present(Refusal::Final(_)))
     }
 
-    /// Whether anything is required beyond presence.
+    /// Whether no value and no condition is required.
     pub(crate) fn is_empty(&self) -> bool {
         self.values.is_empty() && self.conditions.is_empty()
     }

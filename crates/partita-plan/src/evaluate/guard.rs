@@ -1,7 +1,8 @@
 //! The read set of an evaluation, and the guards that it becomes.
 //!
-//! A read set is made here and turned into guards here. Elsewhere it is only borrowed while an
-//! evaluation runs, so that no guard can be forgotten.
+//! Only this folder makes read sets, and only this module turns them into guards. Elsewhere a read
+//! set is borrowed while an evaluation runs, or part of a new item until that is in the draft, so
+//! that no guard can be forgotten.
 
 use std::cell::RefCell;
 
