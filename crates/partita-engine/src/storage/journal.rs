@@ -8,6 +8,9 @@
 //! - **Anything before the last batch is damaged**: acknowledged writes are lost, and the store
 //!   does not open. fjall would go on without them, and cut off whatever follows
 //!   (its issue 311).
+//! - **The number of a batch is lower than that of the one before**: the storage would take it for
+//!   one that is in its tables already, and leave it out. The checksum does not cover the number,
+//!   so this is how damage to it shows.
 //! - **The last batch is whole, but its sync failed**: it may stand in the memory of the
 //!   operating system and not on disk, and a reader could not tell. It is written once more
 //!   over itself and synced, so that what is read is there to stay.
@@ -65,10 +68,12 @@ pub(crate) fn mend(directory: &Path) -> Result<(), StorageError> {
     let last = journals.pop();
     for (_, path) in &journals {
         let content = content(path)?;
-        let end = batches(&content).last().map_or(0, |batch| batch.end);
+        let whole: Vec<Range<usize>> = batches(&content).collect();
+        let end = whole.last().map_or(0, |batch| batch.end);
         if end < content.len() {
             return Err(damaged(path, end));
         }
+        check_order(path, &content, &whole)?;
     }
     match last {
         Some((_, path)) => mend_last(&path),
@@ -95,6 +100,7 @@ pub(crate) fn trim(directory: &Path) -> Result<(), StorageError> {
 fn mend_last(path: &Path) -> Result<(), StorageError> {
     let content = content(path)?;
     let whole: Vec<Range<usize>> = batches(&content).collect();
+    check_order(path, &content, &whole)?;
     let end = whole.last().map_or(0, |batch| batch.end);
     let last = whole.last().and_then(|last| mark(&content[last.clone()]));
     let is_cut = end < content.len();
@@ -113,6 +119,24 @@ fn mend_last(path: &Path) -> Result<(), StorageError> {
     file.seek(SeekFrom::Start(start as u64))?;
     file.write_all(&content[start..end])?;
     Ok(file.sync_all()?)
+}
+
+/// Batches are written in the order of their numbers.
+fn check_order(path: &Path, content: &[u8], whole: &[Range<usize>]) -> Result<(), StorageError> {
+    let numbers = whole.iter().map(|batch| number(&content[batch.clone()]));
+    let numbers: Vec<u64> = numbers.collect();
+    let wrong = numbers.windows(2).position(|pair| pair[1] < pair[0]);
+    match wrong {
+        Some(at) => Err(damaged(path, whole[at + 1].start)),
+        None => Ok(()),
+    }
+}
+
+/// The sequence number of a whole batch.
+fn number(batch: &[u8]) -> u64 {
+    let bytes = batch.get(5..START_BYTES);
+    let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+    u64::from_le_bytes(bytes.unwrap_or_default())
 }
 
 /// Where the batches begin of which it is not known that they are on disk: the last one, unless

@@ -108,6 +108,8 @@ impl<'a> History<'a> {
         let cache_bytes = caches[self.random.usize(..caches.len())];
         let options = Options::new(self.clock.clone())
             .upkeep(Upkeep::OnRequest)
+            // The model believes every clock.
+            .trusts_clock(true)
             .cache_bytes(cache_bytes);
         let engine = EngineStore::open(self.directory, options);
         self.engine = Some(engine.unwrap());

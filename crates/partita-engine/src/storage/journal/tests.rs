@@ -216,3 +216,13 @@ fn what_was_synced_is_damage_when_it_is_missing() {
         check_in(Durability::Buffered, |bytes| flip(bytes, middle), None);
     }
 }
+
+/// The checksum of a batch does not cover its number, and the storage leaves out what seems old.
+#[test]
+fn a_batch_with_a_lower_number_than_the_one_before_is_damage() {
+    let lower = |bytes: &mut Vec<u8>| {
+        let batch = place(bytes, 3);
+        bytes[batch.start + 5..batch.start + START_BYTES].fill(0);
+    };
+    check(lower, None);
+}
