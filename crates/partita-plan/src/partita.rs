@@ -10,9 +10,9 @@ use partita_store::{Clock, Entropy, Store};
 use tokio::sync::Notify;
 
 use crate::blueprint::Blueprint;
+use crate::commit::WritePlan;
 use crate::commit::deferred::Extent;
 use crate::commit::run::{Committed, Patience, Runner};
-use crate::commit::{Step, WritePlan};
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::evaluate::{Context, Reads};
@@ -65,12 +65,16 @@ pub(crate) enum Write<'a> {
 /// What became of one attempt to write.
 enum Attempt {
     Done(Vec<Answer>),
-    NotYet {
-        /// The answer if there is no other attempt.
-        cause: PlanError,
-        /// The items that were not as they were taken to be.
-        failed: Vec<Address>,
-    },
+    NotYet(Failed),
+}
+
+/// A transaction that was not carried out, and may be when it is planned again.
+pub(crate) struct Failed {
+    /// The answer if there is no other attempt.
+    pub(crate) cause: PlanError,
+    /// The items that were not as they were taken to be. The next plan must read them, or it comes
+    /// to the same.
+    pub(crate) doubted: Vec<Address>,
 }
 
 /// What reads and writes a store before it is known which tables there are.
@@ -257,9 +261,9 @@ impl Partita {
             let tried = self.attempt(caller, write, once, std::mem::take(&mut doubted));
             match tried.await {
                 Ok(Attempt::Done(answers)) => return Ok(answers),
-                Ok(Attempt::NotYet { cause, failed }) => {
-                    last = cause;
-                    doubted = failed;
+                Ok(Attempt::NotYet(failed)) => {
+                    last = failed.cause;
+                    doubted = failed.doubted;
                 }
                 // What was read does not fit together, because it was read while others wrote; or
                 // another write puts a file in the same place.
@@ -298,28 +302,26 @@ impl Partita {
             plan.is_tally = false;
         }
         self.place(&plan.placements).await?;
-        match self.runner.commit(&plan).await? {
-            Committed::Done => {
-                self.unstage(&plan.placements).await;
-                self.discard(&plan.released).await;
-                self.attend(plan.left).await;
-                Ok(Attempt::Done(plan.answers))
-            }
-            Committed::NotYet { cause, failed } => {
-                let failed = self.doubted(&plan.steps, failed);
-                Ok(Attempt::NotYet { cause, failed })
-            }
+        if let Some(failed) = self.commit(&plan).await? {
+            return Ok(Attempt::NotYet(failed));
         }
+        self.unstage(&plan.placements).await;
+        self.discard(&plan.released).await;
+        self.attend(plan.left).await;
+        Ok(Attempt::Done(plan.answers))
     }
 
-    /// The items that a transaction took for granted and that were not so: the next plan must read
-    /// them, or it comes to the same.
-    pub(crate) fn doubted(&self, steps: &[Step], failed: Vec<usize>) -> Vec<Address> {
-        let steps = failed.into_iter().filter_map(|at| steps.get(at));
+    /// Commits a plan; answers why it was not carried out, if it can be planned again.
+    pub(crate) async fn commit(&self, plan: &WritePlan) -> Result<Option<Failed>, PlanError> {
+        let Committed::NotYet { cause, failed } = self.runner.commit(plan).await? else {
+            return Ok(None);
+        };
+        let steps = failed.into_iter().filter_map(|at| plan.steps.get(at));
         let places = steps.map(|step| self.blueprint.place_of(&step.action));
         let sidecar = &self.blueprint.sidecar;
         let is_read = |one: &Address| one.table != *sidecar || sidecar::is_kept(one);
-        places.filter(is_read).collect()
+        let doubted = places.filter(is_read).collect();
+        Ok(Some(Failed { cause, doubted }))
     }
 
     /// Plans a write, with room for so many other actions. What an attempt before took for granted

@@ -14,12 +14,11 @@ use sha2::{Digest as _, Sha256};
 use super::chunk::Chunk;
 use super::{DONE, Job, JobStatus, LEASE_MILLIS, Lease, OPEN, Progress, Task, Within, Work};
 use crate::commit::deferred::Extent;
-use crate::commit::run::Committed;
 use crate::commit::{Step, WritePlan};
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::evaluate::Listing;
-use crate::partita::Partita;
+use crate::partita::{Failed, Partita};
 use crate::place::Address;
 use crate::planner::{Moment, Planner};
 use crate::sidecar;
@@ -288,14 +287,14 @@ impl Partita {
                 ..next.clone()
             };
             let cause = match self.place(&chunk.placements).await {
-                Ok(()) => match self.try_commit(job, chunk.steps.clone(), next).await? {
-                    Committed::Done => {
+                Ok(()) => match self.try_commit(job, chunk.steps, next).await? {
+                    None => {
                         self.discard(&chunk.released).await;
                         return Ok(());
                     }
-                    Committed::NotYet { cause, failed } => {
-                        doubted = self.doubted(&chunk.steps, failed);
-                        cause
+                    Some(failed) => {
+                        doubted = failed.doubted;
+                        failed.cause
                     }
                 },
                 // Another file is put there; the next plan sees whose it is.
@@ -337,10 +336,8 @@ impl Partita {
     /// Moves a job on, without doing anything.
     async fn advance(&self, job: &mut Job, next: Progress) -> Result<(), PlanError> {
         let mut attempts = self.runner.attempts();
-        while let Committed::NotYet { cause, .. } =
-            self.try_commit(job, Vec::new(), next.clone()).await?
-        {
-            attempts.again(cause).await?;
+        while let Some(failed) = self.try_commit(job, Vec::new(), next.clone()).await? {
+            attempts.again(failed.cause).await?;
         }
         Ok(())
     }
@@ -351,7 +348,7 @@ impl Partita {
         job: &mut Job,
         mut steps: Vec<Step>,
         next: Progress,
-    ) -> Result<Committed, PlanError> {
+    ) -> Result<Option<Failed>, PlanError> {
         let lease = self.lease(job.lease_owner().unwrap_or_default());
         let advance = job.advance(&self.blueprint.sidecar, &next, &lease);
         steps.push(ours(advance));
@@ -359,16 +356,17 @@ impl Partita {
         if self.is_defective {
             self.tear_apart(&mut steps).await?;
         }
-        let committed = self.send(steps).await?;
-        if committed == Committed::Done {
+        let failed = self.send(steps).await?;
+        if failed.is_none() {
             job.progress = next;
             job.lease = Some(lease);
         }
-        Ok(committed)
+        Ok(failed)
     }
 
-    async fn send(&self, steps: Vec<Step>) -> Result<Committed, PlanError> {
-        self.runner.commit(&WritePlan::aside(steps)).await
+    /// Sends a transaction; answers why it was not carried out, if it can be tried again.
+    async fn send(&self, steps: Vec<Step>) -> Result<Option<Failed>, PlanError> {
+        self.commit(&WritePlan::aside(steps)).await
     }
 
     /// All tasks were gone through once. Items that could not be done are tried again as long as
@@ -417,7 +415,7 @@ impl Partita {
             steps.push(ours(TransactAction::Delete(delete)));
         }
         let mut attempts = self.runner.attempts();
-        while self.send(steps.clone()).await? != Committed::Done {
+        while self.send(steps.clone()).await?.is_some() {
             attempts.again(PlanError::Conflict).await?;
         }
         Ok(())
