@@ -26,7 +26,7 @@ use crate::stage;
 use cast::Probe;
 use theatre::Theatre;
 
-/// `UPDATE=1 cargo test -p partita access` writes the pages again.
+/// `UPDATE=1 cargo test -p partita --all-features access` writes the pages again.
 #[test]
 fn the_pages_say_what_the_rules_say() {
     for shipped in shipped::all() {
