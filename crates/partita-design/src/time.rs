@@ -4,9 +4,8 @@
 //! timestamps inside keys sort as the times that they mean. So do days, `2026-01-02`. Times
 //! that are numbers count seconds or milliseconds since 1970.
 
-use jiff::Timestamp;
-use jiff::civil::{Date, Time};
-use jiff::tz::Offset;
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime, Time};
 use partita_core::{Number, Type, Value};
 
 /// How a time is stored.
@@ -86,16 +85,22 @@ pub fn format_millis(millis: i64) -> String {
 /// The text of a time in a form such as `%Y/%m/%d`, in UTC.
 pub fn format_as(millis: i64, form: &str) -> String {
     // The four digits of a year keep the width, and so the order.
-    let least = Timestamp::MIN.as_millisecond().max(YEAR_0_MILLIS);
-    let clamped = millis.clamp(least, Timestamp::MAX.as_millisecond());
-    let time = Timestamp::from_millisecond(clamped).expect("the range was just enforced");
-    let zoned = time.to_zoned(jiff::tz::TimeZone::UTC);
+    let clamped = millis.clamp(YEAR_0_MILLIS, YEAR_9999_MILLIS);
+    let since = SignedDuration::from_millis(clamped);
+    let time = EPOCH.saturating_add(since);
     // A form that cannot be written gives nothing; designs are checked for such forms.
-    jiff::fmt::strtime::format(form, &zoned).unwrap_or_default()
+    jiff::fmt::strtime::format(form, time).unwrap_or_default()
 }
+
+/// The year 1970. `jiff::Timestamp` ends a day before the year 9999 does, to leave room for
+/// offsets; times without a zone reach its end.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// The start of the year 0.
 const YEAR_0_MILLIS: i64 = -62_167_219_200_000;
+
+/// The end of the year 9999.
+const YEAR_9999_MILLIS: i64 = 253_402_300_799_999;
 
 /// Whether times can be written in this form.
 pub fn is_form(form: &str) -> bool {
@@ -130,8 +135,8 @@ pub fn parse_millis(text: &str) -> Option<i64> {
     let date = Date::new(number(0, 4)?, pair(5)?, pair(8)?).ok()?;
     let nanoseconds = i32::from(number(20, 3)?) * 1_000_000;
     let time = Time::new(pair(11)?, pair(14)?, pair(17)?, nanoseconds).ok()?;
-    let time = Offset::UTC.to_timestamp(date.to_datetime(time)).ok()?;
-    Some(time.as_millisecond())
+    let since = date.to_datetime(time).duration_since(EPOCH);
+    i64::try_from(since.as_millis()).ok()
 }
 
 fn parse_date(text: &str) -> Option<i64> {
@@ -179,6 +184,17 @@ mod tests {
             assert_eq!(form.read(&form.write(day)), Some(day), "{form:?}");
         }
         assert_eq!(TimeForm::Date.read(&Value::from("2026-1-2")), None);
+    }
+
+    #[test]
+    fn from_the_year_0_to_the_year_9999() {
+        let first = "0000-01-01T00:00:00.000Z";
+        let last = "9999-12-31T23:59:59.999Z";
+        for text in [first, last, "9999-12-30T22:00:00.001Z"] {
+            assert_eq!(parse_millis(text).map(format_millis).as_deref(), Some(text));
+        }
+        assert_eq!(format_millis(i64::MIN), first);
+        assert_eq!(format_millis(i64::MAX), last);
     }
 
     #[test]
