@@ -3,8 +3,8 @@
 use partita_core::plain;
 use partita_design::Design;
 use partita_design::design::{
-    Action, ActionOn, Attribute, EachOver, KeyValue, Pattern, PatternId, Record, RecordId, Repeat,
-    Rule, Rules, SoftDelete, Source,
+    Action, ActionOn, Attribute, EachOver, KeyValue, Pattern, PatternId, Record, RecordId, RefTo,
+    Repeat, Rule, Rules, SoftDelete, Source,
 };
 use partita_design::expression::{Expr, Formula};
 use partita_design::types::AttributeType;
@@ -280,7 +280,8 @@ fn is_hidden(rules: &Rules, name: &str) -> bool {
     reading.any(|rule| rule.attributes.iter().any(|one| one == name))
 }
 
-/// Whether an attribute goes into a key of its item, in the table or an index, or into a guard.
+/// Whether an attribute goes into a key of its item, in the table or an index, into a guard, or
+/// into the key of an item that the item refers to.
 fn in_some_key(entity: &Record, name: &str) -> bool {
     let mut templates = vec![&entity.key.partition, &entity.key.sort];
     for keys in &entity.indexes {
@@ -292,7 +293,10 @@ fn in_some_key(entity: &Record, name: &str) -> bool {
     }
     templates.extend(entity.unique.iter().map(|guard| &guard.partition));
     let mut names = templates.into_iter().flat_map(|template| template.names());
-    names.any(|one| one == name)
+    let targets = entity.refs.iter().flat_map(|one| &one.targets);
+    let targets = targets.filter(|target| matches!(target.to, RefTo::Record(_)));
+    let mut arguments = targets.flat_map(|target| &target.arguments);
+    names.any(|one| one == name) || arguments.any(|one| !one.many && one.path == name)
 }
 
 fn literal(formula: &Formula) -> Option<Json> {

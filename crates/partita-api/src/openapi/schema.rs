@@ -8,8 +8,8 @@ use partita_design::types::{
 };
 use serde_json::{Map, Value as Json, json};
 
-/// What has no `#` in it and is not empty: a text that goes into a key.
-pub(super) const KEY_TEXT: &str = "^[^#]+$";
+/// A text that goes into a key: it is not empty, has no `#`, and is neither `.` nor `..`.
+pub(super) const KEY_TEXT: &str = r"^([^#.]|\.{1,2}[^#.]|\.{3})[^#]*$";
 
 const ULID: &str = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$";
 const UUID: &str = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
