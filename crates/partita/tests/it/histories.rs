@@ -10,6 +10,7 @@
 //! | `world` | what a table holds, as its design names it |
 //! | `scene` | what expressions see of it |
 //! | `values`, `generator` | operations, made up from a design and from what there is |
+//! | `drawn` | designs that are drawn |
 //! | `cast` | who takes part |
 //! | `prelude`, `history`, `step` | one history from its beginning to its end |
 //! | `witness` | a store that sees every commit |
@@ -23,6 +24,7 @@
 mod accounts;
 mod cast;
 pub(crate) mod defects;
+mod drawn;
 mod generator;
 mod history;
 mod laws;
@@ -36,6 +38,7 @@ pub(crate) mod world;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use generator::{Kind, Scores};
 use history::{Outcome, Plan};
@@ -133,6 +136,7 @@ fn histories(design: &'static str, seeds: Range<u64>, operations: usize) -> Chro
     for seed in seeds {
         let plan = Plan {
             design,
+            text: None,
             seed,
             operations,
             has_crowds: seed % 4 == 1,
@@ -182,6 +186,46 @@ macro_rules! designs {
 
 designs! { stories storyhub mediahub holdthatthought figureforge helpdesk clubs }
 
+/// Designs that nobody wrote, each with a history of its own.
+#[test]
+#[ignore = "it finds what is being mended"]
+fn drawn_designs() {
+    let is_long = std::env::var_os("PARTITA_LONG").is_some();
+    let seed = std::env::var("PARTITA_SEED").ok();
+    let seed: Option<u64> = seed.map(|seed| seed.parse().unwrap());
+    let count = if is_long { 2_000 } else { 12 };
+    let seeds = seed.map_or(0..count, |seed| seed..seed + 1);
+    let mut chronicle = Chronicle::default();
+    let mut broken = Vec::new();
+    for seed in seeds {
+        let text: Arc<str> = drawn::design(seed).into();
+        let plan = Plan {
+            design: "drawn",
+            text: Some(text.clone()),
+            seed,
+            operations: 120,
+            has_crowds: false,
+            has_crashes: seed % 2 == 0,
+            spoil: None,
+            focus: &[],
+            script: None,
+        };
+        let outcome = history::run(&plan);
+        if outcome.faults.is_empty() {
+            chronicle.add(outcome);
+        } else {
+            broken.push(format!("{text}\n{}", shorten::told(&plan, outcome)));
+        }
+    }
+    assert!(
+        broken.is_empty(),
+        "{} broken:\n{}",
+        broken.len(),
+        broken.join("\n\n")
+    );
+    println!("{}", chronicle.summary("drawn"));
+}
+
 /// Every planted mistake is found by some history, and for what it is.
 #[test]
 fn find_every_planted_mistake() {
@@ -190,6 +234,7 @@ fn find_every_planted_mistake() {
         let found = (0..SEEDS_OF_A_DEFECT).find_map(|seed| {
             let plan = Plan {
                 design: defect.design,
+                text: None,
                 seed,
                 operations: defect.operations,
                 has_crowds: defect.has_crowds,
@@ -215,6 +260,7 @@ fn find_every_planted_mistake() {
 fn finds_mistakes(design: &'static str, store: &std::sync::Arc<dyn partita_store::Store>) {
     let plan = |seed, spoil, operations, focus| Plan {
         design,
+        text: None,
         seed,
         operations,
         has_crowds: false,

@@ -26,8 +26,13 @@ pub(crate) fn design(name: &str, table: &str) -> Design {
         Some(shipped) => shipped.source.to_owned(),
         None => std::fs::read_to_string(folder(name).join(format!("{name}.toml"))).unwrap(),
     };
+    compiled(name, &source, table)
+}
+
+/// A design by its text, in a table of its own.
+pub(crate) fn compiled(name: &str, source: &str, table: &str) -> Design {
     let variables = |variable: &str| (variable == "Stage").then(|| "test".to_owned());
-    let (design, diagnostics) = partita_design::check(&source, &variables);
+    let (design, diagnostics) = partita_design::check(source, &variables);
     let mut design = design.unwrap_or_else(|| panic!("{name}: {diagnostics:?}"));
     table.clone_into(&mut design.tables[0].name);
     design

@@ -38,6 +38,8 @@ const RETRIES: usize = 60;
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) design: &'static str,
+    /// The design's text, where it is in no file.
+    pub(crate) text: Option<Arc<str>>,
     pub(crate) seed: u64,
     /// Operations of all clients together.
     pub(crate) operations: usize,
@@ -50,6 +52,15 @@ pub(crate) struct Plan {
     pub(crate) focus: &'static [&'static str],
     /// The operations, where they are not made up.
     pub(crate) script: Option<Script>,
+}
+
+impl Plan {
+    pub(crate) fn compiled(&self, table: &str) -> partita_design::Design {
+        match &self.text {
+            Some(text) => stage::compiled(self.design, text, table),
+            None => stage::design(self.design, table),
+        }
+    }
 }
 
 /// What became of a history.
@@ -118,7 +129,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 
 async fn carry_out(plan: &Plan, table: &str, store: Arc<dyn Store>) -> Outcome {
     let clock = Arc::new(TickingClock(AtomicI64::new(START)));
-    let world = World::new(stage::design(plan.design, table));
+    let world = World::new(plan.compiled(table));
     let cast = Cast::of(&world.design);
     let witness = Arc::new(Witness::new(store, world, clock.clone(), plan.spoil));
     let faulty = Arc::new(FaultyStore::new(witness.clone(), FAULTS, plan.seed));
@@ -178,7 +189,7 @@ async fn open(
             pause_millis: 0,
         },
     };
-    let design = stage::design(plan.design, table);
+    let design = plan.compiled(table);
     Partita::open_with(design, store, surroundings)
         .await
         .unwrap()

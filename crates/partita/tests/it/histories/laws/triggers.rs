@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use partita_core::Value;
 use partita_design::design::{
-    Access, Each, EachOver, EffectKind, EffectTarget, Record, RecordId, Rule, Trigger,
+    Access, Each, EachOver, EffectKind, EffectTarget, Record, RecordId, Rule, Source,
+    Trigger,
 };
 use partita_design::expression::{Expr, Origin, Predicate};
 use partita_plan::Caller;
@@ -81,6 +82,9 @@ fn fired(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> Vec
     if trigger.on.of != shape.id || !is_meant {
         return Vec::new();
     }
+    if trigger.turns.is_none() && is_derived_only(shape, transition) {
+        return Vec::new();
+    }
     let caller = Caller::default();
     let before = transition
         .old
@@ -108,6 +112,17 @@ fn fired(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> Vec
             .map(Some)
             .collect(),
     }
+}
+
+/// Whether a change is one of derived values alone. It is no write of the item, and fires only what
+/// turns with it.
+fn is_derived_only(shape: Shape<'_>, transition: &Transition) -> bool {
+    let (Some(old), Some(new)) = (&transition.old, &transition.new) else {
+        return false;
+    };
+    let is_source = |source: &Source| matches!(source, Source::Given { .. } | Source::Generated);
+    let mut sources = shape.attributes.iter().filter(|one| is_source(&one.source));
+    sources.all(|one| nested(old, &one.name) == nested(new, &one.name))
 }
 
 /// Whether a trigger looks at an item that is gone by now. It may have been there when the write
