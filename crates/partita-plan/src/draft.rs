@@ -50,6 +50,12 @@ impl<'a> Draft<'a> {
         is_left.then_some(entry)
     }
 
+    /// Whether the write leaves another item at a place than it found.
+    pub(crate) fn is_rewritten(&self, address: &Address) -> bool {
+        let entry = self.left_at(address);
+        entry.is_some_and(Entry::is_rewritten)
+    }
+
     /// Whether the write removes the item at a place.
     pub(crate) fn is_removed(&self, address: &Address) -> bool {
         let at = self.find(address);

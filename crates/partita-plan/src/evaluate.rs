@@ -6,6 +6,7 @@
 //! | `context` | what all scopes of one plan share |
 //! | `path` | what is found at a path of an item, behind a ref, or of the caller |
 //! | `reference` | where a ref leads |
+//! | `row` | which items a pattern means, of those that a list shows |
 //! | `guard` | the read set of an evaluation, and the guards that it becomes |
 //! | `reads` | what was read from the store, and what is to be read next |
 //!
@@ -22,10 +23,12 @@ mod guard;
 mod path;
 pub(crate) mod reads;
 mod reference;
+mod row;
 mod scope;
 
 pub(crate) use context::Context;
 pub(crate) use guard::{Composed, ReadSet};
 pub(crate) use reads::{Known, LISTED_MAX, Listed, Listing, Reads, keys};
 pub(crate) use reference::{Resolved, Target};
+pub(crate) use row::ListedItem;
 pub(crate) use scope::{ItemScope, Named, OtherItem};

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use partita_core::expression::{Comparator, Condition, KeyCondition, KeyRange, Operand, Path};
 use partita_core::{Item, Value};
 use partita_store::request::TransactAction;
 
@@ -134,7 +133,7 @@ impl Earlier {
             .filter_map(|(_, item)| item.as_ref())
             // An index holds only what has its keys.
             .filter(move |item| sort.as_ref().is_none_or(|sort| item.contains_key(sort)))
-            .filter(|item| is_asked_for(&listing.keys, item))
+            .filter(|item| listing.has(item))
     }
 }
 
@@ -147,29 +146,6 @@ fn sort_of(blueprint: &Blueprint, listing: &Listing) -> Option<String> {
     match name.and_then(|name| indexes.find(|index| index.name == *name)) {
         Some(index) => index.sort.as_ref().map(|sort| sort.name.clone()),
         None => Some(blueprint.keys.of(&listing.table)[1].to_owned()),
-    }
-}
-
-/// Whether an item has the keys that are asked for.
-fn is_asked_for(keys: &KeyCondition, item: &Item) -> bool {
-    let mut equals = keys.equals.iter();
-    equals.all(|(name, value)| item.get(name) == Some(value))
-        && keys.range.as_ref().is_none_or(|(name, range)| {
-            let key = Operand::Path(Path::attribute(name));
-            in_range(key, range).holds(item)
-        })
-}
-
-fn in_range(key: Operand, range: &KeyRange) -> Condition {
-    let value = |value: &Value| Operand::value(value.clone());
-    let compared = |comparator, bound| Condition::Compare(key.clone(), comparator, value(bound));
-    match range {
-        KeyRange::Less(bound) => compared(Comparator::Less, bound),
-        KeyRange::LessOrEqual(bound) => compared(Comparator::LessOrEqual, bound),
-        KeyRange::Greater(bound) => compared(Comparator::Greater, bound),
-        KeyRange::GreaterOrEqual(bound) => compared(Comparator::GreaterOrEqual, bound),
-        KeyRange::Between(low, high) => Condition::Between(key, value(low), value(high)),
-        KeyRange::BeginsWith(prefix) => Condition::BeginsWith(key, value(prefix)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use partita_core::expression::{Comparator, Condition, Operand, Path, Scope as _};
 use partita_core::{Item, Map, Name, Number, Value};
-use partita_design::design::Record;
+use partita_design::design::{Record, RecordIndex};
 use partita_design::expression::Reading;
 use partita_design::template::dotted;
 use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction, UpdateItem};
@@ -246,7 +246,9 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// The keys of indexes that the write changes.
+    /// The keys of indexes that the write sets. Where it changes something that keys are made of,
+    /// it writes them even if they come out as they were: another writer may have changed the same
+    /// attribute, and the key with it.
     fn index_keys(&mut self, at: usize) -> Result<Vec<KeyChange>, PlanError> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
@@ -256,44 +258,51 @@ impl Planner<'_> {
             return Ok(Vec::new());
         };
         let shape = entry.shape;
-        // Where the item moves, all of its keys are written.
-        let old = entry.old().filter(|_| entry.destination().is_none());
-        let old = old.cloned();
         let mut changes: Vec<KeyChange> = Vec::new();
-        for index in &shape.indexes {
-            if let Some(old) = &old {
-                let was = self.unguarded(shape, old).before();
-                let is = self.unguarded(shape, &after);
-                let lasts = |reading: &&Reading| {
-                    reading.hops.is_empty() && shape.is_lasting(&reading.attribute)
-                };
-                let mut reads = index.reads.iter().filter(|reading| !lasts(reading));
-                if reads.all(|reading| was.find(&reading.path) == is.find(&reading.path)) {
-                    continue;
-                }
-            }
-            let new = self.evaluate(at, &after, |scope| {
-                blueprint.index_keys(shape, index, &scope)
-            })??;
-            let was = match &old {
-                Some(old) => {
-                    let scope = self.unguarded(shape, old).before();
-                    blueprint.index_keys(shape, index, &scope)?
-                }
-                None => Vec::new(),
-            };
+        for index in shape.indexes.iter().filter(|one| self.sets_keys(at, one)) {
             for name in blueprint.made_keys(shape, index) {
-                let key = |keys: &[(&str, String)]| {
-                    let found = keys.iter().find(|(known, _)| *known == name);
-                    found.map(|(_, key)| key.clone())
-                };
-                let (was, is) = (key(&was), key(&new));
-                if was != is && changes.iter().all(|(known, _)| known != name) {
-                    changes.push((name.to_owned(), is));
+                if changes.iter().all(|(known, _)| known != name) {
+                    changes.push((name.to_owned(), None));
                 }
             }
         }
+        // A key may be one of several indexes; it is set while one of them has the item.
+        for index in &shape.indexes {
+            let is_set = |name: &str| changes.iter().any(|(known, _)| known == name);
+            if !blueprint.made_keys(shape, index).any(is_set) {
+                continue;
+            }
+            let keys = self.evaluate(at, &after, |scope| {
+                blueprint.index_keys(shape, index, &scope)
+            })??;
+            for (name, key) in keys {
+                let change = changes.iter_mut().find(|(known, _)| known == name);
+                change
+                    .into_iter()
+                    .for_each(|(_, set)| *set = Some(key.clone()));
+            }
+        }
         Ok(changes)
+    }
+
+    /// Whether the write changes something that the keys of an item in an index are made of.
+    ///
+    /// Nothing that this reads is guarded: as long as this write leaves an attribute alone, whoever
+    /// changes it writes the keys.
+    fn sets_keys(&self, at: usize, index: &RecordIndex) -> bool {
+        let entry = self.entry(at);
+        let shape = entry.shape;
+        // Where the item moves, all of its keys are written.
+        let stays = entry.destination().is_none();
+        let (Some(old), Some(after), true) = (entry.old(), &entry.after, stays) else {
+            return true;
+        };
+        let was = self.unguarded(shape, old).before();
+        let is = self.unguarded(shape, after);
+        let lasts =
+            |reading: &Reading| reading.hops.is_empty() && shape.is_lasting(&reading.attribute);
+        let mut reads = index.reads.iter().filter(|reading| !lasts(reading));
+        reads.any(|reading| was.find(&reading.path) != is.find(&reading.path))
     }
 }
 

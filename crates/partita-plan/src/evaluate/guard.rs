@@ -33,6 +33,8 @@ struct Noted<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fact<'a> {
     Attribute(&'a str),
+    /// A key of an index, as it is stored.
+    Key(&'a str),
     /// That it exists.
     Presence,
     /// That it does not exist.
@@ -196,11 +198,19 @@ impl<'a> Planner<'a> {
         address: Address,
         fact: Fact<'a>,
     ) -> Result<(), PlanError> {
+        let stored = self.context.peek(&address);
         let at = self.touch(record, address)?;
         let entry = self.entry_mut(at);
         match fact {
+            // What only a list has shown of an item is not guarded: see `row`.
+            Fact::Attribute(_) | Fact::Key(_) if entry.is_unread() => {}
             Fact::Attribute(name) if entry.is_written(name) => {}
             Fact::Attribute(name) => self.guard_stored(at, name),
+            Fact::Key(name) => {
+                if let Known::Found(stored) = stored {
+                    entry.guards.guard(name, stored.get(name).cloned());
+                }
+            }
             Fact::Presence if entry.old().is_some() => entry.guards.require_present(Refusal::Stale),
             Fact::Absence if entry.old().is_none() && entry.after.is_none() => {
                 entry.guards.expect_absent();

@@ -313,7 +313,15 @@ impl<'s, 'a> ItemScope<'s, 'a> {
         )
     }
 
-    /// The item at a place, if the write leaves another one there than it found.
+    /// Whether the write leaves another item at a place than it found.
+    pub(super) fn is_rewritten(&self, address: &Address) -> bool {
+        match self.others {
+            Others::Before => false,
+            Others::During(draft) | Others::After(draft) => draft.is_rewritten(address),
+        }
+    }
+
+    /// The item that the write leaves at a place, if it is in the draft.
     fn changed(&self, address: &Address) -> Option<&Entry<'a>> {
         match self.others {
             Others::Before => None,
@@ -413,7 +421,12 @@ impl<'s, 'a> ItemScope<'s, 'a> {
     }
 
     /// Whether another item is deleted, which is noted as read.
-    fn is_seen_deleted(&self, record: &'a Record, item: &Map, address: &Address) -> bool {
+    pub(super) fn is_seen_deleted(
+        &self,
+        record: &'a Record,
+        item: &Map,
+        address: &Address,
+    ) -> bool {
         let Some(soft_delete) = &record.soft_delete else {
             return false;
         };
@@ -421,7 +434,7 @@ impl<'s, 'a> ItemScope<'s, 'a> {
         soft_delete.is_deleted(item)
     }
 
-    fn note_fact(&self, address: &Address, record: &'a Record, fact: Fact<'a>) {
+    pub(super) fn note_fact(&self, address: &Address, record: &'a Record, fact: Fact<'a>) {
         if let Some(reads) = self.reads {
             reads.note_foreign(address, record, fact);
         }

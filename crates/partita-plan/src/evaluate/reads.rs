@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use partita_core::expression::{KeyCondition, KeyRange};
+use partita_core::expression::{Comparator, Condition, KeyCondition, KeyRange, Operand, Path};
 use partita_core::{Item, Value};
 use partita_design::design::RecordId;
 use partita_design::time::TimeForm;
@@ -40,6 +40,25 @@ pub(crate) struct Listing {
     /// How many rows are read at most, where one is looked for among them; otherwise it is as many
     /// as a plan goes through.
     pub(crate) rows_max: Option<usize>,
+}
+
+impl Listing {
+    /// Whether an item has the keys that are asked for.
+    pub(crate) fn has(&self, item: &Item) -> bool {
+        let mut equals = self.keys.equals.iter();
+        equals.all(|(name, value)| item.get(name) == Some(value))
+            && self.keys.range.as_ref().is_none_or(|(name, range)| {
+                let key = Operand::Path(Path::attribute(name));
+                in_range(key, range).holds(item)
+            })
+    }
+
+    /// Whether a key is asked for.
+    pub(super) fn names(&self, key: &str) -> bool {
+        let range = self.keys.range.iter().map(|(name, _)| name);
+        let equals = self.keys.equals.iter().map(|(name, _)| name);
+        equals.chain(range).any(|name| name == key)
+    }
 }
 
 /// The rows of a list.
@@ -298,4 +317,17 @@ impl Reads {
 pub(crate) fn keys(equals: Vec<(String, Value)>, prefix: Option<(String, String)>) -> KeyCondition {
     let range = prefix.map(|(name, text)| (name, KeyRange::BeginsWith(text.into())));
     KeyCondition { equals, range }
+}
+
+fn in_range(key: Operand, range: &KeyRange) -> Condition {
+    let value = |value: &Value| Operand::value(value.clone());
+    let compared = |comparator, bound| Condition::Compare(key.clone(), comparator, value(bound));
+    match range {
+        KeyRange::Less(bound) => compared(Comparator::Less, bound),
+        KeyRange::LessOrEqual(bound) => compared(Comparator::LessOrEqual, bound),
+        KeyRange::Greater(bound) => compared(Comparator::Greater, bound),
+        KeyRange::GreaterOrEqual(bound) => compared(Comparator::GreaterOrEqual, bound),
+        KeyRange::Between(low, high) => Condition::Between(key, value(low), value(high)),
+        KeyRange::BeginsWith(prefix) => Condition::BeginsWith(key, value(prefix)),
+    }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use partita_core::expression::{Found, Path, Scope, Step};
-use partita_core::{Map, Value};
+use partita_core::{Item, Map, Value};
 use partita_design::design::reference::CALLER;
 use partita_design::design::{Argument, IdentityPart, PatternId, Record, Ref, RefTarget, RefTo};
 use partita_design::nested;
@@ -14,8 +14,9 @@ use partita_design::template::dotted;
 use super::context::Context;
 use super::path::{Subject, Whose, found};
 use super::reads::Known;
+use super::row::AskedPattern;
 use super::scope::ItemScope;
-use crate::pattern::{READ_BYTES_MAX, ReadBound, passes, rows_max, too_large};
+use crate::pattern::{READ_BYTES_MAX, ReadBound, rows_max, too_large};
 use crate::place::Address;
 
 /// A resolved reference.
@@ -227,23 +228,19 @@ impl<'a> ItemScope<'_, 'a> {
         if self.context.reads.reads_only_own() {
             return Resolved::Unknown;
         }
+        let question = AskedPattern {
+            pattern: asked,
+            values: &values,
+            listing: &listing,
+            with_deleted: true,
+        };
         let Some(listed) = self.list(&listing) else {
             return Resolved::Unknown;
         };
-        let found = listed.rows.iter().find_map(|row| {
-            let item = blueprint.attributes(shape, row).ok()?;
-            let scope = ItemScope {
-                others: self.others,
-                ..ItemScope::unguarded(self.context, shape, &item)
-            };
-            let identity = Identity::of(shape, &item)?;
-            passes(asked, &values, &scope, row).then(|| Target {
-                shape,
-                address: blueprint.keys.place(&listing.table, row),
-                identity,
-                is_callers: false,
-            })
-        });
+        let found = listed
+            .rows
+            .iter()
+            .find_map(|row| self.row_meant(shape, question, row));
         match found {
             Some(target) => Resolved::To(vec![target]),
             // It may be among those that were not read.
@@ -258,6 +255,36 @@ impl<'a> ItemScope<'_, 'a> {
             }
             None => Resolved::Nowhere,
         }
+    }
+
+    /// The item of a row, if the pattern of a ref means it.
+    fn row_meant(
+        &self,
+        shape: &'a Record,
+        asked: AskedPattern<'_, 'a>,
+        row: &Item,
+    ) -> Option<Target<'a>> {
+        let blueprint = self.context.blueprint;
+        let address = blueprint.keys.place(&asked.listing.table, row);
+        let item = blueprint.attributes(shape, row).ok()?;
+        let scope = ItemScope {
+            others: self.others,
+            reads: self.reads,
+            ..ItemScope::unguarded(self.context, shape, &item)
+        };
+        // What a write depends on is guarded, for which the item must be read.
+        let known = if self.reads.is_some() && asked.looks_inside() {
+            self.context.item(&address)
+        } else {
+            self.context.peek(&address)
+        };
+        let found = scope.meant(asked, row, address, known)?;
+        Some(Target {
+            shape,
+            identity: Identity::of(shape, &found.item)?,
+            address: found.address,
+            is_callers: false,
+        })
     }
 
     /// The value of a ref's argument: an attribute, a parameter, or behind another ref.

@@ -13,7 +13,7 @@ use partita_design::design::{Action, Application, EffectId, Record};
 use super::{Applied, ApplyWork, EachWork, Effected, Task, Work};
 use crate::draft::Before;
 use crate::error::PlanError;
-use crate::evaluate::Named;
+use crate::evaluate::{ListedItem, Named};
 use crate::place::Address;
 use crate::planner::{Names, Planner};
 use crate::react::each::{DistinctElements, Element, spelled_key};
@@ -66,14 +66,14 @@ impl<'a> Planner<'a> {
         action: &'a Action,
         application: &'a Application,
         (asked, given): (Map, Map),
-        rows: &[(&'a Record, Map)],
+        items: &[ListedItem<'a>],
     ) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
         let applied = &blueprint.design[application.apply];
         self.split(applied, &blueprint.design[application.record], &given);
         self.refuse()?;
-        for (shape, item) in rows {
-            is_allowed_or_refused(&self.unguarded(shape, item), action)?;
+        for listed in items {
+            is_allowed_or_refused(&self.unguarded(listed.record, &listed.item), action)?;
         }
         self.add_task(Task {
             source: action.name.clone(),
@@ -116,8 +116,8 @@ impl<'a> Planner<'a> {
             },
         };
         let mut distinct = DistinctElements::of_job(job, number);
-        for element in self.items_among(within.pattern, &work.parameters, rows) {
-            self.effect_for(cause, &element, &mut distinct)?;
+        for item in self.meant_among(within.pattern, &work.parameters, rows)? {
+            self.effect_for(cause, &Element::Item(item), &mut distinct)?;
         }
         let done = distinct.marks.len() as u64;
         self.mark(distinct.marks);
@@ -150,12 +150,9 @@ impl<'a> Planner<'a> {
     ) -> Result<u64, PlanError> {
         let mut distinct = DistinctElements::of_job(job, number);
         let mut done = 0;
-        for element in self.items_among(within.pattern, &work.parameters, rows) {
-            let Element::Item { shape, address, .. } = element else {
-                continue;
-            };
+        for listed in self.meant_among(within.pattern, &work.parameters, rows)? {
+            let (shape, address) = (listed.record, listed.address);
             let at = self.look_up(shape, address.clone())?;
-            // An index may be behind: only what the item itself says counts.
             let Some(item) = self.entry(at).after.clone() else {
                 continue;
             };

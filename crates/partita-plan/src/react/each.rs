@@ -1,15 +1,14 @@
 //! What something is done for each of: the elements of a list, the items of a pattern.
 
 use partita_core::expression::{Found, Scope as _};
-use partita_core::{Item, Map, Value};
-use partita_design::design::{EachOver, Effect, Pattern, PatternId, Record};
+use partita_core::{Map, Value};
+use partita_design::design::{EachOver, Effect, PatternId, Record};
 use partita_design::expression::Reading;
 use sha2::{Digest as _, Sha256};
 
 use super::effect::EffectCause;
 use crate::error::PlanError;
-use crate::evaluate::{Context, ItemScope, Known};
-use crate::pattern::passes;
+use crate::evaluate::{Context, ItemScope, Known, ListedItem};
 use crate::place::Address;
 use crate::planner::Planner;
 use crate::sidecar;
@@ -17,11 +16,7 @@ use crate::sidecar;
 /// One element of an `each`.
 pub(crate) enum Element<'a> {
     Value(Value),
-    Item {
-        shape: &'a Record,
-        item: Map,
-        address: Address,
-    },
+    Item(ListedItem<'a>),
 }
 
 /// The elements that something was done for so far: of those that agree only the first counts.
@@ -133,7 +128,7 @@ impl<'a> Planner<'a> {
 
     /// The items of a pattern, if a plan can go through them.
     fn items_of(
-        &self,
+        &mut self,
         pattern: PatternId,
         parameters: &Map,
     ) -> Result<Vec<Element<'a>>, PlanError> {
@@ -149,34 +144,8 @@ impl<'a> Planner<'a> {
             let what = format!("every item of `{}` is meant", pattern.name);
             return Err(PlanError::TooMuch { what });
         }
-        Ok(self.items_among(pattern, parameters, &listed.rows))
-    }
-
-    /// The items among the rows of a pattern.
-    pub(crate) fn items_among(
-        &self,
-        pattern: &'a Pattern,
-        parameters: &Map,
-        rows: &[Item],
-    ) -> Vec<Element<'a>> {
-        let blueprint = self.context.blueprint;
-        let (_, table) = blueprint.table(pattern.table);
-        let rows = rows.iter().filter_map(|row| {
-            let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
-            let seen = self.unguarded(shape, &item);
-            let is_over = self.context.reads.is_expired(table, row);
-            let is_shown = !is_over && (pattern.with_deleted || !shape.is_deleted(&item));
-            let address = blueprint.keys.place(table, row);
-            // Nothing is left to be done to what this write removes.
-            let is_left = is_shown && !self.draft.is_removed(&address);
-            let is_meant = is_left && passes(pattern, parameters, &seen, row);
-            is_meant.then_some(Element::Item {
-                shape,
-                item,
-                address,
-            })
-        });
-        rows.collect()
+        let items = self.meant_among(pattern, parameters, &listed.rows)?;
+        Ok(items.into_iter().map(Element::Item).collect())
     }
 }
 

@@ -102,19 +102,13 @@ impl<'a> Planner<'a> {
     ) -> Result<(), PlanError> {
         let (named, target) = match element {
             Element::Value(value) => (Named::Value(Some(value.clone())), None),
-            Element::Item {
-                shape,
-                item,
-                address,
-            } => {
-                let address = address.clone();
-                let target = (*shape, address.clone());
+            Element::Item(listed) => {
                 let named = Named::Item {
-                    shape,
-                    item,
-                    address,
+                    shape: listed.record,
+                    item: &listed.item,
+                    address: listed.address.clone(),
                 };
-                (named, Some(target))
+                (named, Some((listed.record, listed.address.clone())))
             }
         };
         let mut names: Names<'_, 'a> = Vec::new();

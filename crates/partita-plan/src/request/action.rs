@@ -1,6 +1,8 @@
 //! Actions: something that a design has a name for, done to an item, to the one that a pattern
 //! finds, or to every one of them.
 
+use std::borrow::Cow;
+
 use partita_core::{Map, Value};
 use partita_design::Design;
 use partita_design::design::rules::LimitOf;
@@ -16,8 +18,8 @@ use super::input::{Changes, Slot, refuse};
 use super::rules::{Asked, Verdict};
 use super::{NamedItem, not_found};
 use crate::error::{Fault, FaultRule, PlanError, note};
-use crate::evaluate::{ItemScope, Named, Resolved};
-use crate::pattern::{ReadBound, known_attributes, passes, rows_max, too_large};
+use crate::evaluate::{ItemScope, Listed, ListedItem, Named, Resolved};
+use crate::pattern::{ReadBound, known_attributes, rows_max, too_large};
 use crate::planner::assignments::{Values, assigned};
 use crate::planner::refs::Given;
 use crate::planner::{By, Names, Planner};
@@ -51,9 +53,6 @@ impl<'a> FoundBy<'a> {
         })
     }
 }
-
-/// An item that a pattern finds: what it is, and its attributes.
-type Row<'a> = (&'a Record, Map);
 
 impl<'a> Planner<'a> {
     /// Does what an action says to an item.
@@ -206,15 +205,16 @@ impl<'a> Planner<'a> {
             self.act_on_every(action, (by.pattern, application), asked, rest)?;
             return Ok(None);
         }
-        let (found, has_more) = self.listed_rows(by.pattern, &asked)?;
-        let Some((shape, item)) = found.into_iter().next() else {
-            return Err(none_found(by, has_more));
+        let listed = self.rows(by.pattern, &asked)?;
+        let found = self.first_meant(by.pattern, &asked, &listed.rows)?;
+        let Some(ListedItem { record, item, .. }) = found else {
+            return Err(none_found(by, listed.has_more));
         };
         // The caller has not named the item, so that even its identity is not known to them.
-        if !is_allowed_or_refused(&self.unguarded(shape, &item), action)? {
+        if !is_allowed_or_refused(&self.unguarded(record, &item), action)? {
             return Err(none_found(by, false));
         }
-        let on = on_row(shape, &item);
+        let on = on_row(record, &item);
         self.change_for(&on, Asked::Action(action), &rest).map(Some)
     }
 
@@ -246,16 +246,26 @@ impl<'a> Planner<'a> {
         self.count_towards(&LimitOf::Action(action.id))?;
         // What counts towards a limit must be counted now.
         if self.has_job() && !self.has_limit(applied.id) {
-            let (rows, _) = self.listed_rows(pattern, &asked)?;
-            return self.defer_application(action, application, (asked, rest), &rows);
+            let rows = &self.rows(pattern, &asked)?.rows;
+            let items = self.meant_among(pattern, &asked, rows)?;
+            return self.defer_application(action, application, (asked, rest), &items);
         }
-        let rows = self.rows(pattern, &asked)?;
+        let listed = self.rows(pattern, &asked)?;
+        if listed.has_more {
+            let what = format!("every item of `{}` is meant", pattern.name);
+            return Err(PlanError::TooMuch { what });
+        }
+        let items = self.meant_among(pattern, &asked, &listed.rows)?;
         // All of them are read at once, and not one after the other.
-        for (shape, item) in &rows {
-            self.look_up(shape, blueprint.address(shape, item)?)?;
+        for listed in &items {
+            self.look_up(listed.record, listed.address.clone())?;
         }
-        for (shape, item) in rows {
-            let address = blueprint.address(shape, &item)?;
+        for listed in items {
+            let ListedItem {
+                record: shape,
+                item,
+                address,
+            } = listed;
             let at = self.look_up(shape, address.clone())?;
             let named = Named::Item {
                 shape,
@@ -295,36 +305,15 @@ impl<'a> Planner<'a> {
         Ok((asked, rest))
     }
 
-    /// The rows of a pattern, as far as they were read; all of them, or none.
-    fn rows(&mut self, pattern: &Pattern, asked: &Map) -> Result<Vec<Row<'a>>, PlanError> {
-        match self.listed_rows(pattern, asked)? {
-            (rows, false) => Ok(rows),
-            (_, true) => Err(PlanError::TooMuch {
-                what: format!("every item of `{}` is meant", pattern.name),
-            }),
-        }
-    }
-
-    /// The first rows of a pattern, and whether there are more.
-    pub(crate) fn listed_rows(
+    /// The rows that a pattern lists; none before they are read.
+    pub(crate) fn rows(
         &self,
         pattern: &Pattern,
         asked: &Map,
-    ) -> Result<(Vec<Row<'a>>, bool), PlanError> {
-        let blueprint = self.context.blueprint;
-        let Some(listing) = blueprint.listing(pattern, asked)? else {
-            return Ok((Vec::new(), false));
-        };
-        let Some(listed) = self.context.list(&listing) else {
-            return Ok((Vec::new(), false));
-        };
-        let rows = listed.rows.iter().filter_map(|row| {
-            let (shape, item) = blueprint.recognise(&pattern.returns, row)?;
-            let seen = self.unguarded(shape, &item);
-            let is_shown = pattern.with_deleted || !shape.is_deleted(&item);
-            (is_shown && passes(pattern, asked, &seen, row)).then_some((shape, item))
-        });
-        Ok((rows.collect(), listed.has_more))
+    ) -> Result<Cow<'a, Listed>, PlanError> {
+        let listing = self.context.blueprint.listing(pattern, asked)?;
+        let listed = listing.and_then(|listing| self.context.list(&listing));
+        Ok(listed.unwrap_or_default())
     }
 }
 

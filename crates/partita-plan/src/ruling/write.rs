@@ -5,7 +5,7 @@ use partita_design::design::{Access, Action, Record, Repeat};
 
 use super::{Decision, Row, Ruling};
 use crate::error::PlanError;
-use crate::evaluate::{ItemScope, Named};
+use crate::evaluate::{ItemScope, ListedItem, Named};
 use crate::planner::{Names, Planner};
 use crate::request::action::{FoundBy, none_found};
 use crate::request::input::{Changes, Slot, refuse};
@@ -143,22 +143,28 @@ impl<'a> Planner<'a> {
         let design = &self.context.blueprint.design;
         let (asked, _) = self.asked(by.pattern, given)?;
         // All of them: where nothing is written, lists are read to their end.
-        let (mut found, has_more) = self.listed_rows(by.pattern, &asked)?;
-        if by.application.is_none() {
-            found.truncate(1);
-            if found.is_empty() {
-                return Err(none_found(by, has_more));
+        let listed = self.rows(by.pattern, &asked)?;
+        let found = match by.application {
+            Some(_) => self.meant_among(by.pattern, &asked, &listed.rows)?,
+            None => {
+                let found = self.first_meant(by.pattern, &asked, &listed.rows)?;
+                vec![found.ok_or_else(|| none_found(by, listed.has_more))?]
             }
-        }
+        };
         let mut rows = Vec::new();
-        for (shape, item) in &found {
+        for ListedItem {
+            record: shape,
+            item,
+            address,
+        } in &found
+        {
             let plain = self.unguarded(shape, item);
             let mut names = Vec::new();
             if let Some(application) = by.application {
                 let named = Named::Item {
                     shape,
                     item,
-                    address: self.context.blueprint.address(shape, item)?,
+                    address: address.clone(),
                 };
                 names.push((application.each.name.clone(), named));
             }
