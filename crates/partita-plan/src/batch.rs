@@ -143,8 +143,7 @@ impl Partita {
         reserved: usize,
     ) -> Result<WritePlan, PlanError> {
         let moment = self.moment();
-        let mut reads = self.reads(&moment);
-        doubted.into_iter().for_each(|address| reads.need(address));
+        let mut reads = self.reads_of(&moment, doubted);
         let plan = self.runner.settle(&mut reads, |reads| {
             self.joined(caller, reads, &moment, requests)
         });

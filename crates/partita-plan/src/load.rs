@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{block_in_place, yield_now};
 
 /// Bytes of memory beyond which a request does not keep a thread that others need.
-const LONG_BYTES: usize = 256 * 1024;
+const SHORT_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes of memory beyond which a request needs a place.
 const HEAVY_BYTES: usize = 8 * 1_048_576;
@@ -90,7 +90,9 @@ impl Load {
     fn take(&self, bytes: usize) -> Turn {
         let sum = self.bytes.get().saturating_add(bytes);
         self.bytes.set(sum);
-        let was_long = self.is_long.replace(self.is_long.get() || sum > LONG_BYTES);
+        let was_long = self
+            .is_long
+            .replace(self.is_long.get() || sum > SHORT_BYTES_MAX);
         if sum > HEAVY_BYTES && self.place.borrow().is_none() {
             return Turn::Wait(self.places.clone());
         }
@@ -114,7 +116,7 @@ mod tests {
         let ended = is_over.clone();
         let (said, heard) = std::sync::mpsc::channel();
         let work = tokio::spawn(carry_out(places.clone(), false, async move {
-            take(LONG_BYTES + 1).await;
+            take(SHORT_BYTES_MAX + 1).await;
             // The only thread of the runtime is not kept by this.
             heard.recv().unwrap();
             ended.notify_one();

@@ -11,7 +11,6 @@ use tokio::sync::Notify;
 
 use crate::blueprint::Blueprint;
 use crate::commit::WritePlan;
-use crate::commit::deferred::Extent;
 use crate::commit::run::{Committed, Patience, Runner};
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
@@ -124,16 +123,19 @@ impl Partita {
     ) -> Result<Self, PlanError> {
         let runner = runner(store, &surroundings);
         let mut start = Start::default();
-        for attempt in 0..surroundings.patience.attempts.max(2) {
+        // Another process may record the design first, which is no reason to give up.
+        let mut attempts = runner.attempts_of(runner.patience.attempts.max(2));
+        loop {
             let settled = live::settle(design.clone(), &runner, &mut start).await?;
             let blueprint = Blueprint::new(settled.design.clone())?;
             table::prepare(&blueprint, &*runner.store).await?;
             match live::record(&settled, &runner, &*surroundings.clock).await? {
-                Written::Done => return Ok(Partita::assemble(blueprint, runner, surroundings)),
-                Written::Taken | Written::Unsure => runner.pause(attempt).await,
+                Written::Done => {
+                    return Ok(Partita::assemble(blueprint, runner.clone(), surroundings));
+                }
+                Written::Taken | Written::Unsure => attempts.again(PlanError::Conflict).await?,
             }
         }
-        Err(PlanError::Conflict)
     }
 
     /// Takes a store as it is: nothing is created or recorded. A design that stored items would
@@ -255,24 +257,23 @@ impl Partita {
         write: &Write<'_>,
         once: Option<&Once>,
     ) -> Result<Vec<Answer>, PlanError> {
-        let mut last = PlanError::Conflict;
+        let mut attempts = self.runner.attempts();
         let mut doubted: Vec<Address> = Vec::new();
-        for attempt in 0..self.runner.patience.attempts {
+        loop {
             let tried = self.attempt(caller, write, once, std::mem::take(&mut doubted));
-            match tried.await {
+            let cause = match tried.await {
                 Ok(Attempt::Done(answers)) => return Ok(answers),
                 Ok(Attempt::NotYet(failed)) => {
-                    last = failed.cause;
                     doubted = failed.doubted;
+                    failed.cause
                 }
                 // What was read does not fit together, because it was read while others wrote; or
                 // another write puts a file in the same place.
-                Err(PlanError::Conflict) => {}
+                Err(conflict @ PlanError::Conflict) => conflict,
                 Err(error) => return Err(error),
-            }
-            self.runner.pause(attempt).await;
+            };
+            attempts.again(cause).await?;
         }
-        Err(last)
     }
 
     /// Plans and commits once. What an attempt before took for granted and was not so is looked at
@@ -334,23 +335,15 @@ impl Partita {
         reserved: usize,
     ) -> Result<WritePlan, PlanError> {
         let moment = self.moment();
-        let mut reads = self.reads(&moment);
-        doubted.into_iter().for_each(|address| reads.need(address));
-        let mut extent = Extent::Whole;
-        loop {
-            let plan = self.runner.settle(&mut reads, |reads| {
+        let mut reads = self.reads_of(&moment, doubted);
+        let plan = self
+            .runner
+            .settle_extent(&mut reads, true, |reads, extent| {
                 let context = self.context(caller, reads, &moment);
                 let planner = Planner::new(context, &moment).with_extent(extent, reserved);
                 planner.plan(request)
             });
-            match plan.await {
-                // What a job can do is left to one then.
-                Err(PlanError::TooMuch { .. }) if extent == Extent::Whole => {
-                    extent = Extent::WithJob;
-                }
-                plan => return plan,
-            }
-        }
+        plan.await
     }
 
     /// Reads the item that a caller names.
@@ -389,6 +382,13 @@ impl Partita {
         let tables = self.blueprint.tables();
         let expiry = tables.filter_map(|(table, name)| Some((name.clone(), table.ttl.clone()?)));
         Reads::new(expiry.collect(), moment.now_millis)
+    }
+
+    /// Nothing read yet, and these items to be read first.
+    pub(crate) fn reads_of(&self, moment: &Moment, doubted: Vec<Address>) -> Reads {
+        let reads = self.reads(moment);
+        doubted.into_iter().for_each(|address| reads.need(address));
+        reads
     }
 
     pub(crate) fn moment(&self) -> Moment {

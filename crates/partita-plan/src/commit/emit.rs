@@ -306,20 +306,6 @@ impl Planner<'_> {
     }
 }
 
-impl Entry<'_> {
-    /// Whether the write changes the item or depends on it.
-    fn is_touched(&self) -> bool {
-        if !self.adds().is_empty() || !self.guards.is_empty() {
-            return true;
-        }
-        match (self.old(), &self.after) {
-            (Some(old), Some(after)) => old != after,
-            (None, None) => false,
-            _ => true,
-        }
-    }
-}
-
 /// Of which record there are the most items in the write.
 fn largest_part(shapes: &[&Record], all: usize) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

@@ -13,6 +13,7 @@ use partita_store::request::{
 use partita_store::{Entropy, ErrorKind, FoundItem, Store, StoreError};
 use ulid::Ulid;
 
+use crate::commit::deferred::Extent;
 use crate::commit::{Step, WritePlan};
 use crate::draft::Refusal;
 use crate::error::{Fault, PlanError, Refused};
@@ -92,7 +93,8 @@ impl Runner {
         }
         let token = self.token();
         let mut in_doubt = false;
-        for attempt in 0..self.patience.attempts {
+        let mut attempts = self.attempts();
+        loop {
             // Made of the steps each time: a second attempt is rare, a copy kept for it is not.
             let request = TransactWriteItems {
                 actions: plan.steps.iter().map(|step| step.action.clone()).collect(),
@@ -111,9 +113,8 @@ impl Runner {
                 _ if in_doubt => return Err(PlanError::OutcomeUnknown),
                 _ => return Err(error.into()),
             }
-            self.pause(attempt).await;
+            attempts.again(PlanError::OutcomeUnknown).await?;
         }
-        Err(PlanError::OutcomeUnknown)
     }
 
     /// Carries out steps that only count, each by itself: the first is what was asked for, the
@@ -163,6 +164,24 @@ impl Runner {
         }
         // Refs and effects have no cycles; only a very deep tree gets here.
         Err(PlanError::TooDeep)
+    }
+
+    /// Evaluates a write whole. Where that is too much and `may_leave_job`, it is evaluated again
+    /// with a job for what a job can do.
+    pub(crate) async fn settle_extent<T>(
+        &self,
+        reads: &mut Reads,
+        may_leave_job: bool,
+        mut evaluate: impl FnMut(&Reads, Extent) -> Result<T, PlanError>,
+    ) -> Result<T, PlanError> {
+        let whole = self.settle(reads, |reads| evaluate(reads, Extent::Whole));
+        match whole.await {
+            Err(PlanError::TooMuch { .. }) if may_leave_job => {
+                self.settle(reads, |reads| evaluate(reads, Extent::WithJob))
+                    .await
+            }
+            planned => planned,
+        }
     }
 
     async fn read(&self, reads: &mut Reads, needs: Needs) -> Result<(), PlanError> {
@@ -266,7 +285,7 @@ impl Runner {
     ) -> Result<Vec<Option<Item>>, PlanError> {
         let mut answers = vec![None; addresses.len()];
         let mut open: Vec<usize> = (0..addresses.len()).collect();
-        let mut attempt = 0;
+        let mut attempts = self.attempts();
         while !open.is_empty() {
             let asked = open
                 .iter()
@@ -284,11 +303,7 @@ impl Runner {
             }
             open = unprocessed;
             if !open.is_empty() {
-                attempt += 1;
-                if attempt == self.patience.attempts {
-                    return Err(StoreError::Throttled.into());
-                }
-                self.pause(attempt).await;
+                attempts.again(StoreError::Throttled).await?;
             }
         }
         Ok(answers)
@@ -333,29 +348,31 @@ impl Runner {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let mut attempt = 0;
+        let mut attempts = self.attempts();
         loop {
-            let answer = request().await;
-            attempt += 1;
-            match answer {
-                Err(error) if is_passing(error.kind()) && attempt < self.patience.attempts => {
-                    self.pause(attempt).await;
-                }
+            match request().await {
+                Err(error) if is_passing(error.kind()) => attempts.again(error).await?,
                 answer => return answer,
             }
         }
     }
 
-    /// The attempts at something that may have to be planned again.
+    /// The attempts at something that may have to be tried or planned again.
     pub(crate) fn attempts(&self) -> Attempts<'_> {
+        self.attempts_of(self.patience.attempts)
+    }
+
+    /// As [`Runner::attempts`], so many.
+    pub(crate) fn attempts_of(&self, most: u32) -> Attempts<'_> {
         Attempts {
             runner: self,
+            most,
             failed: 0,
         }
     }
 
     /// Waits a random part of a time that grows, so that writers who met do not meet again.
-    pub(crate) async fn pause(&self, attempt: u32) {
+    async fn pause(&self, attempt: u32) {
         let longest = self.patience.pause_millis << attempt.min(6);
         if longest == 0 {
             return tokio::task::yield_now().await;
@@ -377,15 +394,16 @@ impl Runner {
 /// The attempts that patience allows.
 pub(crate) struct Attempts<'r> {
     runner: &'r Runner,
+    most: u32,
     failed: u32,
 }
 
 impl Attempts<'_> {
     /// Waits for another attempt after one that was not carried out. Where there is none, its cause
     /// is the answer.
-    pub(crate) async fn again(&mut self, cause: PlanError) -> Result<(), PlanError> {
+    pub(crate) async fn again<E>(&mut self, cause: E) -> Result<(), E> {
         self.failed += 1;
-        if self.failed >= self.runner.patience.attempts {
+        if self.failed >= self.most {
             return Err(cause);
         }
         self.runner.pause(self.failed - 1).await;

@@ -180,6 +180,11 @@ impl<'a> Entry<'a> {
         !is_same && !self.is_read_only
     }
 
+    /// Whether the write changes the item or depends on it.
+    pub(crate) fn is_touched(&self) -> bool {
+        self.is_rewritten() || !self.adds.is_empty() || !self.guards.is_empty()
+    }
+
     /// A record of which the draft knows only a part, as it will be over what is stored.
     pub(crate) fn over(&self, stored: &Item) -> Item {
         let mut record = stored.clone();

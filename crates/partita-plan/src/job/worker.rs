@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256};
 
 use super::chunk::Chunk;
 use super::{DONE, Job, JobStatus, LEASE_MILLIS, Lease, OPEN, Progress, Task, Within, Work};
-use crate::commit::deferred::Extent;
 use crate::commit::{Step, WritePlan};
 use crate::draft::Refusal;
 use crate::error::PlanError;
@@ -314,23 +313,17 @@ impl Partita {
         doubted: Vec<Address>,
     ) -> Result<Chunk, PlanError> {
         let moment = job.moment();
-        let mut reads = self.reads(&moment);
-        doubted.into_iter().for_each(|address| reads.need(address));
-        let mut extent = Extent::Whole;
-        loop {
-            let chunk = self.runner.settle(&mut reads, |reads| {
+        let mut reads = self.reads_of(&moment, doubted);
+        // What a single item takes along may itself be too much.
+        let may_leave_job = rows.len() == 1;
+        let chunk = self
+            .runner
+            .settle_extent(&mut reads, may_leave_job, |reads, extent| {
                 let context = self.context(&job.caller, reads, &moment);
                 let planner = Planner::new(context, &moment).with_extent(extent, OWN_ACTIONS);
                 planner.chunk(&job.id, (job.progress.task, task), within, rows)
             });
-            match chunk.await {
-                // What a single item takes along may itself be too much.
-                Err(PlanError::TooMuch { .. }) if rows.len() == 1 && extent == Extent::Whole => {
-                    extent = Extent::WithJob;
-                }
-                chunk => return chunk,
-            }
-        }
+        chunk.await
     }
 
     /// Moves a job on, without doing anything.

@@ -108,9 +108,7 @@ impl<'a> Planner<'a> {
             let mut arguments = target.arguments.iter();
             let is_asked = arguments.all(|one| nested::get(item, &one.path).is_some());
             if let (Some(to), true, false) = (target.record(), is_asked, reference.unchecked) {
-                let to = &self.context.blueprint.design[to].name;
-                let fault = Fault::of_target(record, &reference.name, to);
-                self.faults.push(fault);
+                self.miss_target(record, reference, &self.context.blueprint.design[to]);
             }
         }
     }
@@ -148,10 +146,7 @@ impl<'a> Planner<'a> {
         }
         if entry.is_gone(reference, &address, given) {
             match given {
-                Given::Now => {
-                    let (name, to) = (&reference.name, &target.shape.name);
-                    note(&mut self.faults, || Fault::of_target(&from.name, name, to));
-                }
+                Given::Now => self.miss_target(&from.name, reference, target.shape),
                 // The target was there when the item was read, so it went meanwhile.
                 Given::Before => entry.guards.require_absent(Refusal::Stale),
             }
@@ -178,6 +173,14 @@ impl<'a> Planner<'a> {
         };
         self.entry_mut(at).guards.require_present(refusal);
         Ok(())
+    }
+
+    /// Reports that the target of a ref that this write sets is not there, once.
+    pub(crate) fn miss_target(&mut self, from: &str, reference: &Ref, target: &Record) {
+        let fault = Fault::of_target(from, &reference.name, &target.name);
+        if !self.faults.contains(&fault) {
+            note(&mut self.faults, || fault);
+        }
     }
 
     /// What is said when the target of a ref that this write sets is not there.

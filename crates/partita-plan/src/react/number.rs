@@ -13,7 +13,7 @@ use partita_design::nested;
 
 use super::{Transition, holds};
 use crate::draft::{Before, Refusal, out_of_range};
-use crate::error::{Fault, PlanError};
+use crate::error::PlanError;
 use crate::evaluate::{Resolved, Target};
 use crate::place::Address;
 use crate::planner::Planner;
@@ -196,12 +196,12 @@ impl<'a> Planner<'a> {
         let entry = self.entry_mut(at);
         match &entry.before {
             Before::Found(_) if entry.after.is_none() && is_set_now => {
-                self.fault_of_target(total);
+                self.miss_total(total);
                 return Ok(());
             }
             Before::Missing if entry.after.is_none() => {
                 if is_set_now {
-                    self.fault_of_target(total);
+                    self.miss_total(total);
                 } else {
                     self.add_to_missing(at, total, amount);
                 }
@@ -220,13 +220,10 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// That an item counts at one that is not there, or that this write removes.
-    fn fault_of_target(&mut self, total: Total<'a>) {
-        let counted = &self.context.blueprint.design[total.reaction.record];
-        let fault = Fault::of_target(&counted.name, &total.by.name, &total.entity.name);
-        if !self.faults.contains(&fault) {
-            self.faults.push(fault);
-        }
+    /// Reports that an item counts at one that is not there, or that this write removes.
+    fn miss_total(&mut self, total: Total<'a>) {
+        let counted = &self.context.blueprint.design[total.reaction.record].name;
+        self.miss_target(counted, total.by, total.entity);
     }
 }
 
