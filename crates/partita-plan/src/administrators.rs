@@ -15,7 +15,7 @@ impl Partita {
         let design = &self.blueprint.design;
         let rule = &design.callers.administrators;
         // The rule is of the caller alone, so that any record and no item will do.
-        let Some(shape) = design.records.first() else {
+        let Some(record) = design.records.first() else {
             return Ok(false);
         };
         let moment = self.moment();
@@ -23,7 +23,7 @@ impl Partita {
         let nothing = Map::new();
         let verdict = self.runner.settle(&mut reads, |reads| {
             let context = self.context(caller, reads, &moment);
-            Ok(ItemScope::unguarded(context, shape, &nothing).decide(rule))
+            Ok(ItemScope::unguarded(context, record, &nothing).decide(rule))
         });
         Ok(verdict.await? == Verdict::Allowed)
     }

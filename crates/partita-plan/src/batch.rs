@@ -213,7 +213,7 @@ impl Step {
     fn of(mut self, position: usize) -> Step {
         if let Refusal::Final(error) = &self.refusal {
             let refusals = vec![Refused::new(position, (**error).clone())];
-            self.refusal = Refusal::last(PlanError::Batch { refusals });
+            self.refusal = Refusal::of(PlanError::Batch { refusals });
         }
         self
     }

@@ -107,21 +107,25 @@ impl Blueprint {
     }
 
     /// The path of the partition key, which every existing item of a record's table has.
-    pub(crate) fn partition(&self, shape: &Record) -> Path {
-        Path::attribute(&self.table_of(shape).0.partition)
+    pub(crate) fn partition(&self, record: &Record) -> Path {
+        Path::attribute(&self.table_of(record).0.partition)
     }
 
     /// The address of a record with these attributes.
-    pub(crate) fn address(&self, shape: &Record, scope: &impl Scope) -> Result<Address, PlanError> {
-        let templates = &shape.key;
+    pub(crate) fn address(
+        &self,
+        record: &Record,
+        scope: &impl Scope,
+    ) -> Result<Address, PlanError> {
+        let templates = &record.key;
         let partition = templates.partition.key(scope)?;
         let sort = templates.sort.key(scope)?;
         match (partition, sort) {
             (Some(partition), Some(sort)) => {
-                let (_, table) = self.table_of(shape);
+                let (_, table) = self.table_of(record);
                 Ok(Place::address(table, partition, sort))
             }
-            (partition, sort) => Err(incomplete(shape, partition.is_none(), sort.is_none())),
+            (partition, sort) => Err(incomplete(record, partition.is_none(), sort.is_none())),
         }
     }
 
@@ -137,20 +141,20 @@ impl Blueprint {
     }
 
     /// The attribute that says when items of a record expire.
-    pub(crate) fn expiry<'d>(&self, shape: &'d Record) -> Option<&'d Attribute> {
-        let ttl = self.table_of(shape).0.ttl.as_deref()?;
-        let expiry = shape.expiry().filter(|_| shape.is_entity());
+    pub(crate) fn expiry<'d>(&self, record: &'d Record) -> Option<&'d Attribute> {
+        let ttl = self.table_of(record).0.ttl.as_deref()?;
+        let expiry = record.expiry().filter(|_| record.is_entity());
         expiry.filter(|one| one.name == ttl)
     }
 
     /// A record as it is stored, with keys and discriminator.
-    pub(crate) fn stored(&self, shape: &Record, place: &Place, attributes: Map) -> Item {
+    pub(crate) fn stored(&self, record: &Record, place: &Place, attributes: Map) -> Item {
         let mut item = attributes;
-        let key_only = shape.attributes.iter().filter(|one| one.key_only);
+        let key_only = record.attributes.iter().filter(|one| one.key_only);
         key_only.for_each(|one| drop(item.remove(&one.name)));
         self.keys.put_key(place, &mut item);
-        let (table, _) = self.table_of(shape);
-        if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator.as_deref()) {
+        let (table, _) = self.table_of(record);
+        if let (Some(name), Some(value)) = (&table.discriminator, record.discriminator.as_deref()) {
             item.insert(name.as_str(), Value::from(value));
         }
         item
@@ -176,18 +180,18 @@ impl Blueprint {
     }
 
     /// Whether an attribute of a record is one that Partita keeps for itself.
-    pub(crate) fn is_reserved(&self, shape: &Record, name: &str) -> bool {
-        let (table, _) = self.table_of(shape);
+    pub(crate) fn is_reserved(&self, record: &Record, name: &str) -> bool {
+        let (table, _) = self.table_of(record);
         table.discriminator.as_deref() == Some(name) || table.is_key(name)
     }
 
-    /// The attributes of a stored item of this shape.
-    pub(crate) fn attributes(&self, shape: &Record, item: &Item) -> Result<Map, PlanError> {
-        shape
-            .attributes_of(self.table_of(shape).0, item)
+    /// The attributes of a stored item of this record.
+    pub(crate) fn attributes(&self, record: &Record, item: &Item) -> Result<Map, PlanError> {
+        record
+            .attributes_of(self.table_of(record).0, item)
             .ok_or_else(|| {
                 PlanError::Store(StoreError::Corrupt {
-                    message: format!("an item has a key of `{}` but not its form", &shape.name),
+                    message: format!("an item has a key of `{}` but not its form", &record.name),
                 })
             })
     }
@@ -195,18 +199,18 @@ impl Blueprint {
     /// The first of the named records that a stored item is.
     pub(crate) fn recognise(&self, records: &[RecordId], item: &Item) -> Option<(&Record, Map)> {
         records.iter().find_map(|record| {
-            let shape = &self.design[*record];
-            let (table, _) = self.table_of(shape);
-            let is_marked = shape.is_marked(table, item);
-            let attributes = is_marked.then(|| shape.attributes_of(table, item))??;
-            Some((shape, attributes))
+            let record = &self.design[*record];
+            let (table, _) = self.table_of(record);
+            let is_marked = record.is_marked(table, item);
+            let attributes = is_marked.then(|| record.attributes_of(table, item))??;
+            Some((record, attributes))
         })
     }
 
     /// What is stored of a record beside its primary key and its discriminator, with its keys in
     /// indexes.
-    pub(crate) fn without_keys(&self, shape: &Record, item: &Item) -> Map {
-        let (table, _) = self.table_of(shape);
+    pub(crate) fn without_keys(&self, record: &Record, item: &Item) -> Map {
+        let (table, _) = self.table_of(record);
         let mut attributes = item.clone();
         attributes.remove(&table.partition);
         attributes.remove(&table.sort);
@@ -217,27 +221,27 @@ impl Blueprint {
     }
 
     /// A record as callers see it, with its discriminator.
-    pub(crate) fn record(&self, shape: &Record, mut attributes: Map) -> operation::Record {
-        let (table, _) = self.table_of(shape);
-        if let (Some(name), Some(value)) = (&table.discriminator, shape.discriminator.as_deref()) {
+    pub(crate) fn record(&self, record: &Record, mut attributes: Map) -> operation::Record {
+        let (table, _) = self.table_of(record);
+        if let (Some(name), Some(value)) = (&table.discriminator, record.discriminator.as_deref()) {
             attributes.insert(name.as_str(), Value::from(value));
         }
         operation::Record {
-            name: shape.name.clone(),
+            name: record.name.clone(),
             attributes,
         }
     }
 }
 
 /// That a key cannot be made, because it has parts that are missing.
-fn incomplete(shape: &Record, lacks_partition: bool, lacks_sort: bool) -> PlanError {
-    let templates = &shape.key;
+fn incomplete(record: &Record, lacks_partition: bool, lacks_sort: bool) -> PlanError {
+    let templates = &record.key;
     let partition = lacks_partition.then_some(&templates.partition);
     let sort = lacks_sort.then_some(&templates.sort);
     let names = partition.into_iter().chain(sort).flat_map(Template::names);
     let faults = names.map(|name| {
         let message = "is part of the key and is missing";
-        Fault::of(&shape.name, name, FaultRule::Required, message)
+        Fault::of(&record.name, name, FaultRule::Required, message)
     });
     PlanError::Invalid {
         faults: faults.collect(),

@@ -5,6 +5,7 @@ mod guards;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
 
 use partita_core::{Item, Map, Value};
 use partita_design::design::Record;
@@ -17,13 +18,17 @@ use crate::place::Address;
 pub(crate) use entry::{Before, Entry, out_of_range};
 pub(crate) use guards::{Guards, Presence, Refusal};
 
+/// One of the items of a draft.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct EntryId(usize);
+
 /// The items that a write touches, each once.
 pub(crate) struct Draft<'a> {
     #[expect(clippy::vec_box, reason = "entries are large, and the list grows")]
     pub(crate) entries: Vec<Box<Entry<'a>>>,
-    places: FxHashMap<Address, usize>,
+    places: FxHashMap<Address, EntryId>,
     /// Items whose consequences are to be looked at.
-    queue: VecDeque<usize>,
+    queue: VecDeque<EntryId>,
 }
 
 impl<'a> Draft<'a> {
@@ -37,14 +42,19 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The place of an item in the draft.
-    pub(crate) fn find(&self, address: &Address) -> Option<usize> {
+    /// The items that are in the draft by now.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = EntryId> + use<> {
+        (0..self.entries.len()).map(EntryId)
+    }
+
+    /// The item of an address, if it is in the draft.
+    pub(crate) fn find(&self, address: &Address) -> Option<EntryId> {
         self.places.get(address).copied()
     }
 
     /// The item that the write leaves at a place, if it is in the draft.
     pub(crate) fn left_at(&self, address: &Address) -> Option<&Entry<'a>> {
-        let entry = &self.entries[self.find(address)?];
+        let entry = &self[self.find(address)?];
         let place = entry.destination().unwrap_or(&entry.address);
         let is_left = entry.after.is_some() && !entry.is_read_only() && place == address;
         is_left.then_some(entry)
@@ -59,7 +69,7 @@ impl<'a> Draft<'a> {
     /// Whether the write removes the item at a place.
     pub(crate) fn is_removed(&self, address: &Address) -> bool {
         let at = self.find(address);
-        at.is_some_and(|at| self.entries[at].is_removed())
+        at.is_some_and(|at| self[at].is_removed())
     }
 
     /// The rows of a list as the write leaves them, as far as it is evaluated; what it removes as
@@ -91,17 +101,17 @@ impl<'a> Draft<'a> {
         after: &Map,
     ) -> Item {
         let blueprint = context.blueprint;
-        let mut item = match (&entry.shape.view, entry.old(), context.peek(place)) {
+        let mut item = match (&entry.record.view, entry.old(), context.peek(place)) {
             (Some(_), Some(_), Known::Found(stored)) => entry.over(stored),
-            _ => blueprint.stored(entry.shape, place, after.clone()),
+            _ => blueprint.stored(entry.record, place, after.clone()),
         };
         // The keys of views are part of their records.
-        if entry.shape.is_entity() {
-            let scope = ItemScope::unguarded(*context, entry.shape, after).during(self);
-            for index in &entry.shape.indexes {
+        if entry.record.is_entity() {
+            let scope = ItemScope::unguarded(*context, entry.record, after).during(self);
+            for index in &entry.record.indexes {
                 // What cannot be part of a key is refused where the key is written.
                 for (name, key) in blueprint
-                    .index_keys(entry.shape, index, &scope)
+                    .index_keys(entry.record, index, &scope)
                     .unwrap_or_default()
                 {
                     item.insert(name, Value::S(key));
@@ -112,19 +122,24 @@ impl<'a> Draft<'a> {
     }
 
     /// Puts an item into the draft that is not in it yet.
-    pub(crate) fn insert(&mut self, shape: &'a Record, address: Address, before: Before) -> usize {
-        let at = self.entries.len();
+    pub(crate) fn insert(
+        &mut self,
+        record: &'a Record,
+        address: Address,
+        before: Before,
+    ) -> EntryId {
+        let at = EntryId(self.entries.len());
         self.places.insert(address.clone(), at);
         self.entries
-            .push(Box::new(Entry::new(shape, address, before)));
+            .push(Box::new(Entry::new(record, address, before)));
         at
     }
 
     /// Has an item move. It is found at both places from then on. Says whether that is new.
     ///
     /// What is put in one place is all that stood in the other, so none of it may change meanwhile.
-    pub(crate) fn relocate(&mut self, at: usize, address: Address) -> bool {
-        let entry = &mut self.entries[at];
+    pub(crate) fn relocate(&mut self, at: EntryId, address: Address) -> bool {
+        let entry = &mut self.entries[at.0];
         let goes = (entry.address != address).then_some(address);
         if entry.moves_to == goes {
             return false;
@@ -138,20 +153,34 @@ impl<'a> Draft<'a> {
         entry.guards.require_unchanged();
         // What was required of the place before, the move requires itself.
         if let Some(other) = self.places.insert(place, at).filter(|other| *other != at) {
-            self.entries[other].guards = Guards::default();
+            self.entries[other.0].guards = Guards::default();
         }
         true
     }
 
     /// Has the consequences of an item looked at.
-    pub(crate) fn enqueue(&mut self, at: usize) {
+    pub(crate) fn enqueue(&mut self, at: EntryId) {
         if !self.queue.contains(&at) {
             self.queue.push_back(at);
         }
     }
 
     /// The next item whose consequences are to be looked at.
-    pub(crate) fn next(&mut self) -> Option<usize> {
+    pub(crate) fn next(&mut self) -> Option<EntryId> {
         self.queue.pop_front()
+    }
+}
+
+impl<'a> Index<EntryId> for Draft<'a> {
+    type Output = Entry<'a>;
+
+    fn index(&self, at: EntryId) -> &Entry<'a> {
+        &self.entries[at.0]
+    }
+}
+
+impl<'a> IndexMut<EntryId> for Draft<'a> {
+    fn index_mut(&mut self, at: EntryId) -> &mut Entry<'a> {
+        &mut self.entries[at.0]
     }
 }

@@ -26,7 +26,7 @@ use crate::operation::{Answer, Caller, Operation, Record};
 use crate::partita::Partita;
 use crate::request::NamedItem;
 use crate::sidecar;
-use room::{Room, Used};
+use room::{OutcomeRow, Used};
 
 /// How long an outcome is kept.
 const KEPT_SECONDS: i64 = 24 * 3_600;
@@ -56,11 +56,11 @@ pub(crate) struct Once {
     /// A digest of the request.
     request: String,
     /// Where the outcome is counted.
-    room: Room,
+    room: OutcomeRow,
 }
 
 /// What is known of a key.
-pub(crate) enum Kept {
+pub(crate) enum Remembered {
     /// The answers of the first time.
     Answers(Vec<Answer>),
     /// Nothing was carried out under it. Beside it, what the caller has in the same room.
@@ -100,7 +100,7 @@ impl Once {
         let id = caller.id.as_deref().unwrap_or_default();
         Ok(Once {
             partition: format!("KEY#{id}"),
-            room: Room::new(id, &Sha256::digest(key.as_bytes())),
+            room: OutcomeRow::new(id, &Sha256::digest(key.as_bytes())),
             key: key.to_owned(),
             request: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         })
@@ -130,7 +130,7 @@ impl Partita {
     }
 
     /// The answers of the first time, if there was one.
-    pub(crate) async fn kept(&self, caller: &Caller, once: &Once) -> Result<Kept, PlanError> {
+    pub(crate) async fn kept(&self, caller: &Caller, once: &Once) -> Result<Remembered, PlanError> {
         let sidecar = &self.blueprint.sidecar;
         let address = sidecar::address(sidecar, &once.partition, &once.key);
         let addresses = [address, once.room.address(sidecar)];
@@ -142,21 +142,21 @@ impl Partita {
         });
         let Some(item) = outcome else {
             let used = read.next().flatten();
-            return Ok(Kept::Nothing(used.as_ref().and_then(Used::read)));
+            return Ok(Remembered::Nothing(used.as_ref().and_then(Used::read)));
         };
         if item.get("request").and_then(Value::as_str) != Some(&once.request) {
             return Err(PlanError::KeyReused);
         }
         let Some(Value::L(several)) = item.get(ANSWERS) else {
             let answer = self.answer_of(caller, &item).await?;
-            return Ok(Kept::Answers(vec![answer]));
+            return Ok(Remembered::Answers(vec![answer]));
         };
         let mut answers = Vec::new();
         for one in several {
             let outcome = one.as_map().ok_or_else(no_outcome)?;
             answers.push(self.answer_of(caller, outcome).await?);
         }
-        Ok(Kept::Answers(answers))
+        Ok(Remembered::Answers(answers))
     }
 
     /// The answer that an outcome stands for.
@@ -251,8 +251,8 @@ impl Partita {
                 ("attributes", record.attributes.clone())
             }
             None => {
-                let shape = self.blueprint.named_record(&record.name)?;
-                let identity = shape.identity_of(&record.attributes);
+                let declared = self.blueprint.named_record(&record.name)?;
+                let identity = declared.identity_of(&record.attributes);
                 ("identity", identity.unwrap_or_default())
             }
         };

@@ -19,7 +19,7 @@ impl MissingTargets {
             let refusals = targets.map(|(name, target)| {
                 let fault = Fault::of_target(&record.name, name, &design[target].name);
                 let faults = vec![fault];
-                let refusal = Refusal::last(PlanError::Invalid { faults });
+                let refusal = Refusal::of(PlanError::Invalid { faults });
                 (name.clone(), target, refusal)
             });
             refusals.collect()

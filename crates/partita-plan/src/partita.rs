@@ -17,7 +17,7 @@ use crate::error::PlanError;
 use crate::evaluate::{Context, Reads};
 use crate::files::Objects;
 use crate::idempotency::room::BYTES_PER_HOUR;
-use crate::idempotency::{KEPT_ACTIONS, Kept, Once};
+use crate::idempotency::{KEPT_ACTIONS, Once, Remembered};
 use crate::live::{self, Start, Written};
 use crate::operation::{Answer, Caller, Operation};
 use crate::place::{Address, KeyNames};
@@ -288,8 +288,8 @@ impl Partita {
         let mut used = None;
         if let Some(once) = once {
             match self.kept(caller, once).await? {
-                Kept::Answers(answers) => return Ok(Attempt::Done(answers)),
-                Kept::Nothing(room) => used = room,
+                Remembered::Answers(answers) => return Ok(Attempt::Done(answers)),
+                Remembered::Nothing(room) => used = room,
             }
         }
         let reserved = once.map_or(0, |_| KEPT_ACTIONS);

@@ -32,7 +32,7 @@ use partita_design::types::AttributeType;
 use ulid::Ulid;
 
 use crate::commit::deferred::Deferred;
-use crate::draft::{Before, Draft, Entry};
+use crate::draft::{Before, Draft, Entry, EntryId};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{Context, Known, Named};
 use crate::place::Address;
@@ -101,9 +101,9 @@ impl<'a> Planner<'a> {
     /// The place of an item in the draft, as far as it was read.
     pub(crate) fn touch(
         &mut self,
-        shape: &'a Record,
+        record: &'a Record,
         address: Address,
-    ) -> Result<usize, PlanError> {
+    ) -> Result<EntryId, PlanError> {
         if let Some(at) = self.draft.find(&address) {
             return Ok(at);
         }
@@ -111,33 +111,33 @@ impl<'a> Planner<'a> {
             Known::Unread => Before::Unread,
             Known::Missing => Before::Missing,
             Known::Found(item) => {
-                let attributes = self.context.blueprint.attributes(shape, item)?;
+                let attributes = self.context.blueprint.attributes(record, item)?;
                 Before::Found(Rc::new(attributes))
             }
         };
-        Ok(self.draft.insert(shape, address, before))
+        Ok(self.draft.insert(record, address, before))
     }
 
     /// The place of an item in the draft; it is read if it was not.
     pub(crate) fn look_up(
         &mut self,
-        shape: &'a Record,
+        record: &'a Record,
         address: Address,
-    ) -> Result<usize, PlanError> {
-        let at = self.touch(shape, address)?;
-        let entry = &self.draft.entries[at];
+    ) -> Result<EntryId, PlanError> {
+        let at = self.touch(record, address)?;
+        let entry = &self.draft[at];
         if entry.is_unread() {
             self.context.reads.need(entry.address.clone());
         }
         Ok(at)
     }
 
-    pub(crate) fn entry(&self, at: usize) -> &Entry<'a> {
-        &self.draft.entries[at]
+    pub(crate) fn entry(&self, at: EntryId) -> &Entry<'a> {
+        &self.draft[at]
     }
 
-    pub(crate) fn entry_mut(&mut self, at: usize) -> &mut Entry<'a> {
-        &mut self.draft.entries[at]
+    pub(crate) fn entry_mut(&mut self, at: EntryId) -> &mut Entry<'a> {
+        &mut self.draft[at]
     }
 
     /// Refuses the write for its faults. While something is still to be read they may be none, and

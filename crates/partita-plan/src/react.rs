@@ -38,7 +38,7 @@ use partita_design::expression::Predicate;
 use partita_design::kernel::{Does, Occasion, Reaction, When};
 use partita_design::nested::Difference;
 
-use crate::draft::{Before, Entry};
+use crate::draft::{Before, Entry, EntryId};
 use crate::error::PlanError;
 use crate::planner::{By, Planner};
 
@@ -53,7 +53,7 @@ pub(crate) struct Reacted {
     /// The effects of triggers that were set off, each once for one write of the item.
     fired: Vec<EffectId>,
     /// The records that are kept of the item, by their places in the draft.
-    records: Vec<usize>,
+    records: Vec<EntryId>,
 }
 
 impl Reacted {
@@ -113,8 +113,8 @@ impl<'a> Planner<'a> {
         while let Some(at) = self.draft.next() {
             items += 1;
             if items > ITEMS_MAX {
-                let name = &self.entry(at).shape.name;
-                let what = format!("one thing leads to another, at last to a `{name}`");
+                let name = &self.entry(at).record.name;
+                let what = format!("it changes more than {ITEMS_MAX} items, the last a `{name}`");
                 return Err(PlanError::TooMuch { what });
             }
             self.refresh(at)?;
@@ -129,9 +129,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Computes again what is made of numbers that were added to. For that the item must be known.
-    fn refresh(&mut self, at: usize) -> Result<(), PlanError> {
+    fn refresh(&mut self, at: EntryId) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let entity = entry.shape;
+        let entity = entry.record;
         let own = self.context.blueprint.design.reactions.own(entity.id);
         let mut added = entry.adds().keys().chain(entry.added_new());
         if !entity.is_entity() || !added.any(|name| own.is_feeding(name)) {
@@ -152,14 +152,14 @@ impl<'a> Planner<'a> {
     }
 
     /// Has an item read of which only numbers were added to, if a reaction reads one of them.
-    fn read_what_is_added_to(&self, at: usize) {
+    fn read_what_is_added_to(&self, at: EntryId) {
         let entry = self.entry(at);
         let mut reactions = self
             .context
             .blueprint
             .design
             .reactions
-            .of(entry.shape.id)
+            .of(entry.record.id)
             .iter();
         let is_added = |name: &str| entry.adds().contains_key(name);
         if reactions.any(|one| one.on == Occasion::Write && one.reads_any(is_added)) {
@@ -172,9 +172,9 @@ impl<'a> Planner<'a> {
     /// An item may change again in the same write. What was done to others is then done for the
     /// difference to the state that was reacted to; the records that are kept of the item are
     /// made again from the state that was read.
-    fn react_to(&mut self, at: usize) -> Result<(), PlanError> {
+    fn react_to(&mut self, at: EntryId) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let reactions = self.context.blueprint.design.reactions.of(entry.shape.id);
+        let reactions = self.context.blueprint.design.reactions.of(entry.record.id);
         // INVARIANT: the design has these last, because they see what the others leave.
         let records = reactions.partition_point(|one| !one.does.keeps_records());
         let (others, records) = reactions.split_at(records);
@@ -193,7 +193,7 @@ impl<'a> Planner<'a> {
     /// Runs those of some reactions that a change sets off.
     fn run(
         &mut self,
-        at: usize,
+        at: EntryId,
         reactions: &'a [Reaction],
         change: &Transition<'_>,
     ) -> Result<(), PlanError> {
@@ -215,7 +215,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether the condition of a reaction turns with a write: it holds now, and did not before.
-    fn turns(&mut self, at: usize, turns: &'a Predicate) -> Result<bool, PlanError> {
+    fn turns(&mut self, at: EntryId, turns: &'a Predicate) -> Result<bool, PlanError> {
         let entry = self.entry(at);
         let (old, new) = (entry.old().cloned(), entry.after.clone());
         let is_so = match &new {

@@ -22,6 +22,7 @@ use partita_core::Map;
 use partita_design::design::{Access, Action, Record};
 
 use crate::commit::WritePlan;
+use crate::draft::EntryId;
 use crate::error::PlanError;
 use crate::operation::{Answer, Operation};
 use crate::partita::Partita;
@@ -237,17 +238,19 @@ impl<'a> Planner<'a> {
     }
 
     /// Does what is asked to the draft. Gives the item that was written, where it is one.
-    fn apply(&mut self, request: &Request<'a>) -> Result<Option<usize>, PlanError> {
+    fn apply(&mut self, request: &Request<'a>) -> Result<Option<EntryId>, PlanError> {
         match request {
-            Request::Create { entity, given } => self.create_for(entity, given),
-            Request::Upsert { on, given } => self.upsert_for(on, given).map(Some),
-            Request::Change { on, asked, given } => self.change_for(on, *asked, given).map(Some),
+            Request::Create { entity, given } => self.create_for_caller(entity, given),
+            Request::Upsert { on, given } => self.upsert_for_caller(on, given).map(Some),
+            Request::Change { on, asked, given } => {
+                self.change_for_caller(on, *asked, given).map(Some)
+            }
             Request::Found { action, by, given } => self.act_on_found(action, *by, given),
         }
     }
 
     /// What a caller is shown of the item that was written: nothing without the right to read it.
-    fn answer(&self, at: usize, request: &Request<'a>) -> Answer {
+    fn answer(&self, at: EntryId, request: &Request<'a>) -> Answer {
         let entry = self.entry(at);
         let Some(item) = &entry.after else {
             return Answer::Done;
@@ -259,11 +262,11 @@ impl<'a> Planner<'a> {
         {
             return Answer::Done;
         }
-        let scope = self.unguarded(entry.shape, item).after(&self.draft);
+        let scope = self.unguarded(entry.record, item).after(&self.draft);
         if scope.verdict(Asked::Access(Access::Read)) != Verdict::Allowed {
             return Answer::Done;
         }
-        let record = self.context.blueprint.record(entry.shape, scope.shown());
+        let record = self.context.blueprint.record(entry.record, scope.shown());
         match request {
             Request::Create { .. } | Request::Upsert { .. } if entry.is_new() => {
                 Answer::Created(record)

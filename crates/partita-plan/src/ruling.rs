@@ -77,10 +77,10 @@ impl Decision {
 
 impl Row {
     /// An item with what its rules say.
-    pub(crate) fn new(shape: &Record, item: &Map, rulings: Vec<Ruling>) -> Row {
+    pub(crate) fn new(record: &Record, item: &Map, rulings: Vec<Ruling>) -> Row {
         Row {
-            record: shape.name.to_owned(),
-            identity: shape.identity_of(item).unwrap_or_default(),
+            record: record.name.to_owned(),
+            identity: record.identity_of(item).unwrap_or_default(),
             rulings,
         }
     }

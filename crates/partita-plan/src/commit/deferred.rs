@@ -17,7 +17,7 @@ use partita_store::request::{ConditionCheck, PutItem, TransactAction};
 use partita_store::table::TableName;
 
 use crate::commit::Step;
-use crate::draft::Refusal;
+use crate::draft::{EntryId, Refusal};
 use crate::error::PlanError;
 use crate::evaluate::Known;
 use crate::job::{HistoryWork, Job, Lease, Progress, Referrers, Referring, Task, TaskKind, Work};
@@ -71,7 +71,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether the write is planned with a job.
-    pub(crate) fn has_job(&self) -> bool {
+    pub(crate) fn plans_job(&self) -> bool {
         self.deferred.extent == Extent::WithJob
     }
 
@@ -80,10 +80,10 @@ impl<'a> Planner<'a> {
     pub(crate) fn defer_referring(
         &mut self,
         kind: TaskKind,
-        at: usize,
+        at: EntryId,
         who: Referrers<'a>,
     ) -> bool {
-        if !self.has_job() {
+        if !self.plans_job() {
             return false;
         }
         if self.add_referring(kind, at, who) && kind == TaskKind::Release {
@@ -95,15 +95,15 @@ impl<'a> Planner<'a> {
     /// Has a job look once more for the items that refer to one, after the commit: an item that
     /// began to refer to it between the listing and the commit is not in the transaction. Later
     /// ones find the item gone, or as it is now.
-    pub(crate) fn look_again(&mut self, kind: TaskKind, at: usize, who: Referrers<'a>) {
+    pub(crate) fn look_again(&mut self, kind: TaskKind, at: EntryId, who: Referrers<'a>) {
         self.add_referring(kind, at, who);
     }
 
     /// Adds the task to do something to the items that refer to one. Says whether it is new.
-    fn add_referring(&mut self, kind: TaskKind, at: usize, who: Referrers<'a>) -> bool {
+    fn add_referring(&mut self, kind: TaskKind, at: EntryId, who: Referrers<'a>) -> bool {
         let entry = self.entry(at);
         let identity = entry.named().and_then(|named| {
-            let mut identity = entry.shape.identity_of(named)?;
+            let mut identity = entry.record.identity_of(named)?;
             // A ref by a pattern may go by more than the identity.
             for number in 0..who.target.arguments.len() {
                 let name = who.argument_source(number);
@@ -119,7 +119,7 @@ impl<'a> Planner<'a> {
             return false;
         };
         let task = Task {
-            source: entry.shape.name.clone(),
+            source: entry.record.name.clone(),
             identity,
             work: Work::Referring(Referring {
                 kind,
@@ -138,22 +138,26 @@ impl<'a> Planner<'a> {
     /// Defers what becomes of the states that were kept of an item that is removed or moves, if the
     /// write is planned with a job. Says whether it is. Until it is done the place where they are
     /// cannot be used, nor can the item that they follow be removed or moved.
-    pub(crate) fn defer_history(&mut self, at: usize, view: &'a Record) -> Result<bool, PlanError> {
+    pub(crate) fn defer_history(
+        &mut self,
+        at: EntryId,
+        view: &'a Record,
+    ) -> Result<bool, PlanError> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
-        let (shape, old) = (entry.shape, entry.old().cloned());
-        let identity = old.and_then(|old| shape.identity_of(&old));
-        let Some(identity) = identity.filter(|_| self.has_job()) else {
+        let (record, old) = (entry.record, entry.old().cloned());
+        let identity = old.and_then(|old| record.identity_of(&old));
+        let Some(identity) = identity.filter(|_| self.plans_job()) else {
             return Ok(false);
         };
-        if blueprint.states_of(view, shape, &identity)?.is_none() {
+        if blueprint.states_of(view, record, &identity)?.is_none() {
             return Ok(false);
         }
         let (from, place) = (entry.address.clone(), entry.destination().cloned());
         let new = entry.after.as_deref().filter(|_| place.is_some());
-        let to = new.and_then(|new| shape.identity_of(new));
+        let to = new.and_then(|new| record.identity_of(new));
         self.add_task(Task {
-            source: shape.name.clone(),
+            source: record.name.clone(),
             identity,
             work: Work::History(HistoryWork {
                 view: view.name.clone(),
@@ -187,13 +191,13 @@ impl<'a> Planner<'a> {
     }
 
     /// Where the items that refer are counted, it is known how many there are.
-    fn expect_as_counted(&mut self, at: usize, who: Referrers<'a>) {
+    fn expect_as_counted(&mut self, at: EntryId, who: Referrers<'a>) {
         let entry = self.entry(at);
         let Some(total) = self.count_of(who) else {
             return;
         };
         let number = entry.old().and_then(|old| {
-            let number = entry.shape.number(old, &total.attribute.name)?;
+            let number = entry.record.number(old, &total.attribute.name)?;
             u64::try_from(number.to_i64()?).ok()
         });
         self.deferred.expected += number.unwrap_or_default();
@@ -204,7 +208,7 @@ impl<'a> Planner<'a> {
     /// been used.
     pub(crate) fn claim(
         &mut self,
-        at: usize,
+        at: EntryId,
         entity: &'a Record,
         given: &Changes<'a>,
     ) -> Result<(), PlanError> {
@@ -240,9 +244,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Refuses to delete or move an item while a job is moving its history.
-    pub(crate) fn claim_history(&mut self, at: usize) {
+    pub(crate) fn claim_history(&mut self, at: EntryId) {
         let entry = self.entry(at);
-        let entity = entry.shape;
+        let entity = entry.record;
         let goes = entry.is_removed() || entry.destination().is_some();
         let address = entry.address.clone();
         let mut parts = entity.identity.iter();
@@ -316,7 +320,7 @@ impl<'a> Planner<'a> {
                 condition: sidecar::is_missing(),
                 return_item_on_failure: false,
             }),
-            refusal: Refusal::last(refusal),
+            refusal: Refusal::of(refusal),
         })
     }
 
@@ -328,7 +332,7 @@ impl<'a> Planner<'a> {
         Step {
             action: put_new(hold.table.clone(), sidecar::key_at(&hold)),
             refusal: match claimed {
-                Some((_, entity)) => Refusal::last(still_removed(entity)),
+                Some((_, entity)) => Refusal::of(still_removed(entity)),
                 None => Refusal::Stale,
             },
         }
@@ -339,7 +343,7 @@ impl<'a> Planner<'a> {
         let now_millis = self.moment.now_millis;
         // The last of the ids that this write draws, so that it is none of the others.
         let id = self.new_id(&AttributeType::Ulid);
-        let is_led = self.deferred.is_attended && !self.has_job();
+        let is_led = self.deferred.is_attended && !self.plans_job();
         let job = Job {
             lease: is_led.then(|| Lease::new(&id, now_millis)),
             id,

@@ -12,7 +12,7 @@ use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction
 
 use super::Step;
 use super::update::update;
-use crate::draft::{Before, Entry, Presence, Refusal};
+use crate::draft::{Before, Entry, EntryId, Presence, Refusal};
 use crate::error::PlanError;
 use crate::place::Address;
 use crate::planner::Planner;
@@ -33,13 +33,13 @@ impl Planner<'_> {
         aside.extend(self.kept_steps()?);
         self.refuse()?;
         let mut keys = Vec::with_capacity(self.draft.entries.len());
-        for at in 0..self.draft.entries.len() {
+        for at in self.draft.ids() {
             keys.push(self.index_keys(at)?);
         }
         // Items that only keys read are in the draft since then, to be guarded.
         keys.resize_with(self.draft.entries.len(), Vec::new);
         let entries = std::mem::take(&mut self.draft.entries);
-        let shapes: Vec<&Record> = entries.iter().map(|entry| entry.shape).collect();
+        let records: Vec<&Record> = entries.iter().map(|entry| entry.record).collect();
         let mut steps = Vec::with_capacity(entries.len() + aside.len());
         let entries = entries.into_iter().zip(keys);
         for (entry, keys) in entries.filter(|(entry, _)| !entry.is_read_only()) {
@@ -51,7 +51,7 @@ impl Planner<'_> {
         steps.extend(aside);
         if steps.len() > self.room() {
             return Err(PlanError::TooMuch {
-                what: largest_part(&shapes, steps.len()),
+                what: largest_part(&records, steps.len()),
             });
         }
         steps.extend(self.window_steps());
@@ -65,7 +65,7 @@ impl Planner<'_> {
         let presence = presence.or_else(|| Some(self.is_there(&entry)));
         let condition = self.condition(&entry, presence);
         let is_free = self.is_missing(&entry);
-        let shape = entry.shape;
+        let record = entry.record;
         let (Some(after), address, Some(place)) = entry.into_parts() else {
             return Vec::new();
         };
@@ -73,11 +73,11 @@ impl Planner<'_> {
             condition: Some(is_free),
             ..PutItem::new(
                 place.table.clone(),
-                self.whole(shape, &place, Rc::unwrap_or_clone(after), keys),
+                self.whole(record, &place, Rc::unwrap_or_clone(after), keys),
             )
         };
         let exists = PlanError::Exists {
-            entity: shape.name.to_owned(),
+            entity: record.name.to_owned(),
         };
         let delete = DeleteItem {
             table: address.table.clone(),
@@ -87,8 +87,8 @@ impl Planner<'_> {
         };
         let put = Step {
             action: TransactAction::Put(put),
-            refusal: match &shape.view {
-                None => Refusal::last(exists),
+            refusal: match &record.view {
+                None => Refusal::of(exists),
                 Some(_) => Refusal::Stale,
             },
         };
@@ -143,20 +143,20 @@ impl Planner<'_> {
         keys: Vec<KeyChange>,
         condition: Option<Condition>,
     ) -> Option<TransactAction> {
-        let shape = entry.shape;
+        let record = entry.record;
         let (after, address, _) = entry.into_parts();
         Some(TransactAction::Put(PutItem {
             table: address.table.clone(),
-            item: self.whole(shape, &address, Rc::unwrap_or_clone(after?), keys),
+            item: self.whole(record, &address, Rc::unwrap_or_clone(after?), keys),
             condition,
             return_item_on_failure: false,
         }))
     }
 
     /// An item as it is put, with all of its keys.
-    fn whole(&self, shape: &Record, place: &Address, after: Map, keys: Vec<KeyChange>) -> Item {
+    fn whole(&self, record: &Record, place: &Address, after: Map, keys: Vec<KeyChange>) -> Item {
         let blueprint = self.context.blueprint;
-        let mut item = blueprint.stored(shape, place, after);
+        let mut item = blueprint.stored(record, place, after);
         for (name, key) in keys {
             if let Some(key) = key {
                 item.insert(name, Value::S(key));
@@ -182,8 +182,8 @@ impl Planner<'_> {
     }
 
     fn is_there(&self, entry: &Entry<'_>) -> Condition {
-        let exists = Condition::Exists(self.context.blueprint.partition(entry.shape));
-        match self.is_over(entry.shape) {
+        let exists = Condition::Exists(self.context.blueprint.partition(entry.record));
+        match self.is_over(entry.record) {
             Some(is_over) => exists.and(Condition::Not(Box::new(is_over))),
             None => exists,
         }
@@ -191,16 +191,16 @@ impl Planner<'_> {
 
     /// An item whose time is over is missing, and may be replaced before it is swept.
     fn is_missing(&self, entry: &Entry<'_>) -> Condition {
-        let missing = Condition::NotExists(self.context.blueprint.partition(entry.shape));
-        match self.is_over(entry.shape) {
+        let missing = Condition::NotExists(self.context.blueprint.partition(entry.record));
+        match self.is_over(entry.record) {
             Some(is_over) => Condition::Any(vec![missing, is_over]),
             None => missing,
         }
     }
 
     /// That an item is expired, or the guard of one: from the moment at which a read misses it.
-    pub(crate) fn is_over(&self, shape: &Record) -> Option<Condition> {
-        let expiry = self.context.blueprint.expiry(shape)?;
+    pub(crate) fn is_over(&self, record: &Record) -> Option<Condition> {
+        let expiry = self.context.blueprint.expiry(record)?;
         let now = self.moment.now_millis.saturating_add(999).div_euclid(1000);
         Some(Condition::Compare(
             Operand::Path(expiry.path()),
@@ -232,9 +232,9 @@ impl Planner<'_> {
     fn unchanged(&self, entry: &Entry<'_>, old: &Map) -> Vec<Condition> {
         let blueprint = self.context.blueprint;
         let key = blueprint.keys.of(&entry.address.table);
-        let stored = blueprint.stored(entry.shape, &entry.address, old.clone());
-        let declared = entry.shape.attributes.iter();
-        let is_entity = entry.shape.is_entity();
+        let stored = blueprint.stored(entry.record, &entry.address, old.clone());
+        let declared = entry.record.attributes.iter();
+        let is_entity = entry.record.is_entity();
         let declared = declared.filter(|one| is_entity && !one.key_only && !one.is_virtual);
         let roots = declared.map(|one| one.path().root);
         let names: BTreeSet<Name> = roots.chain(stored.keys().cloned()).collect();
@@ -249,31 +249,31 @@ impl Planner<'_> {
     /// The keys of indexes that the write sets. Where it changes something that keys are made of,
     /// it writes them even if they come out as they were: another writer may have changed the same
     /// attribute, and the key with it.
-    fn index_keys(&mut self, at: usize) -> Result<Vec<KeyChange>, PlanError> {
+    fn index_keys(&mut self, at: EntryId) -> Result<Vec<KeyChange>, PlanError> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
         // The keys of views are part of their records.
-        let has_keys = entry.shape.is_entity() && !entry.is_read_only();
+        let has_keys = entry.record.is_entity() && !entry.is_read_only();
         let Some(after) = entry.after.clone().filter(|_| has_keys) else {
             return Ok(Vec::new());
         };
-        let shape = entry.shape;
+        let record = entry.record;
         let mut changes: Vec<KeyChange> = Vec::new();
-        for index in shape.indexes.iter().filter(|one| self.sets_keys(at, one)) {
-            for name in blueprint.made_keys(shape, index) {
+        for index in record.indexes.iter().filter(|one| self.sets_keys(at, one)) {
+            for name in blueprint.made_keys(record, index) {
                 if changes.iter().all(|(known, _)| known != name) {
                     changes.push((name.to_owned(), None));
                 }
             }
         }
         // A key may be one of several indexes; it is set while one of them has the item.
-        for index in &shape.indexes {
+        for index in &record.indexes {
             let is_set = |name: &str| changes.iter().any(|(known, _)| known == name);
-            if !blueprint.made_keys(shape, index).any(is_set) {
+            if !blueprint.made_keys(record, index).any(is_set) {
                 continue;
             }
             let keys = self.evaluate(at, &after, |scope| {
-                blueprint.index_keys(shape, index, &scope)
+                blueprint.index_keys(record, index, &scope)
             })??;
             for (name, key) in keys {
                 let change = changes.iter_mut().find(|(known, _)| known == name);
@@ -289,28 +289,28 @@ impl Planner<'_> {
     ///
     /// Nothing that this reads is guarded: as long as this write leaves an attribute alone, whoever
     /// changes it writes the keys.
-    fn sets_keys(&self, at: usize, index: &RecordIndex) -> bool {
+    fn sets_keys(&self, at: EntryId, index: &RecordIndex) -> bool {
         let entry = self.entry(at);
-        let shape = entry.shape;
+        let record = entry.record;
         // Where the item moves, all of its keys are written.
         let stays = entry.destination().is_none();
         let (Some(old), Some(after), true) = (entry.old(), &entry.after, stays) else {
             return true;
         };
-        let was = self.unguarded(shape, old).before();
-        let is = self.unguarded(shape, after);
+        let was = self.unguarded(record, old).before();
+        let is = self.unguarded(record, after);
         let lasts =
-            |reading: &Reading| reading.hops.is_empty() && shape.is_lasting(&reading.attribute);
+            |reading: &Reading| reading.hops.is_empty() && record.is_lasting(&reading.attribute);
         let mut reads = index.reads.iter().filter(|reading| !lasts(reading));
         reads.any(|reading| was.find(&reading.path) != is.find(&reading.path))
     }
 }
 
 /// Of which record there are the most items in the write.
-fn largest_part(shapes: &[&Record], all: usize) -> String {
+fn largest_part(records: &[&Record], all: usize) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for shape in shapes {
-        *counts.entry(&shape.name).or_default() += 1;
+    for record in records {
+        *counts.entry(&record.name).or_default() += 1;
     }
     let largest = counts.into_iter().max_by_key(|(_, count)| *count);
     let (name, count) = largest.unwrap_or_default();

@@ -46,7 +46,7 @@ impl Entry<'_> {
     fn start_of(&self, name: &str) -> Number {
         let nothing = Map::new();
         let item = self.old().map_or(&nothing, |old| &**old);
-        match self.shape.when_missing(item, name) {
+        match self.record.when_missing(item, name) {
             Some(Value::N(start)) => start,
             _ => Number::ZERO,
         }
@@ -73,7 +73,9 @@ impl Walk<'_, '_> {
             if !self.entry.adds().contains_key(dots.as_str()) {
                 // A map that is not there yet is written with the numbers in it.
                 match (was, is) {
-                    (Some(Value::M(was)), Value::M(is)) if self.entry.shape.is_container(&dots) => {
+                    (Some(Value::M(was)), Value::M(is))
+                        if self.entry.record.is_container(&dots) =>
+                    {
                         self.go(was, is, way);
                     }
                     _ if self.is_stored(&dots) => {
@@ -96,7 +98,7 @@ impl Walk<'_, '_> {
     }
 
     fn is_stored(&self, name: &str) -> bool {
-        let attribute = self.entry.shape.stored(name);
+        let attribute = self.entry.record.stored(name);
         attribute.is_none_or(|attribute| !attribute.key_only)
     }
 }

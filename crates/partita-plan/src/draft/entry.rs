@@ -9,21 +9,16 @@ use partita_design::nested;
 
 use super::guards::{Guards, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::evaluate::Lookup;
 use crate::place::Address;
 use crate::react::Reacted;
 
 /// An item as it was before the write.
-#[derive(Clone, Debug)]
-pub(crate) enum Before {
-    /// Not read yet.
-    Unread,
-    Missing,
-    Found(Rc<Map>),
-}
+pub(crate) type Before = Lookup<Rc<Map>>;
 
 /// One item that a write touches.
 pub(crate) struct Entry<'a> {
-    pub(crate) shape: &'a Record,
+    pub(crate) record: &'a Record,
     pub(crate) address: Address,
     /// Where the item will be, if it moves.
     pub(super) moves_to: Option<Address>,
@@ -45,13 +40,13 @@ pub(crate) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn new(shape: &'a Record, address: Address, before: Before) -> Self {
+    pub(super) fn new(record: &'a Record, address: Address, before: Before) -> Self {
         let now = match &before {
             Before::Found(map) => Some(map.clone()),
             Before::Missing | Before::Unread => None,
         };
         Entry {
-            shape,
+            record,
             address,
             moves_to: None,
             before,
@@ -154,7 +149,7 @@ impl<'a> Entry<'a> {
     /// Adds to a record what is added to the item that it is kept of.
     pub(crate) fn repeat_adds(&mut self, source: &BTreeMap<&'a str, Number>) {
         for (name, amount) in source {
-            if self.shape.kept().any(|kept| kept.name == *name) {
+            if self.record.kept().any(|kept| kept.name == *name) {
                 self.adds.insert(name, *amount);
             }
         }
@@ -201,7 +196,7 @@ impl<'a> Entry<'a> {
             record.insert(name.clone(), value.clone());
         }
         for (name, amount) in &self.adds {
-            let now = self.shape.number(stored, name).unwrap_or(Number::ZERO);
+            let now = self.record.number(stored, name).unwrap_or(Number::ZERO);
             if let Ok(sum) = now.checked_add(*amount) {
                 nested::set(&mut record, name, Value::N(sum));
             }
@@ -211,7 +206,7 @@ impl<'a> Entry<'a> {
 
     /// A number of the item with what this write adds to it, also of an item that it removes.
     pub(crate) fn number_left(&self, name: &str) -> Number {
-        let old = self.old().and_then(|old| self.shape.number(old, name));
+        let old = self.old().and_then(|old| self.record.number(old, name));
         let old = old.unwrap_or(Number::ZERO);
         old.checked_add(self.added(name)).unwrap_or(old)
     }
@@ -223,15 +218,15 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Guards a value that was read, unless the write says it itself.
-    pub(crate) fn guard_unwritten(&mut self, name: &'a str) {
-        if !self.is_written(name) {
+    /// Guards a value that was read, unless the write replaces it.
+    pub(crate) fn guard_unless_replaced(&mut self, name: &'a str) {
+        if !self.replaces(name) {
             self.guard(name);
         }
     }
 
-    /// Whether an attribute was written, and not only added to.
-    pub(crate) fn is_written(&self, name: &str) -> bool {
+    /// Whether the write says what an attribute becomes, and does not only add to it.
+    pub(crate) fn replaces(&self, name: &str) -> bool {
         let (Some(old), Some(new)) = (self.old(), &self.after) else {
             return true;
         };
@@ -240,15 +235,15 @@ impl<'a> Entry<'a> {
 
     /// Adds to a number.
     pub(crate) fn add(&mut self, name: &'a str, amount: Number) -> Result<(), PlanError> {
-        let shape = self.shape;
+        let record = self.record;
         let sum = |one: Number| {
             one.checked_add(amount).map_err(|_| PlanError::Invalid {
-                faults: vec![out_of_range(&shape.name, name)],
+                faults: vec![out_of_range(&record.name, name)],
             })
         };
         if let Some(after) = &mut self.after {
             let after = Rc::make_mut(after);
-            let now = shape.number(after, name).unwrap_or(Number::ZERO);
+            let now = record.number(after, name).unwrap_or(Number::ZERO);
             nested::set(after, name, Value::N(sum(now)?));
         }
         // An item that is written whole has the sum already.

@@ -19,7 +19,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn last(error: PlanError) -> Self {
+    pub(crate) fn of(error: PlanError) -> Self {
         Refusal::Final(Arc::new(error))
     }
 }

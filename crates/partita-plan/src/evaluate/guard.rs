@@ -12,7 +12,7 @@ use partita_design::nested;
 
 use super::reads::Known;
 use super::scope::{ItemScope, Others};
-use crate::draft::Refusal;
+use crate::draft::{EntryId, Refusal};
 use crate::error::PlanError;
 use crate::place::Address;
 use crate::planner::Planner;
@@ -97,11 +97,11 @@ impl<'a> Planner<'a> {
     /// Other items are seen as this write leaves them, as far as it is evaluated.
     pub(crate) fn evaluate<T>(
         &mut self,
-        at: usize,
+        at: EntryId,
         item: &Map,
         look: impl FnOnce(ItemScope<'_, 'a>) -> T,
     ) -> Result<T, PlanError> {
-        let record = self.entry(at).shape;
+        let record = self.entry(at).record;
         self.watch(Some(at), |planner, reads| {
             look(planner.scope(record, item, reads))
         })
@@ -111,7 +111,7 @@ impl<'a> Planner<'a> {
     /// made by [`Planner::scope`].
     pub(crate) fn watch<T>(
         &mut self,
-        own: Option<usize>,
+        own: Option<EntryId>,
         look: impl FnOnce(&mut Self, &ReadSet<'a>) -> T,
     ) -> Result<T, PlanError> {
         let reads = ReadSet::new();
@@ -170,17 +170,17 @@ impl<'a> Planner<'a> {
     }
 
     /// Guards what the rules on a new item were decided on, now that it has a place.
-    pub(crate) fn guard_rules(&mut self, at: usize, new: Composed<'a>) -> Result<(), PlanError> {
+    pub(crate) fn guard_rules(&mut self, at: EntryId, new: Composed<'a>) -> Result<(), PlanError> {
         self.guard_reads(Some(at), new.rules)
     }
 
-    fn guard_reads(&mut self, own: Option<usize>, reads: ReadSet<'a>) -> Result<(), PlanError> {
+    fn guard_reads(&mut self, own: Option<EntryId>, reads: ReadSet<'a>) -> Result<(), PlanError> {
         let seen = reads.0.into_inner();
         if let Some(at) = own {
             let entry = self.entry_mut(at);
             for name in seen.own {
                 // What this write says does not depend on what was there.
-                if !entry.is_written(name) {
+                if !entry.replaces(name) {
                     entry.guard(name);
                 }
             }
@@ -204,7 +204,7 @@ impl<'a> Planner<'a> {
         match fact {
             // What only a list has shown of an item is not guarded: see `row`.
             Fact::Attribute(_) | Fact::Key(_) if entry.is_unread() => {}
-            Fact::Attribute(name) if entry.is_written(name) => {}
+            Fact::Attribute(name) if entry.replaces(name) => {}
             Fact::Attribute(name) => self.guard_stored(at, name),
             Fact::Key(name) => {
                 if let Known::Found(stored) = stored {
@@ -221,10 +221,10 @@ impl<'a> Planner<'a> {
     }
 
     /// Guards a value that was read, also one that is a view's record's own.
-    pub(crate) fn guard_stored(&mut self, at: usize, name: &'a str) {
+    pub(crate) fn guard_stored(&mut self, at: EntryId, name: &'a str) {
         let stored = self.context.peek(&self.entry(at).address);
         let entry = self.entry_mut(at);
-        match (&entry.shape.view, stored) {
+        match (&entry.record.view, stored) {
             // The draft does not know what is the record's own.
             (Some(_), Known::Found(stored)) => {
                 let value = nested::get(stored, name).cloned();

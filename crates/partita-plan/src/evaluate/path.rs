@@ -90,12 +90,12 @@ impl<'s, 'a> ItemScope<'s, 'a> {
             (Named::Value(Some(value)), steps) => found(stored::inside(value, steps)),
             (
                 Named::Item {
-                    shape,
+                    record,
                     item,
                     address,
                 },
                 [Step::Field(first), rest @ ..],
-            ) => self.inside(Subject::other(shape, item, address), first, rest),
+            ) => self.inside(Subject::other(record, item, address), first, rest),
             (Named::Item { .. }, _) => Found::Missing,
         }
     }
@@ -279,7 +279,7 @@ impl<'s, 'a> ItemScope<'s, 'a> {
             return Found::Value(Cow::Owned(value.clone()));
         }
         if let Some(around) = self.around {
-            let other = (target.address.clone(), target.shape);
+            let other = (target.address.clone(), target.record);
             around.borrow_mut().push(other);
         }
         if self.context.reads.reads_only_own() {
@@ -291,7 +291,7 @@ impl<'s, 'a> ItemScope<'s, 'a> {
         match self.context.item(&target.address) {
             Known::Unread => Found::Unknown,
             Known::Missing => {
-                self.note_fact(&target.address, target.shape, Fact::Absence);
+                self.note_fact(&target.address, target.record, Fact::Absence);
                 Found::Missing
             }
             Known::Found(item) => self.inside_target(&target, item, next, rest),
@@ -307,7 +307,7 @@ impl<'s, 'a> ItemScope<'s, 'a> {
         steps: &[Step],
     ) -> Found<'f> {
         self.inside(
-            Subject::other(target.shape, item, &target.address),
+            Subject::other(target.record, item, &target.address),
             root,
             steps,
         )
@@ -337,7 +337,7 @@ impl<'s, 'a> ItemScope<'s, 'a> {
         root: &str,
         steps: &[Step],
     ) -> Found<'f> {
-        match (&entry.shape.view, &entry.after, entry.old()) {
+        match (&entry.record.view, &entry.after, entry.old()) {
             // Of a record that stays only what is derived is in the draft.
             (Some(_), Some(_), Some(_)) => match self.context.item(&target.address) {
                 Known::Unread => Found::Unknown,
@@ -358,7 +358,7 @@ impl<'s, 'a> ItemScope<'s, 'a> {
         let identity = || target.identity.get(next, rest).cloned();
         if let Some(entry) = self.changed(&target.address) {
             let left = entry.after.as_deref();
-            if left.is_none_or(|left| target.shape.is_deleted(left)) {
+            if left.is_none_or(|left| target.record.is_deleted(left)) {
                 return Found::Missing;
             }
             return match identity() {
@@ -369,13 +369,13 @@ impl<'s, 'a> ItemScope<'s, 'a> {
         let item = match self.context.item(&target.address) {
             Known::Unread => return Found::Unknown,
             Known::Missing => {
-                self.note_fact(&target.address, target.shape, Fact::Absence);
+                self.note_fact(&target.address, target.record, Fact::Absence);
                 return Found::Missing;
             }
             Known::Found(item) => item,
         };
-        self.note_fact(&target.address, target.shape, Fact::Presence);
-        let own = Subject::other(target.shape, item, &target.address);
+        self.note_fact(&target.address, target.record, Fact::Presence);
+        let own = Subject::other(target.record, item, &target.address);
         if let Some(absent) = self.absence_of_own(own, &target.address) {
             return absent;
         }
@@ -401,16 +401,18 @@ impl<'s, 'a> ItemScope<'s, 'a> {
                 continue;
             };
             for target in targets {
-                let Target { shape, address, .. } = &target;
+                let Target {
+                    record, address, ..
+                } = &target;
                 match self.context.item(address) {
                     Known::Unread => return Some(Found::Unknown),
                     Known::Missing => {
-                        self.note_fact(address, shape, Fact::Absence);
+                        self.note_fact(address, record, Fact::Absence);
                         return Some(Found::Missing);
                     }
                     Known::Found(item) => {
-                        self.note_fact(address, shape, Fact::Presence);
-                        if self.is_seen_deleted(shape, item, address) {
+                        self.note_fact(address, record, Fact::Presence);
+                        if self.is_seen_deleted(record, item, address) {
                             return Some(Found::Missing);
                         }
                     }

@@ -125,13 +125,17 @@ impl Needs {
     }
 }
 
-/// An item as a plan knows it.
+/// What is known of an item.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Known<'r> {
-    Found(&'r Item),
+pub(crate) enum Lookup<T> {
+    Found(T),
     Missing,
+    /// Not read yet.
     Unread,
 }
+
+/// An item as it is stored.
+pub(crate) type Known<'r> = Lookup<&'r Item>;
 
 impl Reads {
     /// Nothing read yet. Items whose time is over will count as missing, swept or not.

@@ -34,7 +34,7 @@ pub(crate) enum Resolved<'a> {
 /// The item that a ref leads to.
 #[derive(Clone)]
 pub(crate) struct Target<'a> {
-    pub(crate) shape: &'a Record,
+    pub(crate) record: &'a Record,
     pub(crate) address: Address,
     pub(super) identity: Identity<'a>,
     /// Whether it is found by who calls, so that it is the caller's own.
@@ -49,18 +49,18 @@ pub(super) struct Identity<'a> {
 }
 
 impl<'a> Identity<'a> {
-    fn new(shape: &'a Record, values: impl Into<Arc<[Value]>>) -> Self {
+    fn new(record: &'a Record, values: impl Into<Arc<[Value]>>) -> Self {
         Identity {
-            parts: &shape.identity,
+            parts: &record.identity,
             values: values.into(),
         }
     }
 
     /// The identity of an item, if its attributes have it.
-    fn of(shape: &'a Record, item: &Map) -> Option<Self> {
-        let parts = shape.identity.iter();
+    fn of(record: &'a Record, item: &Map) -> Option<Self> {
+        let parts = record.identity.iter();
         let values = parts.map(|part| nested::get(item, &part.attribute).cloned());
-        Some(Identity::new(shape, values.collect::<Option<Vec<_>>>()?))
+        Some(Identity::new(record, values.collect::<Option<Vec<_>>>()?))
     }
 
     pub(super) fn get(&self, root: &str, steps: &[Step]) -> Option<&Value> {
@@ -74,7 +74,7 @@ impl Target<'_> {
     /// Whether the item is deleted or gone, so that it hides what has a live ref to it.
     pub(crate) fn is_hiding(&self, context: &Context<'_>) -> bool {
         match context.item(&self.address) {
-            Known::Found(item) => self.shape.is_deleted(item),
+            Known::Found(item) => self.record.is_deleted(item),
             Known::Missing => true,
             Known::Unread => false,
         }
@@ -150,7 +150,7 @@ impl<'a> ItemScope<'_, 'a> {
             }
         }
         let blueprint = self.context.blueprint;
-        let shape = match target.to {
+        let record = match target.to {
             RefTo::Record(record) => &blueprint.design[record],
             RefTo::Constants(constants) => {
                 let key = values.first().and_then(|key| key.as_str());
@@ -160,7 +160,7 @@ impl<'a> ItemScope<'_, 'a> {
         };
         if let Some(pattern) = target.via {
             let values = values.into_iter().map(Cow::into_owned);
-            return self.resolve_via(shape, pattern, &target.arguments, values);
+            return self.resolve_via(record, pattern, &target.arguments, values);
         }
         let mut arguments = target.arguments.iter().zip(&values);
         let list = arguments.find_map(|(argument, value)| match &**value {
@@ -168,7 +168,7 @@ impl<'a> ItemScope<'_, 'a> {
             _ => None,
         });
         match list {
-            None => match self.target(shape, &values) {
+            None => match self.target(record, &values) {
                 Some(found) => Resolved::To(vec![Target {
                     is_callers: target.is_callers(),
                     ..found
@@ -182,7 +182,7 @@ impl<'a> ItemScope<'_, 'a> {
                         Value::L(list) if argument.many => list.get(at).map(Cow::Borrowed),
                         value => Some(Cow::Borrowed(value)),
                     });
-                    self.target(shape, &values.collect::<Option<Vec<_>>>()?)
+                    self.target(record, &values.collect::<Option<Vec<_>>>()?)
                 });
                 Resolved::To(targets.flatten().collect())
             }
@@ -190,20 +190,20 @@ impl<'a> ItemScope<'_, 'a> {
     }
 
     /// The item of an identity. A value that cannot be part of a key is refused where it is given.
-    fn target(&self, shape: &'a Record, values: &[Cow<'_, Value>]) -> Option<Target<'a>> {
+    fn target(&self, record: &'a Record, values: &[Cow<'_, Value>]) -> Option<Target<'a>> {
         let reads = self.context.reads;
-        let (address, identity) = match reads.led_to(shape.id, values) {
-            Some((address, values)) => (address, Identity::new(shape, values)),
+        let (address, identity) = match reads.led_to(record.id, values) {
+            Some((address, values)) => (address, Identity::new(record, values)),
             None => {
                 let values: Vec<Value> = values.iter().map(|value| (**value).clone()).collect();
-                let identity = Identity::new(shape, values);
-                let address = self.context.blueprint.address(shape, &identity).ok()?;
-                reads.remember(shape.id, &identity.values, &address);
+                let identity = Identity::new(record, values);
+                let address = self.context.blueprint.address(record, &identity).ok()?;
+                reads.remember(record.id, &identity.values, &address);
                 (address, identity)
             }
         };
         Some(Target {
-            shape,
+            record,
             address,
             identity,
             is_callers: false,
@@ -213,7 +213,7 @@ impl<'a> ItemScope<'_, 'a> {
     /// The item that a pattern of one finds.
     fn resolve_via(
         &self,
-        shape: &'a Record,
+        record: &'a Record,
         pattern: PatternId,
         arguments: &[Argument],
         values: impl Iterator<Item = Value>,
@@ -240,7 +240,7 @@ impl<'a> ItemScope<'_, 'a> {
         let found = listed
             .rows
             .iter()
-            .find_map(|row| self.row_meant(shape, question, row));
+            .find_map(|row| self.row_meant(record, question, row));
         match found {
             Some(target) => Resolved::To(vec![target]),
             // It may be among those that were not read.
@@ -260,28 +260,27 @@ impl<'a> ItemScope<'_, 'a> {
     /// The item of a row, if the pattern of a ref means it.
     fn row_meant(
         &self,
-        shape: &'a Record,
+        record: &'a Record,
         asked: AskedPattern<'_, 'a>,
         row: &Item,
     ) -> Option<Target<'a>> {
         let blueprint = self.context.blueprint;
         let address = blueprint.keys.place(&asked.listing.table, row);
-        let item = blueprint.attributes(shape, row).ok()?;
+        let item = blueprint.attributes(record, row).ok()?;
         let scope = ItemScope {
             others: self.others,
             reads: self.reads,
-            ..ItemScope::unguarded(self.context, shape, &item)
+            ..ItemScope::unguarded(self.context, record, &item)
         };
-        // What a write depends on is guarded, for which the item must be read.
-        let known = if self.reads.is_some() && asked.looks_inside() {
-            self.context.item(&address)
-        } else {
-            self.context.peek(&address)
-        };
+        let known = self.context.peek(&address);
         let found = scope.meant(asked, row, address, known)?;
+        // What a write depends on is guarded, for which the item must be read.
+        if self.reads.is_some() && asked.looks_inside() {
+            self.context.reads.need(found.address.clone());
+        }
         Some(Target {
-            shape,
-            identity: Identity::of(shape, &found.item)?,
+            record,
+            identity: Identity::of(record, &found.item)?,
             address: found.address,
             is_callers: false,
         })

@@ -59,7 +59,7 @@ pub(super) enum Others<'s, 'a> {
 pub(crate) enum Named<'s, 'a> {
     Value(Option<Value>),
     Item {
-        shape: &'a Record,
+        record: &'a Record,
         item: &'s Map,
         address: Address,
     },

@@ -197,8 +197,8 @@ fn walk<'d>(
                 walk(element, spot, value, format!("{place}[{at}]"), visit);
             }
         }
-        (AttributeType::Shape(shape), Value::M(map)) => {
-            for field in &shape.fields {
+        (AttributeType::Shape(record), Value::M(map)) => {
+            for field in &record.fields {
                 if let Some(value) = map.get_mut(&field.name) {
                     let place = format!("{place}.{}", field.name);
                     let spot = field.file_in.as_deref().map(Spot::In);

@@ -29,7 +29,7 @@ const BYTES: &str = "bytes";
 
 /// Where the outcome under a key is counted.
 #[derive(Clone, Debug)]
-pub(super) struct Room {
+pub(super) struct OutcomeRow {
     partition: String,
     sort: String,
 }
@@ -41,11 +41,11 @@ pub(crate) struct Used {
     bytes: u64,
 }
 
-impl Room {
+impl OutcomeRow {
     /// Where the outcome of a request with this digest is counted.
-    pub(super) fn new(caller: &str, digest: &[u8]) -> Room {
+    pub(super) fn new(caller: &str, digest: &[u8]) -> OutcomeRow {
         let number = u64::from(digest.first().copied().unwrap_or_default()) % ROWS;
-        Room {
+        OutcomeRow {
             partition: format!("ROOM#{caller}"),
             sort: format!("{number:02}"),
         }

@@ -6,6 +6,7 @@ use partita_store::request::TransactAction;
 
 use super::{Referrers, Task, TaskKind, Within, Work};
 use crate::commit::Step;
+use crate::draft::EntryId;
 use crate::error::PlanError;
 use crate::files::Placement;
 use crate::place::Address;
@@ -99,7 +100,7 @@ impl<'a> Planner<'a> {
         task: &Task,
         within: Referrers<'a>,
         found: Vec<Address>,
-    ) -> Result<Vec<usize>, PlanError> {
+    ) -> Result<Vec<EntryId>, PlanError> {
         let mut items = Vec::new();
         for place in found {
             let item = self.look_up(within.entity, place)?;
@@ -124,9 +125,9 @@ impl<'a> Planner<'a> {
     /// Does to some items what their ref says `on delete`. Answers how many there were.
     fn release_all(
         &mut self,
-        source: usize,
+        source: EntryId,
         within: Referrers<'a>,
-        items: Vec<usize>,
+        items: Vec<EntryId>,
     ) -> Result<u64, PlanError> {
         // It cannot be created again before the job is done, except by writes past Partita.
         if self.entry(source).after.is_some() {

@@ -11,7 +11,7 @@ use partita_core::{Item, Map};
 use partita_design::design::{Action, Application, EffectId, Record};
 
 use super::{Applied, ApplyWork, EachWork, Effected, Task, Work};
-use crate::draft::Before;
+use crate::draft::{Before, EntryId};
 use crate::error::PlanError;
 use crate::evaluate::{ListedItem, Named};
 use crate::place::Address;
@@ -27,13 +27,13 @@ impl<'a> Planner<'a> {
     /// whether it is. An effect that may refuse the whole write cannot wait.
     pub(crate) fn defer_effect(&mut self, cause: EffectCause<'_, 'a>, parameters: &Map) -> bool {
         let design = &self.context.blueprint.design;
-        if !self.has_job() || design[cause.effect].require.is_some() {
+        if !self.plans_job() || design[cause.effect].require.is_some() {
             return false;
         }
         let entry = self.entry(cause.at);
         let (old, new) = (entry.old().cloned(), entry.after.clone());
         let item = new.as_ref().or(old.as_ref());
-        let Some(identity) = item.and_then(|item| entry.shape.identity_of(item)) else {
+        let Some(identity) = item.and_then(|item| entry.record.identity_of(item)) else {
             return false;
         };
         let given = cause.names.iter().filter_map(|(name, named)| match named {
@@ -41,7 +41,7 @@ impl<'a> Planner<'a> {
             Named::Item { .. } => None,
         });
         let task = Task {
-            source: entry.shape.name.clone(),
+            source: entry.record.name.clone(),
             identity,
             work: Work::Each(EachWork {
                 name: design.effect_name(cause.effect).to_owned(),
@@ -125,14 +125,14 @@ impl<'a> Planner<'a> {
     }
 
     /// Puts the item that an effect is caused by into the draft, as it was when the job was left.
-    fn insert_cause(&mut self, shape: &'a Record, work: &EachWork) -> usize {
+    fn insert_cause(&mut self, record: &'a Record, work: &EachWork) -> EntryId {
         // Not under its own address: the effect may be one on the item itself.
         let address = sidecar::address(&self.context.blueprint.sidecar, "CAUSE", &work.name);
         let before = match &work.old {
             Some(old) => Before::Found(Rc::new(old.clone())),
             None => Before::Missing,
         };
-        let at = self.draft.insert(shape, address, before);
+        let at = self.draft.insert(record, address, before);
         let entry = self.entry_mut(at);
         entry.after = work.new.clone().map(Rc::new);
         entry.set_read_only();
@@ -151,8 +151,8 @@ impl<'a> Planner<'a> {
         let mut distinct = DistinctElements::of_job(job, number);
         let mut done = 0;
         for listed in self.meant_among(within.pattern, &work.parameters, rows)? {
-            let (shape, address) = (listed.record, listed.address);
-            let at = self.look_up(shape, address.clone())?;
+            let (record, address) = (listed.record, listed.address);
+            let at = self.look_up(record, address.clone())?;
             let Some(item) = self.entry(at).after.clone() else {
                 continue;
             };
@@ -162,7 +162,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             let applied = Asked::Action(within.applied);
-            match self.change_for(&on_row(shape, &item), applied, &work.given) {
+            match self.change_for_caller(&on_row(record, &item), applied, &work.given) {
                 Ok(_) => done += 1,
                 Err(
                     PlanError::Forbidden { .. }
@@ -180,13 +180,13 @@ impl<'a> Planner<'a> {
     fn is_applied_to(
         &mut self,
         within: Applied<'a>,
-        at: usize,
+        at: EntryId,
         item: &Map,
         address: &Address,
     ) -> Result<bool, PlanError> {
-        let shape = self.entry(at).shape;
+        let record = self.entry(at).record;
         let named = Named::Item {
-            shape,
+            record,
             item,
             address: address.clone(),
         };

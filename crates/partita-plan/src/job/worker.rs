@@ -545,7 +545,7 @@ impl Job {
 fn ours(action: TransactAction) -> Step {
     Step {
         action,
-        refusal: Refusal::last(PlanError::Conflict),
+        refusal: Refusal::of(PlanError::Conflict),
     }
 }
 

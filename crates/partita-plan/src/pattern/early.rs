@@ -63,10 +63,10 @@ impl PatternRead<'_> {
         let looked = self.partita.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);
             let records = self.pattern.returns.iter();
-            let looked = records.map(|record| {
-                let shape = &self.blueprint().design[*record];
-                let attributes = known_attributes(self.pattern, &self.values, shape);
-                look(&ItemScope::unguarded(context, shape, &attributes).known_so_far())
+            let looked = records.map(|id| {
+                let record = &self.blueprint().design[*id];
+                let attributes = known_attributes(self.pattern, &self.values, record);
+                look(&ItemScope::unguarded(context, record, &attributes).known_so_far())
             });
             Ok(looked.collect())
         });
@@ -77,11 +77,11 @@ impl PatternRead<'_> {
 }
 
 /// The attributes of a record that the parameters of a pattern fix.
-pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, shape: &Record) -> Map {
+pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, record: &Record) -> Map {
     let whole_value = |name: &str| whole_value(pattern, values, name);
     let mut known = Map::new();
-    let mut learn = |asked: &Template, record: Option<&Template>| {
-        let parts = record.map_or(&[][..], |record| &record.parts);
+    let mut learn = |asked: &Template, key: Option<&Template>| {
+        let parts = key.map_or(&[][..], |key| &key.parts);
         for parts in asked.parts.iter().zip(parts) {
             match parts {
                 (Part::Value(parameter), Part::Value(attribute)) => {
@@ -90,7 +90,7 @@ pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, shape: &Record) 
                         known.insert(name, value.clone());
                     }
                 }
-                (Part::Text(asked), Part::Text(record)) if asked == record => {}
+                (Part::Text(asked), Part::Text(key)) if asked == key => {}
                 // From here on the two are not alike.
                 _ => break,
             }
@@ -98,8 +98,8 @@ pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, shape: &Record) 
     };
     match &pattern.read {
         Read::Get(asked) => {
-            learn(&asked.partition, Some(&shape.key.partition));
-            learn(&asked.sort, Some(&shape.key.sort));
+            learn(&asked.partition, Some(&record.key.partition));
+            learn(&asked.sort, Some(&record.key.sort));
         }
         Read::Query(QueryRead {
             index,
@@ -107,9 +107,9 @@ pub(crate) fn known_attributes(pattern: &Pattern, values: &Map, shape: &Record) 
             sort,
         }) => {
             let (own_partition, own_sort) = match index {
-                None => (Some(&shape.key.partition), Some(&shape.key.sort)),
+                None => (Some(&record.key.partition), Some(&record.key.sort)),
                 Some(index) => {
-                    let keys = shape.indexes.iter().find(|keys| keys.index == *index);
+                    let keys = record.indexes.iter().find(|keys| keys.index == *index);
                     let partition = keys.map(|keys| &keys.partition);
                     let sort = keys.and_then(|keys| keys.sort.as_ref());
                     (only_template(partition), only_template(sort))

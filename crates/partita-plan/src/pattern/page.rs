@@ -145,8 +145,8 @@ impl PatternRead<'_> {
 
     /// What a row that lacks an attribute is read as having.
     fn default_of(&self, row: &Item, name: &str) -> Option<Value> {
-        let (shape, item) = self.blueprint().recognise(&self.pattern.returns, row)?;
-        shape.read(&item, name).map(Cow::into_owned)
+        let (record, item) = self.blueprint().recognise(&self.pattern.returns, row)?;
+        record.read(&item, name).map(Cow::into_owned)
     }
 
     /// The key attributes of a row, those of the index that was read included.

@@ -22,7 +22,7 @@ const ROWS_MEMORY_MAX: usize = 4 * 1_048_576;
 const LED_MEMORY_MAX: usize = 16 * 1_048_576;
 
 /// Rows, each with its record if the caller may see it.
-type Looked = Vec<(Item, Option<operation::Record>)>;
+type SeenRows = Vec<(Item, Option<operation::Record>)>;
 
 impl PatternRead<'_> {
     /// Looks at the next rows, as many as do not take too much memory together with what they lead
@@ -30,7 +30,7 @@ impl PatternRead<'_> {
     pub(super) async fn look(
         &self,
         found: &mut VecDeque<FoundItem>,
-    ) -> Result<Option<Looked>, PlanError> {
+    ) -> Result<Option<SeenRows>, PlanError> {
         let mut rows = Vec::new();
         let mut room = Room::new(ROWS_MEMORY_MAX);
         while !room.is_empty()
@@ -59,24 +59,24 @@ impl PatternRead<'_> {
         &self,
         rows: &[Item],
     ) -> Result<Vec<Option<operation::Record>>, PlanError> {
-        self.each_row(rows, |context, shape, item, row| {
-            self.seen(context, shape, item, row)
+        self.each_row(rows, |context, record, item, row| {
+            self.seen(context, record, item, row)
         })
         .await
     }
 
     /// For each row that is there for somebody, what the rules say of it.
     pub(super) async fn rule_on(&self, rows: &[Item]) -> Result<Vec<Row>, PlanError> {
-        let ruled = self.each_row(rows, |context, shape, item, row| {
+        let ruled = self.each_row(rows, |context, record, item, row| {
             let mut rulings = Vec::new();
             let mut is_there = true;
-            self.decisive(context, shape, item, row, &mut |scope, _| {
+            self.decisive(context, record, item, row, &mut |scope, _| {
                 is_there &= self.is_there(scope);
                 rulings.push(scope.ruling(Asked::Access(Access::Read)));
                 true
             })?;
             let is_there = is_there && !rulings.is_empty();
-            Ok(is_there.then(|| Row::new(shape, item, rulings)))
+            Ok(is_there.then(|| Row::new(record, item, rulings)))
         });
         Ok(ruled.await?.into_iter().flatten().collect())
     }
@@ -104,7 +104,7 @@ impl PatternRead<'_> {
             let context = self.partita.context(self.caller, reads, &moment);
             let rows = recognised.iter().zip(rows).map(|(found, row)| match found {
                 Some(_) if !self.pattern.with_expired && reads.is_expired(table, row) => Ok(None),
-                Some((shape, item)) => look(context, shape, item, row),
+                Some((record, item)) => look(context, record, item, row),
                 None => Ok(None),
             });
             rows.collect()
@@ -116,12 +116,12 @@ impl PatternRead<'_> {
     fn seen(
         &self,
         context: Context<'_>,
-        shape: &Record,
+        record: &Record,
         item: &Map,
         stored: &Item,
     ) -> Result<Option<operation::Record>, PlanError> {
         let mut seen = None;
-        self.decisive(context, shape, item, stored, &mut |scope, is_last| {
+        self.decisive(context, record, item, stored, &mut |scope, is_last| {
             let shown = self.shown(scope);
             let is_shown = shown.is_some();
             seen = shown.filter(|_| is_last);
@@ -136,22 +136,22 @@ impl PatternRead<'_> {
     fn decisive(
         &self,
         context: Context<'_>,
-        shape: &Record,
+        record: &Record,
         item: &Map,
         stored: &Item,
         look: &mut dyn FnMut(&ItemScope<'_, '_>, bool) -> bool,
     ) -> Result<(), PlanError> {
-        let row = ItemScope::unguarded(context, shape, item);
+        let row = ItemScope::unguarded(context, record, item);
         if !passes(self.pattern, &self.values, &row, stored) {
             return Ok(());
         }
-        let Some(reference) = self.pattern.followed(shape) else {
+        let Some(reference) = self.pattern.followed(record) else {
             look(&row, true);
             return Ok(());
         };
         // A view's record says no more than its source, whose rules then decide; a link is an item
         // of its own.
-        if shape.is_entity() && !look(&row, false) {
+        if record.is_entity() && !look(&row, false) {
             return Ok(());
         }
         let Resolved::To(targets) = row.resolve(reference) else {
@@ -159,8 +159,8 @@ impl PatternRead<'_> {
         };
         for target in targets {
             if let Known::Found(found) = context.item(&target.address) {
-                let item = self.blueprint().attributes(target.shape, found)?;
-                look(&ItemScope::unguarded(context, target.shape, &item), true);
+                let item = self.blueprint().attributes(target.record, found)?;
+                look(&ItemScope::unguarded(context, target.record, &item), true);
                 return Ok(());
             }
         }

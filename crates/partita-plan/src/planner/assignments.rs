@@ -48,10 +48,10 @@ pub(crate) fn lends(scope: &ItemScope<'_, '_>, value: &Formula, each: Option<&Ea
 }
 
 impl<'a> Planner<'a> {
-    /// The changes that an effect's values make of an item of this shape.
+    /// The changes that an effect's values make of an item of this record.
     pub(crate) fn changes(
         &mut self,
-        shape: &'a Record,
+        record: &'a Record,
         assignments: &'a Assignments,
         values: Values,
         is_new: bool,
@@ -63,7 +63,7 @@ impl<'a> Planner<'a> {
         let lent = values.lent.iter().filter_map(|at| assignments.set.get(*at));
         changes.lent = lent.map(|(name, _)| name.as_str()).collect();
         for ((name, _), value) in assignments.set.iter().zip(values.set) {
-            let Some(attribute) = shape.stored(name) else {
+            let Some(attribute) = record.stored(name) else {
                 continue;
             };
             match value {
@@ -76,12 +76,12 @@ impl<'a> Planner<'a> {
             }
         }
         for ((name, _), value) in assignments.add.iter().zip(values.add) {
-            if let (Some(attribute), Some(Value::N(amount))) = (shape.stored(name), value) {
+            if let (Some(attribute), Some(Value::N(amount))) = (record.stored(name), value) {
                 changes.add.push((attribute, amount));
             }
         }
         let removed = assignments.remove.iter();
-        let removed = removed.filter_map(|name| shape.stored(name));
+        let removed = removed.filter_map(|name| record.stored(name));
         changes.remove.extend(removed.map(Slot::Declared));
         changes
     }

@@ -11,20 +11,21 @@ use partita_store::request::{PutItem, TransactAction};
 use super::Planner;
 use super::files::is_among;
 use crate::commit::Step;
+use crate::draft::EntryId;
 use crate::files::{self, names};
 
 impl Planner<'_> {
     /// The rows of all items of the draft that expire and name files.
     pub(super) fn expiry_steps(&mut self) -> Vec<Step> {
-        let places = 0..self.draft.entries.len();
+        let places = self.draft.ids();
         places.filter_map(|at| self.expiry_step(at)).collect()
     }
 
-    fn expiry_step(&mut self, at: usize) -> Option<Step> {
+    fn expiry_step(&mut self, at: EntryId) -> Option<Step> {
         let entry = self.entry(at);
-        let entity = entry.shape;
+        let entity = entry.record;
         let blueprint = self.context.blueprint;
-        let expiry = blueprint.expiry(entry.shape)?;
+        let expiry = blueprint.expiry(entry.record)?;
         let is_skipped = entry.is_read_only() || entry.is_unread();
         if is_skipped || !names::has_files(entity) || self.keeps_names(entity) {
             return None;
@@ -56,15 +57,15 @@ impl Planner<'_> {
     }
 
     /// Whoever changes the files of an item or its time has noted down the one for the other.
-    fn guard_expiry(&mut self, at: usize, entity: &Record, expiry: &str) {
+    fn guard_expiry(&mut self, at: EntryId, entity: &Record, expiry: &str) {
         let files = entity
             .attributes
             .iter()
             .filter(|one| names::names_files(one));
         let names: Vec<&str> = files.map(|one| one.name.as_str()).collect();
         let entry = self.entry_mut(at);
-        let entity = entry.shape;
-        let is_written = entry.is_written(expiry) || names.iter().any(|one| entry.is_written(one));
+        let entity = entry.record;
+        let is_written = entry.replaces(expiry) || names.iter().any(|one| entry.replaces(one));
         for attribute in entity.attributes.iter().filter(|_| is_written) {
             let name = attribute.name.as_str();
             if name == expiry || names.contains(&name) {

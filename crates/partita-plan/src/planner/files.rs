@@ -24,6 +24,7 @@ use sha2::{Digest as _, Sha256};
 use super::Planner;
 use super::assignments::lends;
 use super::owners::Past;
+use crate::draft::EntryId;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{Known, ReadSet};
 use crate::files::names::{self, File, NAME_BYTES_MAX, Spot};
@@ -111,7 +112,7 @@ impl<'a> Planner<'a> {
     /// The same for an item that changes.
     pub(super) fn take_files_at(
         &mut self,
-        at: usize,
+        at: EntryId,
         entity: &'a design::Record,
         lent: &[&str],
     ) -> Result<(), PlanError> {
@@ -298,7 +299,7 @@ impl<'a> Planner<'a> {
     /// Whether an item of the draft names a file, by what it says of it and who it is.
     fn is_lent(&self, name: &str, is_meant: &dyn Fn(&File<'_>, &Owner) -> bool) -> bool {
         self.draft.entries.iter().any(|entry| {
-            let entity = self.context.blueprint.design.source(entry.shape);
+            let entity = self.context.blueprint.design.source(entry.record);
             if !names::has_files(entity) {
                 return false;
             }
@@ -326,13 +327,13 @@ impl<'a> Planner<'a> {
         let Ok(entity) = blueprint.entity(&owner.entity) else {
             return false;
         };
-        let shape = entity;
-        let Ok(address) = blueprint.address(shape, &owner.identity) else {
+        let record = entity;
+        let Ok(address) = blueprint.address(record, &owner.identity) else {
             return false;
         };
         match self.context.peek(&address) {
             Known::Found(item) => {
-                let item = blueprint.attributes(shape, item);
+                let item = blueprint.attributes(record, item);
                 item.is_ok_and(|item| is_among(&record.name, &names::all(entity, &item)))
             }
             Known::Missing | Known::Unread => false,

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Access, Record, Repeat, SoftDelete};
 
-use super::values::{Start, compute};
+use super::values::{Beginning, compute};
 use super::{By, Planner};
-use crate::draft::{Entry, Refusal};
+use crate::draft::{Entry, EntryId, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::evaluate::Composed;
 use crate::files::names;
@@ -25,9 +25,9 @@ impl<'a> Planner<'a> {
         entity: &'a Record,
         given: &Changes<'a>,
         by: By,
-    ) -> Result<usize, PlanError> {
+    ) -> Result<EntryId, PlanError> {
         let new = self.compose(entity, given);
-        self.put_new(given, new, by)
+        self.put_composed(given, new, by)
     }
 
     /// What a new item holds: what is given, and what is computed from it.
@@ -41,12 +41,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Puts a new item into its place.
-    pub(crate) fn put_new(
+    pub(crate) fn put_composed(
         &mut self,
         given: &Changes<'a>,
         mut new: Composed<'a>,
         by: By,
-    ) -> Result<usize, PlanError> {
+    ) -> Result<EntryId, PlanError> {
         let entity = new.record;
         if names::has_files(entity) {
             // Whatever lends a file must be in the draft.
@@ -66,13 +66,13 @@ impl<'a> Planner<'a> {
     }
 
     /// The place of a new item in the draft. Where another one may be there, it is read.
-    fn place_of_new(&mut self, new: &Composed<'a>) -> Result<usize, PlanError> {
+    fn place_of_new(&mut self, new: &Composed<'a>) -> Result<EntryId, PlanError> {
         let entity = new.record;
         match self.context.blueprint.address(entity, &new.item) {
             Ok(address) if entity.repeat == Repeat::Refuse => self.touch(entity, address),
             Ok(address) => self.look_up(entity, address),
             Err(error) => {
-                self.check_new(entity, &new.item, Start::First);
+                self.check_new(entity, &new.item, Beginning::First);
                 self.refuse()?;
                 Err(error)
             }
@@ -82,7 +82,7 @@ impl<'a> Planner<'a> {
     /// Puts a new item where none is.
     fn insert_new(
         &mut self,
-        at: usize,
+        at: EntryId,
         new: &mut Composed<'a>,
         given: &Changes<'a>,
         by: By,
@@ -93,7 +93,7 @@ impl<'a> Planner<'a> {
         entry.after = Some(item.clone());
         entry.operation = Some(Access::Create);
         entry.guards.require_absent(match (entity.repeat, by) {
-            (Repeat::Refuse, By::Caller) => Refusal::last(PlanError::Exists {
+            (Repeat::Refuse, By::Caller) => Refusal::of(PlanError::Exists {
                 entity: entity.name.clone(),
             }),
             _ => Refusal::Stale,
@@ -102,14 +102,14 @@ impl<'a> Planner<'a> {
         self.draft.enqueue(at);
         self.guard_values(new)?;
         self.check_refs(at)?;
-        self.check_new(entity, &item, Start::First);
+        self.check_new(entity, &item, Beginning::First);
         self.check_requirement(at, entity)?;
         self.refuse_whole(at, entity)
     }
 
     /// Refuses an item for its faults, with those that otherwise only the store would find: where
     /// something is wrong it is not asked.
-    fn refuse_whole(&mut self, at: usize, entity: &'a Record) -> Result<(), PlanError> {
+    fn refuse_whole(&mut self, at: EntryId, entity: &'a Record) -> Result<(), PlanError> {
         if !self.faults.is_empty() {
             let entry = self.entry(at);
             let (old, new) = (entry.old().cloned(), entry.after.clone());
@@ -122,7 +122,7 @@ impl<'a> Planner<'a> {
 
     /// What is said of a new item whose identity another one has: that, and all else that is wrong.
     fn refusal_to_repeat(&mut self, entity: &'a Record, item: &Map) -> PlanError {
-        self.check_new(entity, item, Start::First);
+        self.check_new(entity, item, Beginning::First);
         if !self.faults.is_empty() {
             self.look_for_owners(entity, None, Some(item));
         }
@@ -139,7 +139,7 @@ impl<'a> Planner<'a> {
     /// A creation of what is there already.
     fn repeat(
         &mut self,
-        at: usize,
+        at: EntryId,
         new: &Composed<'a>,
         given: &Changes<'a>,
         by: By,
@@ -148,7 +148,7 @@ impl<'a> Planner<'a> {
         if entity.repeat == Repeat::Refuse {
             return Err(self.refusal_to_repeat(entity, &new.item));
         }
-        self.check_new(entity, &new.item, Start::Any);
+        self.check_new(entity, &new.item, Beginning::Any);
         self.refuse()?;
         let changes = given.without_identity(entity);
         match (entity.repeat, by) {
@@ -161,7 +161,7 @@ impl<'a> Planner<'a> {
     /// A change of an item that is there.
     pub(crate) fn change(
         &mut self,
-        at: usize,
+        at: EntryId,
         changes: &Changes<'a>,
         by: By,
     ) -> Result<(), PlanError> {
@@ -173,14 +173,14 @@ impl<'a> Planner<'a> {
         entry.apply(changes, now)?;
         if matches!(entry.operation, None | Some(Access::Update)) {
             let states = entry.old().zip(entry.after.as_ref());
-            let crossing = states.and_then(|(old, new)| entry.shape.crossing(Some(old), new));
+            let crossing = states.and_then(|(old, new)| entry.record.crossing(Some(old), new));
             entry.operation = Some(crossing.unwrap_or(Access::Update));
-            if let (Some(_), Some(soft_delete)) = (crossing, &entry.shape.soft_delete) {
+            if let (Some(_), Some(soft_delete)) = (crossing, &entry.record.soft_delete) {
                 entry.guard(soft_delete.attribute());
             }
         }
-        if entry.shape.is_entity() {
-            let entity = entry.shape;
+        if entry.record.is_entity() {
+            let entity = entry.record;
             self.recompute(at, entity, by)?;
             self.take_files_at(at, entity, &changes.lent)?;
             self.check_fixed(at, entity);
@@ -199,13 +199,13 @@ impl<'a> Planner<'a> {
     /// rule of another.
     pub(crate) fn change_caused(
         &mut self,
-        at: usize,
+        at: EntryId,
         changes: &Changes<'a>,
     ) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let shape = entry.shape;
+        let record = entry.record;
         let old = entry.old().cloned();
-        let deleted = old.filter(|old| changes.crossing(shape, old) == Some(Access::Restore));
+        let deleted = old.filter(|old| changes.crossing(record, old) == Some(Access::Restore));
         if let Some(deleted) = deleted {
             let restore = Asked::Access(Access::Restore);
             self.evaluate(at, &deleted, |scope| scope.demand(restore))??;
@@ -214,12 +214,12 @@ impl<'a> Planner<'a> {
     }
 
     /// A deletion, soft where the entity has it so.
-    pub(crate) fn delete(&mut self, at: usize, by: By) -> Result<(), PlanError> {
-        let shape = self.entry(at).shape;
-        if let Some(soft_delete) = &shape.soft_delete {
+    pub(crate) fn delete(&mut self, at: EntryId, by: By) -> Result<(), PlanError> {
+        let record = self.entry(at).record;
+        if let Some(soft_delete) = &record.soft_delete {
             let value = match soft_delete {
                 SoftDelete::Flag(_) => Value::Bool(true),
-                SoftDelete::Time(name) => self.now_as(shape, name),
+                SoftDelete::Time(name) => self.now_as(record, name),
                 SoftDelete::Value { deleted, .. } => deleted.clone(),
             };
             self.flag(at, soft_delete, Some(value), Access::Delete, by)?;
@@ -233,8 +233,8 @@ impl<'a> Planner<'a> {
     }
 
     /// The opposite of a soft delete.
-    pub(crate) fn restore(&mut self, at: usize, by: By) -> Result<(), PlanError> {
-        let entity = self.entry(at).shape;
+    pub(crate) fn restore(&mut self, at: EntryId, by: By) -> Result<(), PlanError> {
+        let entity = self.entry(at).record;
         let Some(soft_delete) = &entity.soft_delete else {
             return Err(PlanError::NotRestorable {
                 entity: entity.name.clone(),
@@ -250,7 +250,7 @@ impl<'a> Planner<'a> {
 
     fn flag(
         &mut self,
-        at: usize,
+        at: EntryId,
         soft_delete: &'a SoftDelete,
         value: Option<Value>,
         operation: Access,
@@ -281,11 +281,11 @@ impl<'a> Entry<'a> {
             }
             remove(after, &changes.remove);
         }
-        let shape = self.shape;
+        let record = self.record;
         let added = changes.add.iter();
         for (attribute, amount) in added.filter(|(_, amount)| *amount != Number::ZERO) {
             let before = self.old();
-            let lapsed = before.and_then(|old| lapsed(shape, attribute, old, now_millis));
+            let lapsed = before.and_then(|old| lapsed(record, attribute, old, now_millis));
             match (lapsed, &mut self.after) {
                 // The counter starts again with the period.
                 (Some(time), Some(after)) => {

@@ -13,6 +13,7 @@ use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction
 use super::Planner;
 use super::files::{Taking, is_among};
 use crate::commit::Step;
+use crate::draft::EntryId;
 use crate::error::PlanError;
 use crate::files::names::{self, File};
 use crate::files::{self, FileRecord, Owner, Taken, owning};
@@ -20,7 +21,7 @@ use crate::files::{self, FileRecord, Owner, Taken, owning};
 /// A state that is kept of an item, and whose it is before and after the write.
 pub(super) struct Past {
     /// Its place in the draft.
-    pub(super) at: usize,
+    pub(super) at: EntryId,
     pub(super) from: Option<Owner>,
     pub(super) to: Option<Owner>,
 }
@@ -65,7 +66,7 @@ impl<'a> Planner<'a> {
     /// Remembers whose a state is that is kept of an item, where it may name files.
     pub(crate) fn note_past(
         &mut self,
-        at: usize,
+        at: EntryId,
         entity: &design::Record,
         from: Option<&Map>,
         to: Option<&Map>,
@@ -85,7 +86,7 @@ impl<'a> Planner<'a> {
             return Ok(Vec::new());
         }
         let mut ledger = Ledger::new();
-        for at in 0..self.draft.entries.len() {
+        for at in self.draft.ids() {
             self.enter_item(at, &mut ledger)?;
         }
         for past in std::mem::take(&mut self.files.pasts) {
@@ -115,9 +116,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Enters which files an item named and names.
-    fn enter_item(&mut self, at: usize, ledger: &mut Ledger) -> Result<(), PlanError> {
+    fn enter_item(&mut self, at: EntryId, ledger: &mut Ledger) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let entity = entry.shape;
+        let entity = entry.record;
         let has_files = entity.is_entity() && names::has_files(entity);
         if entry.is_read_only() || entry.is_unread() || !has_files {
             return Ok(());
@@ -156,11 +157,11 @@ impl<'a> Planner<'a> {
     }
 
     /// Whoever replaces the names of files lets go what was there, so that must be what he saw.
-    fn guard_names(&mut self, at: usize, entity: &'a design::Record) {
+    fn guard_names(&mut self, at: EntryId, entity: &'a design::Record) {
         let attributes = entity.attributes.iter();
         for attribute in attributes.filter(|one| names::names_files(one)) {
             let entry = self.entry_mut(at);
-            if entry.is_written(&attribute.name) {
+            if entry.replaces(&attribute.name) {
                 entry.guard(&attribute.name);
             }
         }
@@ -169,7 +170,7 @@ impl<'a> Planner<'a> {
     /// Enters which files a state that is kept of an item names.
     fn enter_past(&self, past: &Past, ledger: &mut Ledger) {
         let entry = self.entry(past.at);
-        let entity = self.context.blueprint.design.source(entry.shape);
+        let entity = self.context.blueprint.design.source(entry.record);
         let files = |item: Option<&Rc<Map>>| {
             let files = item.map(|item| names::all(entity, item));
             files.unwrap_or_default()
@@ -194,7 +195,7 @@ impl<'a> Planner<'a> {
     /// Whether a state that was kept of an item names a file that the item does not name any more.
     fn is_kept(
         &mut self,
-        at: usize,
+        at: EntryId,
         entity: &'a design::Record,
         old: &Map,
         file: &File<'_>,

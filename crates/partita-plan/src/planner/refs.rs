@@ -9,7 +9,7 @@ use partita_design::nested;
 use partita_design::template::check_part;
 
 use super::Planner;
-use crate::draft::{Before, Entry, Refusal};
+use crate::draft::{Before, Entry, EntryId, Refusal};
 use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::evaluate::{Resolved, Target};
 use crate::place::Address;
@@ -26,15 +26,15 @@ pub(crate) enum Given {
 impl<'a> Planner<'a> {
     /// Lets the write pass only if the refs that it sets lead somewhere, and if the targets of live
     /// refs are there.
-    pub(super) fn check_refs(&mut self, at: usize) -> Result<(), PlanError> {
+    pub(super) fn check_refs(&mut self, at: EntryId) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let Some(item) = entry.after.clone() else {
             return Ok(());
         };
-        let (shape, old) = (entry.shape, entry.old().cloned());
+        let (record, old) = (entry.record, entry.old().cloned());
         let is_restored = entry.operation == Some(Access::Restore);
         let is_cascade = |target: &RefTarget| target.on_delete == OnDelete::Cascade;
-        for reference in &shape.refs {
+        for reference in &record.refs {
             let differs = |name: &str| match &old {
                 Some(old) => nested::get(old, name) != nested::get(&item, name),
                 None => true,
@@ -52,7 +52,7 @@ impl<'a> Planner<'a> {
                 (false, false) => continue,
             };
             if given == Given::Now {
-                self.check_arguments(&shape.name, reference, &item);
+                self.check_arguments(&record.name, reference, &item);
             }
             let resolved = self.evaluate(at, &item, |scope| {
                 scope.was(old.as_deref()).resolve(reference)
@@ -60,12 +60,12 @@ impl<'a> Planner<'a> {
             match resolved {
                 Resolved::To(targets) if !reference.unchecked => {
                     for target in targets {
-                        self.expect(shape, reference, target, given)?;
+                        self.expect(record, reference, target, given)?;
                     }
                 }
                 Resolved::Nowhere if given == Given::Now => {
-                    self.check_constant(&shape.name, reference, &item);
-                    self.check_found(&shape.name, reference, &item);
+                    self.check_constant(&record.name, reference, &item);
+                    self.check_found(&record.name, reference, &item);
                 }
                 _ => {}
             }
@@ -75,13 +75,13 @@ impl<'a> Planner<'a> {
 
     /// Has the targets of the refs that a write sets read. Mostly the store says that one is not
     /// there; but where something else is wrong it is not asked.
-    pub(super) fn look_for_targets(&mut self, at: usize) {
+    pub(super) fn look_for_targets(&mut self, at: EntryId) {
         let entry = self.entry(at);
         let Some(item) = entry.after.clone() else {
             return;
         };
-        let scope = self.unguarded(entry.shape, &item);
-        for reference in entry.shape.refs.iter().filter(|one| !one.unchecked) {
+        let scope = self.unguarded(entry.record, &item);
+        for reference in entry.record.refs.iter().filter(|one| !one.unchecked) {
             if let Resolved::To(targets) = scope.resolve(reference) {
                 for target in targets {
                     self.context.reads.need(target.address);
@@ -139,21 +139,21 @@ impl<'a> Planner<'a> {
         given: Given,
     ) -> Result<(), PlanError> {
         let address = target.address.clone();
-        let at = self.touch(target.shape, target.address)?;
+        let at = self.touch(target.record, target.address)?;
         let entry = self.entry_mut(at);
         if entry.is_new() {
             return Ok(());
         }
         if entry.is_gone(reference, &address, given) {
             match given {
-                Given::Now => self.miss_target(&from.name, reference, target.shape),
+                Given::Now => self.miss_target(&from.name, reference, target.record),
                 // The target was there when the item was read, so it went meanwhile.
                 Given::Before => entry.guards.require_absent(Refusal::Stale),
             }
             return Ok(());
         }
         if reference.live
-            && let Some(soft_delete) = &entry.shape.soft_delete
+            && let Some(soft_delete) = &entry.record.soft_delete
         {
             let live = soft_delete.live();
             if entry.was_hidden(reference) {
@@ -168,7 +168,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let refusal = match given {
-            Given::Now => self.without_target(from, reference, target.shape),
+            Given::Now => self.without_target(from, reference, target.record),
             Given::Before => Refusal::Stale,
         };
         self.entry_mut(at).guards.require_present(refusal);
@@ -192,7 +192,7 @@ impl<'a> Planner<'a> {
             _ => {
                 let name = self.named(&reference.name);
                 let fault = Fault::of_target(&from.name, name, &target.name);
-                Refusal::last(PlanError::Invalid {
+                Refusal::of(PlanError::Invalid {
                     faults: vec![fault],
                 })
             }
@@ -203,7 +203,7 @@ impl<'a> Planner<'a> {
 impl Entry<'_> {
     /// Whether a ref finds its target deleted before the write, and is not to.
     fn was_hidden(&self, reference: &Ref) -> bool {
-        let is_deleted = |old: &Rc<Map>| self.shape.is_deleted(old);
+        let is_deleted = |old: &Rc<Map>| self.record.is_deleted(old);
         reference.live && self.old().is_some_and(is_deleted)
     }
 
@@ -211,7 +211,7 @@ impl Entry<'_> {
     fn is_gone(&self, reference: &Ref, address: &Address, given: Given) -> bool {
         let place = self.destination().unwrap_or(&self.address);
         let left = self.after.as_ref().filter(|_| place == address);
-        let is_left = left.is_some_and(|left| !(reference.live && self.shape.is_deleted(left)));
+        let is_left = left.is_some_and(|left| !(reference.live && self.record.is_deleted(left)));
         match (&self.before, given) {
             (Before::Unread, _) => false,
             (Before::Missing, _) => true,

@@ -8,12 +8,13 @@ use partita_core::{Map, Number};
 use partita_design::design::{Record, Source};
 
 use super::Planner;
+use crate::draft::EntryId;
 use crate::error::{FaultRule, PlanError};
 use partita_design::nested;
 
 impl<'a> Planner<'a> {
     /// Has an item move if its key is another one now.
-    pub(super) fn relocate(&mut self, at: usize, entity: &'a Record) -> Result<(), PlanError> {
+    pub(super) fn relocate(&mut self, at: EntryId, entity: &'a Record) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let Some(new) = entry.after.clone() else {
             return Ok(());

@@ -10,6 +10,7 @@ use partita_design::kernel::reference_inputs;
 use partita_design::types::AttributeType;
 
 use super::{By, Planner};
+use crate::draft::EntryId;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::ItemScope;
 use crate::request::input::fault_of_value;
@@ -17,7 +18,7 @@ use partita_design::nested;
 
 /// Which states an item may be given in.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Start {
+pub(super) enum Beginning {
     /// The first: it comes into being.
     First,
     /// Any: it is there already, and its steps are looked at when it changes.
@@ -52,7 +53,7 @@ impl<'a> Planner<'a> {
     /// Computes again what follows from the changes of an item.
     pub(crate) fn recompute(
         &mut self,
-        at: usize,
+        at: EntryId,
         entity: &'a Record,
         by: By,
     ) -> Result<(), PlanError> {
@@ -77,7 +78,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds everything that is wrong with a new item.
-    pub(super) fn check_new(&mut self, entity: &Record, item: &Map, start: Start) {
+    pub(super) fn check_new(&mut self, entity: &Record, item: &Map, start: Beginning) {
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
             let name = &attribute.name;
             if self.is_faulty(name) {
@@ -92,7 +93,7 @@ impl<'a> Planner<'a> {
                         (&attribute.kind, value.as_str())
                         && let Some(first) = states.names.first()
                         && now != first
-                        && start == Start::First
+                        && start == Beginning::First
                     {
                         let message = format!("begins as `{first}`");
                         self.fault(entity, name, FaultRule::State, message);
@@ -104,7 +105,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds everything that was changed and never changes.
-    pub(super) fn check_fixed(&mut self, at: usize, entity: &'a Record) {
+    pub(super) fn check_fixed(&mut self, at: EntryId, entity: &'a Record) {
         let entry = self.entry(at);
         let (Some(before), Some(after)) = (entry.old().cloned(), entry.after.clone()) else {
             return;
@@ -129,12 +130,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds everything that is wrong with the changes of an item.
-    pub(super) fn check_changed(&mut self, at: usize, entity: &'a Record) {
+    pub(super) fn check_changed(&mut self, at: EntryId, entity: &'a Record) {
         let entry = self.entry(at);
         let (before, after) = match (entry.old().cloned(), entry.after.clone()) {
             (Some(before), Some(after)) => (before, after),
             // An effect changes what this write creates.
-            (None, Some(after)) => return self.check_new(entity, &after, Start::Any),
+            (None, Some(after)) => return self.check_new(entity, &after, Beginning::Any),
             (_, None) => return,
         };
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
@@ -192,7 +193,7 @@ impl<'a> Planner<'a> {
     /// A state changes only by the steps of the design, and the one that it was in is guarded.
     fn check_step(
         &mut self,
-        at: usize,
+        at: EntryId,
         entity: &Record,
         attribute: &'a Attribute,
         old: Option<&Value>,
@@ -224,7 +225,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A number that is added to stays in its range, whatever it is when the write arrives.
-    fn check_range(&mut self, at: usize, attribute: &'a Attribute) {
+    fn check_range(&mut self, at: EntryId, attribute: &'a Attribute) {
         let (AttributeType::Number(bounds) | AttributeType::Int(bounds)) = &attribute.kind else {
             return;
         };
@@ -256,7 +257,7 @@ impl<'a> Planner<'a> {
     /// What the design requires of an item holds after every write to it.
     pub(super) fn check_requirement(
         &mut self,
-        at: usize,
+        at: EntryId,
         entity: &'a Record,
     ) -> Result<(), PlanError> {
         let entry = self.entry(at);

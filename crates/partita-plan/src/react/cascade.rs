@@ -5,6 +5,7 @@ use partita_design::design::{Access, OnDelete, Record};
 use partita_design::kernel::{Does, Reaction, Times};
 
 use super::number::Total;
+use crate::draft::EntryId;
 use crate::error::PlanError;
 use crate::job::{Referrers, TaskKind};
 use crate::planner::{By, Planner};
@@ -12,13 +13,13 @@ use crate::request::input::{Changes, Slot};
 
 impl<'a> Planner<'a> {
     /// Does to the items that refer to a removed one what their ref says `on delete`.
-    pub(super) fn release(&mut self, at: usize, reaction: &'a Reaction) -> Result<(), PlanError> {
+    pub(super) fn release(&mut self, at: EntryId, reaction: &'a Reaction) -> Result<(), PlanError> {
         let Times::Referring(referrer) = reaction.each else {
             return Ok(());
         };
-        let source = self.entry(at).shape;
+        let source = self.entry(at).record;
         let who = Referrers::of(&self.context.blueprint.design, source, referrer);
-        if self.has_job() && who.target.on_delete == OnDelete::Cascade {
+        if self.plans_job() && who.target.on_delete == OnDelete::Cascade {
             self.refuse_undecided(who.entity)?;
         }
         // What refuses the removal is looked at when everything else is known.
@@ -76,7 +77,7 @@ impl<'a> Planner<'a> {
     /// Does to one item what its ref says `on delete`. Says whether there was something to do.
     pub(crate) fn release_one(
         &mut self,
-        item: usize,
+        item: EntryId,
         who: Referrers<'a>,
     ) -> Result<bool, PlanError> {
         match &who.target.on_delete {
@@ -91,18 +92,18 @@ impl<'a> Planner<'a> {
 
     /// Removes an item for good because the one that it refers to is removed: also where a delete
     /// would be soft, and where it was deleted softly before. Says whether it was there.
-    fn cascade(&mut self, at: usize) -> bool {
+    fn cascade(&mut self, at: EntryId) -> bool {
         let entry = self.entry_mut(at);
-        let shape = entry.shape;
+        let record = entry.record;
         let Some(old) = entry.old().cloned().filter(|_| entry.after.is_some()) else {
             return false;
         };
         entry.after = None;
         // Triggers on `delete` have seen the soft one.
-        if !shape.is_deleted(&old) {
+        if !record.is_deleted(&old) {
             entry.operation = Some(Access::Delete);
         }
-        if let Some(soft_delete) = &shape.soft_delete {
+        if let Some(soft_delete) = &record.soft_delete {
             entry.guard(soft_delete.attribute());
         }
         self.draft.enqueue(at);
@@ -112,7 +113,11 @@ impl<'a> Planner<'a> {
     /// The items that refer to one that is removed. None may be left behind: an index can lack one
     /// that was just written, and one can be written while this is planned. Where they are
     /// counted, the count decides at the end; otherwise a job looks again.
-    fn all_referring(&mut self, at: usize, who: Referrers<'a>) -> Result<Vec<usize>, PlanError> {
+    fn all_referring(
+        &mut self,
+        at: EntryId,
+        who: Referrers<'a>,
+    ) -> Result<Vec<EntryId>, PlanError> {
         let items = self.referring(at, who)?;
         match self.count_of(who) {
             Some(total) => self.entry_mut(at).guard(&total.attribute.name),
@@ -137,10 +142,10 @@ impl<'a> Planner<'a> {
     /// Refuses to delete what others still refer to, those left aside that go with it. The numbers
     /// are final only here: an item may be released by one ref and removed by another.
     pub(super) fn check_deletions(&mut self) -> Result<(), PlanError> {
-        for at in 0..self.draft.entries.len() {
+        for at in self.draft.ids() {
             let entry = self.entry(at);
             if entry.is_removed() && !entry.is_read_only() {
-                for who in self.released_by(entry.shape) {
+                for who in self.released_by(entry.record) {
                     self.check_deletion(at, who)?;
                 }
             }
@@ -148,11 +153,11 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn check_deletion(&mut self, at: usize, who: Referrers<'a>) -> Result<(), PlanError> {
+    fn check_deletion(&mut self, at: EntryId, who: Referrers<'a>) -> Result<(), PlanError> {
         let count = match &who.target.on_delete {
             OnDelete::Keep => None,
             OnDelete::Refuse { count } => Some(count),
-            OnDelete::Cascade | OnDelete::Clear(_) if self.has_job() => None,
+            OnDelete::Cascade | OnDelete::Clear(_) if self.plans_job() => None,
             OnDelete::Cascade | OnDelete::Clear(_) => {
                 self.count_of(who).map(|total| &total.attribute.name)
             }

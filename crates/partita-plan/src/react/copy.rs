@@ -8,6 +8,7 @@ use partita_design::kernel::{Does, Reaction, Times};
 use partita_design::nested;
 
 use super::Transition;
+use crate::draft::EntryId;
 use crate::error::PlanError;
 use crate::job::{Referrers, TaskKind};
 use crate::planner::Planner;
@@ -17,14 +18,14 @@ impl<'a> Planner<'a> {
     /// may refer to it already.
     pub(super) fn copy(
         &mut self,
-        at: usize,
+        at: EntryId,
         reaction: &'a Reaction,
         (from, to): (&'a str, (RecordId, AttributeId)),
         change: &Transition<'_>,
     ) -> Result<(), PlanError> {
         let design = &self.context.blueprint.design;
         let entry = self.entry(at);
-        let source = entry.shape;
+        let source = entry.record;
         let (Times::Referring(referrer), Some(new)) = (&reaction.each, change.to) else {
             return Ok(());
         };
@@ -57,7 +58,12 @@ impl<'a> Planner<'a> {
     /// Sets everything that some items copy from one to what it is now, which may be newer than
     /// the change that caused the job: so the last of several jobs leaves the last value, whichever
     /// comes last. Answers how many items differ.
-    pub(crate) fn catch_up(&mut self, source: usize, who: Referrers<'a>, items: Vec<usize>) -> u64 {
+    pub(crate) fn catch_up(
+        &mut self,
+        source: EntryId,
+        who: Referrers<'a>,
+        items: Vec<EntryId>,
+    ) -> u64 {
         let design = &self.context.blueprint.design;
         let Some(now) = self.entry(source).old().cloned() else {
             return 0;

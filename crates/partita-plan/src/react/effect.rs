@@ -7,6 +7,7 @@ use partita_design::kernel::{Does, Occasion, Reaction, Times, When};
 
 use super::each::{DistinctElements, Element};
 use super::holds;
+use crate::draft::EntryId;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{ItemScope, Named, Resolved};
 use crate::place::Address;
@@ -17,7 +18,7 @@ use crate::request::input::Changes;
 /// An effect, and what it is caused by: an item of the draft, and the parameters of an action.
 #[derive(Clone, Copy)]
 pub(crate) struct EffectCause<'s, 'a> {
-    pub(crate) at: usize,
+    pub(crate) at: EntryId,
     pub(crate) reaction: &'a Reaction,
     pub(crate) effect: EffectId,
     pub(crate) names: &'s [(String, Named<'s, 'a>)],
@@ -28,7 +29,7 @@ impl<'a> Planner<'a> {
     /// Fires a trigger, once for one write of an item.
     pub(super) fn trigger(
         &mut self,
-        at: usize,
+        at: EntryId,
         reaction: &'a Reaction,
         effect: EffectId,
     ) -> Result<(), PlanError> {
@@ -54,12 +55,12 @@ impl<'a> Planner<'a> {
     pub(crate) fn effects_of(
         &mut self,
         action: &'a Action,
-        at: usize,
+        at: EntryId,
         names: &[(String, Named<'_, 'a>)],
     ) -> Result<(), PlanError> {
         let reactions = &self.context.blueprint.design.reactions;
         let called = Occasion::Action(action.id);
-        for reaction in reactions.of(self.entry(at).shape.id) {
+        for reaction in reactions.of(self.entry(at).record.id) {
             if let (Does::Operate(effect), true) = (&reaction.does, reaction.on == called) {
                 self.effect(EffectCause {
                     at,
@@ -104,7 +105,7 @@ impl<'a> Planner<'a> {
             Element::Value(value) => (Named::Value(Some(value.clone())), None),
             Element::Item(listed) => {
                 let named = Named::Item {
-                    shape: listed.record,
+                    record: listed.record,
                     item: &listed.item,
                     address: listed.address.clone(),
                 };
@@ -182,7 +183,7 @@ impl<'a> Planner<'a> {
         target: Aim<'a>,
         values: Values,
     ) -> Result<(), PlanError> {
-        let (shape, address) = match target {
+        let (record, address) = match target {
             Aim::New(entity) => {
                 let changes = self.changes(entity, &effect.changes, values, true);
                 if effect.kind == EffectKind::Create || entity.repeat != Default::default() {
@@ -191,7 +192,7 @@ impl<'a> Planner<'a> {
                 }
                 return self.upsert(entity, &changes);
             }
-            Aim::At(shape, address) => (shape, address),
+            Aim::At(record, address) => (record, address),
             Aim::Unknown => return Ok(()),
             Aim::Nowhere => {
                 let message = "leads nowhere, and something is to be done there";
@@ -202,8 +203,8 @@ impl<'a> Planner<'a> {
                 return self.refuse();
             }
         };
-        let at = self.look_up(shape, address)?;
-        let changes = self.changes(shape, &effect.changes, values, false);
+        let at = self.look_up(record, address)?;
+        let changes = self.changes(record, &effect.changes, values, false);
         match (effect.kind, self.entry(at).after.is_some()) {
             (EffectKind::Delete, true) => self.delete(at, By::Effect),
             (EffectKind::Delete, false) => {
@@ -212,7 +213,7 @@ impl<'a> Planner<'a> {
             }
             (_, true) => self.change_caused(at, &changes),
             (_, false) => {
-                let (record, rule) = (&shape.name, FaultRule::Reference);
+                let (record, rule) = (&record.name, FaultRule::Reference);
                 let fault = Fault::of(record, "target", rule, "is not there");
                 self.faults.push(fault);
                 self.refuse()
@@ -270,7 +271,7 @@ fn aim<'a>(
     Ok(match target {
         EffectTarget::Entity(record) => Aim::New(&blueprint.design[*record]),
         EffectTarget::Element(_) => match element {
-            Some((shape, address)) => Aim::At(shape, address),
+            Some((record, address)) => Aim::At(record, address),
             None => Aim::Nowhere,
         },
         EffectTarget::Ref { name, .. } => {
@@ -280,15 +281,15 @@ fn aim<'a>(
                 Resolved::Unknown => Aim::Unknown,
                 Resolved::Nowhere | Resolved::Constants(_) => Aim::Nowhere,
                 Resolved::To(targets) => match targets.into_iter().next() {
-                    Some(target) => Aim::At(target.shape, target.address),
+                    Some(target) => Aim::At(target.record, target.address),
                     None => Aim::Nowhere,
                 },
             }
         }
         EffectTarget::Identity { record, parts } => {
-            let shape = &blueprint.design[*record];
+            let record = &blueprint.design[*record];
             let mut identity = Map::new();
-            for (part, (_, reading)) in shape.identity.iter().zip(parts) {
+            for (part, (_, reading)) in record.identity.iter().zip(parts) {
                 match scope.find(&reading.path) {
                     Found::Value(value) => {
                         identity.insert(part.attribute.as_str(), value.into_owned())
@@ -297,7 +298,7 @@ fn aim<'a>(
                     Found::Unknown => return Ok(Aim::Unknown),
                 };
             }
-            Aim::At(shape, blueprint.address(shape, &identity)?)
+            Aim::At(record, blueprint.address(record, &identity)?)
         }
     })
 }

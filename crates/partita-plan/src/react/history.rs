@@ -13,7 +13,7 @@ use partita_design::time::TimeForm;
 use super::holds;
 use super::view::{content, initial, own_names};
 use crate::blueprint::Blueprint;
-use crate::draft::Before;
+use crate::draft::{Before, EntryId};
 use crate::error::PlanError;
 use crate::evaluate::{ItemScope, Listing, Named, keys};
 use crate::place::Address;
@@ -24,7 +24,7 @@ impl<'a> Planner<'a> {
     /// Keeps the state that a change replaces, and lets earlier ones go where the item goes.
     pub(super) fn archive(
         &mut self,
-        at: usize,
+        at: EntryId,
         reaction: &'a Reaction,
         view: RecordId,
     ) -> Result<(), PlanError> {
@@ -46,12 +46,12 @@ impl<'a> Planner<'a> {
     /// Keeps the state that a change replaces.
     fn keep_state(
         &mut self,
-        at: usize,
+        at: EntryId,
         view: &'a Record,
         old: &Map,
         new: &Map,
     ) -> Result<(), PlanError> {
-        let source = self.entry(at).shape;
+        let source = self.entry(at).record;
         // Where the item moves, its past is there too.
         let kept = with_identity(source, old, new);
         let last = self.last_time(view, source, old)?;
@@ -74,7 +74,7 @@ impl<'a> Planner<'a> {
 
     /// Lets the states that were kept of an item go where it goes: to its new place, or away with
     /// it. An item of the same identity that comes later starts without a past.
-    fn follow_history(&mut self, at: usize, view: &'a Record) -> Result<(), PlanError> {
+    fn follow_history(&mut self, at: EntryId, view: &'a Record) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let is_moved = entry.destination().is_some();
         let Some(old) = entry.old().cloned() else {
@@ -83,8 +83,7 @@ impl<'a> Planner<'a> {
         if !is_moved && !entry.is_removed() {
             return Ok(());
         }
-        let (source, new) = (entry.shape, entry.after.clone());
-        let shape = view;
+        let (source, new) = (entry.record, entry.after.clone());
         self.claim_history(at);
         // Every further state comes with a change of the item.
         self.entry_mut(at).guards.require_unchanged();
@@ -93,9 +92,9 @@ impl<'a> Planner<'a> {
         }
         for row in self.kept_states(view, source, &old)? {
             let blueprint = self.context.blueprint;
-            let address = blueprint.keys.place(blueprint.table_of(shape).1, &row);
-            let was = blueprint.without_keys(shape, &row);
-            let record = self.place(at, shape, address, Some(was));
+            let address = blueprint.keys.place(blueprint.table_of(view).1, &row);
+            let was = blueprint.without_keys(view, &row);
+            let record = self.place(at, view, address, Some(was));
             match &new {
                 None => self.entry_mut(record).remove(),
                 Some(new) => self.move_state(record, view, new, &row)?,
@@ -118,12 +117,11 @@ impl<'a> Planner<'a> {
         rows: &[Item],
     ) -> Result<u64, PlanError> {
         let blueprint = self.context.blueprint;
-        let shape = view;
         let mut done = 0;
         for row in blueprint.states_among(view, source, identity, rows) {
-            let address = blueprint.keys.place(blueprint.table_of(shape).1, row);
-            let was = Rc::new(blueprint.without_keys(shape, row));
-            let record = self.draft.insert(shape, address, Before::Found(was));
+            let address = blueprint.keys.place(blueprint.table_of(view).1, row);
+            let was = Rc::new(blueprint.without_keys(view, row));
+            let record = self.draft.insert(view, address, Before::Found(was));
             match to {
                 None => self.entry_mut(record).remove(),
                 Some(to) => self.move_state(record, view, to, row)?,
@@ -137,23 +135,23 @@ impl<'a> Planner<'a> {
     /// One state at the new place of its item.
     fn move_state(
         &mut self,
-        at: usize,
+        at: EntryId,
         view: &'a Record,
         item: &Map,
         row: &Item,
     ) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
-        let shape = self.entry(at).shape;
-        let known = blueprint.attributes(shape, row)?;
-        let source = self.context.blueprint.design.source(shape);
+        let record = self.entry(at).record;
+        let known = blueprint.attributes(record, row)?;
+        let source = self.context.blueprint.design.source(record);
         let known = with_identity(source, &known, item);
-        let mut record = blueprint.without_keys(shape, row);
+        let mut state = blueprint.without_keys(record, row);
         for part in &source.identity {
             if let (Some(value), true) = (
                 nested::get(&known, &part.attribute),
-                nested::get(&record, &part.attribute).is_some(),
+                nested::get(&state, &part.attribute).is_some(),
             ) {
-                nested::set(&mut record, &part.attribute, value.clone());
+                nested::set(&mut state, &part.attribute, value.clone());
             }
         }
         let is_part = |name: &str| {
@@ -164,15 +162,15 @@ impl<'a> Planner<'a> {
             let mut reads = index.reads.iter();
             if reads.any(|reading| is_part(&reading.attribute)) {
                 blueprint.made_keys(view, index).for_each(|name| {
-                    record.remove(name);
+                    state.remove(name);
                 });
                 for (name, key) in blueprint.index_keys(view, index, &known)? {
-                    record.insert(name, Value::S(key));
+                    state.insert(name, Value::S(key));
                 }
             }
         }
-        let address = blueprint.address(shape, &known)?;
-        self.entry_mut(at).after = Some(Rc::new(record));
+        let address = blueprint.address(record, &known)?;
+        self.entry_mut(at).after = Some(Rc::new(state));
         self.draft.relocate(at, address);
         Ok(())
     }

@@ -17,7 +17,7 @@ use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction
 use super::number::Total;
 use crate::commit::Step;
 use crate::commit::update::addition;
-use crate::draft::{Refusal, out_of_range};
+use crate::draft::{EntryId, Refusal, out_of_range};
 use crate::error::PlanError;
 use crate::evaluate::Known;
 use crate::place::Address;
@@ -40,8 +40,8 @@ pub(crate) struct KeptNumbers<'a> {
 
 impl<'a> Planner<'a> {
     /// Has an item that comes to a place begin with the numbers that are kept for it.
-    pub(crate) fn take_up(&mut self, at: usize, place: &Address) -> Result<(), PlanError> {
-        let entity = self.entry(at).shape;
+    pub(crate) fn take_up(&mut self, at: EntryId, place: &Address) -> Result<(), PlanError> {
+        let entity = self.entry(at).record;
         let names: Vec<&'a str> = self.kept_numbers(entity).collect();
         if names.is_empty() || self.kept.taken.contains(place) {
             return Ok(());
@@ -65,7 +65,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Adds to a number of an item that is not there.
-    pub(super) fn add_to_missing(&mut self, at: usize, total: Total<'a>, amount: Number) {
+    pub(super) fn add_to_missing(&mut self, at: EntryId, total: Total<'a>, amount: Number) {
         let owner = self.entry(at).address.clone();
         let is_same = |name: &str| name == total.name();
         let is_kept = self.kept_numbers(total.entity).any(is_same);
@@ -87,7 +87,7 @@ impl<'a> Planner<'a> {
     /// of items that come are taken away, and the others are added to.
     pub(crate) fn kept_steps(&mut self) -> Result<Vec<Step>, PlanError> {
         let mut steps = Vec::new();
-        for at in 0..self.draft.entries.len() {
+        for at in self.draft.ids() {
             let entry = self.entry(at);
             if entry.is_removed() && !entry.is_read_only() {
                 steps.extend(self.keep_numbers(at)?);
@@ -106,16 +106,16 @@ impl<'a> Planner<'a> {
     }
 
     /// Keeps the numbers of an item that is deleted, if they are not all 0.
-    fn keep_numbers(&mut self, at: usize) -> Result<Option<Step>, PlanError> {
-        let entity = self.entry(at).shape;
+    fn keep_numbers(&mut self, at: EntryId) -> Result<Option<Step>, PlanError> {
+        let entity = self.entry(at).record;
         let names: Vec<&'a str> = self.kept_numbers(entity).collect();
         let mut numbers = Map::new();
         for name in names {
             let entry = self.entry_mut(at);
             // The counts must be the same at the commit.
             entry.guard(name);
-            let shape = entry.shape;
-            let now = entry.old().and_then(|old| shape.number(old, name));
+            let record = entry.record;
+            let now = entry.old().and_then(|old| record.number(old, name));
             let added = entry.added(name);
             let number = plus((entity, name), now.unwrap_or(Number::ZERO), added)?;
             if number != Number::ZERO {

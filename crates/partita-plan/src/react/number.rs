@@ -12,7 +12,7 @@ use partita_design::kernel::{Does, Reaction};
 use partita_design::nested;
 
 use super::{Transition, holds};
-use crate::draft::{Before, Refusal, out_of_range};
+use crate::draft::{Before, EntryId, Refusal, out_of_range};
 use crate::error::PlanError;
 use crate::evaluate::{Resolved, Target};
 use crate::place::Address;
@@ -41,7 +41,7 @@ impl<'a> Planner<'a> {
     /// Moves a number over an item that changed.
     pub(super) fn move_number(
         &mut self,
-        at: usize,
+        at: EntryId,
         reaction: &'a Reaction,
         change: &Transition<'_>,
     ) -> Result<(), PlanError> {
@@ -53,7 +53,7 @@ impl<'a> Planner<'a> {
             && self.is_only_amount(at, total, old, new)
         {
             let Some(is) = is else { return Ok(()) };
-            let was = total.amount(self.entry(at).shape, old);
+            let was = total.amount(self.entry(at).record, old);
             return self.adjust(at, is, was, total);
         }
         let was = self.share(at, total, change.from, true)?;
@@ -84,13 +84,13 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether an item counts where it counted, and only how much has changed.
-    fn is_only_amount(&self, at: usize, total: Total<'a>, old: &Map, new: &Map) -> bool {
+    fn is_only_amount(&self, at: EntryId, total: Total<'a>, old: &Map, new: &Map) -> bool {
         let entry = self.entry(at);
         let reads = total.reaction.reads.iter().map(String::as_str);
         let mut others = reads.filter(|name| Some(*name) != total.sum);
         // Where a view's record counts, its key says too; and what is done to an item may change
         // where its refs lead.
-        entry.shape.is_entity()
+        entry.record.is_entity()
             && entry.operation.is_none()
             && others.all(|name| nested::get(old, name) == nested::get(new, name))
     }
@@ -98,14 +98,14 @@ impl<'a> Planner<'a> {
     /// Adds what an item counts now and did not count before.
     fn adjust(
         &mut self,
-        at: usize,
+        at: EntryId,
         is: Share<'a>,
         was: Number,
         total: Total<'a>,
     ) -> Result<(), PlanError> {
         // Two who replace an amount would both take the same one back. Two who add to it may meet.
         if let Some(sum) = total.sum
-            && self.entry(at).is_written(sum)
+            && self.entry(at).replaces(sum)
         {
             self.guard_stored(at, sum);
         }
@@ -119,7 +119,7 @@ impl<'a> Planner<'a> {
     /// Where an item counts and how much; nowhere in states that do not count.
     fn share(
         &mut self,
-        at: usize,
+        at: EntryId,
         total: Total<'a>,
         item: Option<&Map>,
         is_old: bool,
@@ -130,7 +130,7 @@ impl<'a> Planner<'a> {
         let known = self.with_key_parts(at, item, is_old)?;
         let item = known.as_ref().unwrap_or(item);
         let entry = self.entry(at);
-        let shape = entry.shape;
+        let record = entry.record;
         // Before the first reaction the others are as they were, too.
         let is_first = match (entry.old(), &entry.reacted.to) {
             (Some(old), Some(state)) => Rc::ptr_eq(old, state),
@@ -150,7 +150,7 @@ impl<'a> Planner<'a> {
             return Ok(None);
         };
         // A ref with several targets counts only at the one that has this number.
-        targets.retain(|target| target.shape.id == total.entity.id);
+        targets.retain(|target| target.record.id == total.entity.id);
         // A list may name one item several times; the item refers to it all the same once.
         let mut places: Vec<Address> = Vec::new();
         targets.retain(|target| {
@@ -158,26 +158,26 @@ impl<'a> Planner<'a> {
             places.push(target.address.clone());
             is_first
         });
-        let amount = total.amount(shape, item);
+        let amount = total.amount(record, item);
         Ok(Some(Share { targets, amount }))
     }
 
     /// A view's record with what only its key says: whose record it is, perhaps.
     fn with_key_parts(
         &self,
-        at: usize,
+        at: EntryId,
         item: &Map,
         is_old: bool,
     ) -> Result<Option<Map>, PlanError> {
         let blueprint = self.context.blueprint;
         let entry = self.entry(at);
-        if entry.shape.is_entity() {
+        if entry.record.is_entity() {
             return Ok(None);
         }
         let place = entry.destination().filter(|_| !is_old);
         let place = place.unwrap_or(&entry.address);
-        let stored = blueprint.stored(entry.shape, place, item.clone());
-        blueprint.attributes(entry.shape, &stored).map(Some)
+        let stored = blueprint.stored(entry.record, place, item.clone());
+        blueprint.attributes(entry.record, &stored).map(Some)
     }
 
     /// Adds to a number of another item. A ref that this write sets must lead somewhere; one that
@@ -192,7 +192,7 @@ impl<'a> Planner<'a> {
         if amount == Number::ZERO && !is_set_now {
             return Ok(());
         }
-        let at = self.touch(target.shape, target.address)?;
+        let at = self.touch(target.record, target.address)?;
         let entry = self.entry_mut(at);
         match &entry.before {
             Before::Found(_) if entry.after.is_none() && is_set_now => {
@@ -260,10 +260,10 @@ impl<'a> Total<'a> {
     }
 
     /// How much an item counts.
-    fn amount(&self, shape: &Record, item: &Map) -> Number {
+    fn amount(&self, record: &Record, item: &Map) -> Number {
         match self.sum {
             None => Number::from(1_i64),
-            Some(sum) => shape.number(item, sum).unwrap_or(Number::ZERO),
+            Some(sum) => record.number(item, sum).unwrap_or(Number::ZERO),
         }
     }
 }

@@ -5,6 +5,7 @@ use partita_design::design::{Finder, KeyValue, Record};
 use partita_design::nested;
 
 use crate::blueprint::Blueprint;
+use crate::draft::EntryId;
 use crate::error::PlanError;
 use crate::evaluate::{Listing, Resolved, keys};
 use crate::job::Referrers;
@@ -15,9 +16,9 @@ impl<'a> Planner<'a> {
     /// The items that refer to one by a ref, all of them read.
     pub(super) fn referring(
         &mut self,
-        at: usize,
+        at: EntryId,
         who: Referrers<'a>,
-    ) -> Result<Vec<usize>, PlanError> {
+    ) -> Result<Vec<EntryId>, PlanError> {
         let blueprint = self.context.blueprint;
         let (Some(finder), Some(item)) = (&who.target.finder, self.entry(at).named().cloned())
         else {
@@ -49,7 +50,7 @@ impl<'a> Planner<'a> {
         who: Referrers<'a>,
         address: &Address,
         found: Vec<Address>,
-    ) -> Result<Vec<usize>, PlanError> {
+    ) -> Result<Vec<EntryId>, PlanError> {
         let mut items = Vec::new();
         for place in found {
             let item = self.look_up(who.entity, place)?;
@@ -160,14 +161,14 @@ pub(crate) fn places(blueprint: &Blueprint, finder: &Finder, rows: &[Item]) -> V
     let mut found: Vec<Address> = Vec::new();
     for row in rows {
         let names = std::slice::from_ref(&finder.record);
-        let Some((shape, record)) = blueprint.recognise(names, row) else {
+        let Some((record, item)) = blueprint.recognise(names, row) else {
             continue;
         };
-        let place = match &shape.view {
-            None => Some(blueprint.keys.place(blueprint.table_of(shape).1, row)),
+        let place = match &record.view {
+            None => Some(blueprint.keys.place(blueprint.table_of(record).1, row)),
             Some(view) => {
                 let source = &blueprint.design[view.of];
-                let identity = source.identity_of(&record);
+                let identity = source.identity_of(&item);
                 identity.and_then(|identity| blueprint.address(source, &identity).ok())
             }
         };

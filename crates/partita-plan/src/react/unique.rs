@@ -13,7 +13,7 @@ use partita_design::template::dotted;
 use partita_store::request::{DeleteItem, PutItem, TransactAction};
 
 use crate::commit::Step;
-use crate::draft::Refusal;
+use crate::draft::{EntryId, Refusal};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::Known;
 use crate::place::{Address, Place};
@@ -22,8 +22,8 @@ use crate::planner::Planner;
 /// What a write does with the guard of a value.
 pub(crate) struct UniqueChange<'a> {
     /// The item that has the value before or after the write.
-    at: usize,
-    shape: &'a Record,
+    at: EntryId,
+    record: &'a Record,
     guard: &'a Unique,
     /// The partition of the guard.
     key: String,
@@ -36,12 +36,12 @@ pub(crate) struct UniqueChange<'a> {
 
 impl<'a> Planner<'a> {
     /// Takes, changes or gives back the guard of a value of an item.
-    pub(super) fn guard_unique(&mut self, at: usize, unique: UniqueId) -> Result<(), PlanError> {
+    pub(super) fn guard_unique(&mut self, at: EntryId, unique: UniqueId) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let shape = entry.shape;
-        let guard = &self.context.blueprint.design[(shape.id, unique)];
+        let record = entry.record;
+        let guard = &self.context.blueprint.design[(record.id, unique)];
         let (old, new) = (entry.old().cloned(), entry.after.clone());
-        let held = |item: Option<&Map>| item.map(|item| self.held(shape, item));
+        let held = |item: Option<&Map>| item.map(|item| self.held(record, item));
         let (had, has) = (held(old.as_deref()), held(new.as_deref()));
         let was = self.guard_key(at, guard, old.as_deref(), true)?;
         let is = self.guard_key(at, guard, new.as_deref(), false)?;
@@ -49,13 +49,13 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         // A guard is put with the time that was read of its owner.
-        if let (Some(expiry), Some(_)) = (self.context.blueprint.expiry(shape), &is) {
-            self.entry_mut(at).guard_unwritten(&expiry.name);
+        if let (Some(expiry), Some(_)) = (self.context.blueprint.expiry(record), &is) {
+            self.entry_mut(at).guard_unless_replaced(&expiry.name);
         }
-        let from = old.as_deref().and_then(|old| shape.identity_of(old));
+        let from = old.as_deref().and_then(|old| record.identity_of(old));
         let change = |key, from, to| UniqueChange {
             at,
-            shape,
+            record,
             guard,
             key,
             from,
@@ -73,7 +73,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Takes back what was done to the guards of an item.
-    pub(super) fn retract_unique(&mut self, at: usize) {
+    pub(super) fn retract_unique(&mut self, at: EntryId) {
         self.unique.retain(|change| change.at != at);
     }
 
@@ -83,13 +83,13 @@ impl<'a> Planner<'a> {
         changes.sort_by_key(|change| change.at);
         let mut joined: Vec<UniqueChange<'a>> = Vec::new();
         for change in changes {
-            let table = |change: &UniqueChange<'a>| change.shape.table;
+            let table = |change: &UniqueChange<'a>| change.record.table;
             let mut known = joined.iter_mut();
             let same = known.find(|one| one.key == change.key && table(one) == table(&change));
             match same {
                 None => joined.push(change),
                 Some(known) if known.to.is_some() && change.to.is_some() => {
-                    self.faults.push(taken(change.shape, change.guard));
+                    self.faults.push(taken(change.record, change.guard));
                 }
                 Some(known) => {
                     known.from = known.from.take().or(change.from);
@@ -99,7 +99,7 @@ impl<'a> Planner<'a> {
         }
         let steps = joined.into_iter().filter_map(|change| {
             let UniqueChange {
-                shape,
+                record,
                 guard,
                 key,
                 from,
@@ -109,20 +109,20 @@ impl<'a> Planner<'a> {
             match (from, to) {
                 (None, None) => None,
                 (None, Some(to)) => {
-                    self.check_free(shape, guard, &key);
-                    Some(self.take(shape, guard, key, to))
+                    self.check_free(record, guard, &key);
+                    Some(self.take(record, guard, key, to))
                 }
-                (Some(from), Some(to)) => Some(self.hand_over(shape, key, &from, to)),
-                (Some(from), None) => Some(self.give_back(shape, key, &from)),
+                (Some(from), Some(to)) => Some(self.hand_over(record, key, &from, to)),
+                (Some(from), None) => Some(self.give_back(record, key, &from)),
             }
         });
         steps.collect()
     }
 
     /// What the guards of an item hold beside their keys.
-    fn held(&self, shape: &'a Record, item: &Map) -> Map {
-        let mut held = shape.identity_of(item).unwrap_or_default();
-        if let Some(expiry) = self.context.blueprint.expiry(shape)
+    fn held(&self, record: &'a Record, item: &Map) -> Map {
+        let mut held = record.identity_of(item).unwrap_or_default();
+        if let Some(expiry) = self.context.blueprint.expiry(record)
             && let Some(until) = nested::get(item, &expiry.name)
         {
             nested::set(&mut held, &expiry.name, until.clone());
@@ -133,7 +133,7 @@ impl<'a> Planner<'a> {
     /// The partition of the guard; none while a part of the value is missing.
     fn guard_key(
         &mut self,
-        at: usize,
+        at: EntryId,
         guard: &'a Unique,
         item: Option<&Map>,
         is_old: bool,
@@ -160,17 +160,17 @@ impl<'a> Planner<'a> {
         old: Option<&Map>,
         new: Option<&Map>,
     ) {
-        let shape = entity;
+        let record = entity;
         for guard in &entity.unique {
             let key = |item: Option<&Map>| {
                 // What cannot be a part of a key is reported already.
-                guard.partition.key(&self.unguarded(shape, item?)).ok()?
+                guard.partition.key(&self.unguarded(record, item?)).ok()?
             };
             let (was, is) = (key(old), key(new));
             if let Some(key) = is.filter(|is| was.as_ref() != Some(is)) {
-                let address = self.guard_address(shape, &key);
+                let address = self.guard_address(record, &key);
                 if let Known::Found(_) = self.context.item(&address) {
-                    self.faults.push(taken(shape, guard));
+                    self.faults.push(taken(record, guard));
                 }
             }
         }
@@ -178,55 +178,55 @@ impl<'a> Planner<'a> {
 
     /// Mostly the store refuses a value that another item has. But an attempt before this one, or an
     /// operation before it in a batch, may have found the guard.
-    fn check_free(&mut self, shape: &Record, guard: &Unique, key: &str) {
-        let address = self.guard_address(shape, key);
+    fn check_free(&mut self, record: &Record, guard: &Unique, key: &str) {
+        let address = self.guard_address(record, key);
         if let Known::Found(_) = self.context.peek(&address) {
-            self.faults.push(taken(shape, guard));
+            self.faults.push(taken(record, guard));
         }
     }
 
-    fn take(&self, shape: &Record, guard: &Unique, key: String, held: Map) -> Step {
+    fn take(&self, record: &Record, guard: &Unique, key: String, held: Map) -> Step {
         let put = PutItem {
-            condition: Some(self.is_free(shape)),
-            ..self.put_guard(shape, key, held)
+            condition: Some(self.is_free(record)),
+            ..self.put_guard(record, key, held)
         };
         Step {
             action: TransactAction::Put(put),
-            refusal: Refusal::last(PlanError::Taken {
-                faults: vec![taken(shape, guard)],
+            refusal: Refusal::of(PlanError::Taken {
+                faults: vec![taken(record, guard)],
             }),
         }
     }
 
     /// A guard says whose value it is and until when, also when its owner moves or expires at
     /// another time, and when another item has the value from now on.
-    fn hand_over(&self, shape: &Record, key: String, from: &Map, held: Map) -> Step {
+    fn hand_over(&self, record: &Record, key: String, from: &Map, held: Map) -> Step {
         let put = PutItem {
-            condition: Some(self.is_owned(shape, from)),
-            ..self.put_guard(shape, key, held)
+            condition: Some(self.is_owned(record, from)),
+            ..self.put_guard(record, key, held)
         };
         Step::or_stale(TransactAction::Put(put))
     }
 
-    fn give_back(&self, shape: &Record, key: String, from: &Map) -> Step {
+    fn give_back(&self, record: &Record, key: String, from: &Map) -> Step {
         Step::or_stale(TransactAction::Delete(DeleteItem {
-            table: self.context.blueprint.table_of(shape).1.clone(),
-            key: self.guard_item(shape, key),
-            condition: Some(self.is_owned(shape, from)),
+            table: self.context.blueprint.table_of(record).1.clone(),
+            key: self.guard_item(record, key),
+            condition: Some(self.is_owned(record, from)),
             return_item_on_failure: false,
         }))
     }
 
-    fn put_guard(&self, shape: &Record, key: String, held: Map) -> PutItem {
-        let mut item = self.guard_item(shape, key);
+    fn put_guard(&self, record: &Record, key: String, held: Map) -> PutItem {
+        let mut item = self.guard_item(record, key);
         item.extend(held);
-        PutItem::new(self.context.blueprint.table_of(shape).1.clone(), item)
+        PutItem::new(self.context.blueprint.table_of(record).1.clone(), item)
     }
 
     /// That no item has the value.
-    fn is_free(&self, shape: &Record) -> Condition {
-        let missing = Condition::NotExists(self.context.blueprint.partition(shape));
-        match self.is_over(shape) {
+    fn is_free(&self, record: &Record) -> Condition {
+        let missing = Condition::NotExists(self.context.blueprint.partition(record));
+        match self.is_over(record) {
             Some(is_over) => Condition::Any(vec![missing, is_over]),
             None => missing,
         }
@@ -234,10 +234,10 @@ impl<'a> Planner<'a> {
 
     /// That the value is still that of an item. A guard that expires may be swept while its owner
     /// is not, by a store whose clock is ahead of ours.
-    fn is_owned(&self, shape: &Record, owner: &Map) -> Condition {
+    fn is_owned(&self, record: &Record, owner: &Map) -> Condition {
         let blueprint = self.context.blueprint;
-        let partition = blueprint.partition(shape);
-        let is_owner = shape.identity.iter().map(|part| {
+        let partition = blueprint.partition(record);
+        let is_owner = record.identity.iter().map(|part| {
             let path = dotted(&part.attribute);
             let same = nested::get(owner, &part.attribute).map(|value| {
                 let value = Operand::value(value.clone());
@@ -248,20 +248,20 @@ impl<'a> Planner<'a> {
             Condition::Any(std::iter::once(unnamed).chain(same).collect())
         });
         let owned = is_owner.fold(Condition::Exists(partition.clone()), Condition::and);
-        match blueprint.expiry(shape) {
+        match blueprint.expiry(record) {
             Some(_) => Condition::Any(vec![Condition::NotExists(partition), owned]),
             None => owned,
         }
     }
 
-    fn guard_address(&self, shape: &Record, key: &str) -> Address {
-        let (_, table) = self.context.blueprint.table_of(shape);
+    fn guard_address(&self, record: &Record, key: &str) -> Address {
+        let (_, table) = self.context.blueprint.table_of(record);
         Place::address(table, key.to_owned(), UNIQUE_SORT.to_owned())
     }
 
     /// A guard is in the table of the items that it guards.
-    fn guard_item(&self, shape: &Record, key: String) -> Item {
-        let (table, _) = self.context.blueprint.table_of(shape);
+    fn guard_item(&self, record: &Record, key: String) -> Item {
+        let (table, _) = self.context.blueprint.table_of(record);
         Item::from([
             (table.partition.clone(), Value::S(key)),
             (table.sort.clone(), Value::from(UNIQUE_SORT)),
@@ -270,11 +270,11 @@ impl<'a> Planner<'a> {
 }
 
 /// That another item has a value, or several together.
-fn taken(shape: &Record, guard: &Unique) -> Fault {
+fn taken(record: &Record, guard: &Unique) -> Fault {
     let message = match guard.attributes.len() {
         0 | 1 => "is taken",
         _ => "is a combination that is taken",
     };
     let names = guard.attributes.join("/");
-    Fault::of(&shape.name, names, FaultRule::Unique, message)
+    Fault::of(&record.name, names, FaultRule::Unique, message)
 }

@@ -15,7 +15,7 @@ use partita_design::nested;
 
 use super::each::members;
 use super::holds;
-use crate::draft::{Before, Refusal};
+use crate::draft::{Before, EntryId, Refusal};
 use crate::error::PlanError;
 use crate::evaluate::{ItemScope, Named};
 use crate::place::Address;
@@ -35,7 +35,7 @@ struct Placed {
 
 /// A view, and the reaction that keeps it.
 #[derive(Clone, Copy)]
-struct Kept<'a> {
+struct KeptView<'a> {
     record: &'a Record,
     view: &'a View,
     reaction: &'a Reaction,
@@ -44,7 +44,7 @@ struct Kept<'a> {
 impl<'a> Planner<'a> {
     /// Takes back what was done to the records of an item: it has changed since, and they are made
     /// again. What an operation did to them stays.
-    pub(super) fn retract_records(&mut self, at: usize) {
+    pub(super) fn retract_records(&mut self, at: EntryId) {
         for record in std::mem::take(&mut self.entry_mut(at).reacted.records) {
             self.entry_mut(record).retract();
         }
@@ -53,18 +53,18 @@ impl<'a> Planner<'a> {
     /// Keeps the records of a view in step with an item.
     pub(super) fn keep_view(
         &mut self,
-        at: usize,
+        at: EntryId,
         reaction: &'a Reaction,
         view: RecordId,
     ) -> Result<(), PlanError> {
-        let shape = &self.context.blueprint.design[view];
-        let Some(view) = &shape.view else {
+        let record = &self.context.blueprint.design[view];
+        let Some(view) = &record.view else {
             return Ok(());
         };
         let entry = self.entry(at);
         let (old, new) = (entry.old().cloned(), entry.after.clone());
-        let kept = Kept {
-            record: shape,
+        let kept = KeptView {
+            record,
             view,
             reaction,
         };
@@ -73,40 +73,40 @@ impl<'a> Planner<'a> {
         for is in &mut is {
             let was = was.iter().find(|was| was.element == is.element);
             if let Some(was) = was.filter(|was| was.place != is.place) {
-                self.carry(shape, was.place.clone(), &mut is.own)?;
+                self.carry(record, was.place.clone(), &mut is.own)?;
             }
         }
         for was in was {
             let found = is.iter().position(|is| is.place == was.place);
             let now = found.map(|found| is.remove(found).derived);
-            let record = self.place(at, shape, was.place, Some(was.derived.clone()));
+            let placed = self.place(at, record, was.place, Some(was.derived.clone()));
             match now {
-                Some(now) => self.keep_record(at, record, &was.derived, now),
+                Some(now) => self.keep_record(at, placed, &was.derived, now),
                 None => {
-                    self.entry_mut(record).remove();
+                    self.entry_mut(placed).remove();
                 }
             }
-            self.draft.enqueue(record);
+            self.draft.enqueue(placed);
         }
         for is in is {
-            let record = self.place(at, shape, is.place, None);
+            let placed = self.place(at, record, is.place, None);
             let mut attributes = is.derived;
             attributes.extend(is.own);
-            self.entry_mut(record).put(attributes);
-            self.guard_copied(at, shape);
-            self.draft.enqueue(record);
+            self.entry_mut(placed).put(attributes);
+            self.guard_copied(at, record);
+            self.draft.enqueue(placed);
         }
         Ok(())
     }
 
     /// What belongs to a record goes with it where it moves.
-    fn carry(&mut self, shape: &'a Record, from: Address, own: &mut Map) -> Result<(), PlanError> {
-        let names: Vec<&'a str> = shape.own().map(|own| own.name.as_str()).collect();
+    fn carry(&mut self, record: &'a Record, from: Address, own: &mut Map) -> Result<(), PlanError> {
+        let names: Vec<&'a str> = record.own().map(|own| own.name.as_str()).collect();
         if names.is_empty() {
             return Ok(());
         }
-        let record = self.look_up(shape, from)?;
-        let entry = self.entry_mut(record);
+        let at = self.look_up(record, from)?;
+        let entry = self.entry_mut(at);
         let Some(old) = entry.old().cloned() else {
             return Ok(());
         };
@@ -121,7 +121,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A record that stays where it is. Only what is derived is written; the rest is its own.
-    fn keep_record(&mut self, source: usize, at: usize, was: &Map, now: Map) {
+    fn keep_record(&mut self, source: EntryId, at: EntryId, was: &Map, now: Map) {
         if *was == now {
             return;
         }
@@ -140,11 +140,11 @@ impl<'a> Planner<'a> {
     /// The place of a record in the draft, as it must have been for its source to be as it was.
     pub(super) fn place(
         &mut self,
-        source: usize,
-        shape: &'a Record,
+        source: EntryId,
+        record: &'a Record,
         address: Address,
         was: Option<Map>,
-    ) -> usize {
+    ) -> EntryId {
         let before = match was {
             Some(was) => Before::Found(Rc::new(was)),
             None => Before::Missing,
@@ -158,17 +158,17 @@ impl<'a> Planner<'a> {
                 }
                 at
             }
-            None => self.draft.insert(shape, address, before),
+            None => self.draft.insert(record, address, before),
         };
         self.entry_mut(source).reacted.records.push(at);
         at
     }
 
     /// Everything in a record that is written whole comes from the source as it was read.
-    fn guard_copied(&mut self, at: usize, view: &'a Record) {
+    fn guard_copied(&mut self, at: EntryId, view: &'a Record) {
         let entry = self.entry_mut(at);
         for name in view.kept().map(|kept| kept.name.as_str()) {
-            if !entry.is_written(name) && !entry.shape.is_lasting(name) {
+            if !entry.replaces(name) && !entry.record.is_lasting(name) {
                 entry.guard(name);
             }
         }
@@ -177,8 +177,8 @@ impl<'a> Planner<'a> {
     /// The records of an item; none while the view's condition does not hold.
     fn records(
         &mut self,
-        at: usize,
-        kept: Kept<'a>,
+        at: EntryId,
+        kept: KeptView<'a>,
         source: Option<&Map>,
         is_old: bool,
     ) -> Result<Vec<Placed>, PlanError> {
@@ -197,7 +197,7 @@ impl<'a> Planner<'a> {
 }
 
 /// One record, or one for each element; of those that agree in `distinct` only the first.
-fn make_all<'a>(kept: Kept<'a>, scope: ItemScope<'_, 'a>) -> Result<Vec<Placed>, PlanError> {
+fn make_all<'a>(kept: KeptView<'a>, scope: ItemScope<'_, 'a>) -> Result<Vec<Placed>, PlanError> {
     let Times::Each(each) = &kept.reaction.each else {
         return Ok(make(kept, scope)?.into_iter().collect());
     };
@@ -234,25 +234,25 @@ fn make_all<'a>(kept: Kept<'a>, scope: ItemScope<'_, 'a>) -> Result<Vec<Placed>,
 }
 
 /// The record of a state, or of one element; none in states that have none.
-fn make<'a>(kept: Kept<'a>, scope: ItemScope<'_, 'a>) -> Result<Option<Placed>, PlanError> {
+fn make<'a>(kept: KeptView<'a>, scope: ItemScope<'_, 'a>) -> Result<Option<Placed>, PlanError> {
     if !holds(kept.reaction, &scope) {
         return Ok(None);
     }
-    let shape = kept.record;
+    let record = kept.record;
     // Keys are over the record's own attributes, and its source's.
-    let names = own_names(shape, &scope);
+    let names = own_names(record, &scope);
     let scope = scope.naming(&names);
-    for template in [&shape.key.partition, &shape.key.sort] {
+    for template in [&record.key.partition, &record.key.sort] {
         if template.key(&scope)?.is_none() {
             return Ok(None);
         }
     }
-    let derived = shape.derived().map(|(attribute, _)| attribute);
+    let derived = record.derived().map(|(attribute, _)| attribute);
     Ok(Some(Placed {
         element: None,
-        place: scope.context.blueprint.address(shape, &scope)?,
-        derived: content(shape, &scope, derived)?,
-        own: initial(shape, &scope),
+        place: scope.context.blueprint.address(record, &scope)?,
+        derived: content(record, &scope, derived)?,
+        own: initial(record, &scope),
     }))
 }
 

@@ -17,6 +17,7 @@ use partita_design::types::AttributeType;
 use super::input::{Changes, Slot, refuse};
 use super::rules::{Asked, Verdict};
 use super::{NamedItem, not_found};
+use crate::draft::EntryId;
 use crate::error::{Fault, FaultRule, PlanError, note};
 use crate::evaluate::{ItemScope, Listed, ListedItem, Named, Resolved};
 use crate::pattern::{ReadBound, known_attributes, rows_max, too_large};
@@ -58,25 +59,25 @@ impl<'a> Planner<'a> {
     /// Does what an action says to an item.
     pub(crate) fn act(
         &mut self,
-        at: usize,
+        at: EntryId,
         action: &'a Action,
         given: &Map,
     ) -> Result<(), PlanError> {
-        let shape = self.entry(at).shape;
+        let record = self.entry(at).record;
         let Some(old) = self.entry(at).after.clone() else {
             return Ok(());
         };
-        let (mut changes, names) = self.split(action, shape, given);
+        let (mut changes, names) = self.split(action, record, given);
         self.refuse()?;
         let values = self.demand_action(at, action, &names)?;
-        let said = self.changes(shape, &action.changes, values, false);
-        self.check_steps(shape, action, &said, &old);
+        let said = self.changes(record, &action.changes, values, false);
+        self.check_steps(record, action, &said, &old);
         changes.extend(said);
         if action.delete {
             self.delete(at, By::Caller)?;
         } else {
             self.demand_crossing(at, &changes)?;
-            let by = if is_tally(action, shape) {
+            let by = if is_tally(action, record) {
                 By::Effect
             } else {
                 By::Caller
@@ -89,12 +90,12 @@ impl<'a> Planner<'a> {
     /// What an action sets, if what it requires holds and its refs lead somewhere.
     fn demand_action(
         &mut self,
-        at: usize,
+        at: EntryId,
         action: &'a Action,
         names: &[(String, Named<'_, 'a>)],
     ) -> Result<Values, PlanError> {
         let entry = self.entry(at);
-        let (shape, old) = (entry.shape, entry.after.clone().unwrap_or_default());
+        let (record, old) = (entry.record, entry.after.clone().unwrap_or_default());
         let (refused, values, resolved) = self.evaluate(at, &old, |scope| {
             let scope = scope.was(Some(&old)).naming(names).with_refs(&action.refs);
             let require = action.require.as_ref();
@@ -113,7 +114,7 @@ impl<'a> Planner<'a> {
         for (reference, resolved) in resolved {
             if let (Resolved::To(targets), false) = (resolved, reference.unchecked) {
                 for target in targets {
-                    self.expect(shape, reference, target, Given::Now)?;
+                    self.expect(record, reference, target, Given::Now)?;
                 }
             }
         }
@@ -126,7 +127,7 @@ impl<'a> Planner<'a> {
     /// whatever comes with it would happen twice.
     fn check_steps(
         &mut self,
-        shape: &'a Record,
+        record: &'a Record,
         action: &'a Action,
         said: &Changes<'a>,
         old: &Map,
@@ -136,11 +137,11 @@ impl<'a> Planner<'a> {
                 continue;
             };
             if matches!(attribute.kind, AttributeType::State(_))
-                && shape.read(old, &attribute.name).as_deref() == Some(value)
+                && record.read(old, &attribute.name).as_deref() == Some(value)
                 && let Some(now) = value.as_str()
             {
                 let message = format!("is `{now}` already, and `{}` makes it so", action.name);
-                self.fault(shape, &attribute.name, FaultRule::State, message);
+                self.fault(record, &attribute.name, FaultRule::State, message);
             }
         }
     }
@@ -199,7 +200,7 @@ impl<'a> Planner<'a> {
         action: &'a Action,
         by: FoundBy<'a>,
         given: &Map,
-    ) -> Result<Option<usize>, PlanError> {
+    ) -> Result<Option<EntryId>, PlanError> {
         let (asked, rest) = self.demand_to_find(action, by, given)?;
         if let Some(application) = by.application {
             self.act_on_every(action, (by.pattern, application), asked, rest)?;
@@ -215,7 +216,8 @@ impl<'a> Planner<'a> {
             return Err(none_found(by, false));
         }
         let on = on_row(record, &item);
-        self.change_for(&on, Asked::Action(action), &rest).map(Some)
+        self.change_for_caller(&on, Asked::Action(action), &rest)
+            .map(Some)
     }
 
     /// The parameters of the pattern that finds an action's items, and the rest of what is given.
@@ -245,7 +247,7 @@ impl<'a> Planner<'a> {
         let applied = &blueprint.design[application.apply];
         self.count_towards(&LimitOf::Action(action.id))?;
         // What counts towards a limit must be counted now.
-        if self.has_job() && !self.has_limit(applied.id) {
+        if self.plans_job() && !self.has_limit(applied.id) {
             let rows = &self.rows(pattern, &asked)?.rows;
             let items = self.meant_among(pattern, &asked, rows)?;
             return self.defer_application(action, application, (asked, rest), &items);
@@ -262,13 +264,13 @@ impl<'a> Planner<'a> {
         }
         for listed in items {
             let ListedItem {
-                record: shape,
+                record,
                 item,
                 address,
             } = listed;
-            let at = self.look_up(shape, address.clone())?;
+            let at = self.look_up(record, address.clone())?;
             let named = Named::Item {
-                shape,
+                record,
                 item: &item,
                 address,
             };
@@ -280,7 +282,7 @@ impl<'a> Planner<'a> {
                 Ok::<_, PlanError>(is_allowed && when.is_none_or(|when| when.holds(&scope)))
             })??;
             if is_meant {
-                self.change_for(&on_row(shape, &item), Asked::Action(applied), &rest)?;
+                self.change_for_caller(&on_row(record, &item), Asked::Action(applied), &rest)?;
             }
         }
         Ok(())
@@ -355,13 +357,13 @@ pub(crate) fn none_found(by: FoundBy<'_>, has_more: bool) -> PlanError {
 }
 
 /// Whether a number is a plain counter on which nothing depends but sums.
-fn is_plain_counter(shape: &Record, name: &str) -> bool {
-    let is_counter = shape.stored(name).is_some_and(|attribute| {
+fn is_plain_counter(record: &Record, name: &str) -> bool {
+    let is_counter = record.stored(name).is_some_and(|attribute| {
         attribute.kind == AttributeType::Counter && attribute.per.is_none()
     });
-    let indexes = shape.indexes.iter().flat_map(|index| &index.reads);
+    let indexes = record.indexes.iter().flat_map(|index| &index.reads);
     let in_index = indexes.into_iter().any(|reading| reading.attribute == name);
-    let attributes = shape.attributes.iter();
+    let attributes = record.attributes.iter();
     let is_read = attributes
         .filter_map(|attribute| match &attribute.source {
             Source::Computed(computed) => Some(&computed.value),

@@ -10,7 +10,7 @@ use partita_design::design::{Access, Record};
 use super::NamedItem;
 use super::input::Changes;
 use super::rules::{Asked, Verdict};
-use crate::draft::Before;
+use crate::draft::{Before, EntryId};
 use crate::error::{FaultRule, PlanError};
 use crate::operation::Answer;
 use crate::planner::refs::Given;
@@ -18,12 +18,12 @@ use crate::planner::{By, Planner};
 
 impl<'a> Planner<'a> {
     /// Does what is asked to the item that a caller names.
-    pub(crate) fn change_for(
+    pub(crate) fn change_for_caller(
         &mut self,
         on: &NamedItem<'a>,
         asked: Asked<'a>,
         given: &Map,
-    ) -> Result<usize, PlanError> {
+    ) -> Result<EntryId, PlanError> {
         if asked == Asked::Access(Access::Restore) && on.record.soft_delete.is_none() {
             return Err(PlanError::NotRestorable {
                 entity: on.record.name.clone(),
@@ -34,7 +34,7 @@ impl<'a> Planner<'a> {
             Asked::Access(Access::Update) => {
                 let input = self.input(on.record);
                 let changes = input.update(given, &on.identity, &mut self.faults);
-                self.change_given(at, &changes)?;
+                self.change_if_allowed(at, &changes)?;
             }
             Asked::Access(Access::Delete) => self.delete(at, By::Caller)?,
             Asked::Access(Access::Restore) => self.restore(at, By::Caller)?,
@@ -50,7 +50,7 @@ impl<'a> Planner<'a> {
         if !on.with_deleted && on.record.is_deleted(&item) {
             return Err(not_found(on.record, true));
         }
-        let record = self.entry(at).shape;
+        let record = self.entry(at).record;
         let shown = self.unguarded(record, &item).before().shown();
         Ok(Answer::Record(self.context.blueprint.record(record, shown)))
     }
@@ -61,7 +61,7 @@ impl<'a> Planner<'a> {
         &mut self,
         on: &NamedItem<'a>,
         asked: Asked<'a>,
-    ) -> Result<usize, PlanError> {
+    ) -> Result<EntryId, PlanError> {
         let (at, old) = self.find(on, asked)?;
         let record = on.record;
         let is_deleted = record.is_deleted(&old);
@@ -94,9 +94,9 @@ impl<'a> Planner<'a> {
     }
 
     /// A change to what is given, if the rules allow it.
-    pub(super) fn change_given(
+    pub(super) fn change_if_allowed(
         &mut self,
-        at: usize,
+        at: EntryId,
         changes: &Changes<'a>,
     ) -> Result<(), PlanError> {
         // Rules for single attributes look at the item as it is.
@@ -112,11 +112,11 @@ impl<'a> Planner<'a> {
     /// is written: it needs the right to that.
     pub(super) fn demand_crossing(
         &mut self,
-        at: usize,
+        at: EntryId,
         changes: &Changes<'a>,
     ) -> Result<(), PlanError> {
         let entry = self.entry(at);
-        let (record, Some(old)) = (entry.shape, entry.old().cloned()) else {
+        let (record, Some(old)) = (entry.record, entry.old().cloned()) else {
             return Ok(());
         };
         let Some(access) = changes.crossing(record, &old) else {
@@ -131,7 +131,7 @@ impl<'a> Planner<'a> {
         &mut self,
         on: &NamedItem<'a>,
         asked: Asked<'a>,
-    ) -> Result<(usize, Rc<Map>), PlanError> {
+    ) -> Result<(EntryId, Rc<Map>), PlanError> {
         let record = on.record;
         let decided = self.demand_known(record, &on.identity, asked)?;
         self.unguarded(record, &on.identity)
@@ -162,7 +162,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds out whether the version is the one that the caller saw.
-    pub(super) fn check_version(&mut self, at: usize, entity: &'a Record, expected: Option<i64>) {
+    pub(super) fn check_version(&mut self, at: EntryId, entity: &'a Record, expected: Option<i64>) {
         let Some(expected) = expected else {
             return;
         };

@@ -17,7 +17,7 @@ use partita_design::nested;
 use super::NamedItem;
 use super::input::{Changes, refuse};
 use super::rules::{Asked, Verdict};
-use crate::draft::Refusal;
+use crate::draft::{EntryId, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::evaluate::{Composed, ItemScope, Known, OtherItem, Resolved};
 use crate::place::Address;
@@ -26,22 +26,22 @@ use crate::planner::{By, Planner};
 
 impl<'a> Planner<'a> {
     /// Creates an item. There is none to show where a repeated creation leaves nothing.
-    pub(super) fn create_for(
+    pub(super) fn create_for_caller(
         &mut self,
         entity: &'a Record,
         given: &Map,
-    ) -> Result<Option<usize>, PlanError> {
+    ) -> Result<Option<EntryId>, PlanError> {
         let changes = self.input(entity).create(given, &mut self.faults);
-        let at = self.create_given(entity, &changes)?;
+        let at = self.create_if_allowed(entity, &changes)?;
         Ok(self.entry(at).after.is_some().then_some(at))
     }
 
     /// A creation of what is given, if the rules allow it.
-    fn create_given(
+    fn create_if_allowed(
         &mut self,
         entity: &'a Record,
         changes: &Changes<'a>,
-    ) -> Result<usize, PlanError> {
+    ) -> Result<EntryId, PlanError> {
         let decided = self.demand_given(entity, changes)?;
         let new = self.compose(entity, changes);
         let demanded = demand_creation(self.scope_of_new(&new), changes);
@@ -51,7 +51,7 @@ impl<'a> Planner<'a> {
             return Err(self.refusal_of(&new, changes, decided, refusal));
         }
         self.demand_repeat(&new, changes)?;
-        let at = self.put_new(changes, new, By::Caller)?;
+        let at = self.put_composed(changes, new, By::Caller)?;
         self.demand_merged(at)?;
         self.count_towards(&LimitOf::Access(Access::Create, entity.id))?;
         Ok(at)
@@ -91,7 +91,7 @@ impl<'a> Planner<'a> {
             return refusal;
         }
         self.context.reads.hide(hidden);
-        let outcome = self.create_given(new.record, changes);
+        let outcome = self.create_if_allowed(new.record, changes);
         outcome.err().unwrap_or(refusal)
     }
 
@@ -120,7 +120,7 @@ impl<'a> Planner<'a> {
             Resolved::To(targets) => targets,
             _ => Vec::new(),
         });
-        let targets = targets.map(|target| (target.address, target.shape));
+        let targets = targets.map(|target| (target.address, target.record));
         let all = around.into_iter().chain(targets);
         let hidden = all.filter(|one| self.is_unreadable(one));
         hidden.map(|(address, _)| address).collect()
@@ -171,7 +171,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What is there already and what is given make an item that the caller may create.
-    fn demand_merged(&mut self, at: usize) -> Result<(), PlanError> {
+    fn demand_merged(&mut self, at: EntryId) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let (Some(old), Some(new)) = (entry.old().cloned(), entry.after.clone()) else {
             return Ok(());
@@ -181,11 +181,11 @@ impl<'a> Planner<'a> {
     }
 
     /// Creates an item, or replaces what is given of it.
-    pub(super) fn upsert_for(
+    pub(super) fn upsert_for_caller(
         &mut self,
         on: &NamedItem<'a>,
         given: &Map,
-    ) -> Result<usize, PlanError> {
+    ) -> Result<EntryId, PlanError> {
         let entity = on.record;
         if !entity.takes_identity() {
             return self.replace(on, given);
@@ -206,7 +206,7 @@ impl<'a> Planner<'a> {
         let changes = input.create_at(&on.identity, given, &mut self.faults);
         // A version that was seen is that of an item.
         self.check_version(at, entity, on.version);
-        self.create_given(entity, &changes)?;
+        self.create_if_allowed(entity, &changes)?;
         // The caller may not know of the item: faults of the new one are reported first, as if there
         // were none.
         if is_hidden {
@@ -219,11 +219,11 @@ impl<'a> Planner<'a> {
     }
 
     /// Replaces what is given of an item that is there.
-    fn replace(&mut self, on: &NamedItem<'a>, given: &Map) -> Result<usize, PlanError> {
+    fn replace(&mut self, on: &NamedItem<'a>, given: &Map) -> Result<EntryId, PlanError> {
         let at = self.reach(on, Asked::Access(Access::Update))?;
         let input = self.input(on.record);
         let changes = input.replace_at(&on.identity, given, &mut self.faults);
-        self.change_given(at, &changes)?;
+        self.change_if_allowed(at, &changes)?;
         Ok(at)
     }
 

@@ -67,8 +67,8 @@ impl<'d> Changes<'d> {
     }
 
     /// Whether they make a deleted item of a live one, or the other way round.
-    pub(crate) fn crossing(&self, shape: &Record, old: &Map) -> Option<Access> {
-        let name = shape.soft_delete.as_ref()?.attribute();
+    pub(crate) fn crossing(&self, record: &Record, old: &Map) -> Option<Access> {
+        let name = record.soft_delete.as_ref()?.attribute();
         let mut set = self.set.iter().rev();
         let set = set.find(|(slot, _)| slot.name() == name);
         let set = set.map(|(_, value)| value.clone());
@@ -78,7 +78,7 @@ impl<'d> Changes<'d> {
         if set.is_none() && !is_removed && added.is_empty() {
             return None;
         }
-        let value = set.or_else(|| shape.read(old, name).map(Cow::into_owned));
+        let value = set.or_else(|| record.read(old, name).map(Cow::into_owned));
         let mut value = value.filter(|_| !is_removed);
         for amount in added {
             let now = value.as_ref().and_then(Value::as_number).copied();
@@ -90,7 +90,7 @@ impl<'d> Changes<'d> {
         if let Some(value) = value {
             nested::set(&mut new, name, value);
         }
-        shape.crossing(Some(old), &new)
+        record.crossing(Some(old), &new)
     }
 }
 
@@ -366,13 +366,13 @@ pub(crate) fn fault_of_value(
 }
 
 /// The identity that the parts of a path spell.
-pub(crate) fn identity(shape: &Record, parts: &[String]) -> Result<Map, PlanError> {
-    let expected = &shape.identity;
+pub(crate) fn identity(record: &Record, parts: &[String]) -> Result<Map, PlanError> {
+    let expected = &record.identity;
     if parts.len() != expected.len() {
         let names: Vec<_> = expected.iter().map(|part| part.name.as_str()).collect();
         return Err(PlanError::Invalid {
             faults: vec![Fault::of(
-                &shape.name,
+                &record.name,
                 names.join("/"),
                 FaultRule::Identity,
                 format!("is the identity; {} parts were given", parts.len()),
@@ -383,14 +383,14 @@ pub(crate) fn identity(shape: &Record, parts: &[String]) -> Result<Map, PlanErro
     let mut faults = Vec::new();
     for (part, text) in expected.iter().zip(parts) {
         let text_type = AttributeType::string();
-        let attribute = shape.stored(&part.attribute);
+        let attribute = record.stored(&part.attribute);
         let kind = attribute.map_or(&text_type, |attribute| &attribute.kind);
         match key_part(&part.name, kind, text) {
             Ok(value) => {
                 identity.insert(part.attribute.as_str(), value);
             }
             Err(fault) => faults.push(Fault {
-                entity: Some(shape.name.to_owned()),
+                entity: Some(record.name.to_owned()),
                 ..fault
             }),
         }

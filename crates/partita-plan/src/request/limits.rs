@@ -18,7 +18,7 @@ use partita_design::time::TimeForm;
 use partita_store::request::{PutItem, TransactAction, UpdateItem};
 
 use crate::commit::Step;
-use crate::draft::Refusal;
+use crate::draft::{EntryId, Refusal};
 use crate::error::PlanError;
 use crate::evaluate::Known;
 use crate::place::Address;
@@ -46,7 +46,7 @@ impl<'a> Planner<'a> {
         for limit in design.limits.iter().filter(|limit| limit.of == *done) {
             self.is_limited = true;
             match &design.limit_record {
-                Some(record) => self.count_one(limit, record)?,
+                Some(kept_in) => self.count_one(limit, kept_in)?,
                 None => self.count_aside(limit)?,
             }
         }
@@ -59,32 +59,36 @@ impl<'a> Planner<'a> {
         limits.any(|limit| limit.of == LimitOf::Action(action))
     }
 
-    fn count_one(&mut self, limit: &'a Limit, record: &'a LimitRecord) -> Result<(), PlanError> {
+    fn count_one(&mut self, limit: &'a Limit, kept_in: &'a LimitRecord) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
         let Some(caller) = &self.context.caller.id else {
             return Ok(());
         };
-        let shape = &blueprint.design[record.entity];
+        let record = &blueprint.design[kept_in.entity];
         let mut window = Map::new();
-        nested::set(&mut window, &record.caller, Value::from(caller.as_str()));
-        nested::set(&mut window, &record.limit, Value::from(limit.name.as_str()));
-        let address = blueprint.address(shape, &window)?;
-        let at = self.look_up(shape, address)?;
+        nested::set(&mut window, &kept_in.caller, Value::from(caller.as_str()));
+        nested::set(
+            &mut window,
+            &kept_in.limit,
+            Value::from(limit.name.as_str()),
+        );
+        let address = blueprint.address(record, &window)?;
+        let at = self.look_up(record, address)?;
         let now = self.moment.now_millis;
         let read_start = |window: &Map| {
-            let form = shape.stored(&record.start)?.kind.time_form()?;
-            form.read(nested::get(window, &record.start)?)
+            let form = record.stored(&kept_in.start)?.kind.time_form()?;
+            form.read(nested::get(window, &kept_in.start)?)
         };
         let start = self.entry(at).after.as_deref().and_then(read_start);
         let Some(start) = start.filter(|start| now < end_of(limit, *start)) else {
             let end = end_of(limit, now);
-            self.open_window(at, shape, record, window, end);
+            self.open_window(at, record, kept_in, window, end);
             return Ok(());
         };
         let entry = self.entry_mut(at);
         let (one, zero) = (Number::from(1_i64), Number::ZERO);
         let used = entry.after.as_deref();
-        let used = used.and_then(|window| shape.number(window, &record.count));
+        let used = used.and_then(|window| record.number(window, &kept_in.count));
         let used = used.unwrap_or(zero);
         let allowed = Number::from(limit.count);
         if used >= allowed {
@@ -93,15 +97,15 @@ impl<'a> Planner<'a> {
         let is_opened = entry.old().is_none_or(|old| read_start(old) != Some(start));
         if let (true, Some(after)) = (is_opened, &mut entry.after) {
             let used = used.checked_add(one).unwrap_or(used);
-            nested::set(Rc::make_mut(after), &record.count, Value::N(used));
+            nested::set(Rc::make_mut(after), &kept_in.count, Value::N(used));
             return Ok(());
         }
         // One write may do the same several times.
-        let bound = allowed.checked_sub(entry.added(&record.count));
-        entry.add(&record.count, one)?;
-        entry.guard(&record.start);
+        let bound = allowed.checked_sub(entry.added(&kept_in.count));
+        entry.add(&kept_in.count, one)?;
+        entry.guard(&kept_in.start);
         entry.guards.require(Condition::Compare(
-            Operand::Path(dotted(&record.count)),
+            Operand::Path(dotted(&kept_in.count)),
             Comparator::Less,
             Operand::value(bound.unwrap_or(allowed)),
         ));
@@ -111,23 +115,23 @@ impl<'a> Planner<'a> {
     /// Begins a window with the first that is counted.
     fn open_window(
         &mut self,
-        at: usize,
-        shape: &'a Record,
-        record: &'a LimitRecord,
+        at: EntryId,
+        record: &'a Record,
+        kept_in: &'a LimitRecord,
         mut window: Map,
         end_millis: i64,
     ) {
         let time = |name: &str, millis: i64| {
-            let form = shape.stored(name).and_then(|one| one.kind.time_form());
+            let form = record.stored(name).and_then(|one| one.kind.time_form());
             form.unwrap_or(TimeForm::EpochMillis).write(millis)
         };
         let now = self.moment.now_millis;
-        nested::set(&mut window, &record.count, Value::N(Number::from(1_i64)));
-        nested::set(&mut window, &record.start, time(&record.start, now));
-        nested::set(&mut window, &record.end, time(&record.end, end_millis));
+        nested::set(&mut window, &kept_in.count, Value::N(Number::from(1_i64)));
+        nested::set(&mut window, &kept_in.start, time(&kept_in.start, now));
+        nested::set(&mut window, &kept_in.end, time(&kept_in.end, end_millis));
         let entry = self.entry_mut(at);
         match entry.old() {
-            Some(_) => entry.guard(&record.start),
+            Some(_) => entry.guard(&kept_in.start),
             None => entry.guards.require_absent(Refusal::Stale),
         }
         entry.after = Some(Rc::new(window));

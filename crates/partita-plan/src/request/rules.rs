@@ -195,19 +195,19 @@ impl ItemScope<'_, '_> {
 pub(crate) fn demand_token(
     blueprint: &Blueprint,
     caller: &Caller,
-    shape: &Record,
+    record: &Record,
     asked: Asked<'_>,
 ) -> Result<(), PlanError> {
-    let rule = asked.rule(&shape.rules);
+    let rule = asked.rule(&record.rules);
     if caller.id.is_some() || !rule.needs_caller(&blueprint.design) {
         return Ok(());
     }
-    Err(refused(caller, shape, rule, asked.word().to_owned()))
+    Err(refused(caller, record, rule, asked.word().to_owned()))
 }
 
 /// The refusal of what a rule does not allow.
-fn refused(caller: &Caller, shape: &Record, rule: &Rule, access: String) -> PlanError {
-    let entity = shape.name.to_owned();
+fn refused(caller: &Caller, record: &Record, rule: &Rule, access: String) -> PlanError {
+    let entity = record.name.to_owned();
     if caller.id.is_none() && *rule != Rule::Never {
         return PlanError::Unauthenticated { access, entity };
     }
@@ -224,10 +224,10 @@ fn refused(caller: &Caller, shape: &Record, rule: &Rule, access: String) -> Plan
 }
 
 pub(crate) fn attribute_rules<'r>(
-    shape: &'r Record,
+    record: &'r Record,
     writes: bool,
     name: &'r str,
 ) -> impl Iterator<Item = &'r AttributeRule> {
-    let rules = shape.rules.by_attribute.iter();
+    let rules = record.rules.by_attribute.iter();
     rules.filter(move |rule| rule.writes == writes && rule.attributes.iter().any(|one| one == name))
 }

@@ -153,16 +153,16 @@ impl<'a> Planner<'a> {
         };
         let mut rows = Vec::new();
         for ListedItem {
-            record: shape,
+            record,
             item,
             address,
         } in &found
         {
-            let plain = self.unguarded(shape, item);
+            let plain = self.unguarded(record, item);
             let mut names = Vec::new();
             if let Some(application) = by.application {
                 let named = Named::Item {
-                    shape,
+                    record,
                     item,
                     address: address.clone(),
                 };
@@ -175,7 +175,7 @@ impl<'a> Planner<'a> {
             {
                 rulings.push(plain.ruling(Asked::Action(&design[application.apply])));
             }
-            rows.push(Row::new(shape, item, rulings));
+            rows.push(Row::new(record, item, rulings));
         }
         Ok(Decision::of_all(Vec::new(), rows))
     }
