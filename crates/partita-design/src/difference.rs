@@ -134,7 +134,7 @@ fn may_come(old: &Design, new: &Design, name: &str, part: &Part<'_>) -> bool {
         | Part::Bucket(_)
         | Part::Prefix(_) => true,
         Part::Index(table, _) => old.tables.iter().all(|known| known.id != table.id),
-        Part::Ref(_, reference) => {
+        Part::Ref(_, _, reference) => {
             let is_counted = owner(name, "entity.")
                 .is_some_and(|entity| is_counted(new, entity, &reference.name));
             reference.unchecked && !is_counted
@@ -174,7 +174,7 @@ fn may_go(part: &Part<'_>) -> bool {
     match part {
         Part::Require(_) | Part::Shape(_) | Part::Constants(_) => true,
         Part::Attribute(_, _, attribute) => attribute.is_virtual,
-        Part::Ref(_, reference) => {
+        Part::Ref(_, _, reference) => {
             let mut targets = reference.targets.iter();
             targets.all(|target| target.on_delete == OnDelete::Keep)
         }

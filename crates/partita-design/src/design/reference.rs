@@ -1,6 +1,6 @@
 //! How one item is found from another.
 
-use super::{ConstantsId, IndexId, KeyValue, PatternId, Record, RecordId, Source};
+use super::{AttributeId, ConstantsId, IndexId, KeyValue, PatternId, Record, RecordId, Source};
 use crate::template::Template;
 
 /// A reference.
@@ -46,8 +46,8 @@ impl RefTarget {
             OnDelete::Cascade | OnDelete::Clear(_) => false,
             // Where not all are counted, the rest stays.
             OnDelete::Refuse { count } => {
-                let counted = target.attribute(count).map(|one| &one.source);
-                !matches!(counted, Some(Source::Aggregate(aggregate)) if aggregate.only.is_none())
+                let counted = &target.attributes[count.index()].source;
+                !matches!(counted, Source::Aggregate(aggregate) if aggregate.only.is_none())
             }
         }
     }
@@ -84,10 +84,10 @@ pub enum OnDelete {
     /// The target cannot be deleted while there are such items; the count that says so.
     Refuse {
         /// The attribute of the target that counts them.
-        count: String,
+        count: AttributeId,
     },
     /// These attributes are removed.
-    Clear(Vec<String>),
+    Clear(Vec<AttributeId>),
 }
 
 /// How the items that refer to a target are found: a query over a key of theirs, or of a view.

@@ -3,7 +3,7 @@
 use partita_core::expression::{Condition, Path};
 
 use super::reference::CALLER;
-use super::{ActionId, Design, RecordId, RefTarget};
+use super::{ActionId, AttributeId, Design, RecordId, RefTarget};
 use crate::expression::{Hop, Predicate};
 
 /// What a caller does to an entity.
@@ -220,18 +220,18 @@ pub enum LimitOf {
 }
 
 /// The record that keeps the windows of limits, and its attributes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitRecord {
     /// The entity.
     pub entity: RecordId,
     /// Who is limited.
-    pub caller: String,
+    pub caller: AttributeId,
     /// The name of the limit.
-    pub limit: String,
+    pub limit: AttributeId,
     /// How often in this window.
-    pub count: String,
+    pub count: AttributeId,
     /// When the window began.
-    pub start: String,
+    pub start: AttributeId,
     /// When it ends.
-    pub end: String,
+    pub end: AttributeId,
 }

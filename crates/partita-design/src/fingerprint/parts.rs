@@ -25,7 +25,7 @@ pub(crate) enum Part<'d> {
     Open,
     Require(Json),
     Attribute(&'d Design, &'d Record, &'d Attribute),
-    Ref(&'d Design, &'d Ref),
+    Ref(&'d Design, &'d Record, &'d Ref),
     Unique(&'d Unique),
     View(&'d Design, &'d View),
     Shape(&'d Shape),
@@ -52,7 +52,7 @@ impl Part<'_> {
             Part::Open => json!(["open"]),
             Part::Require(condition) => json!(["require", condition]),
             Part::Attribute(design, _, attribute) => attribute_form(design, attribute),
-            Part::Ref(design, reference) => ref_form(design, reference),
+            Part::Ref(design, record, reference) => ref_form(design, record, reference),
             Part::Unique(unique) => json!(["unique", form::template(&unique.partition)]),
             Part::View(design, view) => json!(["view", design[view.of].name, view.history]),
             Part::Shape(shape) => form::shape(shape),
@@ -311,7 +311,7 @@ impl<'d> Parts<'d> {
                     continue;
                 }
                 let name = format!("entity.{}.refs.{}", entity.name, reference.name);
-                self.add(name, Part::Ref(design, reference));
+                self.add(name, Part::Ref(design, entity, reference));
                 for target in reference.targets.iter().filter(|_| is_read) {
                     if let RefTo::Constants(constants) = target.to {
                         let rows = &design[constants];
@@ -393,7 +393,7 @@ pub(crate) fn besides_type(design: &Design, attribute: &Attribute) -> Json {
     ])
 }
 
-fn ref_form(design: &Design, reference: &Ref) -> Json {
+fn ref_form(design: &Design, record: &Record, reference: &Ref) -> Json {
     let targets = reference.targets.iter().map(|target| {
         let to = match target.to {
             RefTo::Record(record) => {
@@ -411,8 +411,14 @@ fn ref_form(design: &Design, reference: &Ref) -> Json {
         let on_delete = match &target.on_delete {
             OnDelete::Keep => json!("keep"),
             OnDelete::Cascade => json!("cascade"),
-            OnDelete::Refuse { count } => json!(["refuse", count]),
-            OnDelete::Clear(attributes) => json!(["clear", attributes]),
+            OnDelete::Refuse { count } => {
+                let count = target.record().map(|to| &design[(to, *count)].name);
+                json!(["refuse", count])
+            }
+            OnDelete::Clear(attributes) => {
+                let names = attributes.iter().map(|one| &design[(record.id, *one)].name);
+                json!(["clear", names.collect::<Vec<_>>()])
+            }
         };
         json!([target.when, to, form::list(arguments), via, on_delete])
     });

@@ -1,7 +1,7 @@
 //! What becomes of items when the one that they refer to is removed.
 
 use partita_core::Number;
-use partita_design::design::{Access, OnDelete, Record};
+use partita_design::design::{Access, AttributeId, OnDelete, Record};
 use partita_design::kernel::{Does, Reaction, Times};
 
 use super::number::Total;
@@ -83,8 +83,8 @@ impl<'a> Planner<'a> {
         match &who.target.on_delete {
             OnDelete::Keep | OnDelete::Refuse { .. } => Ok(false),
             OnDelete::Cascade => Ok(self.cascade(item)),
-            OnDelete::Clear(names) => {
-                self.change(item, &clearing(who.entity, names), By::Effect)?;
+            OnDelete::Clear(attributes) => {
+                self.change(item, &clearing(who.entity, attributes), By::Effect)?;
                 Ok(true)
             }
         }
@@ -156,7 +156,7 @@ impl<'a> Planner<'a> {
     fn check_deletion(&mut self, at: EntryId, who: Referrers<'a>) -> Result<(), PlanError> {
         let count = match &who.target.on_delete {
             OnDelete::Keep => None,
-            OnDelete::Refuse { count } => Some(count),
+            OnDelete::Refuse { count } => Some(&who.source.attributes[count.index()].name),
             OnDelete::Cascade | OnDelete::Clear(_) if self.plans_job() => None,
             OnDelete::Cascade | OnDelete::Clear(_) => {
                 self.count_of(who).map(|total| &total.attribute.name)
@@ -185,10 +185,10 @@ impl<'a> Planner<'a> {
 }
 
 /// The changes that clear these attributes.
-fn clearing<'a>(entity: &'a Record, names: &[String]) -> Changes<'a> {
-    let attributes = names.iter().filter_map(|name| entity.attribute(name));
+fn clearing<'a>(entity: &'a Record, attributes: &[AttributeId]) -> Changes<'a> {
+    let cleared = attributes.iter().map(|id| &entity.attributes[id.index()]);
     Changes {
-        remove: attributes.map(Slot::Declared).collect(),
+        remove: cleared.map(Slot::Declared).collect(),
         ..Changes::default()
     }
 }

@@ -11,10 +11,9 @@ use partita_core::expression::{
 };
 use partita_core::{Item, Map, Number, Value};
 use partita_design::design::rules::LimitOf;
-use partita_design::design::{ActionId, Limit, LimitRecord, Record};
+use partita_design::design::{ActionId, AttributeId, Limit, LimitRecord};
 use partita_design::nested;
-use partita_design::template::dotted;
-use partita_design::time::TimeForm;
+use partita_design::time;
 use partita_store::request::{PutItem, TransactAction, UpdateItem};
 
 use crate::commit::Step;
@@ -45,7 +44,7 @@ impl<'a> Planner<'a> {
         let design = &self.context.blueprint.design;
         for limit in design.limits.iter().filter(|limit| limit.of == *done) {
             self.is_limited = true;
-            match &design.limit_record {
+            match design.limit_record {
                 Some(kept_in) => self.count_one(limit, kept_in)?,
                 None => self.count_aside(limit)?,
             }
@@ -59,53 +58,57 @@ impl<'a> Planner<'a> {
         limits.any(|limit| limit.of == LimitOf::Action(action))
     }
 
-    fn count_one(&mut self, limit: &'a Limit, kept_in: &'a LimitRecord) -> Result<(), PlanError> {
+    fn count_one(&mut self, limit: &'a Limit, kept_in: LimitRecord) -> Result<(), PlanError> {
         let blueprint = self.context.blueprint;
         let Some(caller) = &self.context.caller.id else {
             return Ok(());
         };
         let record = &blueprint.design[kept_in.entity];
+        let attribute = |id: AttributeId| &record.attributes[id.index()];
+        let (count, start) = (attribute(kept_in.count), attribute(kept_in.start));
         let mut window = Map::new();
-        nested::set(&mut window, &kept_in.caller, Value::from(caller.as_str()));
-        nested::set(
-            &mut window,
-            &kept_in.limit,
-            Value::from(limit.name.as_str()),
-        );
+        for (id, text) in [(kept_in.caller, caller), (kept_in.limit, &limit.name)] {
+            nested::set(&mut window, &attribute(id).name, Value::from(text.as_str()));
+        }
         let address = blueprint.address(record, &window)?;
         let at = self.look_up(record, address)?;
         let now = self.moment.now_millis;
-        let read_start = |window: &Map| {
-            let form = record.stored(&kept_in.start)?.kind.time_form()?;
-            form.read(nested::get(window, &kept_in.start)?)
+        let started = |window: &Map| {
+            let form = start.kind.time_form()?;
+            form.read(nested::get(window, &start.name)?)
         };
-        let start = self.entry(at).after.as_deref().and_then(read_start);
-        let Some(start) = start.filter(|start| now < end_of(limit, *start)) else {
+        let since = self.entry(at).after.as_deref().and_then(started);
+        let Some(since) = since.filter(|since| now < end_of(limit, *since)) else {
             let end = end_of(limit, now);
-            self.open_window(at, record, kept_in, window, end);
+            nested::set(&mut window, &count.name, Value::N(Number::from(1_i64)));
+            for (attribute, millis) in [(start, now), (attribute(kept_in.end), end)] {
+                let time = Value::S(time::format_millis(millis));
+                nested::set(&mut window, &attribute.name, attribute.kind.adopt(time));
+            }
+            self.open_window(at, &start.name, window);
             return Ok(());
         };
         let entry = self.entry_mut(at);
         let (one, zero) = (Number::from(1_i64), Number::ZERO);
         let used = entry.after.as_deref();
-        let used = used.and_then(|window| record.number(window, &kept_in.count));
+        let used = used.and_then(|window| record.number(window, &count.name));
         let used = used.unwrap_or(zero);
         let allowed = Number::from(limit.count);
         if used >= allowed {
-            return Err(reached(limit, start, now));
+            return Err(reached(limit, since, now));
         }
-        let is_opened = entry.old().is_none_or(|old| read_start(old) != Some(start));
+        let is_opened = entry.old().is_none_or(|old| started(old) != Some(since));
         if let (true, Some(after)) = (is_opened, &mut entry.after) {
             let used = used.checked_add(one).unwrap_or(used);
-            nested::set(Rc::make_mut(after), &kept_in.count, Value::N(used));
+            nested::set(Rc::make_mut(after), &count.name, Value::N(used));
             return Ok(());
         }
         // One write may do the same several times.
-        let bound = allowed.checked_sub(entry.added(&kept_in.count));
-        entry.add(&kept_in.count, one)?;
-        entry.guard(&kept_in.start);
+        let bound = allowed.checked_sub(entry.added(&count.name));
+        entry.add(&count.name, one)?;
+        entry.guard(&start.name);
         entry.guards.require(Condition::Compare(
-            Operand::Path(dotted(&kept_in.count)),
+            Operand::Path(count.path()),
             Comparator::Less,
             Operand::value(bound.unwrap_or(allowed)),
         ));
@@ -113,25 +116,10 @@ impl<'a> Planner<'a> {
     }
 
     /// Begins a window with the first that is counted.
-    fn open_window(
-        &mut self,
-        at: EntryId,
-        record: &'a Record,
-        kept_in: &'a LimitRecord,
-        mut window: Map,
-        end_millis: i64,
-    ) {
-        let time = |name: &str, millis: i64| {
-            let form = record.stored(name).and_then(|one| one.kind.time_form());
-            form.unwrap_or(TimeForm::EpochMillis).write(millis)
-        };
-        let now = self.moment.now_millis;
-        nested::set(&mut window, &kept_in.count, Value::N(Number::from(1_i64)));
-        nested::set(&mut window, &kept_in.start, time(&kept_in.start, now));
-        nested::set(&mut window, &kept_in.end, time(&kept_in.end, end_millis));
+    fn open_window(&mut self, at: EntryId, start: &'a str, window: Map) {
         let entry = self.entry_mut(at);
         match entry.old() {
-            Some(_) => entry.guard(&kept_in.start),
+            Some(_) => entry.guard(start),
             None => entry.guards.require_absent(Refusal::Stale),
         }
         entry.after = Some(Rc::new(window));

@@ -184,13 +184,14 @@ fn dangling<'d>(
             findings.own.delete |= mend == Mend::Own;
             findings.push(drift, mend);
         }
-        OnDelete::Clear(names) => {
-            for name in names {
+        OnDelete::Clear(attributes) => {
+            for attribute in attributes.iter().map(|id| &entity.attributes[id.index()]) {
+                let name = &attribute.name;
                 let Some(stored) = nested::get(scope.item, name) else {
                     continue;
                 };
                 let mut drift = make(Some(name));
-                drift.stored = shown(entity.stored(name), Some(stored));
+                drift.stored = shown(Some(attribute), Some(stored));
                 if mend == Mend::Own {
                     findings.assign(name, None);
                 }

@@ -5,7 +5,7 @@ use crate::check::declare::sections::spot;
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::codes::Code;
 use crate::design::rules::LimitOf;
-use crate::design::{Access, Limit, LimitRecord};
+use crate::design::{Access, AttributeId, Limit, LimitRecord};
 use crate::document::{Name, Section, Text};
 use crate::types::AttributeType;
 
@@ -106,7 +106,7 @@ fn field(
     record: &DeclaredRecord,
     fits: &dyn Fn(&AttributeType) -> bool,
     what: &str,
-) -> Option<String> {
+) -> Option<AttributeId> {
     let attribute = record.resolve(text.as_str(), text.span())?;
     let kind = attribute.kind.as_ref()?;
     if !fits(kind) {
@@ -115,5 +115,5 @@ fn field(
             .related(attribute.span, "declared here");
         return None;
     }
-    Some(attribute.name.clone())
+    record.attribute_id(attribute)
 }

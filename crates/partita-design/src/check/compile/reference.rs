@@ -10,7 +10,7 @@ use crate::check::declare::reference::{DeclaredRef, DeclaredTarget};
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::check::resolve::names::Names;
 use crate::codes::Code;
-use crate::design::{OnDelete, Pattern, Ref, RefTarget, RefTo};
+use crate::design::{AttributeId, OnDelete, Pattern, Ref, RefTarget, RefTo};
 use crate::syntax::Word;
 use crate::syntax::reference::{Line, RawOnDelete};
 pub(crate) use binding::bind_readings;
@@ -186,7 +186,7 @@ fn on_delete(
                         .related(attribute.span, "declared here");
                     return None;
                 }
-                cleared.push(attribute.name.clone());
+                cleared.push(record.attribute_id(attribute)?);
             }
             Some(OnDelete::Clear(cleared))
         }
@@ -215,7 +215,7 @@ fn on_delete(
 }
 
 /// The attribute of the target that counts all items of the ref.
-fn counter(record: &DeclaredRecord, reference: &str, to: &DeclaredRecord) -> Option<String> {
+fn counter(record: &DeclaredRecord, reference: &str, to: &DeclaredRecord) -> Option<AttributeId> {
     let mut attributes = to.attributes.iter();
     let found = attributes.find(|attribute| {
         let Some(crate::syntax::attribute::Head::Aggregate(raw)) = &attribute.line.head else {
@@ -232,5 +232,5 @@ fn counter(record: &DeclaredRecord, reference: &str, to: &DeclaredRecord) -> Opt
         };
         raw.sum.is_none() && raw.only.is_none() && raw.of.0 == record.title() && by
     });
-    found.map(|attribute| attribute.name.clone())
+    to.attribute_id(found?)
 }

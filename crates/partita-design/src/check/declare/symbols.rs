@@ -10,8 +10,8 @@ use crate::check::declare::reference::DeclaredRef;
 use crate::check::declare::table;
 use crate::codes::Code;
 use crate::design::{
-    ActionId, Callers, Constants, ConstantsId, Each, IdentityPart, IndexId, PatternId, RecordId,
-    RefId, SoftDelete, TriggerId, Unique,
+    ActionId, AttributeId, Callers, Constants, ConstantsId, Each, IdentityPart, IndexId, PatternId,
+    RecordId, RefId, SoftDelete, TriggerId, Unique,
 };
 use crate::diagnostic::{Added, Report};
 use crate::document::{Field, Lines, Name, Section};
@@ -297,6 +297,13 @@ impl DeclaredRecord {
                 .suggest(name, self.names());
         }
         found
+    }
+
+    /// The id that an attribute of an entity has when it is compiled.
+    pub(crate) fn attribute_id(&self, attribute: &DeclaredAttribute) -> Option<AttributeId> {
+        let mut attributes = self.attributes.iter();
+        let at = attributes.position(|one| one.name == attribute.name);
+        at.map(AttributeId::new)
     }
 
     /// The names of its attributes, aliases and refs.

@@ -289,7 +289,8 @@ pub(crate) fn count_windows(
             let written = written.find(|one| one.identity == identity);
             let stored = commit.world.get(&design[record.entity].name, &identity);
             let window = written.map_or(stored, |one| one.new.as_ref());
-            let start = window.and_then(|window| nested(window, &record.start));
+            let start = window
+                .and_then(|window| nested(window, &design[(record.entity, record.start)].name));
             let key = (limit.name.clone(), caller, format!("{start:?}"));
             let count = windows.entry(key.clone()).or_default();
             *count += 1;

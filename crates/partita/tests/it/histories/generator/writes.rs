@@ -273,7 +273,8 @@ impl<'a> Generator<'a> {
         let targets = refs.flat_map(|reference| &reference.targets);
         let counts = targets.filter_map(|target| match (&target.to, &target.on_delete) {
             (RefTo::Record(to), OnDelete::Refuse { count }) => {
-                (self.world.design[*to].name == entity).then(|| count.clone())
+                let target = &self.world.design[*to];
+                (target.name == entity).then(|| target.attributes[count.index()].name.clone())
             }
             _ => None,
         });
