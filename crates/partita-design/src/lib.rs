@@ -89,6 +89,7 @@ pub mod origin;
 pub mod page;
 pub mod render;
 pub mod shipped;
+pub mod sidecar;
 pub mod spelling;
 pub mod stored;
 mod syntax;

@@ -45,7 +45,7 @@ impl Blueprint {
             .map(|table| TableName::from_str(&table.name))
             .collect();
         let tables = tables?;
-        let sidecar = sidecar::name(&tables[0])?;
+        let sidecar = sidecar::name(&design)?;
         check_apart(&design, &sidecar)?;
         let names = tables.iter().cloned();
         let keys = design.tables.iter();

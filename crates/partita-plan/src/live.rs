@@ -97,7 +97,7 @@ impl Partita {
 /// The designs that the data in a design's tables follow or followed, in their order; the last one
 /// is live. The design itself need not be one of them.
 pub async fn history(design: &Design, store: Arc<dyn Store>) -> Result<Vec<Recorded>, PlanError> {
-    let sidecar = sidecar::name(&design.tables[0].name.parse()?)?;
+    let sidecar = sidecar::name(design)?;
     record::read(&sidecar, &runner(store, &Surroundings::default())).await
 }
 
@@ -154,7 +154,7 @@ pub(crate) async fn settle(
     runner: &Runner,
     start: &mut Start,
 ) -> Result<Settled, PlanError> {
-    let sidecar = sidecar::name(&given.tables[0].name.parse()?)?;
+    let sidecar = sidecar::name(&given)?;
     let records = record::read(&sidecar, runner).await?;
     let bytes = Recorded::new(&given, 0, 0).bytes();
     if bytes > ITEM_BYTES_MAX {
@@ -305,7 +305,7 @@ pub(crate) async fn record(
     };
     let design = &settled.design;
     let recorded = Recorded::new(design, number, clock.now_millis());
-    let sidecar = sidecar::name(&design.tables[0].name.parse()?)?;
+    let sidecar = sidecar::name(design)?;
     let written = record::write(&recorded, &sidecar, runner).await?;
     if written == Written::Done {
         log(&design.name, number, reason);

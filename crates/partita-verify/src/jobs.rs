@@ -1,10 +1,11 @@
 //! Jobs that are not done: what they will settle is no drift.
 //!
-//! A job is in the sidecar table `{table}-partita` under the partition `JOB`, with its tasks:
-//! to whom items of an entity refer by a ref, and whether they follow it or go with it.
+//! The sidecar has a row for each job, with its tasks: to whom items of an entity refer by a ref,
+//! and whether they follow it or go with it.
 
 use partita_core::expression::KeyCondition;
 use partita_core::{Item, Map, Value};
+use partita_design::sidecar;
 use partita_store::request::{ItemAddress, Query};
 use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
@@ -43,17 +44,15 @@ impl Jobs {
     /// Reads the jobs of a design.
     pub(crate) async fn load(layout: &Layout<'_>, reader: Reader<'_>) -> StoreResult<Jobs> {
         let mut jobs = Jobs::default();
-        for table in layout.names() {
-            let sidecar: TableName = format!("{table}-partita").parse()?;
-            let request = Query::new(sidecar, KeyCondition::partition("PK", "JOB"));
-            let rows = match reader.list(request).await {
-                // A table that no job was ever recorded beside.
-                Err(StoreError::TableNotFound { .. }) => Vec::new(),
-                rows => rows?,
-            };
-            jobs.count += rows.len() as u64;
-            jobs.tasks.extend(rows.iter().flat_map(tasks));
-        }
+        let table: TableName = sidecar::name(layout.design).parse()?;
+        let open = KeyCondition::partition(sidecar::PARTITION, sidecar::OPEN_JOBS);
+        let rows = match reader.list(Query::new(table, open)).await {
+            // No job was ever recorded.
+            Err(StoreError::TableNotFound { .. }) => Vec::new(),
+            rows => rows?,
+        };
+        jobs.count = rows.len() as u64;
+        jobs.tasks.extend(rows.iter().flat_map(tasks));
         Ok(jobs)
     }
 
@@ -97,7 +96,10 @@ impl Task {
 }
 
 fn tasks(job: &Item) -> Vec<Task> {
-    let id = job.get("SK").and_then(Value::as_str).unwrap_or_default();
+    let id = job
+        .get(sidecar::SORT)
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let Some(Value::L(tasks)) = job.get("tasks") else {
         return Vec::new();
     };

@@ -1,12 +1,12 @@
 //! Numbers of items that are gone, over items that stay: the sidecar has them until the identity
 //! comes back.
 //!
-//! The record of an item is under `KEPT#`, its table and its partition key, with its sort key;
-//! `numbers` holds its numbers by their names.
+//! `partita_design::sidecar` says where the record of an item is.
 
 use partita_core::expression::{Condition, Path, Step, Update};
 use partita_core::{Item, Map, Number, Value};
 use partita_design::design::Record;
+use partita_design::sidecar::{self, KEPT, KEPT_ENTITY, KEPT_NUMBERS, PARTITION, SORT};
 use partita_store::request::{
     ConditionCheck, ItemAddress, PutItem, Scan, TransactAction, UpdateItem,
 };
@@ -18,9 +18,6 @@ use crate::grouping::{Grouping, Place};
 use crate::pass::Pass;
 use crate::reader::Written;
 use crate::report::VerifyError;
-
-const KEPT: &str = "KEPT#";
-const NUMBERS: &str = "numbers";
 
 /// How many numbers of missing items are looked up at once.
 pub(crate) const GONE_MAX: usize = 1_000;
@@ -49,8 +46,8 @@ impl<'a> Pass<'a> {
     fn places(&self, item: &Item) -> Vec<Place> {
         let text = |name: &str| item.get(name).and_then(Value::as_str);
         let (Some(key), Some(sort)) = (
-            text("PK").and_then(|key| key.strip_prefix(KEPT)),
-            text("SK"),
+            text(PARTITION).and_then(|key| key.strip_prefix(KEPT)),
+            text(SORT),
         ) else {
             return Vec::new();
         };
@@ -117,18 +114,18 @@ impl<'a> Pass<'a> {
 
     /// Where a number is kept.
     pub(crate) fn kept_at(&self, place: &Place) -> StoreResult<ItemAddress> {
-        let partition = format!("{KEPT}{}#{}", place.table, place.partition);
+        let partition = sidecar::kept_partition(&place.table, &place.partition);
         Ok(ItemAddress {
             table: self.sidecar()?,
             key: Item::from([
-                ("PK", Value::S(partition)),
-                ("SK", Value::S(place.sort.clone())),
+                (PARTITION, Value::S(partition)),
+                (SORT, Value::S(place.sort.clone())),
             ]),
         })
     }
 
     fn sidecar(&self) -> StoreResult<TableName> {
-        format!("{}-partita", self.layout.design.tables[0].name).parse()
+        sidecar::name(self.layout.design).parse()
     }
 
     /// Keeps the right number, if the wrong one is still kept and the item is still gone.
@@ -141,17 +138,17 @@ impl<'a> Pass<'a> {
         sum: Number,
     ) -> StoreResult<Written> {
         let ItemAddress { table, key } = self.kept_at(place)?;
-        let mut path = Path::attribute(NUMBERS);
+        let mut path = Path::attribute(KEPT_NUMBERS);
         path.steps
             .push(Step::Field(place.attribute.as_str().into()));
         let action = match (record, kept_number(record, place)) {
             (None, _) => {
                 let mut item = key;
-                item.insert("entity", Value::from(entity.name.as_str()));
+                item.insert(KEPT_ENTITY, Value::from(entity.name.as_str()));
                 let numbers = Map::from([(place.attribute.as_str(), Value::N(sum))]);
-                item.insert(NUMBERS, Value::M(numbers));
+                item.insert(KEPT_NUMBERS, Value::M(numbers));
                 TransactAction::Put(PutItem {
-                    condition: Some(Condition::NotExists(Path::attribute("PK"))),
+                    condition: Some(Condition::NotExists(Path::attribute(PARTITION))),
                     ..PutItem::new(table, item)
                 })
             }
@@ -161,9 +158,8 @@ impl<'a> Pass<'a> {
                 update: Update::default().setting(path.clone(), Value::N(sum)),
                 condition: Some(match stored {
                     Some(stored) => Condition::equals(path, stored.clone()),
-                    None => {
-                        Condition::Exists(Path::attribute(NUMBERS)).and(Condition::NotExists(path))
-                    }
+                    None => Condition::Exists(Path::attribute(KEPT_NUMBERS))
+                        .and(Condition::NotExists(path)),
                 }),
                 return_item_on_failure: false,
             }),
@@ -180,7 +176,7 @@ impl<'a> Pass<'a> {
 }
 
 fn numbers(record: Option<&Item>) -> Option<&Map> {
-    match record?.get(NUMBERS)? {
+    match record?.get(KEPT_NUMBERS)? {
         Value::M(numbers) => Some(numbers),
         _ => None,
     }

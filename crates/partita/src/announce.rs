@@ -8,7 +8,7 @@ use partita_design::design::{Parameter, ParameterKind, Pattern, Read};
 use partita_design::types::AttributeType;
 use tracing::warn;
 
-use crate::cli::{ServeFlags, StoreKind};
+use crate::cli::ServeFlags;
 use crate::invocation;
 
 /// What there is to tell.
@@ -56,20 +56,12 @@ impl Told<'_> {
         {
             lines.push(format!("{:<16} {example}", "try"));
         }
-        lines.push(format!("{:<16} {}\n", "data", self.place()));
+        lines.push(format!(
+            "{:<16} {}\n",
+            "data",
+            self.flags.place.place(self.flags)
+        ));
         lines.join("\n")
-    }
-
-    fn place(&self) -> String {
-        let flags = self.flags;
-        match flags.place.store {
-            _ if flags.memory => "in memory only".to_owned(),
-            StoreKind::Embedded => flags.secret.data.display().to_string(),
-            StoreKind::Dynamodb => match &flags.place.endpoint {
-                Some(endpoint) => format!("DynamoDB at {endpoint}"),
-                None => "Amazon DynamoDB".to_owned(),
-            },
-        }
     }
 
     /// A request that finds something or nothing, but is never refused: a list that needs no more

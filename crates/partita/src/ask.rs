@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use partita_core::{Map, plain};
 use partita_design::Design;
 use partita_design::design::ActionOn;
 use partita_plan::{Caller, Operation, Partita, Surroundings};
-use partita_store::ModelStore;
 
-use crate::cli::{AskFlags, DATA_DEFAULT, StoreKind};
+use crate::cli::{AskFlags, StoreFlags};
 use crate::source::Source;
-use crate::stored;
 
 /// What is asked, of a design on its store, and by whom.
 pub(crate) struct Question {
@@ -45,13 +42,11 @@ impl Question {
 
 async fn open(flags: &AskFlags, design: Design) -> Result<Partita> {
     let surroundings = Surroundings::default();
-    let is_default = flags.data.as_os_str() == DATA_DEFAULT;
-    let is_embedded = flags.place.store == StoreKind::Embedded;
-    if is_embedded && !flags.data.join("store").exists() && (is_default || flags.data.is_dir()) {
-        let store = Arc::new(ModelStore::default());
+    if flags.place.is_new(&flags.data) {
+        let store = StoreFlags::empty();
         return Ok(Partita::open_with(design, store, surroundings).await?);
     }
-    let store = stored::open(&flags.place, &flags.data).await?;
+    let store = flags.place.look(&flags.data).await?;
     Ok(Partita::inspect(design, store, surroundings).await?)
 }
 

@@ -30,7 +30,9 @@ pub(crate) use files::{FileFlags, FilesKind};
 pub(crate) use issuer::IssuerFlags;
 pub(crate) use limits::LimitFlags;
 pub(crate) use serve::{DurabilityKind, ServeFlags};
-pub(crate) use store::{DATA_DEFAULT, SecretFlags, StoreFlags, StoreKind, VariableFlags};
+pub(crate) use store::{DATA_DEFAULT, SecretFlags, VariableFlags};
+
+pub(crate) use crate::store::StoreFlags;
 
 /// What the storage crates tell at `info` is for whoever works on them.
 const LOG_DEFAULT: &str = "info,fjall=warn,lsm_tree=warn";

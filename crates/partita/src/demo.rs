@@ -27,7 +27,6 @@ use anyhow::{Context as _, Result, bail};
 use indicatif::ProgressBar;
 use partita_core::Value;
 use partita_design::{Design, Occupant, occupant, shipped};
-use partita_engine::{EngineStore, Options};
 use partita_plan::{Partita, Surroundings};
 use partita_store::request::Scan;
 use partita_store::surroundings::{ManualClock, SeededEntropy, SystemClock, SystemEntropy};
@@ -35,10 +34,8 @@ use partita_store::{Clock as _, Store};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 
-use crate::cli::{CheckFormat, DemoFlags, StoreKind};
+use crate::cli::{CheckFormat, DemoFlags};
 use crate::invocation;
-use crate::private;
-use crate::serve::connect;
 use crate::source::Source;
 use player::{Shown, Stage, play};
 
@@ -52,7 +49,7 @@ pub(crate) fn run(flags: &DemoFlags) -> Result<ExitCode> {
     let script = script::parse(&text).with_context(|| name.clone())?;
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let filled = runtime.block_on(async {
-        let store = open(flags).await?;
+        let store = flags.place.fill(&flags.secret.data).await?;
         let filled = fill(&design, &store, &script, flags.seed).await;
         filled.with_context(|| name.clone())
     })?;
@@ -75,20 +72,6 @@ fn find_script(flags: &DemoFlags) -> Result<(String, String)> {
     }
     let shipped = shipped::find(&flags.design).context("there is no demo of that name")?;
     Ok((format!("{}.demo", shipped.name), shipped.demo.to_owned()))
-}
-
-async fn open(flags: &DemoFlags) -> Result<Arc<dyn Store>> {
-    if flags.place.store == StoreKind::Dynamodb {
-        return connect(&flags.place).await;
-    }
-    private::keep(&flags.secret.data);
-    let directory = flags.secret.data.join("store");
-    let options = Options::new(Arc::new(SystemClock));
-    let store = EngineStore::open(&directory, options).with_context(|| {
-        let place = directory.display();
-        format!("cannot open the store in {place}; no server may have it open")
-    })?;
-    Ok(Arc::new(store))
 }
 
 /// What a design was filled with.

@@ -23,7 +23,7 @@ use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{GuardedStore, SettlingStore, Store};
 use partita_wire::{Admission, BODY_BYTES_MAX, Credentials, Endpoint};
 
-use crate::cli::{ServeFlags, StoreKind};
+use crate::cli::ServeFlags;
 use crate::governed::Governed;
 
 /// For a whole body, however it trickles in.
@@ -76,7 +76,7 @@ fn reason_for_none(flags: &ServeFlags) -> Option<&'static str> {
     match () {
         () if flags.endpoint_only => None,
         () if flags.no_endpoint => Some("none, by --no-endpoint"),
-        () if flags.place.store == StoreKind::Dynamodb => Some("none: DynamoDB has its own"),
+        () if flags.place.is_shared() => Some("none: DynamoDB has its own"),
         // Whoever can reach it could read everything.
         () if is_open && !flags.listen.ip().is_loopback() => {
             Some("none without --credentials-file, because others can reach this address")

@@ -12,7 +12,7 @@ use partita_store::Clock as _;
 use partita_store::surroundings::SystemClock;
 use tracing::warn;
 
-use crate::cli::{FileFlags, FilesKind, ServeFlags, StoreKind};
+use crate::cli::{FileFlags, FilesKind, ServeFlags};
 
 /// How often somebody looks for files whose time has come.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -31,13 +31,11 @@ pub(crate) fn open(flags: &ServeFlags, designs: &[(String, Design)]) -> Result<B
         FilesKind::Directory => Place::Directory(flags.secret.data.join("files")),
     };
     let designs = designs.iter().map(|(_, design)| design);
-    // Whoever has the embedded store open is alone with its directory.
-    let before = if flags.place.store == StoreKind::Embedded {
-        None
-    } else {
+    // Other servers may be receiving uploads if they can have the store open.
+    let before = flags.place.is_shared().then(|| {
         let now = u64::try_from(SystemClock.now_millis()).unwrap_or_default();
-        Some(UNIX_EPOCH + Duration::from_millis(now) - CUT_OFF_AFTER)
-    };
+        UNIX_EPOCH + Duration::from_millis(now) - CUT_OFF_AFTER
+    });
     if let Err(error) = place.tidy(designs.clone(), before) {
         warn!("parts of uploads that were cut off are still there: {error}");
     }

@@ -4,7 +4,7 @@
 //! A write past the design would leave its counts, views and guards behind.
 
 use partita_core::{Item, Value};
-use partita_design::{Design, Occupant, occupant};
+use partita_design::{Design, Occupant, occupant, sidecar};
 use partita_store::guarded::{Change, Guard};
 use partita_store::table::TableName;
 
@@ -26,7 +26,7 @@ impl Guard for Governed {
         let table = table.as_str();
         self.designs.iter().find_map(|design| {
             let name = &design.name;
-            if is_sidecar(design, table) {
+            if sidecar::name(design) == table {
                 return Some(format!(
                     "the table {table} is Partita's own, beside the design {name}: nobody else writes it"
                 ));
@@ -43,11 +43,6 @@ impl Guard for Governed {
             ))
         })
     }
-}
-
-/// A design has one sidecar, that of its first table.
-fn is_sidecar(design: &Design, table: &str) -> bool {
-    table.strip_suffix("-partita") == Some(&design.tables[0].name)
 }
 
 /// The request of the API that makes such a change, with everything that the design keeps for it.

@@ -11,14 +11,13 @@ use serde_json::{Value as Json, json};
 
 use crate::cli::{CheckFormat, HistoryFlags};
 use crate::source::Source;
-use crate::stored;
 
 /// Lists what was recorded, or prints the text of one design.
 pub(crate) fn run(flags: &HistoryFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let recorded = runtime.block_on(async {
-        let store = stored::open(&flags.place, &flags.data).await?;
+        let store = flags.place.look(&flags.data).await?;
         anyhow::Ok(live::history(&design, store).await?)
     })?;
     let text = match flags.show {

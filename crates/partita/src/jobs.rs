@@ -17,7 +17,6 @@ use tracing::warn;
 use crate::cli::{CheckFormat, JobsFlags};
 use crate::secret_file;
 use crate::source::Source;
-use crate::stored;
 
 /// Works on the jobs of a design for as long as the server lives.
 pub(crate) fn start_working(design: Arc<Partita>, is_alone: bool) {
@@ -51,9 +50,10 @@ pub(crate) fn run(flags: &JobsFlags) -> Result<ExitCode> {
 
 /// Looks into the store.
 async fn look(flags: &JobsFlags, design: Design) -> Result<Json> {
-    let store = stored::open(&flags.place, &flags.secret.data)
-        .await
-        .context("cannot look into the store; a server that has it open is asked with --server")?;
+    let store =
+        flags.place.look(&flags.secret.data).await.context(
+            "cannot look into the store; a server that has it open is asked with --server",
+        )?;
     let partita = Partita::inspect(design, store, Surroundings::default()).await?;
     let jobs = partita.jobs().await?;
     Ok(jobs.iter().map(encode::job).collect())

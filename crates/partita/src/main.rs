@@ -22,7 +22,7 @@
 //! | `can`, `plan` | `can` and `plan` |
 //! | `demo` | `demo` |
 //! | `history` | `history` |
-//! | `stored` | a store that is there, opened to look at it |
+//! | `store` | the kinds of stores: their flags, and how each is opened |
 //! | `invocation` | commands to be printed, with this binary and its flags |
 //! | `jobs` | `jobs`, and the work on them behind the server |
 //! | `verify` | `verify` and `repair` |
@@ -49,7 +49,7 @@ mod private;
 mod secret_file;
 mod serve;
 mod source;
-mod stored;
+mod store;
 mod token;
 mod verify;
 

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use axum::body::Body;
@@ -15,16 +14,15 @@ use hyper::service::Service;
 use hyper::{Request, Response};
 use partita_api::{App, FileLimits, Files, Intake, Limits, Origins, Secret, Tokens, server};
 use partita_design::{Design, shipped};
-use partita_engine::{EngineStore, Options};
 use partita_plan::{Partita, Patience, Surroundings};
+use partita_store::Store;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::table::TableName;
-use partita_store::{ModelStore, Store};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 
 use crate::announce;
-use crate::cli::{DurabilityKind, FilesKind, ServeFlags, StoreFlags, StoreKind};
+use crate::cli::{FilesKind, ServeFlags};
 use crate::endpoint;
 use crate::files;
 use crate::issuer;
@@ -63,7 +61,7 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         None => None,
     };
     private::keep(&flags.secret.data);
-    let store = open_store(&flags, &limits).await?;
+    let store = flags.place.serve(&flags, limits.storage_files).await?;
     let opened = if flags.endpoint_only {
         None
     } else {
@@ -141,7 +139,7 @@ fn limits(flags: &ServeFlags) -> Result<Granted> {
 
 /// A table that must be there while the store can be reached, where the store is elsewhere.
 fn probe(flags: &ServeFlags, designs: &[(String, Design)]) -> Option<TableName> {
-    let is_remote = flags.place.store == StoreKind::Dynamodb && !flags.memory;
+    let is_remote = flags.place.is_shared();
     let mut tables = designs.iter().flat_map(|(_, design)| design.tables.iter());
     tables.next().filter(|_| is_remote)?.name.parse().ok()
 }
@@ -249,8 +247,8 @@ async fn open_app(
         let design = design.with_outcome_bytes_per_hour(outcome_bytes);
         let design = Arc::new(design.with_objects(objects));
         files::start_sweeping(&design);
-        // Nobody else has the embedded store open, so whoever had leases in it is gone.
-        let is_alone = flags.place.store == StoreKind::Embedded;
+        // Leases in a store that one process has open at a time are of processes that are gone.
+        let is_alone = !flags.place.is_shared();
         jobs::start_working(design.clone(), is_alone);
         open.push(design);
     }
@@ -282,24 +280,15 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
             flags.listen
         );
     }
-    let is_remote = flags.place.store == StoreKind::Dynamodb;
+    flags.place.check(flags)?;
+    let is_remote = flags.place.is_shared();
     if flags.credentials_file.is_some() && !flags.endpoint_only && (is_remote || flags.no_endpoint)
     {
         bail!("--credentials-file is for DynamoDB's API, which is not served here");
     }
-    if is_remote && flags.memory {
-        bail!("items are kept in memory or in DynamoDB: leave out --memory or --store");
-    }
-    if !is_remote && (flags.place.endpoint.is_some() || flags.place.region.is_some()) {
-        bail!("--endpoint and --region are for --store dynamodb");
-    }
     let has_s3 = flags.files.files == FilesKind::S3;
     if !has_s3 && (flags.files.files_endpoint.is_some() || flags.files.files_region.is_some()) {
         bail!("--files-endpoint and --files-region are for --files s3");
-    }
-    let is_embedded = !is_remote && !flags.memory;
-    if !is_embedded && flags.durability != DurabilityKind::Sync {
-        bail!("--durability is for the embedded store");
     }
     if is_remote && !has_secret && !flags.endpoint_only {
         bail!(
@@ -307,62 +296,6 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
         );
     }
     Ok(())
-}
-
-async fn open_store(flags: &ServeFlags, granted: &Granted) -> Result<Arc<dyn Store>> {
-    if flags.memory {
-        return Ok(in_memory());
-    }
-    match flags.place.store {
-        StoreKind::Embedded => {
-            let directory = flags.secret.data.join("store");
-            let cache_mb = flags.cache_mb.unwrap_or_else(memory::cache_mb);
-            let options = Options::new(Arc::new(SystemClock))
-                .durability(flags.durability.into())
-                .trusts_clock(flags.trust_clock)
-                .cache_bytes(u64::from(cache_mb) * 1_048_576)
-                .files(granted.storage_files);
-            let store = EngineStore::open(&directory, options)
-                .with_context(|| format!("cannot open the store in {}", directory.display()))?;
-            Ok(Arc::new(store))
-        }
-        StoreKind::Dynamodb => connect(&flags.place).await,
-    }
-}
-
-/// How often the store in memory looks for what has expired.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
-
-/// A store that lives as long as the server, and is swept as long as it lives.
-fn in_memory() -> Arc<dyn Store> {
-    let store = Arc::new(ModelStore::default());
-    let swept = Arc::downgrade(&store);
-    tokio::spawn(async move {
-        while let Some(store) = swept.upgrade() {
-            store.sweep();
-            drop(store);
-            tokio::time::sleep(SWEEP_EVERY).await;
-        }
-    });
-    store
-}
-
-#[cfg(feature = "dynamodb")]
-pub(crate) async fn connect(place: &StoreFlags) -> Result<Arc<dyn Store>> {
-    let config = partita_remote::RemoteConfig {
-        endpoint: place.endpoint.clone(),
-        region: place.region.clone(),
-    };
-    Ok(Arc::new(
-        partita_remote::RemoteStore::connect(config).await?,
-    ))
-}
-
-#[cfg(not(feature = "dynamodb"))]
-pub(crate) async fn connect(_: &StoreFlags) -> Result<Arc<dyn Store>> {
-    bail!(
-        "this build has no DynamoDB client; build it with `cargo build --release --features dynamodb`"
-    )
 }
 
 /// The designs that are served, each with what it was called on the command line.

@@ -17,7 +17,6 @@ use partita_verify::{Intent, Permission};
 
 use crate::cli::{RepairFlags, VerifyFlags};
 use crate::source::Source;
-use crate::stored;
 use console::Console;
 
 /// What is asked for.
@@ -93,7 +92,7 @@ fn exit(is_clean: bool) -> ExitCode {
 
 /// The design on the store that `serve` works on; one that is not there is not made.
 async fn open(flags: &VerifyFlags, design: Design) -> Result<Partita> {
-    let store = stored::open(&flags.place, &flags.data).await?;
+    let store = flags.place.look(&flags.data).await?;
     Ok(Partita::inspect(design, store, Surroundings::default()).await?)
 }
 

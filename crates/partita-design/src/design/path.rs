@@ -1,4 +1,4 @@
-//! Paths of URLs, below the name of a design.
+//! Paths of URLs, and the words in them that designs cannot use as names.
 
 use std::fmt;
 
@@ -12,6 +12,9 @@ pub const RESERVED_SEGMENTS: [&str; 7] = [
     "openapi.json",
     "query",
 ];
+
+/// Paths at which a server answers itself, whichever designs it serves. No design has such a name.
+pub const SERVER_PATHS: [&str; 3] = ["healthz", "readyz", "metrics"];
 
 /// The path of something in URLs: `stories/{storyId}/chapters/{nodeId}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -12,10 +12,9 @@ use super::{
 use crate::error::PlanError;
 use crate::operation::Caller;
 use crate::sidecar;
+pub(crate) use crate::sidecar::OPEN_JOBS as OPEN;
 
-/// The partition of jobs that are not done.
-pub(crate) const OPEN: &str = "JOB";
-/// The partition of those that are.
+/// The partition of jobs that are done.
 pub(crate) const DONE: &str = "JOB#DONE";
 
 /// How long it can be seen that a job was done.

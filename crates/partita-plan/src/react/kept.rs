@@ -22,12 +22,7 @@ use crate::error::PlanError;
 use crate::evaluate::Known;
 use crate::place::Address;
 use crate::planner::Planner;
-use crate::sidecar;
-
-/// The attribute of a kept record that has the numbers, by their names.
-const NUMBERS: &str = "numbers";
-/// The attribute that says whose they are.
-const ENTITY: &str = "entity";
+use crate::sidecar::{self, KEPT_ENTITY, KEPT_NUMBERS};
 
 /// What a write does to numbers in the sidecar.
 #[derive(Default)]
@@ -165,7 +160,7 @@ impl<'a> Planner<'a> {
             let now = after.get(name).and_then(Value::as_number).copied();
             let number = plus((entity, name), now.unwrap_or(Number::ZERO), sum)?;
             after.insert(name, Value::N(number));
-            let mut path = Path::attribute(NUMBERS);
+            let mut path = Path::attribute(KEPT_NUMBERS);
             path.steps.push(PathStep::Field(name.into()));
             update.set.push(addition(path, Number::ZERO, sum));
         }
@@ -203,8 +198,8 @@ impl<'a> Planner<'a> {
     fn kept_record(&self, owner: &Address, entity: &Record, numbers: Map) -> PutItem {
         let kept = self.kept_address(owner);
         let mut item = sidecar::key_at(&kept);
-        item.insert(ENTITY, Value::from(entity.name.as_str()));
-        item.insert(NUMBERS, Value::M(numbers));
+        item.insert(KEPT_ENTITY, Value::from(entity.name.as_str()));
+        item.insert(KEPT_NUMBERS, Value::M(numbers));
         PutItem::new(kept.table.clone(), item)
     }
 
@@ -215,7 +210,7 @@ impl<'a> Planner<'a> {
             table: kept.table.clone(),
             key: sidecar::key_at(&kept),
             condition: Some(Condition::equals(
-                Path::attribute(NUMBERS),
+                Path::attribute(KEPT_NUMBERS),
                 Value::M(numbers),
             )),
             return_item_on_failure: false,
@@ -255,7 +250,7 @@ impl<'a> Planner<'a> {
 }
 
 fn numbers_in(kept: &Item) -> Map {
-    match kept.get(NUMBERS) {
+    match kept.get(KEPT_NUMBERS) {
         Some(Value::M(numbers)) => numbers.clone(),
         _ => Map::new(),
     }

@@ -2,34 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 /// Where data is kept unless another directory is named.
 pub(crate) const DATA_DEFAULT: &str = "partita-data";
-
-/// Where items are kept.
-#[derive(Debug, Args)]
-pub(crate) struct StoreFlags {
-    /// Where items are kept
-    #[arg(long, env = "PARTITA_STORE", default_value = "embedded")]
-    pub(crate) store: StoreKind,
-
-    /// The endpoint of DynamoDB, if it is not Amazon's
-    #[arg(long, env = "PARTITA_ENDPOINT", value_name = "URL")]
-    pub(crate) endpoint: Option<String>,
-
-    /// The region of DynamoDB, if the environment does not name it
-    #[arg(long, env = "PARTITA_REGION")]
-    pub(crate) region: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StoreKind {
-    /// In the data directory
-    Embedded,
-    /// In Amazon DynamoDB, or at an endpoint that speaks its API
-    Dynamodb,
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct SecretFlags {

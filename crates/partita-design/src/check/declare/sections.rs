@@ -3,7 +3,7 @@
 use partita_core::expression::Span;
 
 use crate::codes::Code;
-use crate::design::path::RESERVED_SEGMENTS;
+use crate::design::path::{RESERVED_SEGMENTS, SERVER_PATHS};
 use crate::diagnostic::Report;
 use crate::document::{Name, Node, Section, Text};
 use crate::syntax::Word;
@@ -33,9 +33,6 @@ const SECTIONS: [&str; 17] = [
 /// What callers can do to items without an action of that name.
 const OPERATIONS: [&str; 6] = ["create", "get", "update", "upsert", "delete", "restore"];
 
-/// Paths at which a server answers itself, whichever designs it serves.
-const SERVERS_OWN: [&str; 3] = ["healthz", "readyz", "metrics"];
-
 /// Reads what the design is called.
 pub(crate) fn design_name(root: &mut Section<'_>) -> Option<String> {
     let name = root.required_text("design", "\"name\"").given()?;
@@ -43,7 +40,7 @@ pub(crate) fn design_name(root: &mut Section<'_>) -> Option<String> {
     let is_letter =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     let text = name.as_str();
-    let is_taken = SERVERS_OWN.contains(&text);
+    let is_taken = SERVER_PATHS.contains(&text);
     if text.is_empty() || !text.chars().all(is_letter) || text.starts_with('-') || is_taken {
         root.report(
             Code::InvalidName,

@@ -1,0 +1,48 @@
+//! The sidecar: the table beside a design's own that holds what is Partita's.
+//!
+//! The planner writes it and `verify` reads it, so the names that both need are here.
+//!
+//! | partition | sort | what it is |
+//! |---|---|---|
+//! | `DESIGN` | a number | a design that is or was live: text, variables, prints; the last one is live |
+//! | `JOB` | id | a job that is not done |
+//! | `JOB#DONE` | id | one that is; it expires |
+//! | `DONE#`, a job's id and the number of a task | a digest | an element that the task was done for; it expires |
+//! | `HELD#`, a table and a partition key | a sort key | the item was removed, and a job is clearing up behind it |
+//! | `KEPT#`, a table and a partition key | a sort key | the numbers of an item that is gone, over items that stay |
+//! | `KEY#` and a caller | an idempotency key | the outcome of a write; it expires |
+//! | `ROOM#` and a caller | a number | how much was kept of the caller's outcomes in this hour; it expires |
+//! | `LIMIT#` and a caller | the name of a limit | how often the caller did it in this window; it expires |
+//! | `FILE#`, a bucket and a name | `FILE` | an object of a bucket |
+//! | the same | `OWNER#` and a digest | an item that names it, where there are several |
+//! | `FILE#DUE` | a time, a bucket and a name | objects that are to be looked at then |
+//! | the same | a time, `OWNER#` and a digest | the files of an item that expires then |
+//! | `FILE#SLOT#` and a caller | a number | an upload of the caller; it expires |
+//!
+//! It has no stream, so that no reader of a design's streams sees these rows.
+
+use crate::design::Design;
+
+/// The partition key of the table.
+pub const PARTITION: &str = "PK";
+/// The sort key of the table.
+pub const SORT: &str = "SK";
+/// The partition of the jobs that are not done.
+pub const OPEN_JOBS: &str = "JOB";
+/// The prefix of partitions of kept numbers.
+pub const KEPT: &str = "KEPT#";
+/// The attribute of a row of kept numbers that has them, by their names.
+pub const KEPT_NUMBERS: &str = "numbers";
+/// The attribute of a row of kept numbers that has the name of their entity.
+pub const KEPT_ENTITY: &str = "entity";
+
+/// The name of a design's sidecar. There is one, whatever tables the design has; transactions span
+/// all of them.
+pub fn name(design: &Design) -> String {
+    format!("{}-partita", design.tables[0].name)
+}
+
+/// The partition of the numbers that are kept of an item that is gone.
+pub fn kept_partition(table: &str, partition: &str) -> String {
+    format!("{KEPT}{table}#{partition}")
+}
