@@ -17,14 +17,18 @@ use crate::check::shares::number;
 use crate::grouping::{Grouping, Place};
 use crate::pass::Pass;
 use crate::reader::Written;
-use crate::report::VerifyError;
+use crate::report::{VerifyError, Watch};
 
 /// How many numbers of missing items are looked up at once.
 pub(crate) const GONE_MAX: usize = 1_000;
 
 impl<'a> Pass<'a> {
     /// Makes a group of every number that is kept, also where nothing counts for it any more.
-    pub(crate) async fn group_kept(&self, grouping: &mut Grouping) -> Result<(), VerifyError> {
+    pub(crate) async fn group_kept(
+        &self,
+        grouping: &mut Grouping,
+        watch: &mut dyn Watch,
+    ) -> Result<(), VerifyError> {
         let mut request = Scan::new(self.sidecar()?);
         loop {
             let page = match self.reader.scan(&request).await {
@@ -35,6 +39,7 @@ impl<'a> Pass<'a> {
             for place in page.items.iter().flat_map(|item| self.places(item)) {
                 grouping.add(place, Number::default())?;
             }
+            watch.between_steps().await?;
             match page.last_key {
                 None => return Ok(()),
                 last_key => request.start_after = last_key,

@@ -8,6 +8,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`report`] | [`Drift`], [`Report`], and [`Watch`]: what is found, as it is found |
+//! | [`extent`] | [`Extent`]: how much of a design a pass looks at, and how much at once |
 //! | `pass` | one pass over the tables, page by page |
 //! | `check` | one stored item, judged |
 //! | `numbers` | counts and sums, counted once more before anything is said of them |
@@ -76,6 +77,7 @@
 //! ```
 
 mod check;
+pub mod extent;
 mod grouping;
 mod jobs;
 mod kept;
@@ -92,16 +94,16 @@ mod scope;
 use partita_design::Design;
 use partita_store::{Clock, Store};
 
+pub use extent::Extent;
 pub use permission::{Intent, Permission};
 pub use report::{
-    Collected, Drift, DriftKind, Outcome, Progress, Report, Unrecognised, VerifyError, Watch,
+    Collected, Drift, DriftKind, Outcome, Progress, Report, Stopped, Unrecognised, VerifyError,
+    Watch,
 };
 
 use pass::{Mode, Pass};
 use permission::Rights;
 
-/// Memory that counts and sums take before they are put aside.
-const GROUPING_BYTES: usize = 256 << 20;
 /// Passes of a repair at most, those that only look included. What is mended may show what rests
 /// on it, a hop at a time.
 const PASSES_MAX: u32 = 32;
@@ -113,9 +115,20 @@ pub async fn verify(
     clock: &dyn Clock,
     watch: &mut dyn Watch,
 ) -> Result<Report, VerifyError> {
+    verify_within(&Extent::default(), design, store, clock, watch).await
+}
+
+/// As [`verify`], of a part of the design.
+pub async fn verify_within(
+    extent: &Extent,
+    design: &Design,
+    store: &dyn Store,
+    clock: &dyn Clock,
+    watch: &mut dyn Watch,
+) -> Result<Report, VerifyError> {
     watch.begins(1);
     let rights = Rights::default();
-    let pass = Pass::new(design, store, clock, Mode::Verify, rights, GROUPING_BYTES)?;
+    let pass = Pass::new(design, store, clock, Mode::Verify, rights, extent)?;
     let report = pass.run(watch).await?.report;
     Ok(Report {
         passes: 1,
@@ -134,15 +147,27 @@ pub async fn repair(
     design: &Design,
     store: &dyn Store,
     clock: &dyn Clock,
+    permission: Permission<'_>,
+    watch: &mut dyn Watch,
+) -> Result<Report, VerifyError> {
+    repair_within(&Extent::default(), design, store, clock, permission, watch).await
+}
+
+/// As [`repair`], of a part of the design.
+pub async fn repair_within(
+    extent: &Extent,
+    design: &Design,
+    store: &dyn Store,
+    clock: &dyn Clock,
     mut permission: Permission<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Report, VerifyError> {
-    let is_held = pass::has_unrecognised(design, store).await?;
+    let is_held = pass::has_unrecognised(design, store, extent, watch).await?;
     let mut rights = permission.rights(design, is_held)?;
     let (mut mended, mut passes) = (0, 0);
     loop {
         watch.begins(passes + 1);
-        let pass = Pass::new(design, store, clock, Mode::Survey, rights, GROUPING_BYTES)?;
+        let pass = Pass::new(design, store, clock, Mode::Survey, rights, extent)?;
         let survey = pass.run(watch).await?;
         passes += 1;
         let is_over = survey.intent.is_empty() || passes > PASSES_MAX;
@@ -155,7 +180,7 @@ pub async fn repair(
         }
         watch.begins(passes + 1);
         let (mode, rights_now) = (Mode::Repair(&survey.intent), survey.rights);
-        let pass = Pass::new(design, store, clock, mode, rights_now, GROUPING_BYTES)?;
+        let pass = Pass::new(design, store, clock, mode, rights_now, extent)?;
         let repaired = pass.run(watch).await?;
         passes += 1;
         mended += repaired.report.mended;

@@ -39,7 +39,7 @@ impl Pass<'_> {
                 Some(stored) if number(stored.as_ref()) != Some(group.sum) => suspects.push(place),
                 Some(_) => {}
                 // What counts for an item that is not there is kept for it, or counts nowhere.
-                None if self.outliving(&place).is_some() => gone.push((place, group.sum)),
+                None if self.is_kept(&place) => gone.push((place, group.sum)),
                 None => {}
             }
             if gone.len() == GONE_MAX {
@@ -55,6 +55,12 @@ impl Pass<'_> {
         } else {
             self.confirm(suspects, watch).await
         }
+    }
+
+    /// Whether a number is kept while its item is gone, and is looked at.
+    fn is_kept(&self, place: &Place) -> bool {
+        let entity = self.outliving(place);
+        entity.is_some_and(|entity| self.chosen.has(entity))
     }
 
     async fn confirm(
@@ -73,7 +79,7 @@ impl Pass<'_> {
                 *sum = sum.checked_add(amount).unwrap_or(*sum);
             }
         };
-        self.count_again(add).await?;
+        self.count_again(add, watch).await?;
         let after = self.stored(&suspects).await?;
         for ((place, before), after) in suspects.into_iter().zip(before).zip(after) {
             let Some((drift, sum)) = self.judged(&place, &after, &sums) else {
@@ -91,6 +97,7 @@ impl Pass<'_> {
                 },
             };
             self.tell(watch, &drift, &outcome);
+            watch.between_steps().await?;
         }
         Ok(())
     }

@@ -8,10 +8,12 @@
 use partita_core::Item;
 use partita_design::Design;
 use partita_store::request::{ItemAddress, Scan};
+use partita_store::table::TableName;
 use partita_store::{Clock, Store, StoreResult};
 
 use crate::check::shares::Numbers;
 use crate::check::{Findings, Mend, Subject, examine};
+use crate::extent::{Chosen, Extent};
 use crate::grouping::{Grouping, Place};
 use crate::jobs::Jobs;
 use crate::layout::{Layout, Stored};
@@ -26,8 +28,6 @@ use crate::scope::ReadState;
 const ROUNDS_MAX: usize = 16;
 /// How often an item is looked at again that changes meanwhile.
 const LOOKS_MAX: u32 = 8;
-/// Items of a page. A few thousand items are read for them at once.
-const PAGE_ITEMS: usize = 500;
 
 /// What is done about what is found.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,8 @@ pub(crate) struct Pass<'a> {
     clock: &'a dyn Clock,
     pub(crate) mode: Mode<'a>,
     rights: Rights,
-    bytes_max: usize,
+    extent: &'a Extent,
+    pub(crate) chosen: Chosen,
     pub(crate) report: Report,
     /// What a repair would write.
     pub(crate) intent: Intent,
@@ -77,8 +78,8 @@ impl<'a> Pass<'a> {
         clock: &'a dyn Clock,
         mode: Mode<'a>,
         rights: Rights,
-        bytes_max: usize,
-    ) -> StoreResult<Pass<'a>> {
+        extent: &'a Extent,
+    ) -> Result<Pass<'a>, VerifyError> {
         let layout = Layout::new(design)?;
         Ok(Pass {
             numbers: Numbers::new(&layout),
@@ -87,7 +88,8 @@ impl<'a> Pass<'a> {
             clock,
             mode,
             rights,
-            bytes_max,
+            extent,
+            chosen: Chosen::of(extent, design)?,
             report: Report::default(),
             intent: Intent::default(),
             progress: Progress::default(),
@@ -102,15 +104,16 @@ impl<'a> Pass<'a> {
             let described = self.reader.store.describe_table(table).await?;
             self.progress.total += described.totals.items;
         }
-        let mut grouping = Grouping::new(self.bytes_max);
+        let mut grouping = Grouping::new(self.extent.grouping_bytes);
         for table in tables {
-            let mut request = page(Scan::new(table));
+            let mut request = page(table, self.extent);
             loop {
                 let found = self.reader.scan(&request).await?;
                 let judged = self.judge_page(&request, &found.items).await?;
                 self.take(judged, &mut grouping, watch).await?;
                 self.progress.items += found.items.len() as u64;
                 watch.moves(self.progress);
+                watch.between_steps().await?;
                 match found.last_key {
                     None => break,
                     last_key => request.start_after = last_key,
@@ -118,7 +121,7 @@ impl<'a> Pass<'a> {
             }
         }
         self.report.items = self.progress.items;
-        self.group_kept(&mut grouping).await?;
+        self.group_kept(&mut grouping, watch).await?;
         self.settle_numbers(grouping, watch).await?;
         Ok(Passed {
             report: self.report,
@@ -157,17 +160,23 @@ impl<'a> Pass<'a> {
             layout: &self.layout,
             reads,
         };
-        let findings = examine(Subject {
-            state,
-            jobs,
-            rights: &self.rights,
-            address: &address,
-            stored: item,
-        });
         let stored = self.layout.recognise(&address.table, item);
+        // An item that is not looked at may still count for one that is.
+        let is_chosen = self.chosen.has_item(&stored);
+        let findings = if is_chosen {
+            examine(Subject {
+                state,
+                jobs,
+                rights: &self.rights,
+                address: &address,
+                stored: item,
+            })
+        } else {
+            Findings::default()
+        };
         let (shares, kept) = self.numbers.of(state, &stored, &address);
         let shares = shares.into_iter();
-        let kept = kept.into_iter();
+        let kept = kept.into_iter().filter(|_| is_chosen);
         Judged {
             findings,
             shares: shares
@@ -201,6 +210,7 @@ impl<'a> Pass<'a> {
             }
             if !judged.findings.found.is_empty() {
                 self.settle(&judged.address, watch).await?;
+                watch.between_steps().await?;
             }
         }
         Ok(())
@@ -371,9 +381,10 @@ impl<'a> Pass<'a> {
     pub(crate) async fn count_again(
         &self,
         mut take: impl FnMut(Place, partita_core::Number) + Send,
-    ) -> StoreResult<()> {
+        watch: &mut dyn Watch,
+    ) -> Result<(), VerifyError> {
         for table in self.layout.names() {
-            let mut request = page(Scan::new(table.clone()));
+            let mut request = page(table.clone(), self.extent);
             loop {
                 let found = self.reader.scan(&request).await?;
                 for judged in self.judge_page(&request, &found.items).await? {
@@ -381,6 +392,7 @@ impl<'a> Pass<'a> {
                         take(place, amount);
                     }
                 }
+                watch.between_steps().await?;
                 match found.last_key {
                     None => break,
                     last_key => request.start_after = last_key,
@@ -396,12 +408,15 @@ impl<'a> Pass<'a> {
 pub(crate) async fn has_unrecognised(
     design: &Design,
     store: &dyn Store,
+    extent: &Extent,
+    watch: &mut dyn Watch,
 ) -> Result<bool, VerifyError> {
     let (layout, reader) = (Layout::new(design)?, Reader { store });
     for table in layout.names() {
-        let mut request = page(Scan::new(table.clone()));
+        let mut request = page(table.clone(), extent);
         loop {
             let found = reader.scan(&request).await?;
+            watch.between_steps().await?;
             let is_strange =
                 |item: &Item| matches!(layout.recognise(table, item), Stored::Stranger);
             if found.items.iter().any(is_strange) {
@@ -416,10 +431,10 @@ pub(crate) async fn has_unrecognised(
     Ok(false)
 }
 
-fn page(scan: Scan) -> Scan {
+fn page(table: TableName, extent: &Extent) -> Scan {
     Scan {
-        limit: Some(PAGE_ITEMS),
-        ..scan
+        limit: Some(extent.page_items.max(1)),
+        ..Scan::new(table)
     }
 }
 

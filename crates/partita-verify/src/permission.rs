@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use partita_design::Design;
 use partita_design::design::OnDelete;
+use serde::{Deserialize, Serialize};
 
 use crate::report::{Drift, VerifyError};
 
 /// What a repair would write, counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Intent {
     /// Items that it would remove, by their records.
@@ -23,6 +24,19 @@ impl Intent {
     /// Whether it would write nothing.
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty() && self.cleared.is_empty() && self.written.is_empty()
+    }
+
+    /// Whether all of another intent is within this one, by kind and number.
+    pub fn includes(&self, other: &Intent) -> bool {
+        let kinds = [
+            (&self.removed, &other.removed),
+            (&self.cleared, &other.cleared),
+            (&self.written, &other.written),
+        ];
+        kinds.into_iter().all(|(agreed, asked)| {
+            let mut asked = asked.iter();
+            asked.all(|(name, count)| agreed.get(name).is_some_and(|most| count <= most))
+        })
     }
 
     pub(crate) fn add(&mut self, drift: &Drift) {

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use async_trait::async_trait;
 use partita_core::{Item, Value, plain};
 use partita_store::StoreError;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 /// One derived value that is not what its sources say.
@@ -118,7 +120,7 @@ pub struct Unrecognised {
 }
 
 /// How far a pass is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Items looked at in this pass.
     pub items: u64,
@@ -126,9 +128,20 @@ pub struct Progress {
     pub total: u64,
 }
 
+/// Whoever asked does not wait for the answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
 /// Receives what is found while it is found. Nothing is kept for later: a table may
 /// have more drifts than memory holds.
+#[async_trait]
 pub trait Watch: Send {
+    /// Called between two steps, after each page and each write. It may wait, to leave the store to
+    /// others or until its events are read; and it may end the work here, where nothing is half done.
+    async fn between_steps(&mut self) -> Result<(), Stopped> {
+        Ok(())
+    }
+
     /// A pass over the tables begins. A repair makes several, and what a pass before left may be
     /// mended by this one.
     fn begins(&mut self, _pass: u32) {}
@@ -174,7 +187,8 @@ impl Watch for Collected {
 }
 
 /// What a verification or a repair came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Report {
     /// Items that were looked at, in the last pass.
@@ -236,12 +250,27 @@ pub enum VerifyError {
         /// What was named.
         place: String,
     },
+    /// An entity was named that the design does not have.
+    #[error("the design has no entity `{name}`")]
+    NoEntity {
+        /// What was named.
+        name: String,
+    },
+    /// It was ended between two steps.
+    #[error("it was stopped before it was done")]
+    Stopped,
     /// The store refuses or fails.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The numbers of a large table do not fit where they are put aside.
     #[error("cannot put numbers aside in the temporary directory: {0}")]
     Aside(#[from] std::io::Error),
+}
+
+impl From<Stopped> for VerifyError {
+    fn from(_: Stopped) -> Self {
+        VerifyError::Stopped
+    }
 }
 
 impl Drift {
