@@ -22,6 +22,7 @@ use partita_design::Design;
 use partita_design::design::{Access, ActionOn, Pattern, RecordId, Rule};
 use partita_plan::files::write_rule;
 
+use crate::admin::Allowed;
 use crate::routes::{Route, Routes, Target, Verb};
 use narrow::narrow;
 pub use page::page;
@@ -130,8 +131,12 @@ pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
             return signed(route, rule, "the file may be read, or ");
         }
         Target::Document | Target::Page => vec![vec![&Rule::Public]],
-        // Jobs tell of items that rules may hide.
-        Target::Jobs => vec![vec![&design.callers.administrators]],
+        Target::AdminDocument => vec![vec![&design.callers.administrators]],
+        // Commands tell of items that rules may hide.
+        Target::Admin(command) => match command.allowed {
+            Allowed::Administrators => vec![vec![&design.callers.administrators]],
+            Allowed::Operator => return operators(route),
+        },
     };
     Row {
         route,
@@ -201,6 +206,15 @@ fn signed<'r>(route: &'r Route, rule: &str, otherwise: &str) -> Row<'r> {
     row.outcomes[Persona::Nobody as usize] =
         Outcome::If(format!("{otherwise}the URL is signed for it"));
     row
+}
+
+/// No token of a user opens what reaches past the rules of the design.
+fn operators(route: &Route) -> Row<'_> {
+    Row {
+        route,
+        rules: vec!["the operator of the installation".to_owned()],
+        outcomes: [const { Outcome::No }; Persona::ALL.len()],
+    }
 }
 
 /// What is decided by something that is no rule of the design, the same for everybody.

@@ -14,17 +14,19 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::FutureExt as _;
-use partita_core::excerpt;
+use partita_core::{excerpt, plain};
 use partita_plan::{Caller, Partita, PlanError};
 use partita_store::{Clock, Entropy, ErrorKind, StoreError};
-use serde_json::json;
+use serde_json::Value as Json;
 use tokio::time::timeout;
 use tracing::{error, info};
 
+use crate::admin::{self, Allowed, Desk, Installation};
 use crate::admission::{self, Refusal};
 use crate::batch::Batch;
 use crate::compress::compress;
 use crate::cors::Origins;
+use crate::decode::body;
 use crate::decode::wish::Wish;
 use crate::decode::{self, Brought};
 use crate::docs;
@@ -33,7 +35,7 @@ use crate::files::{Files, whole_name};
 use crate::intake::answers::Reader;
 use crate::intake::{self, BodyLimits, Intake, Received, Sender, Unread};
 use crate::meters::{ApiMeters, Asked};
-use crate::openapi::Published;
+use crate::openapi::{self, Published};
 use crate::problem::Problem;
 use crate::request::{self, Request};
 use crate::request_id::{self, REQUEST_ID};
@@ -57,13 +59,15 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 /// What the API serves.
 pub struct App {
     designs: BTreeMap<String, Served>,
-    tokens: Tokens,
+    tokens: Arc<Tokens>,
     origins: Option<Origins>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     meters: Arc<ApiMeters>,
     files: Option<Arc<Files>>,
     intake: Arc<Intake>,
+    /// What commands for administrators work on.
+    installation: Option<Installation>,
 }
 
 /// A design that is served, and the requests that it answers.
@@ -85,7 +89,7 @@ impl App {
     /// An API of these designs.
     pub fn new(
         designs: Vec<impl Into<Arc<Partita>>>,
-        tokens: Tokens,
+        tokens: impl Into<Arc<Tokens>>,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
@@ -105,8 +109,9 @@ impl App {
         App {
             meters: Arc::new(ApiMeters::new(routes)),
             designs,
-            tokens,
+            tokens: tokens.into(),
             origins: None,
+            installation: None,
             clock,
             entropy,
             files: None,
@@ -125,6 +130,13 @@ impl App {
     #[must_use]
     pub fn with_origins(mut self, origins: Option<Origins>) -> Self {
         self.origins = origins;
+        self
+    }
+
+    /// Carries out commands for administrators, too.
+    #[must_use]
+    pub fn with_administration(mut self, installation: Installation) -> Self {
+        self.installation = Some(installation);
         self
     }
 
@@ -208,6 +220,7 @@ impl App {
         let found = served.routes.find(request.method, &path)?;
         asked.set(name, &found.route.operation_id);
         admit(served, caller, &request, &found)?;
+        admit_administrator(served, &verified, &found.route.target).await?;
         let reader = Reader::new(name, caller, &head.extensions, request.is_write());
         self.intake.demand_room(&reader).map_err(Problem::unread)?;
         let received = match found.route.target.takes_body() {
@@ -274,7 +287,11 @@ impl App {
                 answer.await.map_err(|problem| problem.about(design, *verb))
             }
             Target::Batch => batch(served, caller, request).await,
-            Target::Jobs => self.jobs(&served.partita, verified).await,
+            Target::Admin(command) => self.administrate(command, call),
+            Target::AdminDocument => {
+                let document = openapi::admin_document(served.partita.design(), &served.routes);
+                Ok(encode::json_response(StatusCode::OK, &document))
+            }
             Target::Document => Ok(served.document().response(request.headers)),
             Target::Page => Ok(docs::page()),
             target @ (Target::AskUpload { .. } | Target::SendFile | Target::ReadFile) => {
@@ -288,15 +305,25 @@ impl App {
         }
     }
 
-    /// The jobs of a design, for administrators: they tell of items that rules may hide.
-    async fn jobs(&self, partita: &Partita, verified: &Verified) -> Result<Response, Problem> {
-        demand_administrator(partita, verified).await?;
-        let jobs = partita.jobs().await?;
-        let jobs: Vec<_> = jobs.iter().map(encode::job).collect();
-        Ok(encode::json_response(
-            StatusCode::OK,
-            &json!({ "jobs": jobs }),
-        ))
+    /// Starts a command for somebody who may have it carried out.
+    fn administrate(&self, command: &admin::Row, call: &Call<'_>) -> Result<Response, Problem> {
+        let Some(installation) = self.installation.clone() else {
+            return Err(Problem::no_route("there is no administration here"));
+        };
+        let partita = call.served.partita.clone();
+        let request = plain::map_to_json(&body::object(&call.request)?);
+        let design = &partita.design().name;
+        let by = call.verified.who();
+        info!(
+            design,
+            command = command.name,
+            by,
+            "a command for administrators"
+        );
+        let desk = Desk::of_served(installation, partita, call.verified.is_operator());
+        let lines = command.start(desk.clone(), Json::Object(request));
+        let lines = lines.map_err(|failure| Problem::bad_request(failure.detail))?;
+        Ok(admin::answer::response(desk, lines))
     }
 
     fn no_design(&self, name: &str) -> Problem {
@@ -339,6 +366,27 @@ fn admit(
     };
     let admitted = admission::admit(partita, caller, verb, found, Brought::of(request));
     admitted.map(drop).map_err(Refusal::into_problem)
+}
+
+/// Refuses a command, before its request is read, to everybody who may not have it carried out.
+async fn admit_administrator(
+    served: &Served,
+    verified: &Verified,
+    target: &Target,
+) -> Result<(), Problem> {
+    match target {
+        Target::Admin(command) if command.allowed == Allowed::Operator => {
+            if verified.is_operator() {
+                Ok(())
+            } else {
+                Err(Problem::for_operator(verified.caller()))
+            }
+        }
+        Target::Admin(_) | Target::AdminDocument => {
+            demand_administrator(&served.partita, verified).await
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The path that routes know: a file's name is one part of it, whatever slashes it has.

@@ -5,8 +5,8 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use partita_core::{Map, Value, plain};
 use partita_design::design::{PathTemplate, Segment};
-use partita_design::{Design, keys, time};
-use partita_plan::{Answer, JobStatus, Record};
+use partita_design::{Design, keys};
+use partita_plan::{Answer, Record};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 
@@ -130,21 +130,6 @@ impl Outcome {
         }
         response
     }
-}
-
-/// A job as JSON.
-pub fn job(job: &JobStatus) -> Json {
-    json!({
-        "id": job.id,
-        "of": job.of,
-        "tasks": job.tasks,
-        "state": job.state.word(),
-        "created": time::format_millis(job.created_millis),
-        "done": job.done,
-        "expected": job.expected,
-        "refused": job.refused,
-        "lastError": job.last_error,
-    })
 }
 
 /// The response to a request that was refused; the log has it under the id `request`.

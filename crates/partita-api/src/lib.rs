@@ -21,6 +21,7 @@
 //! | [`request_id`] | the ids of requests, in logs and answers |
 //! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
 //! | [`openapi`] | the OpenAPI document of a design, made from its types and its routes |
+//! | [`admin`] | commands for administrators: plan, can, verify, repair, jobs, demo, token |
 //! | [`access`] | what six callers are told of every route, worked out from the rules |
 //! | [`docs`] | pages for people |
 //! | [`files`] | uploads, signed URLs, and the objects behind them |
@@ -33,6 +34,7 @@
 //! the rows are.
 
 pub mod access;
+pub mod admin;
 mod admission;
 pub mod app;
 mod batch;

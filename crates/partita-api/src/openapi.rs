@@ -11,13 +11,14 @@
 //! | `object` | objects whose members stand inside maps |
 //! | `record` | entities and views: as they are answered, and as they are given |
 //! | `operation` | one route, and what the rules say of it |
-//! | `item`, `action`, `pattern`, `files`, `own` | the kinds of routes: parameters, bodies and answers |
+//! | `item`, `action`, `pattern`, `files`, `own`, `admin` | the kinds of routes: parameters, bodies and answers |
 //! | `parts` | pieces that all of those are put together from |
 //! | `problems` | refusals |
 //! | `published` | the document as it is served |
 //! | `example`, `sample` | values that fit, and whole bodies of them |
 
 mod action;
+mod admin;
 mod example;
 mod files;
 mod item;
@@ -51,21 +52,38 @@ pub use published::Published;
 /// assert_eq!((&title["minLength"], &title["maxLength"]), (&1.into(), &300.into()));
 /// ```
 pub fn document(design: &Design, routes: &Routes) -> Json {
-    let mut paths: Map<String, Json> = Map::new();
-    for told in told(routes) {
-        let path = paths.entry(format!("/{}", told.at.path));
-        let method = told.at.method.as_str().to_ascii_lowercase();
-        path.or_insert(json!({}))[method] = operation::of(design, &told);
-    }
+    let about = design.about.clone().unwrap_or_default();
+    let mut document = frame(design, &design.name, &about, paths(design, routes, false));
+    document["tags"] = tags(design);
+    let components = &mut document["components"];
+    components["schemas"] = Json::Object(schemas(design));
+    components["parameters"] = headers();
+    components["headers"] = json!({ "ETag": {
+        "description": "The version of the item, for `If-Match`, and where counts, sums or copies change while it stays also what tells its states apart, for `If-None-Match`; only of entities that have a version.",
+        "schema": { "type": "string" },
+    } });
+    document
+}
+
+/// The document of a design's commands for administrators.
+pub fn admin_document(design: &Design, routes: &Routes) -> Json {
+    let title = format!("{}: administration", design.name);
+    let about = "Commands for administrators of the design, as the command line has them.";
+    let mut document = frame(design, &title, about, paths(design, routes, true));
+    document["tags"] = json!([{ "name": "administrators" }]);
+    document["components"]["schemas"] = json!({ problems::SCHEMA: problems::schema() });
+    document
+}
+
+fn frame(design: &Design, title: &str, about: &str, paths: Map<String, Json>) -> Json {
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": design.name,
-            "description": design.about.as_deref().unwrap_or_default(),
+            "title": title,
+            "description": about,
             "version": env!("CARGO_PKG_VERSION"),
         },
         "servers": [{ "url": format!("/{}", design.name) }],
-        "tags": tags(design),
         "paths": paths,
         "components": {
             "securitySchemes": { "bearer": {
@@ -74,15 +92,20 @@ pub fn document(design: &Design, routes: &Routes) -> Json {
                 "bearerFormat": "JWT",
                 "description": "A token for this design, such as `partita token` prints.",
             } },
-            "schemas": schemas(design),
             "responses": problems::responses(),
-            "parameters": headers(),
-            "headers": { "ETag": {
-                "description": "The version of the item, for `If-Match`, and where counts, sums or copies change while it stays also what tells its states apart, for `If-None-Match`; only of entities that have a version.",
-                "schema": { "type": "string" },
-            } },
         },
     })
+}
+
+/// The operations for everybody, or those for administrators alone.
+fn paths(design: &Design, routes: &Routes, are_admins: bool) -> Map<String, Json> {
+    let mut paths: Map<String, Json> = Map::new();
+    for told in told(routes).filter(|told| told.route.target.is_admin() == are_admins) {
+        let path = paths.entry(format!("/{}", told.at.path));
+        let method = told.at.method.as_str().to_ascii_lowercase();
+        path.or_insert(json!({}))[method] = operation::of(design, &told);
+    }
+    paths
 }
 
 /// One operation of the document.

@@ -125,6 +125,17 @@ impl Problem {
         Problem::new(kind, detail)
     }
 
+    /// Only the operator of the installation may do this.
+    pub fn for_operator(caller: &Caller) -> Self {
+        let kind = match caller.id {
+            Some(_) => Kind::Forbidden,
+            None => Kind::Unauthenticated,
+        };
+        let detail = "this is for the operator: use the socket in the server's data directory, or a \
+                      token made with its secret";
+        Problem::new(kind, detail)
+    }
+
     /// A mistake of ours.
     pub fn internal() -> Self {
         Problem::new(Kind::Internal, "the server's log says what")

@@ -18,8 +18,9 @@
 //! | `POST files/…` | ask for an upload to a prefix, in a design with buckets |
 //! | `GET files/{name}` | ask for a file, or read it by a signed URL |
 //! | `PUT files/{name}` | send the bytes of an upload by a signed URL |
-//! | `GET jobs` | what still follows earlier writes |
 //! | `GET openapi.json`, `GET docs` | the design, told to programs and to people |
+//! | `POST admin/{command}` | a command for administrators |
+//! | `GET admin/openapi.json` | these commands, told to programs |
 //!
 //! Where a design gives an entity or a pattern a `path` of its own, it answers there as well.
 //!
@@ -47,7 +48,11 @@ use partita_design::Design;
 use partita_design::design::{Action, ActionOn, IdentityPart, PathTemplate, Record};
 pub use partita_plan::Verb;
 
+use crate::admin;
 use tree::Tree;
+
+/// The first part of the paths for administrators.
+const ADMIN: &str = "admin";
 
 /// The requests that a design answers.
 #[derive(Debug)]
@@ -87,8 +92,10 @@ pub enum Target {
     SendFile,
     /// Ask for a file; or read it, by a signed URL.
     ReadFile,
-    /// The jobs of the design.
-    Jobs,
+    /// A command for administrators.
+    Admin(&'static admin::Row),
+    /// What programs are told of these commands.
+    AdminDocument,
     /// What programs are told of the design: its OpenAPI document.
     Document,
     /// What people are told of it: a page.
@@ -96,6 +103,11 @@ pub enum Target {
 }
 
 impl Target {
+    /// Whether it is for administrators alone.
+    pub fn is_admin(&self) -> bool {
+        matches!(self, Target::Admin(_) | Target::AdminDocument)
+    }
+
     /// Whether the body of a request says what exactly is asked for. Bytes of a file are not read
     /// as a body.
     pub fn takes_body(&self) -> bool {
@@ -103,10 +115,10 @@ impl Target {
             Target::Operation(verb) => {
                 !verb.is_read() && !matches!(verb, Verb::Delete { .. } | Verb::Restore { .. })
             }
-            Target::Batch | Target::AskUpload { .. } => true,
+            Target::Batch | Target::AskUpload { .. } | Target::Admin(_) => true,
             Target::SendFile
             | Target::ReadFile
-            | Target::Jobs
+            | Target::AdminDocument
             | Target::Document
             | Target::Page => false,
         }
@@ -173,9 +185,9 @@ impl Routes {
         }
         of_files(design, &mut routes);
         routes.push(Route::own(Method::POST, "batch", Target::Batch));
-        routes.push(Route::own(Method::GET, "jobs", Target::Jobs));
         routes.push(Route::own(Method::GET, "openapi.json", Target::Document));
         routes.push(Route::own(Method::GET, "docs", Target::Page));
+        of_administrators(&mut routes);
         Routes {
             tree: Tree::of(&routes),
             routes,
@@ -356,6 +368,19 @@ fn of_files(design: &Design, routes: &mut Vec<Route>) {
         let id = "files.read".to_owned();
         routes.push(other(Method::GET, path, id, Target::ReadFile));
     }
+}
+
+/// A path for every command.
+fn of_administrators(routes: &mut Vec<Route>) {
+    let path = |word: &str| PathTemplate::literal([ADMIN, word]);
+    for command in admin::all() {
+        // Names in a design have no dots, so these ids are nobody else's.
+        let id = format!("{ADMIN}.{}", command.name);
+        let target = Target::Admin(command);
+        routes.push(other(Method::POST, path(command.name), id, target));
+    }
+    let (id, target) = (format!("{ADMIN}.openapi"), Target::AdminDocument);
+    routes.push(other(Method::GET, path("openapi.json"), id, target));
 }
 
 /// A route to what the planner does not carry out.

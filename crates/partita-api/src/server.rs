@@ -6,9 +6,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `listener` | where connections come from |
 //! | `places` | who has a connection, and of which kind |
 //! | `pace` | a stream whose client has to read what is written |
 
+mod listener;
 mod pace;
 mod places;
 
@@ -30,12 +32,15 @@ use hyper::{HeaderMap, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinError;
 use tower::ServiceExt as _;
 use tracing::{debug, info, warn};
 
 use crate::request;
+pub use listener::Listener;
+#[cfg(unix)]
+pub use listener::LocalListener;
 use pace::Paced;
 use places::{Place, Places};
 
@@ -134,13 +139,14 @@ pub fn service(
 }
 
 /// Serves until `stop` completes, then lets open requests end.
-pub async fn serve<S, B>(
-    listener: TcpListener,
+pub async fn serve<L, S, B>(
+    listener: L,
     service: S,
     limits: Limits,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()>
 where
+    L: Listener,
     S: Service<
             Request<Incoming>,
             Response = Response<B>,
@@ -168,10 +174,8 @@ where
         };
         match accepted {
             Ok((stream, address)) => {
-                let Some(place) = places.take(address.ip()) else {
-                    // There is room for this in the buffer of a new connection; and a client that
-                    // does not get it is refused all the same.
-                    let _ = stream.try_write(BUSY);
+                let Some(place) = places.take(address) else {
+                    L::refuse(&stream, BUSY);
                     continue;
                 };
                 let place = Arc::new(place);
@@ -206,17 +210,18 @@ where
     Ok(())
 }
 
-fn connection<S, B>(
-    stream: TcpStream,
+fn connection<T, S, B>(
+    stream: T,
     service: S,
     limits: &Limits,
     place: &Arc<Place>,
 ) -> http1::Connection<
-    TokioIo<Paced<TcpStream>>,
+    TokioIo<Paced<T>>,
     impl Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>
-    + use<S, B>,
+    + use<T, S, B>,
 >
 where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     S: Service<
             Request<Incoming>,
             Response = Response<B>,
@@ -227,9 +232,6 @@ where
         + 'static,
     B: Body<Error: Into<Box<dyn Error + Send + Sync>>> + From<&'static str> + Send + 'static,
 {
-    if let Err(error) = stream.set_nodelay(true) {
-        debug!(%error, "small answers may wait on this connection");
-    }
     let is_reserved = place.is_reserved();
     let place = place.clone();
     let service = service_fn(move |mut request: Request<Incoming>| {

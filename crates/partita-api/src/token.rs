@@ -65,6 +65,15 @@ impl Verified {
         &self.caller
     }
 
+    /// Who it is, for the log.
+    pub(crate) fn who(&self) -> &str {
+        match (&self.caller.id, self.is_operator) {
+            (_, true) => "the operator",
+            (Some(id), false) => id,
+            (None, false) => "nobody",
+        }
+    }
+
     /// Whether it is whoever operates the installation and has its secret: nobody to the rules of a
     /// design, but somebody who may see its jobs and keys.
     pub fn is_operator(&self) -> bool {

@@ -7,7 +7,7 @@ mod write;
 
 use partita_core::Map;
 use partita_design::design::{Record, Rule};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
 use crate::evaluate::ItemScope;
@@ -41,7 +41,7 @@ pub struct Row {
 }
 
 /// One rule, asked.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ruling {
     /// Whose rule it is. A view without rules follows its source's.
     pub record: String,
@@ -54,7 +54,7 @@ pub struct Ruling {
 }
 
 /// A rule as the design has it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WrittenRule {
     /// The line of the file, from 1.
     pub line: usize,

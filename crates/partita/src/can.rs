@@ -4,28 +4,21 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
-use partita_core::plain;
-use partita_plan::ruling::Row;
-use partita_plan::{Decision, Ruling, Verdict};
-use serde_json::{Value as Json, json};
+use anyhow::Result;
+use partita_api::admin::can::{Can, Decided, DecidedRow};
+use partita_plan::{Ruling, Verdict};
 
-use crate::ask::Question;
+use crate::ask::question;
 use crate::cli::{AskFlags, CheckFormat};
 use crate::complain;
+use crate::door::Door;
 
 /// What the command ends with when it cannot say yes or no.
 const UNDECIDED: u8 = 2;
 
 /// Prints the decision; success means yes.
-pub(crate) fn run(flags: &AskFlags) -> Result<ExitCode> {
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let decided = runtime.block_on(async {
-        let question = Question::read(flags).await?;
-        let decision = question.partita.can(&question.caller, question.operation);
-        anyhow::Ok((question.file, decision.await?))
-    });
-    let (file, decision) = match decided {
+pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
+    let (file, decided) = match decide(flags).await {
         Ok(decided) => decided,
         Err(error) => {
             complain(&error);
@@ -33,49 +26,43 @@ pub(crate) fn run(flags: &AskFlags) -> Result<ExitCode> {
         }
     };
     let text = match flags.format {
-        CheckFormat::Json => format!("{:#}\n", to_json(&decision)),
-        CheckFormat::Text => to_text(&file, &decision),
+        CheckFormat::Json => format!("{:#}\n", serde_json::to_value(&decided)?),
+        CheckFormat::Text => to_text(&file, &decided),
     };
     std::io::stdout().write_all(text.as_bytes())?;
-    Ok(match decision.is_allowed {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if decided.allowed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 
-fn to_json(decision: &Decision) -> Json {
-    let rows = decision.rows.iter().map(|row| {
-        json!({
-            "record": row.record,
-            "identity": plain::map_to_json(&row.identity),
-            "allowed": row.is_allowed(),
-            "rulings": row.rulings,
-        })
-    });
-    json!({
-        "allowed": decision.is_allowed,
-        "rulings": decision.rulings,
-        "rows": rows.collect::<Vec<_>>(),
-    })
+/// The decision, with the name of the file that has the rules.
+async fn decide(flags: &AskFlags) -> Result<(String, Decided)> {
+    let door = Door::to(&flags.door, &flags.place);
+    let subject = door.find(&flags.design, &flags.variables)?;
+    let can = Can(question(flags)?);
+    let decided = door.ask(&subject, can, &mut |()| {}).await?;
+    Ok((subject.file, decided))
 }
 
-fn to_text(file: &str, decision: &Decision) -> String {
-    let mut text = yes_or_no(decision.is_allowed).to_owned() + "\n";
-    for ruling in &decision.rulings {
+fn to_text(file: &str, decided: &Decided) -> String {
+    let mut text = yes_or_no(decided.allowed).to_owned() + "\n";
+    for ruling in &decided.rulings {
         text += &line(file, "  ", ruling);
     }
-    for row in &decision.rows {
+    for row in &decided.rows {
         text += &of_row(file, row);
     }
     text
 }
 
-fn of_row(file: &str, row: &Row) -> String {
+fn of_row(file: &str, row: &DecidedRow) -> String {
     let parts = row.identity.iter();
     let parts: Vec<String> = parts
-        .map(|(name, value)| format!("{name} = {}", plain::to_json(value)))
+        .map(|(name, value)| format!("{name} = {value}"))
         .collect();
-    let answer = yes_or_no(row.is_allowed());
+    let answer = yes_or_no(row.allowed);
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(text, "  {answer:<3} {} {}", row.record, parts.join(", "));
@@ -86,10 +73,7 @@ fn of_row(file: &str, row: &Row) -> String {
 }
 
 fn yes_or_no(is_allowed: bool) -> &'static str {
-    match is_allowed {
-        true => "yes",
-        false => "no",
-    }
+    if is_allowed { "yes" } else { "no" }
 }
 
 /// What was asked of which rule, and where it stands.
@@ -103,9 +87,10 @@ fn line(file: &str, indent: &str, ruling: &Ruling) -> String {
     let rule = match &ruling.rule {
         None => "no rule speaks of it".to_owned(),
         Some(rule) => {
-            let words = match rule.words.chars().all(|one| one.is_ascii_alphanumeric()) {
-                true => rule.words.clone(),
-                false => format!("\"{}\"", rule.words),
+            let words = if rule.words.chars().all(|one| one.is_ascii_alphanumeric()) {
+                rule.words.clone()
+            } else {
+                format!("\"{}\"", rule.words)
             };
             format!("{file}:{}: {words} = \"{}\"", rule.line, rule.text)
         }

@@ -25,13 +25,16 @@ use tracing_subscriber::EnvFilter;
 
 pub(crate) use asking::{AskFlags, TokenFlags};
 pub(crate) use data::{DemoFlags, HistoryFlags, JobsFlags, RepairFlags, VerifyFlags};
-pub(crate) use designs::{CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags};
+pub(crate) use designs::{
+    CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags, OpenapiFlags,
+};
 pub(crate) use files::{FileFlags, FilesKind};
 pub(crate) use issuer::IssuerFlags;
 pub(crate) use limits::LimitFlags;
 pub(crate) use serve::{DurabilityKind, ServeFlags};
 pub(crate) use store::{DATA_DEFAULT, SecretFlags, VariableFlags};
 
+pub(crate) use crate::door::DoorFlags;
 pub(crate) use crate::store::StoreFlags;
 
 /// What the storage crates tell at `info` is for whoever works on them.
@@ -75,7 +78,7 @@ pub(crate) enum Command {
     /// Print a compiled design as JSON: entities, keys, patterns, rules
     Describe(DesignFlags),
     /// Print the OpenAPI document of a design's API
-    Openapi(DesignFlags),
+    Openapi(OpenapiFlags),
     /// Print the page of a design in Markdown, with its diagram
     Docs(DocsFlags),
     /// Write a commented design to start from

@@ -24,7 +24,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use async_trait::async_trait;
 use indicatif::ProgressBar;
+use partita_api::admin::Failure;
+use partita_api::admin::demo::{Demo, Demos, Filled, ShownQuery};
+use partita_api::admin::events::Gone;
 use partita_core::Value;
 use partita_design::{Design, Occupant, occupant, shipped};
 use partita_plan::{Partita, Surroundings};
@@ -35,30 +39,60 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 
 use crate::cli::{CheckFormat, DemoFlags};
+use crate::door::Door;
 use crate::invocation;
-use crate::source::Source;
 use player::{Shown, Stage, play};
 
 /// Where `partita serve` listens unless it is told otherwise.
 const SERVER: &str = "http://127.0.0.1:8000";
 
 /// Fills a design, and tells what it is filled with.
-pub(crate) fn run(flags: &DemoFlags) -> Result<ExitCode> {
-    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
-    let (name, text) = find_script(flags)?;
-    let script = script::parse(&text).with_context(|| name.clone())?;
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let filled = runtime.block_on(async {
-        let store = flags.place.fill(&flags.secret.data).await?;
-        let filled = fill(&design, &store, &script, flags.seed).await;
-        filled.with_context(|| name.clone())
-    })?;
+pub(crate) async fn run(flags: &DemoFlags) -> Result<ExitCode> {
+    let door = Door::to(&flags.door, &flags.place);
+    let subject = door.find(&flags.design, &flags.variables)?;
+    let (name, script) = find_script(flags)?;
+    let demo = Demo {
+        name,
+        script,
+        seed: flags.seed,
+    };
+    // It draws to standard error, and only if that is a terminal.
+    let spinner = ProgressBar::new_spinner().with_message(format!("filling {}", subject.name));
+    let filled = door.ask(&subject, demo, &mut |()| spinner.tick()).await;
+    spinner.finish_and_clear();
+    let told = Told {
+        flags,
+        design: &subject.name,
+        filled: filled?,
+    };
     let text = match flags.format {
-        CheckFormat::Json => format!("{:#}\n", filled.to_json(flags, &design)),
-        CheckFormat::Text => filled.to_text(flags, &design),
+        CheckFormat::Json => format!("{:#}\n", told.to_json()),
+        CheckFormat::Text => told.to_text(),
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Plays demos, in a server or in a command of its own.
+pub(crate) struct Stages;
+
+#[async_trait]
+impl Demos for Stages {
+    async fn play(
+        &self,
+        design: Design,
+        store: Arc<dyn Store>,
+        demo: &Demo,
+        watch: &(dyn Fn() -> Result<(), Gone> + Sync),
+    ) -> Result<Filled, Failure> {
+        let script = script::parse(&demo.script);
+        let filled = match script {
+            Ok(script) => fill(&design, &store, &script, demo.seed, watch).await,
+            Err(error) => Err(error),
+        };
+        let filled = filled.with_context(|| demo.name.clone());
+        filled.map_err(|error| Failure::new(format!("{error:#}")))
+    }
 }
 
 /// The demo that was named, the one beside the design, or the shipped one, with its name.
@@ -74,18 +108,12 @@ fn find_script(flags: &DemoFlags) -> Result<(String, String)> {
     Ok((format!("{}.demo", shipped.name), shipped.demo.to_owned()))
 }
 
-/// What a design was filled with.
-struct Filled {
-    /// How many items there are of each entity and view.
-    records: BTreeMap<String, u64>,
-    shown: Vec<Shown>,
-}
-
 async fn fill(
     design: &Design,
     store: &Arc<dyn Store>,
     script: &script::Block,
     seed: u64,
+    watch: &(dyn Fn() -> Result<(), Gone> + Sync),
 ) -> Result<Filled> {
     let clock = Arc::new(ManualClock::at(SystemClock.now_millis()));
     let surroundings = Surroundings {
@@ -97,19 +125,16 @@ async fn fill(
     let partita = Partita::open_with(design.clone(), store.clone(), surroundings).await?;
     let partita = partita.with_tokens_from(Arc::new(SystemEntropy));
     refuse_if_filled(design, &**store).await?;
-    // It draws to standard error, and only if that is a terminal.
-    let spinner = ProgressBar::new_spinner().with_message(format!("filling {}", design.name));
     let stage = Stage {
         partita: &partita,
         store: &**store,
         clock: &clock,
-        watch: &|| spinner.tick(),
+        watch: &|| watch().map_err(|gone| Failure::from(gone).into()),
     };
     let shown = play(script, stage, SystemClock.now_millis(), seed).await?;
-    spinner.finish_and_clear();
     Ok(Filled {
         records: count(design, &**store).await?,
-        shown,
+        queries: shown.into_iter().map(ShownQuery::from).collect(),
     })
 }
 
@@ -158,61 +183,82 @@ async fn count(design: &Design, store: &dyn Store) -> Result<BTreeMap<String, u6
     Ok(records)
 }
 
-impl Filled {
-    fn to_json(&self, flags: &DemoFlags, design: &Design) -> Json {
-        let queries = self.shown.iter().map(|shown| {
+impl From<Shown> for ShownQuery {
+    fn from(shown: Shown) -> Self {
+        ShownQuery {
+            pattern: shown.pattern,
+            caller: shown.caller.id,
+            role: shown.caller.role,
+            parameters: shown.parameters,
+            rows: shown.rows,
+        }
+    }
+}
+
+/// What is told of a design that was filled.
+struct Told<'f> {
+    flags: &'f DemoFlags,
+    design: &'f str,
+    filled: Filled,
+}
+
+impl Told<'_> {
+    fn to_json(&self) -> Json {
+        let queries = self.filled.queries.iter().map(|query| {
             json!({
-                "pattern": shown.pattern,
-                "caller": shown.caller.id,
-                "role": shown.caller.role,
-                "parameters": shown.parameters,
-                "rows": shown.rows,
-                "curl": curl(flags, design, shown),
+                "pattern": query.pattern,
+                "caller": query.caller,
+                "role": query.role,
+                "parameters": query.parameters,
+                "rows": query.rows,
+                "curl": self.curl(query),
             })
         });
         json!({
-            "design": design.name,
-            "records": self.records,
+            "design": self.design,
+            "records": self.filled.records,
             "queries": queries.collect::<Vec<_>>(),
         })
     }
 
-    fn to_text(&self, flags: &DemoFlags, design: &Design) -> String {
-        let items: u64 = self.records.values().sum();
+    fn to_text(&self) -> String {
+        let Told { flags, filled, .. } = self;
+        let items: u64 = filled.records.values().sum();
         let mut text = String::new();
         // Writing to a text cannot fail.
-        let _ = writeln!(text, "{items} items in {}", design.name);
-        for (name, number) in &self.records {
+        let _ = writeln!(text, "{items} items in {}", self.design);
+        for (name, number) in &filled.records {
             let _ = writeln!(text, "{number:>8} {name}");
         }
-        let serve = invocation::serve(&flags.design, &flags.secret, &flags.variables);
+        let serve = invocation::serve(&flags.design, &flags.door.secret, &flags.variables);
         let _ = writeln!(text, "\nserve them:\n  {serve}");
         let _ = writeln!(text, "\nand look at them:");
-        for shown in self.shown.iter().take(SHOWN_MAX) {
-            let _ = writeln!(text, "  {}", curl(flags, design, shown));
+        for query in filled.queries.iter().take(SHOWN_MAX) {
+            let _ = writeln!(text, "  {}", self.curl(query));
         }
-        if let Some(rest) = self.shown.len().checked_sub(SHOWN_MAX + 1) {
+        if let Some(rest) = filled.queries.len().checked_sub(SHOWN_MAX + 1) {
             let _ = writeln!(text, "\n{} more with --format json", rest + 1);
         }
         text
+    }
+
+    /// A command that asks a server on this machine for what is shown.
+    fn curl(&self, query: &ShownQuery) -> String {
+        let flags = self.flags;
+        let mut url = format!("{SERVER}/{}/query/{}", self.design, query.pattern);
+        for (at, (name, value)) in query.parameters.iter().enumerate() {
+            let before = if at == 0 { '?' } else { '&' };
+            let value = utf8_percent_encode(value, NON_ALPHANUMERIC);
+            // Writing to a text cannot fail.
+            let _ = write!(url, "{before}{name}={value}");
+        }
+        let token = query.caller.as_ref().map(|user| {
+            let (role, secret) = (query.role.as_deref(), &flags.door.secret);
+            invocation::token(&flags.design, user, role, secret, &flags.variables)
+        });
+        invocation::curl(token.as_deref(), &url)
     }
 }
 
 /// Examples that are printed.
 const SHOWN_MAX: usize = 5;
-
-/// A command that asks a server on this machine for what is shown.
-fn curl(flags: &DemoFlags, design: &Design, shown: &Shown) -> String {
-    let mut url = format!("{SERVER}/{}/query/{}", design.name, shown.pattern);
-    for (at, (name, value)) in shown.parameters.iter().enumerate() {
-        let before = if at == 0 { '?' } else { '&' };
-        let value = utf8_percent_encode(value, NON_ALPHANUMERIC);
-        // Writing to a text cannot fail.
-        let _ = write!(url, "{before}{name}={value}");
-    }
-    let token = shown.caller.id.as_ref().map(|user| {
-        let role = shown.caller.role.as_deref();
-        invocation::token(&flags.design, user, role, &flags.secret, &flags.variables)
-    });
-    invocation::curl(token.as_deref(), &url)
-}

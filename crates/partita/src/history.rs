@@ -5,25 +5,20 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use partita_plan::Recorded;
-use partita_plan::live;
-use serde_json::{Value as Json, json};
+use partita_api::admin::history::{History, RecordedDesign};
 
 use crate::cli::{CheckFormat, HistoryFlags};
-use crate::source::Source;
+use crate::door::Door;
 
 /// Lists what was recorded, or prints the text of one design.
-pub(crate) fn run(flags: &HistoryFlags) -> Result<ExitCode> {
-    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let recorded = runtime.block_on(async {
-        let store = flags.place.look(&flags.data).await?;
-        anyhow::Ok(live::history(&design, store).await?)
-    })?;
+pub(crate) async fn run(flags: &HistoryFlags) -> Result<ExitCode> {
+    let door = Door::to(&flags.door, &flags.place);
+    let subject = door.find(&flags.design, &flags.variables)?;
+    let recorded = door.ask(&subject, History {}, &mut |()| {}).await?;
     let text = match flags.show {
         Some(number) => find(&recorded, number)?.text.clone(),
         None => match flags.format {
-            CheckFormat::Json => format!("{:#}\n", to_json(&recorded)),
+            CheckFormat::Json => format!("{:#}\n", serde_json::to_value(&recorded)?),
             CheckFormat::Text => to_text(&recorded),
         },
     };
@@ -32,7 +27,7 @@ pub(crate) fn run(flags: &HistoryFlags) -> Result<ExitCode> {
 }
 
 /// The design with that number; 0 is the live one.
-fn find(recorded: &[Recorded], number: u64) -> Result<&Recorded> {
+fn find(recorded: &[RecordedDesign], number: u64) -> Result<&RecordedDesign> {
     let found = match number {
         0 => recorded.last(),
         number => recorded.iter().find(|one| one.number == number),
@@ -43,21 +38,7 @@ fn find(recorded: &[Recorded], number: u64) -> Result<&Recorded> {
     })
 }
 
-fn to_json(recorded: &[Recorded]) -> Json {
-    let designs = recorded.iter().map(|one| {
-        json!({
-            "number": one.number,
-            "design": one.design,
-            "adopted": one.adopted,
-            "by": one.by,
-            "variables": one.variables,
-            "text": one.text,
-        })
-    });
-    designs.collect()
-}
-
-fn to_text(recorded: &[Recorded]) -> String {
+fn to_text(recorded: &[RecordedDesign]) -> String {
     let Some(live) = recorded.last() else {
         return "no design is recorded\n".to_owned();
     };

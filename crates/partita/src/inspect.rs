@@ -10,7 +10,9 @@ use partita_core::{Map, plain};
 use partita_design::{Design, Severity, describe, page};
 use serde_json::Value as Json;
 
-use crate::cli::{CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags};
+use crate::cli::{
+    CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags, OpenapiFlags,
+};
 use crate::source::Source;
 
 /// Shows every mistake and risk in a design.
@@ -71,9 +73,14 @@ pub(crate) fn describe(flags: &DesignFlags) -> Result<ExitCode> {
 }
 
 /// Prints the OpenAPI document of a design.
-pub(crate) fn openapi(flags: &DesignFlags) -> Result<ExitCode> {
-    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
-    let document = openapi::document(&design, &Routes::of(&design));
+pub(crate) fn openapi(flags: &OpenapiFlags) -> Result<ExitCode> {
+    let design = Source::find(&flags.of.design)?.compile(&flags.of.variables)?;
+    let routes = Routes::of(&design);
+    let document = if flags.admin {
+        openapi::admin_document(&design, &routes)
+    } else {
+        openapi::document(&design, &routes)
+    };
     writeln!(std::io::stdout(), "{document:#}")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -18,7 +18,9 @@
 //! | `open_files` | how many files may be open, and who gets them |
 //! | `inspect` | `check`, `keys`, `describe`, `openapi`, `docs` and `new` |
 //! | `token` | `token` |
-//! | `ask` | an operation as it stands on the command line, and the store that it is asked of |
+//! | `door` | how a command reaches the data: in this process, over the socket, or at `--server` |
+//! | `socket` | the socket in the data directory, for commands beside the server |
+//! | `ask` | a question of `can` and `plan`, as the command line has it |
 //! | `can`, `plan` | `can` and `plan` |
 //! | `demo` | `demo` |
 //! | `history` | `history` |
@@ -33,6 +35,7 @@ mod can;
 mod cli;
 mod config;
 mod demo;
+mod door;
 mod endpoint;
 mod files;
 mod governed;
@@ -48,6 +51,8 @@ mod plan;
 mod private;
 mod secret_file;
 mod serve;
+#[cfg(unix)]
+mod socket;
 mod source;
 mod store;
 mod token;
@@ -56,7 +61,7 @@ mod verify;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use cli::{Cli, Command};
 
 #[cfg(not(target_env = "msvc"))]
@@ -90,16 +95,22 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Openapi(flags) => inspect::openapi(&flags),
         Command::Docs(flags) => inspect::docs(&flags),
         Command::New(flags) => inspect::new(&flags),
-        Command::Token(flags) => token::run(&flags),
-        Command::Can(flags) => can::run(&flags),
-        Command::Plan(flags) => plan::run(&flags),
-        Command::Demo(flags) => demo::run(&flags),
-        Command::History(flags) => history::run(&flags),
-        Command::Jobs(flags) => jobs::run(&flags),
-        Command::Verify(flags) => verify::verify(&flags),
-        Command::Repair(flags) => verify::repair(&flags),
+        Command::Token(flags) => wait(token::run(&flags)),
+        Command::Can(flags) => wait(can::run(&flags)),
+        Command::Plan(flags) => wait(plan::run(&flags)),
+        Command::Demo(flags) => wait(demo::run(&flags)),
+        Command::History(flags) => wait(history::run(&flags)),
+        Command::Jobs(flags) => wait(jobs::run(&flags)),
+        Command::Verify(flags) => wait(verify::verify(&flags)),
+        Command::Repair(flags) => wait(verify::repair(&flags)),
         Command::Bench(flags) => partita_bench::run(&flags),
     }
+}
+
+/// Runs a command that waits for a store or a server.
+fn wait(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    runtime.block_on(command)
 }
 
 /// Tells what went wrong. Nothing can be done about a closed standard error.

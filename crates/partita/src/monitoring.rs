@@ -15,6 +15,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use partita_api::ApiMeters;
+use partita_api::admin::Running;
 use partita_store::exposition::{self, Exposition};
 use partita_store::surroundings::SystemClock;
 use partita_store::table::TableName;
@@ -38,6 +39,8 @@ pub(crate) struct Watched {
     probe: Option<Arc<Probe>>,
     endpoint: Option<Arc<Endpoint>>,
     api: Option<Arc<ApiMeters>>,
+    /// Commands for administrators that are being carried out.
+    commands: Running,
     begun_millis: i64,
     /// Whether the server was told to stop.
     is_stopping: Arc<AtomicBool>,
@@ -49,12 +52,14 @@ impl Watched {
         table: Option<TableName>,
         endpoint: Option<Arc<Endpoint>>,
         api: Option<Arc<ApiMeters>>,
+        commands: Running,
     ) -> Watched {
         Watched {
             store,
             probe: table.map(|table| Arc::new(Probe::new(table))),
             endpoint,
             api,
+            commands,
             begun_millis: SystemClock.now_millis(),
             is_stopping: Arc::default(),
         }
@@ -152,6 +157,11 @@ async fn exposition(State(watched): State<Watched>) -> Response {
     if let Some(meters) = watched.store.meters() {
         text.store(&meters);
     }
+    text.gauge(
+        "partita_admin_commands",
+        "Commands for administrators that are being carried out.",
+        watched.commands.count(),
+    );
     let begun_millis = watched.begun_millis;
     let up_millis = SystemClock.now_millis().saturating_sub(begun_millis);
     text.gauge(

@@ -3,27 +3,22 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
-use partita_plan::Operation;
+use anyhow::Result;
+use partita_api::admin::plan::Plan;
 
-use crate::ask::Question;
+use crate::ask::question;
 use crate::cli::{AskFlags, CheckFormat};
+use crate::door::Door;
 
 /// Prints what the write would become, or why it would be refused.
-pub(crate) fn run(flags: &AskFlags) -> Result<ExitCode> {
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let preview = runtime.block_on(async {
-        let question = Question::read(flags).await?;
-        if let Operation::Get { .. } | Operation::Query { .. } = question.operation {
-            bail!("a read becomes no transaction: ask for a write");
-        }
-        let partita = question.partita;
-        let preview = partita.preview(&question.caller, question.operation);
-        Ok(preview.await?)
-    })?;
+pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
+    let door = Door::to(&flags.door, &flags.place);
+    let subject = door.find(&flags.design, &flags.variables)?;
+    let plan = Plan(question(flags)?);
+    let planned = door.ask(&subject, plan, &mut |()| {}).await?;
     let text = match flags.format {
-        CheckFormat::Json => format!("{:#}\n", preview.to_json()),
-        CheckFormat::Text => preview.to_string(),
+        CheckFormat::Json => format!("{:#}\n", planned.request),
+        CheckFormat::Text => planned.text,
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

@@ -32,7 +32,7 @@ mod unix {
     use std::path::{Path, PathBuf};
 
     /// The directories and files that Partita makes in a data directory.
-    const OURS: [&str; 3] = ["store", "files", "secret"];
+    const OURS: [&str; 4] = ["store", "files", "secret", crate::socket::NAME];
 
     /// What was closed to others, and what could not be.
     #[derive(Debug, Default)]

@@ -3,8 +3,10 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use axum::body::Body;
@@ -12,6 +14,7 @@ use futures::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper::{Request, Response};
+use partita_api::admin::{Installation, Running};
 use partita_api::{App, FileLimits, Files, Intake, Limits, Origins, Secret, Tokens, server};
 use partita_design::{Design, shipped};
 use partita_plan::{Partita, Patience, Surroundings};
@@ -19,10 +22,12 @@ use partita_store::Store;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::table::TableName;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tracing::warn;
 
 use crate::announce;
 use crate::cli::{FilesKind, ServeFlags};
+use crate::demo::Stages;
 use crate::endpoint;
 use crate::files;
 use crate::issuer;
@@ -32,13 +37,19 @@ use crate::monitoring::{self, Watched};
 use crate::open_files::{self, Wanted};
 use crate::private;
 use crate::secret_file;
+#[cfg(unix)]
+use crate::socket;
 use crate::source::Source;
+use crate::store;
 
 /// Connections that wait to be accepted. The usual 128 are fewer than come at once in a burst.
 const BACKLOG: u32 = 1_024;
 
 /// Connections to the address for operators, if there is one.
 const OPERATORS_MAX: usize = 32;
+
+/// Commands that go through whole tables at a time. Others wait for them.
+const SCANS_MAX: usize = 2;
 
 /// Serves until it is told to stop.
 pub(crate) fn run(flags: ServeFlags) -> Result<ExitCode> {
@@ -61,7 +72,7 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         None => None,
     };
     private::keep(&flags.secret.data);
-    let store = flags.place.serve(&flags, limits.storage_files).await?;
+    let store = open_store(&flags, limits.storage_files).await?;
     let opened = if flags.endpoint_only {
         None
     } else {
@@ -72,13 +83,19 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     check_apart(&designs)?;
     let offered = endpoint::open(&flags, &designs, store.clone())?;
     let endpoint = offered.as_ref().ok().cloned();
+    let (stopping, stopped) = watch::channel(false);
+    let installation = installation(&flags, &opened, store.clone(), stopped.clone()).await?;
     let app = match opened {
         None => None,
-        Some(opened) => Some(open_app(&flags, opened, &designs, &limits).await?),
+        Some(opened) => {
+            let app = open_app(&flags, opened, &designs, &limits, &installation)?;
+            Some(app)
+        }
     };
     let probe = probe(&flags, &designs);
     let api = app.as_ref().map(App::meters);
-    let watched = Watched::new(store, probe, endpoint.clone(), api);
+    let running = installation.running.clone();
+    let watched = Watched::new(store, probe, endpoint.clone(), api, running);
     let has_metrics = flags.listen.ip().is_loopback() && aside.is_none();
     let routes = monitoring::router(watched.clone(), has_metrics);
     let routes = match (app, &endpoint) {
@@ -90,8 +107,13 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     // Listened for before anybody is told that there is a server to stop.
     let stop = stop_signal()?.inspect({
         let watched = watched.clone();
-        move |()| watched.stop()
+        move |()| {
+            watched.stop();
+            stopping.send_replace(true);
+        }
     });
+    // Bound before anybody is told that there is a server to ask.
+    let commands = listen_for_commands(&flags, installation, stopped);
     let told = announce::Told {
         flags: &flags,
         address: listener.local_addr()?,
@@ -100,7 +122,105 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         endpoint: offered.map(drop),
     };
     announce::say(&told);
-    listen((listener, service), (aside, watched), limits.server, stop).await
+    let served = listen((listener, service), (aside, watched), limits.server, stop);
+    tokio::try_join!(served, commands)?;
+    Ok(())
+}
+
+/// What commands for administrators work on in a server.
+async fn installation(
+    flags: &ServeFlags,
+    opened: &Option<Opened>,
+    store: Arc<dyn Store>,
+    stopping: watch::Receiver<bool>,
+) -> Result<Installation> {
+    let clock = Arc::new(SystemClock);
+    let tokens = match opened {
+        None => None,
+        Some(opened) => {
+            let tokens = Tokens::new(&opened.secret, clock.clone());
+            Some(Arc::new(issuer::attach(tokens, &flags.issuer).await?))
+        }
+    };
+    Ok(Installation {
+        store,
+        clock,
+        tokens,
+        demos: Arc::new(Stages),
+        scans: Arc::new(Semaphore::new(SCANS_MAX)),
+        running: Running::default(),
+        stopping,
+        has_traffic: true,
+    })
+}
+
+/// Answers commands over the socket in the data directory, where the server has its store open.
+#[cfg(unix)]
+fn listen_for_commands(
+    flags: &ServeFlags,
+    installation: Installation,
+    mut stopping: watch::Receiver<bool>,
+) -> impl Future<Output = Result<()>> + use<> {
+    let bound = flags
+        .place
+        .is_in_directory(flags)
+        .then(|| socket::bind(&flags.secret.data));
+    async move {
+        let bound = match bound {
+            None => return Ok(()),
+            Some(Ok(bound)) => bound,
+            Some(Err(error)) => {
+                warn!(
+                    "there is no socket, so commands beside this server need --server: {error:#}"
+                );
+                return Ok(());
+            }
+        };
+        let stop = async move { drop(stopping.wait_for(|is_stopping| *is_stopping).await) };
+        Ok(socket::serve(bound, installation, stop).await?)
+    }
+}
+
+/// Elsewhere commands beside the server need `--server`.
+#[cfg(not(unix))]
+async fn listen_for_commands(
+    _: &ServeFlags,
+    _: Installation,
+    _: watch::Receiver<bool>,
+) -> Result<()> {
+    Ok(())
+}
+
+/// How often a store is tried again that a command has open for a moment.
+const ATTEMPTS: u32 = 50;
+/// The pause in between.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Opens the store. A command may have it open for a moment; another server keeps it.
+async fn open_store(flags: &ServeFlags, files: usize) -> Result<Arc<dyn Store>> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        match flags.place.serve(flags, files).await {
+            Err(error)
+                if store::is_in_use(&error)
+                    && attempt < ATTEMPTS
+                    && !has_server(&flags.secret.data).await =>
+            {
+                tokio::time::sleep(PAUSE).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Whether a server answers commands in a data directory.
+async fn has_server(data: &Path) -> bool {
+    #[cfg(unix)]
+    let has_server = matches!(socket::connect(data).await, Ok(Some(_)));
+    #[cfg(not(unix))]
+    let has_server = data.exists();
+    has_server
 }
 
 /// What clients are granted.
@@ -232,11 +352,12 @@ async fn open_designs(
     Ok(Opened { secret, designs })
 }
 
-async fn open_app(
+fn open_app(
     flags: &ServeFlags,
     Opened { secret, designs }: Opened,
     served: &[(String, Design)],
     granted: &Granted,
+    installation: &Installation,
 ) -> Result<App> {
     let origins = Origins::new(&flags.cors_origin)?;
     let buckets = files::open(flags, served)?;
@@ -252,13 +373,14 @@ async fn open_app(
         jobs::start_working(design.clone(), is_alone);
         open.push(design);
     }
-    let tokens = Tokens::new(&secret, Arc::new(SystemClock));
-    let tokens = issuer::attach(tokens, &flags.issuer).await?;
+    let tokens = installation.tokens.clone();
+    let tokens = tokens.context("designs are served with a secret")?;
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
     let limits = files::limits(&flags.files);
     let files = Files::new(buckets, &secret, limits, clock.clone());
     let app = App::new(open, tokens, clock, entropy);
     let app = app.with_origins(origins).with_files(files);
+    let app = app.with_administration(installation.clone());
     Ok(app.with_intake(granted.intake.clone()))
 }
 

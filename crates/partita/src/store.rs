@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use partita_engine::{EngineError, EngineStore, Options, Upkeep};
 use partita_store::surroundings::SystemClock;
@@ -45,6 +45,11 @@ impl StoreFlags {
         self.store == StoreKind::Dynamodb
     }
 
+    /// Whether the server has the store of its data directory open, and takes commands there.
+    pub(crate) fn is_in_directory(&self, flags: &ServeFlags) -> bool {
+        self.store == StoreKind::Embedded && !flags.memory
+    }
+
     /// Refuses flags of `serve` that contradict each other.
     pub(crate) fn check(&self, flags: &ServeFlags) -> Result<()> {
         if self.is_shared() && flags.memory {
@@ -53,8 +58,7 @@ impl StoreFlags {
         if !self.is_shared() && (self.endpoint.is_some() || self.region.is_some()) {
             bail!("--endpoint and --region are for --store dynamodb");
         }
-        let is_embedded = !self.is_shared() && !flags.memory;
-        if !is_embedded && flags.durability != DurabilityKind::Sync {
+        if !self.is_in_directory(flags) && flags.durability != DurabilityKind::Sync {
             bail!("--durability is for the embedded store");
         }
         Ok(())
@@ -168,18 +172,18 @@ fn demand_store(data: &Path) -> Result<()> {
 /// Opens the embedded store in a data directory.
 fn embedded(data: &Path, options: Options) -> Result<Arc<EngineStore>> {
     match EngineStore::open(&data.join(STORE), options) {
-        Err(EngineError::InUse { .. }) => bail!(
-            "a server has the store in {} open, and it can be open in one process only: stop the \
-             server and ask again, or copy the data directory while it is stopped and name the \
-             copy with --data",
-            data.display()
-        ),
-        opened => {
-            let opened =
-                opened.with_context(|| format!("cannot open the store in {}", data.display()))?;
-            Ok(Arc::new(opened))
+        Ok(opened) => Ok(Arc::new(opened)),
+        Err(error) => {
+            let what = format!("cannot open the store in {}", data.display());
+            Err(anyhow::Error::new(error).context(what))
         }
     }
+}
+
+/// Whether a store could not be opened because another process has it open.
+pub(crate) fn is_in_use(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<EngineError>();
+    error.is_some_and(|error| matches!(error, EngineError::InUse { .. }))
 }
 
 /// How often the store in memory removes what has expired.

@@ -2,28 +2,24 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Result;
-use partita_api::Tokens;
-use partita_store::surroundings::SystemClock;
+use partita_api::admin::token::Token;
 
 use crate::cli::TokenFlags;
-use crate::secret_file;
-use crate::source::Source;
+use crate::door::Door;
 
 /// Prints a token and nothing else.
-pub(crate) fn run(flags: &TokenFlags) -> Result<ExitCode> {
-    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
-    let secret = secret_file::find(&flags.secret)?;
-    let tokens = Tokens::new(&secret, Arc::new(SystemClock));
-    let token = tokens.make(
-        &design.name,
-        &flags.user,
-        flags.role.as_deref(),
-        &flags.group,
-        flags.lifetime,
-    );
+pub(crate) async fn run(flags: &TokenFlags) -> Result<ExitCode> {
+    let door = Door::without_store(&flags.door);
+    let subject = door.find(&flags.design, &flags.variables)?;
+    let asked = Token {
+        user: flags.user.clone(),
+        role: flags.role.clone(),
+        groups: flags.group.clone(),
+        lifetime_seconds: flags.lifetime,
+    };
+    let token = door.ask(&subject, asked, &mut |()| {}).await?;
     writeln!(std::io::stdout(), "{token}")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,16 +7,14 @@ mod console;
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, bail};
-use indicatif::ProgressBar;
-use partita_design::Design;
-use partita_plan::{Partita, Surroundings};
-use partita_verify::{Intent, Permission};
+use anyhow::{Result, bail};
+use partita_api::admin::repair::{Agreed, Repair, Repaired};
+use partita_api::admin::verify::Verify;
+use partita_verify::Intent;
 
 use crate::cli::{RepairFlags, VerifyFlags};
-use crate::source::Source;
+use crate::door::Door;
 use console::Console;
 
 /// What is asked for.
@@ -28,46 +26,32 @@ enum Task {
 }
 
 /// Verifies the tables of a design.
-pub(crate) fn verify(flags: &VerifyFlags) -> Result<ExitCode> {
-    let (design, runtime) = prepare(flags)?;
+pub(crate) async fn verify(flags: &VerifyFlags) -> Result<ExitCode> {
+    let door = Door::to(&flags.door, &flags.place);
+    let subject = door.find(&flags.design, &flags.variables)?;
     let mut console = Console::new(flags.format, Task::Verify);
-    let report = runtime.block_on(async {
-        let name = design.name.clone();
-        let report = open(flags, design).await?.verify(&mut console).await;
-        report.with_context(|| format!("cannot go through the tables of `{name}`"))
-    })?;
+    let verify = Verify {
+        entities: flags.entity.clone(),
+    };
+    let report = door
+        .ask(&subject, verify, &mut |found| console.show(found))
+        .await?;
     console.end(&report, None, &flags.design)?;
     Ok(exit(report.is_clean()))
 }
 
 /// Repairs the tables of a design, as far as the operator agrees.
-pub(crate) fn repair(flags: &RepairFlags) -> Result<ExitCode> {
-    let (design, runtime) = prepare(&flags.on)?;
+pub(crate) async fn repair(flags: &RepairFlags) -> Result<ExitCode> {
     let task = if flags.dry_run {
         Task::DryRun
     } else {
         Task::Repair
     };
     let mut console = Console::new(flags.on.format, task);
-    let operator = Operator {
-        agrees: flags.yes,
-        asks: !flags.dry_run && io::stdin().is_terminal(),
-        bar: console.bar(),
-        last: Mutex::default(),
-    };
-    let report = runtime.block_on(async {
-        let name = design.name.clone();
-        let partita = open(&flags.on, design).await?;
-        let mut permission = Permission::asked(|intent| operator.allows(intent));
-        for place in &flags.remove {
-            permission = permission.to_remove(place);
-        }
-        let report = partita.repair(permission, &mut console).await;
-        report.with_context(|| format!("cannot go through the tables of `{name}`"))
-    })?;
-    let refused = operator.refused();
-    console.end(&report, refused.as_ref(), &flags.on.design)?;
-    if refused.is_some() && task == Task::Repair && !operator.asks {
+    let asks = !flags.dry_run && io::stdin().is_terminal();
+    let Repaired { report, would } = carry_out(flags, &mut console, asks).await?;
+    console.end(&report, would.as_ref(), &flags.on.design)?;
+    if would.is_some() && task == Task::Repair && !asks {
         bail!(
             "nothing was written: without a terminal to ask on, `partita repair` writes only with \
              --yes, and --dry-run shows what it would do"
@@ -76,10 +60,34 @@ pub(crate) fn repair(flags: &RepairFlags) -> Result<ExitCode> {
     Ok(exit(report.is_clean()))
 }
 
-fn prepare(flags: &VerifyFlags) -> Result<(Design, tokio::runtime::Runtime)> {
-    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    Ok((design, runtime))
+/// Repairs, and asks again whenever there is more to write than was shown.
+async fn carry_out(flags: &RepairFlags, console: &mut Console, asks: bool) -> Result<Repaired> {
+    let door = Door::to(&flags.on.door, &flags.on.place);
+    let subject = door.find(&flags.on.design, &flags.on.variables)?;
+    let mut agreed = if flags.yes {
+        Agreed::All
+    } else {
+        Agreed::Nothing
+    };
+    let (mut mended, mut passes) = (0, 0);
+    loop {
+        let repair = Repair {
+            entities: flags.on.entity.clone(),
+            remove: flags.remove.clone(),
+            agreed,
+        };
+        let on_event = &mut |found| console.show(found);
+        let mut repaired = door.ask(&subject, repair, on_event).await?;
+        mended += repaired.report.mended;
+        passes += repaired.report.passes;
+        (repaired.report.mended, repaired.report.passes) = (mended, passes);
+        match &repaired.would {
+            Some(intent) if asks && console.suspend(|| ask(intent)) => {
+                agreed = Agreed::Shown(intent.clone());
+            }
+            _ => return Ok(repaired),
+        }
+    }
 }
 
 fn exit(is_clean: bool) -> ExitCode {
@@ -87,35 +95,6 @@ fn exit(is_clean: bool) -> ExitCode {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
-    }
-}
-
-/// The design on the store that `serve` works on; one that is not there is not made.
-async fn open(flags: &VerifyFlags, design: Design) -> Result<Partita> {
-    let store = flags.place.look(&flags.data).await?;
-    Ok(Partita::inspect(design, store, Surroundings::default()).await?)
-}
-
-/// Whoever runs the command, and is asked before something is written.
-struct Operator {
-    agrees: bool,
-    asks: bool,
-    bar: ProgressBar,
-    /// What was not agreed to.
-    last: Mutex<Option<Intent>>,
-}
-
-impl Operator {
-    fn allows(&self, intent: &Intent) -> bool {
-        let is_allowed = self.agrees || (self.asks && self.bar.suspend(|| ask(intent)));
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = (!is_allowed).then(|| intent.clone());
-        is_allowed
-    }
-
-    fn refused(&self) -> Option<Intent> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.clone()
     }
 }
 

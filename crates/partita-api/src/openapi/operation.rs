@@ -3,7 +3,7 @@
 use partita_design::Design;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Told, action, example, files, item, own, pattern, problems, record, schema};
+use super::{Told, action, admin, example, files, item, own, pattern, problems, record, schema};
 use crate::access::{self, Outcome, Persona};
 use crate::routes::{Route, Target, Verb};
 
@@ -14,7 +14,8 @@ pub(super) fn of(design: &Design, told: &Told<'_>) -> Json {
     let described = match &route.target {
         Target::Operation(verb) => of_verb(design, route, *verb),
         Target::Batch => own::batch(),
-        Target::Jobs => own::jobs(),
+        Target::Admin(command) => admin::command(command),
+        Target::AdminDocument => admin::document(),
         Target::Document => own::document(),
         Target::Page => own::page_for_people(),
         Target::AskUpload { prefix } => files::ask_upload(design, prefix),

@@ -1,4 +1,4 @@
-//! What every design has, whatever is in it: batches, jobs, the document, the page.
+//! What every design has, whatever is in it: batches, the document, the page.
 
 use serde_json::json;
 
@@ -51,32 +51,6 @@ pub(super) fn batch() -> Described {
         body: Some(body(schema, Some(json!({ "operations": [] })), true)),
         answers: one("200", answer("What each came to.", results, None)),
         refusals: vec![404, 405, 409, 412, 413, 415, 422, 429],
-    }
-}
-
-pub(super) fn jobs() -> Described {
-    let job = json!({
-        "type": "object",
-        "required": ["id", "of", "tasks", "state", "created", "done"],
-        "properties": {
-            "id": { "type": "string" },
-            "state": { "type": "string" },
-            "created": { "type": "string", "format": "date-time" },
-        },
-    });
-    let schema = json!({
-        "type": "object",
-        "required": ["jobs"],
-        "properties": { "jobs": { "type": "array", "items": job } },
-    });
-    Described {
-        summary: "What still follows earlier writes".to_owned(),
-        about: None,
-        tag: "partita".to_owned(),
-        parameters: Vec::new(),
-        body: None,
-        answers: one("200", answer("The jobs that are not done.", schema, None)),
-        refusals: Vec::new(),
     }
 }
 

@@ -44,6 +44,13 @@ fn stories() {
 #[test]
 fn every_reference_leads_somewhere() {
     for design in designs() {
+        let administration = admin_document(&design, &Routes::of(&design));
+        visit(&administration, "", &mut |way, object| {
+            if let Some(Json::String(target)) = object.get("$ref") {
+                let pointer = target.trim_start_matches('#');
+                assert!(administration.pointer(pointer).is_some(), "{way}: {target}");
+            }
+        });
         let document = document_of(&design);
         visit(&document, "", &mut |way, object| {
             if let Some(Json::String(target)) = object.get("$ref") {
@@ -65,10 +72,13 @@ fn every_reference_leads_somewhere() {
 #[test]
 fn everything_that_can_be_asked_for_is_one_operation() {
     for design in designs() {
-        let document = document_of(&design);
-        let paths = document["paths"].as_object().expect("an object");
+        let documents = [
+            document_of(&design),
+            admin_document(&design, &Routes::of(&design)),
+        ];
+        let paths = documents.iter().map(|document| &document["paths"]);
         let operations = paths
-            .values()
+            .flat_map(|paths| paths.as_object().expect("an object").values())
             .flat_map(|path| path.as_object().expect("an object"));
         let told: Vec<&str> = operations
             .map(|(_, operation)| operation["operationId"].as_str().expect("a name"))

@@ -31,7 +31,8 @@ fn requests_find_their_routes() {
         ("PUT", "stories/1/chapters/2", "ChapterNode.upsert.byPath"),
         ("POST", "batch", "batch"),
         ("GET", "query/childBranches", "query.childBranches"),
-        ("GET", "jobs", "jobs"),
+        ("POST", "admin/jobs", "admin.jobs"),
+        ("GET", "admin/openapi.json", "admin.openapi"),
     ] {
         assert_eq!(asked(method, path).as_deref(), Ok(id), "{method} {path}");
     }
@@ -42,7 +43,7 @@ fn other_methods_are_told() {
     for (method, path, allowed) in [
         ("GET", "Story", "POST"),
         ("POST", "query/childBranches", "GET, HEAD"),
-        ("OPTIONS", "jobs", "GET, HEAD"),
+        ("OPTIONS", "admin/jobs", "POST"),
         ("POST", "ChapterNode/1/2", "DELETE, GET, HEAD, PATCH, PUT"),
     ] {
         let miss = asked(method, path).unwrap_err();

@@ -5,10 +5,10 @@ use std::fmt;
 /// First parts of paths that have a meaning in every design.
 pub const RESERVED_SEGMENTS: [&str; 7] = [
     "action",
+    "admin",
     "batch",
     "docs",
     "files",
-    "jobs",
     "openapi.json",
     "query",
 ];

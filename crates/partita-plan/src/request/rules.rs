@@ -7,7 +7,7 @@ use partita_core::{Map, Value};
 use partita_design::design::{Access, Action, AttributeRule, Record, Rule, Rules};
 use partita_design::expression::Predicate;
 use partita_design::nested;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Request;
 use crate::blueprint::Blueprint;
@@ -41,7 +41,7 @@ impl<'a> Asked<'a> {
 }
 
 /// What a rule says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Yes.

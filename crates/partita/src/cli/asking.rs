@@ -1,11 +1,9 @@
 //! The flags of commands that speak for a caller: `token`, `can`, `plan`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use partita_design::template::check_part;
 
-use super::{CheckFormat, DATA_DEFAULT, SecretFlags, StoreFlags, VariableFlags};
+use super::{CheckFormat, DoorFlags, StoreFlags, VariableFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenFlags {
@@ -35,7 +33,7 @@ pub(crate) struct TokenFlags {
     pub(crate) lifetime: u32,
 
     #[command(flatten)]
-    pub(crate) secret: SecretFlags,
+    pub(crate) door: DoorFlags,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
@@ -76,10 +74,8 @@ pub(crate) struct AskFlags {
     #[arg(long, default_value = "text")]
     pub(crate) format: CheckFormat,
 
-    /// The data directory, which no server may have open; while it has no store, the tables are
-    /// taken to be empty
-    #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
-    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) door: DoorFlags,
 
     #[command(flatten)]
     pub(crate) place: StoreFlags,

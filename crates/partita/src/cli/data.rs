@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CheckFormat, DATA_DEFAULT, SecretFlags, StoreFlags, VariableFlags};
+use super::{CheckFormat, DoorFlags, StoreFlags, VariableFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoFlags {
@@ -27,7 +27,7 @@ pub(crate) struct DemoFlags {
     pub(crate) place: StoreFlags,
 
     #[command(flatten)]
-    pub(crate) secret: SecretFlags,
+    pub(crate) door: DoorFlags,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
@@ -46,9 +46,8 @@ pub(crate) struct HistoryFlags {
     #[arg(long, default_value = "text")]
     pub(crate) format: CheckFormat,
 
-    /// The data directory, which no server may have open
-    #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
-    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) door: DoorFlags,
 
     #[command(flatten)]
     pub(crate) place: StoreFlags,
@@ -62,10 +61,6 @@ pub(crate) struct JobsFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,
 
-    /// Ask this server, which has the store open: http://127.0.0.1:8000
-    #[arg(long, env = "PARTITA_SERVER", value_name = "URL")]
-    pub(crate) server: Option<String>,
-
     /// The form of the list
     #[arg(long, default_value = "text")]
     pub(crate) format: CheckFormat,
@@ -74,7 +69,7 @@ pub(crate) struct JobsFlags {
     pub(crate) place: StoreFlags,
 
     #[command(flatten)]
-    pub(crate) secret: SecretFlags,
+    pub(crate) door: DoorFlags,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
@@ -85,13 +80,16 @@ pub(crate) struct VerifyFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,
 
+    /// Only this entity, with its views and unique values; may be given more than once
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) entity: Vec<String>,
+
     /// The form of what is found
     #[arg(long, default_value = "text")]
     pub(crate) format: CheckFormat,
 
-    /// The data directory, which no server may have open
-    #[arg(long, env = "PARTITA_DATA", value_name = "DIR", default_value = DATA_DEFAULT)]
-    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) door: DoorFlags,
 
     #[command(flatten)]
     pub(crate) place: StoreFlags,

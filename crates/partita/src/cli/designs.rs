@@ -38,6 +38,16 @@ pub(crate) struct DesignFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct OpenapiFlags {
+    #[command(flatten)]
+    pub(crate) of: DesignFlags,
+
+    /// The document of the commands for administrators
+    #[arg(long)]
+    pub(crate) admin: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DocsFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,

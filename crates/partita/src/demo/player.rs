@@ -32,8 +32,8 @@ pub(super) struct Stage<'s> {
     pub(super) store: &'s dyn Store,
     /// The clock that the design has.
     pub(super) clock: &'s ManualClock,
-    /// Told of each write.
-    pub(super) watch: &'s (dyn Fn() + Sync),
+    /// Told of each write, and ends the demo before the next one.
+    pub(super) watch: &'s (dyn Fn() -> Result<()> + Sync),
 }
 
 /// What a demo knows while it is played.
@@ -197,7 +197,7 @@ impl Player<'_> {
         let caller = self.caller(caller)?;
         let operation = self.operation(write)?;
         let answer = self.stage.partita.run(&caller, operation).await?;
-        (self.stage.watch)();
+        (self.stage.watch)()?;
         Ok(answer)
     }
 

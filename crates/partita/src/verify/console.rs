@@ -9,8 +9,8 @@ use std::io::{self, Write as _};
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
-use partita_core::plain;
-use partita_verify::{Drift, Intent, Outcome, Progress, Report, Unrecognised, Watch};
+use partita_api::admin::verify::{Found, FoundDrift, FoundUnrecognised, MENDED};
+use partita_verify::{Intent, Report};
 use serde_json::{Value as Json, json};
 
 use super::Task;
@@ -28,8 +28,8 @@ pub(super) struct Console {
     bar: ProgressBar,
     /// Whether a drift was printed, and the next one follows it.
     has_printed: bool,
-    kept: Vec<(Drift, Outcome)>,
-    examples: Vec<Unrecognised>,
+    kept: Vec<FoundDrift>,
+    examples: Vec<FoundUnrecognised>,
     /// The first failure of standard output.
     failure: Option<io::Error>,
 }
@@ -53,21 +53,51 @@ impl Console {
         }
     }
 
-    /// The bar that is out of the way while somebody is asked.
-    pub(super) fn bar(&self) -> ProgressBar {
-        self.bar.clone()
+    /// Does something while the bar is out of the way.
+    pub(super) fn suspend<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.bar.suspend(work)
     }
 
-    fn print(&mut self, drift: &Drift, outcome: &Outcome) {
+    /// Shows what comes while a command works.
+    pub(super) fn show(&mut self, found: Found) {
+        match found {
+            Found::Pass(pass) => self.begin(pass),
+            Found::Progress(progress) => {
+                self.bar.set_length(progress.total.max(progress.items));
+                self.bar.set_position(progress.items);
+            }
+            Found::Drift(drift) if self.task != Task::Repair || drift.outcome == MENDED => {
+                self.print(&drift);
+            }
+            Found::Drift(drift) if self.kept.len() < KEPT_MAX => self.kept.push(drift),
+            Found::Unrecognised(one) if self.examples.len() < EXAMPLES_MAX => {
+                self.examples.push(one);
+            }
+            Found::Drift(_) | Found::Unrecognised(_) => {}
+        }
+    }
+
+    /// What a pass before left may be mended by this one.
+    fn begin(&mut self, pass: u32) {
+        self.kept.clear();
+        self.examples.clear();
+        self.bar.set_position(0);
+        self.bar.set_message(match self.task {
+            Task::Verify | Task::DryRun => "verifying".to_owned(),
+            Task::Repair => format!("repairing, pass {pass}"),
+        });
+    }
+
+    fn print(&mut self, drift: &FoundDrift) {
         let text = match self.format {
-            CheckFormat::Text => line(drift, outcome),
+            CheckFormat::Text => format!("{:<8} {}\n", drift.outcome, drift.text),
             CheckFormat::Json => {
                 let start = if self.has_printed {
                     ",\n  "
                 } else {
                     "{\"drifts\": [\n  "
                 };
-                format!("{start}{}", object(drift, outcome))
+                format!("{start}{}", drift.drift)
             }
         };
         self.has_printed = true;
@@ -83,13 +113,15 @@ impl Console {
         design: &str,
     ) -> Result<()> {
         self.bar.finish_and_clear();
-        for (drift, outcome) in std::mem::take(&mut self.kept) {
-            self.print(&drift, &outcome);
+        for drift in std::mem::take(&mut self.kept) {
+            self.print(&drift);
         }
         let text = match self.format {
             CheckFormat::Text => {
                 let would = refused.map(told).unwrap_or_default();
-                would + &summary(report, self.task, design) + &examples(&self.examples)
+                let examples = self.examples.iter().map(|one| format!("{}\n", one.text));
+                let examples: String = examples.collect();
+                would + &summary(report, self.task, design) + &examples
             }
             CheckFormat::Json => {
                 let start = if self.has_printed {
@@ -97,13 +129,13 @@ impl Console {
                 } else {
                     "{\"drifts\": ["
                 };
-                let examples = self.examples.iter().map(unrecognised);
+                let examples = self.examples.iter().map(|one| one.item.clone());
                 let examples = Json::Array(examples.collect());
                 let would = refused.map(|intent| format!(", \"would\": {}", planned(intent)));
                 format!(
                     "{start}], \"unrecognised\": {examples}{}, \"report\": {}}}\n",
                     would.unwrap_or_default(),
-                    numbers(report)
+                    serde_json::to_value(report)?
                 )
             }
         };
@@ -111,39 +143,6 @@ impl Console {
         match self.failure {
             Some(failure) => Err(failure.into()),
             None => Ok(()),
-        }
-    }
-}
-
-impl Watch for Console {
-    fn begins(&mut self, pass: u32) {
-        self.kept.clear();
-        self.examples.clear();
-        self.bar.set_position(0);
-        self.bar.set_message(match self.task {
-            Task::Verify | Task::DryRun => "verifying".to_owned(),
-            Task::Repair => format!("repairing, pass {pass}"),
-        });
-    }
-
-    fn moves(&mut self, progress: Progress) {
-        self.bar.set_length(progress.total.max(progress.items));
-        self.bar.set_position(progress.items);
-    }
-
-    fn finds(&mut self, drift: &Drift, outcome: &Outcome) {
-        match (self.task, outcome) {
-            (Task::Verify | Task::DryRun, _) | (_, Outcome::Mended) => self.print(drift, outcome),
-            (Task::Repair, _) if self.kept.len() < KEPT_MAX => {
-                self.kept.push((drift.clone(), outcome.clone()));
-            }
-            (Task::Repair, _) => {}
-        }
-    }
-
-    fn meets(&mut self, unrecognised: &Unrecognised) {
-        if self.examples.len() < EXAMPLES_MAX {
-            self.examples.push(unrecognised.clone());
         }
     }
 }
@@ -169,78 +168,11 @@ fn write(text: &str) -> io::Result<()> {
     io::stdout().write_all(text.as_bytes())
 }
 
-fn word(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Mendable => "would",
-        Outcome::Mended => "mended",
-        Outcome::Left { .. } => "left",
-        Outcome::Held => "held",
-        Outcome::Awaited { .. } => "awaited",
-        Outcome::Moving => "moving",
-        _ => "drift",
-    }
-}
-
-fn line(drift: &Drift, outcome: &Outcome) -> String {
-    let rest = match outcome {
-        Outcome::Awaited { job } => format!("; job {job} will settle it"),
-        Outcome::Moving => "; it kept changing meanwhile".to_owned(),
-        Outcome::Left { removable: false } => {
-            "; only somebody who knows the data can mend it".to_owned()
-        }
-        Outcome::Left { removable: true } => {
-            format!(
-                "; it is no derived data: `--remove {}` removes it",
-                drift.says
-            )
-        }
-        Outcome::Held => "; it stays while there are unrecognised items".to_owned(),
-        _ => String::new(),
-    };
-    format!("{:<8} {drift}{rest}\n", word(outcome))
-}
-
-fn object(drift: &Drift, outcome: &Outcome) -> Json {
-    let mut object = drift.to_json();
-    object["outcome"] = json!(word(outcome));
-    if let Outcome::Awaited { job } = outcome {
-        object["job"] = json!(job);
-    }
-    object
-}
-
-fn unrecognised(one: &Unrecognised) -> Json {
-    let attribute = one.attribute.as_ref();
-    json!({
-        "table": one.table,
-        "key": plain::map_to_json(&one.key),
-        "record": attribute.map(|(record, _)| record),
-        "attribute": attribute.map(|(_, name)| name),
-    })
-}
-
 fn planned(intent: &Intent) -> Json {
     json!({
         "remove": intent.removed,
         "clear": intent.cleared,
         "write": intent.written,
-    })
-}
-
-fn numbers(report: &Report) -> Json {
-    json!({
-        "items": report.items,
-        "unrecognised": report.unrecognised,
-        "unrecognisedAttributes": report.unrecognised_attributes,
-        "keptReferences": report.kept_references,
-        "drifts": report.drifts,
-        "tallies": report.tallies,
-        "held": report.held,
-        "awaited": report.awaited,
-        "moving": report.moving,
-        "mended": report.mended,
-        "jobs": report.jobs,
-        "passes": report.passes,
     })
 }
 
@@ -284,19 +216,4 @@ fn summary(report: &Report, task: Task, design: &str) -> String {
     let notes = notes.into_iter().filter(|(number, _)| *number > 0);
     lines.extend(notes.map(|(number, what)| format!("{number:>8} {what}")));
     lines.join("\n") + "\n"
-}
-
-/// Some of what the design does not recognise, one a line.
-fn examples(examples: &[Unrecognised]) -> String {
-    let mut text = String::new();
-    for one in examples {
-        let values = one.key.values().filter_map(|value| value.as_str());
-        let key = values.collect::<Vec<_>>().join(" ");
-        // Writing to a string does not fail.
-        let _ = match &one.attribute {
-            Some((record, name)) => writeln!(text, "unrecognised {record} {key}: {name}"),
-            None => writeln!(text, "unrecognised {key}"),
-        };
-    }
-    text
 }

@@ -300,30 +300,6 @@ fn a_typo_in_a_path_makes_no_directory() {
     }
 }
 
-/// The store is open in one process only; whoever looks beside a server is told what to do.
-#[test]
-fn commands_beside_a_server_say_that_it_has_the_store_open() {
-    let data = tempfile::tempdir().unwrap();
-    let path = data.path().to_str().unwrap();
-    let _server = Server::start(data.path(), &["stories"]);
-    let commands: [&[&str]; 6] = [
-        &["jobs", "stories"],
-        &["history", "stories"],
-        &["verify", "stories"],
-        &["repair", "stories"],
-        &["can", "stories", "read", "Story", "ann", "1"],
-        &["plan", "stories", "delete", "Story", "ann", "1"],
-    ];
-    for command in commands {
-        let output = run(&[command, &["--data", path]].concat(), "");
-        assert!(!output.status.success(), "{command:?}");
-        let said = stderr(&output);
-        let expected = format!("a server has the store in {path} open");
-        assert!(said.contains(&expected), "{command:?}: {said}");
-        assert!(said.contains("stop the server and ask again"), "{said}");
-    }
-}
-
 #[test]
 fn an_address_that_others_can_reach_needs_a_secret_of_ones_own() {
     let folder = tempfile::tempdir().unwrap();

@@ -180,14 +180,14 @@ async fn delete_and_kill(data: &Path, links: usize) -> usize {
     let url = format!("{}/mediahub/Album/{album}", server.base);
     let call = client.delete(&url).bearer_auth(token(data, None));
     let admin = operator(data);
-    let url = format!("{}/mediahub/jobs", server.base);
+    let url = format!("{}/mediahub/admin/jobs", server.base);
     let response = call.send().await.unwrap();
     assert_eq!(response.status(), StatusCode::NO_CONTENT);
     loop {
-        let response = client.get(&url).bearer_auth(&admin).send().await.unwrap();
-        let listed: Json = response.json().await.unwrap();
-        assert_eq!(listed["jobs"][0]["expected"], json!(links));
-        if listed["jobs"][0]["done"] != json!(0) {
+        let call = client.post(&url).bearer_auth(&admin).json(&json!({}));
+        let listed: Json = call.send().await.unwrap().json().await.unwrap();
+        assert_eq!(listed["outcome"][0]["expected"], json!(links));
+        if listed["outcome"][0]["done"] != json!(0) {
             break;
         }
     }
@@ -232,11 +232,11 @@ async fn jobs_are_for_administrators_and_keys_for_everybody() {
     let server = Server::start(data, &["mediahub"]);
     let client = Client::new();
     let (user, admin) = (token(data, None), token(data, Some("admin")));
-    let url = format!("{}/mediahub/jobs", server.base);
+    let url = format!("{}/mediahub/admin/jobs", server.base);
     // The design's roles are in its items, whatever a token says.
     for (token, status) in [(&user, 403), (&admin, 403), (&operator(data), 200)] {
-        let response = client.get(&url).bearer_auth(token).send().await.unwrap();
-        assert_eq!(response.status().as_u16(), status);
+        let call = client.post(&url).bearer_auth(token).json(&json!({}));
+        assert_eq!(call.send().await.unwrap().status().as_u16(), status);
     }
     assert_eq!(jobs(data, &["--server", &server.base]), "no jobs\n");
 

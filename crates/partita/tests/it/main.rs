@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod access;
+mod administration;
 mod bad_input;
 mod batches;
 mod beyond;

@@ -72,6 +72,8 @@ fn its_commands_work_as_printed() {
         return;
     };
     // What the page promises: each command's answer, in order.
+    let (answers, plan) = answers.split_once("TransactWriteItems").unwrap();
+    assert!(plan.starts_with(", 6 actions"), "{plan}");
     let answers: Vec<Json> = answers
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

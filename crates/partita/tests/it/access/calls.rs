@@ -19,7 +19,10 @@ impl Theatre {
     pub(crate) async fn calls(&mut self) -> Result<Json, String> {
         let mut calls = Map::new();
         let routes = self.routes.clone();
-        for route in routes.iter().filter(|route| route.is_canonical) {
+        for route in routes
+            .iter()
+            .filter(|route| route.is_canonical && !route.target.is_admin())
+        {
             // The document has the path that the design gives, if it gives one.
             let mut others = routes.iter().filter(|other| !other.is_canonical);
             let at = others.find(|other| other.target == route.target);
@@ -41,9 +44,11 @@ impl Theatre {
             Target::Batch => self.example_of_batch().await,
             Target::SendFile => self.example_of_upload().await,
             Target::ReadFile => self.example_of_file(),
-            Target::AskUpload { .. } | Target::Jobs | Target::Document | Target::Page => {
-                Ok(self.example_of_nothing())
-            }
+            Target::AskUpload { .. }
+            | Target::Admin(_)
+            | Target::AdminDocument
+            | Target::Document
+            | Target::Page => Ok(self.example_of_nothing()),
         }
     }
 

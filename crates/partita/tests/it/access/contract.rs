@@ -1,5 +1,6 @@
 //! The OpenAPI document as a judge of answers.
 
+use partita_api::admin::answer::NDJSON;
 use partita_api::routes::Route;
 use serde_json::Value as Json;
 
@@ -11,6 +12,10 @@ pub(crate) struct Seen {
     pub(crate) status: u16,
     pub(crate) media_type: Option<String>,
     pub(crate) body: Json,
+}
+
+fn line(text: &str) -> Json {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
 }
 
 /// Holds answers against the document.
@@ -49,7 +54,14 @@ impl Contract {
         let Some(content) = contents.get(media_type) else {
             return Err(format!("{status} is not documented as `{media_type}`"));
         };
-        let faults = judge.faults(&seen.body, &content["schema"]);
+        let lines = match &seen.body {
+            Json::String(text) if media_type == NDJSON => text.lines().map(line).collect(),
+            body => vec![body.clone()],
+        };
+        let lines = lines.iter();
+        let faults: Vec<String> = lines
+            .flat_map(|body| judge.faults(body, &content["schema"]))
+            .collect();
         match faults.is_empty() {
             true => Ok(()),
             false => Err(format!("{}\n{:#}", faults.join("\n"), seen.body)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::http::Method;
 use partita_api::access::{Outcome, Persona, Row};
+use partita_api::openapi;
 use partita_api::routes::{Route, Routes, Target, Verb as Asked};
 use partita_api::{Secret, Tokens};
 use partita_core::plain;
@@ -69,7 +70,10 @@ impl Theatre {
         let server = Server::start(data.path(), &[name, "--durability", "buffered"]);
         let client = reqwest::Client::new();
         let url = format!("{}/{name}/openapi.json", server.base);
-        let document: Json = client.get(url).send().await.unwrap().json().await.unwrap();
+        let mut document: Json = client.get(url).send().await.unwrap().json().await.unwrap();
+        let commands = openapi::admin_document(&design, &Routes::of(&design));
+        let commands = commands["paths"].as_object().unwrap().clone();
+        document["paths"].as_object_mut().unwrap().extend(commands);
         let mut theatre = Theatre {
             routes: Arc::new(Routes::of(&design)),
             design,

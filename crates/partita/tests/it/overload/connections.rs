@@ -74,7 +74,10 @@ fn when_all_places_are_taken_operators_are_answered() {
         assert_eq!(answer.status, 200, "{path}");
         assert!(is_kept(&answer), "{path}: {}", answer.head);
     }
-    assert_eq!(get(address, "/stories/jobs", &admin).status, 200);
+    assert_eq!(
+        get(address, "/stories/admin/openapi.json", &admin).status,
+        200
+    );
     let upload = "PUT /stories/files/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(
         exchange(&mut connect(address), upload.as_bytes()).status,

@@ -1,0 +1,123 @@
+//! `can`: whether a caller may do something, and which rules decide.
+
+use partita_core::plain;
+use partita_plan::Ruling;
+use partita_plan::ruling::Row;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map as JsonMap, Value as Json, json};
+
+use super::ask::Question;
+use super::{Allowed, Command, Desk, Events, Failure, StoreUse, secrets};
+
+/// Asks whether a caller may do something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Can(pub Question);
+
+/// Yes or no, and what decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decided {
+    /// Whether the rules let the operation pass.
+    pub allowed: bool,
+    /// The rules that were asked, the one for the operation first.
+    pub rulings: Vec<Ruling>,
+    /// The items that are decided on one by one.
+    pub rows: Vec<DecidedRow>,
+}
+
+/// One item of several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DecidedRow {
+    /// The entity or view that it is.
+    pub record: String,
+    /// The attributes that identify it.
+    pub identity: JsonMap<String, Json>,
+    /// Whether the caller gets it.
+    pub allowed: bool,
+    /// The rules that were asked.
+    pub rulings: Vec<Ruling>,
+}
+
+impl DecidedRow {
+    fn of(desk: &Desk, row: Row) -> DecidedRow {
+        let mut identity = plain::map_to_json(&row.identity);
+        if desk.hides_secrets {
+            secrets::masked_identity(desk.design(), &row.record, &mut identity);
+        }
+        DecidedRow {
+            allowed: row.is_allowed(),
+            identity,
+            record: row.record,
+            rulings: row.rulings,
+        }
+    }
+}
+
+impl Command for Can {
+    const NAME: &'static str = "can";
+    const ABOUT: &'static str = "Whether a caller may do something, and which rules decide";
+    const ALLOWED: Allowed = Allowed::Administrators;
+    const STORE: StoreUse = StoreUse::LookOrEmpty;
+    type Event = ();
+    type Outcome = Decided;
+
+    async fn run(self, desk: Desk, _: Events<Self>) -> Result<Decided, Failure> {
+        let operation = self.0.operation(desk.design())?;
+        let partita = desk.partita().await?;
+        let decision = partita.can(&self.0.caller(), operation).await?;
+        Ok(Decided {
+            allowed: decision.is_allowed,
+            rulings: decision.rulings,
+            rows: decision
+                .rows
+                .into_iter()
+                .map(|row| DecidedRow::of(&desk, row))
+                .collect(),
+        })
+    }
+
+    fn example() -> Self {
+        Can(Question::example())
+    }
+
+    fn schemas() -> [Json; 3] {
+        let ruling = json!({
+            "type": "object",
+            "required": ["record", "asked", "verdict", "rule"],
+            "properties": {
+                "record": { "type": "string" },
+                "asked": { "type": "string" },
+                "verdict": { "enum": ["allowed", "denied", "open"] },
+                "rule": {
+                    "type": ["object", "null"],
+                    "properties": {
+                        "line": { "type": "integer" },
+                        "words": { "type": "string" },
+                        "text": { "type": "string" },
+                    },
+                },
+            },
+        });
+        let rulings = json!({ "type": "array", "items": ruling });
+        let row = json!({
+            "type": "object",
+            "required": ["record", "identity", "allowed", "rulings"],
+            "properties": {
+                "record": { "type": "string" },
+                "identity": { "type": "object" },
+                "allowed": { "type": "boolean" },
+                "rulings": rulings,
+            },
+        });
+        let outcome = json!({
+            "type": "object",
+            "required": ["allowed", "rulings", "rows"],
+            "properties": {
+                "allowed": { "type": "boolean" },
+                "rulings": rulings,
+                "rows": { "type": "array", "items": row },
+            },
+        });
+        [Question::schema(), Json::Null, outcome]
+    }
+}

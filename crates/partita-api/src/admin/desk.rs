@@ -1,0 +1,137 @@
+//! What a command works on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use partita_design::Design;
+use partita_plan::{Partita, Surroundings};
+use partita_store::{Clock, Store};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use super::Failure;
+use super::demo::Demos;
+use crate::token::Tokens;
+
+/// What a command needs of the store, where a process opens one for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreUse {
+    /// Nothing.
+    Nothing,
+    /// It looks at one that exists, or repairs it.
+    Look,
+    /// It looks at one, and takes one that does not exist for empty.
+    LookOrEmpty,
+    /// It fills one, which is created if it does not exist.
+    Fill,
+}
+
+/// What all commands of a process share.
+#[derive(Clone)]
+pub struct Installation {
+    /// Where the items are.
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Makes tokens, where the secret is known.
+    pub tokens: Option<Arc<Tokens>>,
+    /// Plays demos.
+    pub demos: Arc<dyn Demos>,
+    /// Commands that go through whole tables share places, so that many at once load the store no
+    /// more than a few.
+    pub scans: Arc<Semaphore>,
+    /// Counts the commands that are being carried out.
+    pub running: Running,
+    /// Becomes true when the process is told to stop; answers end then.
+    pub stopping: watch::Receiver<bool>,
+    /// Whether others work on the same store, and a command that takes long leaves room for them.
+    pub has_traffic: bool,
+}
+
+/// How many commands are being carried out.
+#[derive(Clone, Debug, Default)]
+pub struct Running(Arc<AtomicU64>);
+
+/// A command that is being carried out, until this is dropped.
+pub(super) struct OneRunning(Arc<AtomicU64>);
+
+impl Running {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn begin(&self) -> OneRunning {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        OneRunning(self.0.clone())
+    }
+}
+
+impl Drop for OneRunning {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A design on an installation.
+#[derive(Clone)]
+pub struct Desk {
+    /// What all commands share.
+    pub installation: Installation,
+    subject: Subject,
+    /// Whether secret attributes are left out of answers.
+    pub(super) hides_secrets: bool,
+}
+
+#[derive(Clone)]
+enum Subject {
+    /// A design that is served.
+    Served(Arc<Partita>),
+    /// A design that the operator gives. It is opened as its command needs it.
+    Given(Box<Design>),
+}
+
+impl Desk {
+    /// A desk for a design that is served. Only the operator is shown secrets.
+    pub fn of_served(installation: Installation, partita: Arc<Partita>, is_operator: bool) -> Desk {
+        Desk {
+            installation,
+            subject: Subject::Served(partita),
+            hides_secrets: !is_operator,
+        }
+    }
+
+    /// A desk for a design that the operator gives.
+    pub fn of_given(installation: Installation, design: Design) -> Desk {
+        Desk {
+            installation,
+            subject: Subject::Given(Box::new(design)),
+            hides_secrets: false,
+        }
+    }
+
+    /// The design, as it is served or given.
+    pub fn design(&self) -> &Design {
+        match &self.subject {
+            Subject::Served(partita) => partita.design(),
+            Subject::Given(design) => design,
+        }
+    }
+
+    /// The design on the store as it is. Nothing is created or recorded.
+    pub async fn partita(&self) -> Result<Arc<Partita>, Failure> {
+        match &self.subject {
+            Subject::Served(partita) => Ok(partita.clone()),
+            Subject::Given(design) => {
+                let store = self.installation.store.clone();
+                let opened = Partita::inspect((**design).clone(), store, Surroundings::default());
+                Ok(Arc::new(opened.await?))
+            }
+        }
+    }
+
+    /// Waits for a place among the commands that go through whole tables.
+    pub(super) async fn place_to_scan(&self) -> Option<OwnedSemaphorePermit> {
+        let place = self.installation.scans.clone().acquire_owned();
+        place.await.ok()
+    }
+}

@@ -1,0 +1,95 @@
+//! `jobs`: what still follows earlier writes.
+
+use partita_design::time;
+use partita_plan::JobStatus;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use super::{Allowed, Command, Desk, Events, Failure, StoreUse};
+
+/// Asks for the jobs of a design, those that are not done first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jobs {}
+
+/// One job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedJob {
+    /// Names the job.
+    pub id: String,
+    /// The item whose write caused it.
+    pub of: String,
+    /// What it does, part by part.
+    pub tasks: Vec<String>,
+    /// Where it is: waiting, running, parked, done.
+    pub state: String,
+    /// When it was recorded.
+    pub created: String,
+    /// Items that are done.
+    pub done: u64,
+    /// Items that there are at least, if that is known.
+    pub expected: Option<u64>,
+    /// Items that could not be done yet.
+    pub refused: u64,
+    /// Why the last attempt failed.
+    pub last_error: Option<String>,
+}
+
+impl From<&JobStatus> for ListedJob {
+    fn from(job: &JobStatus) -> Self {
+        ListedJob {
+            id: job.id.clone(),
+            of: job.of.clone(),
+            tasks: job.tasks.clone(),
+            state: job.state.word().to_owned(),
+            created: time::format_millis(job.created_millis),
+            done: job.done,
+            expected: job.expected,
+            refused: job.refused,
+            last_error: job.last_error.clone(),
+        }
+    }
+}
+
+impl Command for Jobs {
+    const NAME: &'static str = "jobs";
+    const ABOUT: &'static str = "What still follows earlier writes";
+    const ALLOWED: Allowed = Allowed::Administrators;
+    const STORE: StoreUse = StoreUse::Look;
+    type Event = ();
+    type Outcome = Vec<ListedJob>;
+
+    async fn run(self, desk: Desk, _: Events<Self>) -> Result<Vec<ListedJob>, Failure> {
+        let jobs = desk.partita().await?.jobs().await?;
+        Ok(jobs.iter().map(ListedJob::from).collect())
+    }
+
+    fn example() -> Self {
+        Jobs {}
+    }
+
+    fn schemas() -> [Json; 3] {
+        let job = json!({
+            "type": "object",
+            "required": ["id", "of", "tasks", "state", "created", "done", "expected", "refused", "lastError"],
+            "properties": {
+                "id": { "type": "string" },
+                "of": { "type": "string" },
+                "tasks": { "type": "array", "items": { "type": "string" } },
+                "state": { "type": "string" },
+                "created": { "type": "string", "format": "date-time" },
+                "done": { "type": "integer" },
+                "expected": { "type": ["integer", "null"] },
+                "refused": { "type": "integer" },
+                "lastError": { "type": ["string", "null"] },
+            },
+        });
+        let request = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        [
+            request,
+            Json::Null,
+            json!({ "type": "array", "items": job }),
+        ]
+    }
+}

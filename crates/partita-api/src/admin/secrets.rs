@@ -1,0 +1,109 @@
+//! Secret attributes, which no answer over HTTP shows to an administrator of the design.
+//!
+//! The operator has the data itself, and is shown what is there.
+
+use partita_core::Value;
+use partita_design::design::{Attribute, Record};
+use partita_design::{Design, Occupant, occupant};
+use partita_plan::Preview;
+use partita_store::request::TransactAction;
+use partita_verify::Drift;
+use serde_json::{Map, Value as Json};
+
+use super::Failure;
+
+/// What stands for a secret.
+const MASK: &str = "(secret)";
+
+/// Refuses to show a transaction that has secrets in it.
+pub(super) fn refuse(design: &Design, preview: &Preview) -> Result<(), Failure> {
+    let request = preview.to_json();
+    let shown = request["TransactItems"].as_array().or(request.as_array());
+    let shown = shown.map(Vec::as_slice).unwrap_or_default();
+    let mut actions = preview.actions.iter().zip(shown);
+    if actions.any(|(action, shown)| has_secrets(design, action, shown)) {
+        let detail = "the transaction has secret attributes: only the operator is shown it";
+        return Err(Failure::new(detail));
+    }
+    Ok(())
+}
+
+fn has_secrets(design: &Design, action: &TransactAction, shown: &Json) -> bool {
+    let Some(record) = record_of(design, action) else {
+        return false;
+    };
+    let text = shown.to_string();
+    let mut names = secrets(design, record).map(|attribute| attribute.name.as_str());
+    let is_named = names.any(|name| {
+        let root = name.split('.').next().unwrap_or(name);
+        text.contains(&format!("\"{root}\""))
+    });
+    is_named || is_in_key(design, record)
+}
+
+/// The record that an action writes or looks at, by its key.
+fn record_of<'d>(design: &'d Design, action: &TransactAction) -> Option<&'d Record> {
+    let name = action.table().as_str();
+    let table = design.tables.iter().find(|table| table.name == name)?;
+    let item = match action {
+        TransactAction::Put(put) => &put.item,
+        TransactAction::Update(update) => &update.key,
+        TransactAction::Delete(delete) => &delete.key,
+        TransactAction::Check(check) => &check.key,
+    };
+    let part = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
+    match occupant(design, name, part(&table.partition), part(&table.sort))? {
+        Occupant::Record { record, .. } | Occupant::Guard { entity: record } => Some(record),
+    }
+}
+
+/// The secret attributes of a record, and of its source if it is a view's.
+fn secrets<'d>(design: &'d Design, record: &'d Record) -> impl Iterator<Item = &'d Attribute> {
+    let source = record.view.as_ref().map(|view| &design[view.of]);
+    let records = [Some(record), source].into_iter().flatten();
+    let attributes = records.flat_map(|record| record.attributes.iter());
+    attributes.filter(|attribute| attribute.secret)
+}
+
+/// Whether the primary key of a record spells a secret.
+fn is_in_key(design: &Design, record: &Record) -> bool {
+    let mut parts = record.identity.iter();
+    parts.any(|part| secrets(design, record).any(|one| one.name == part.attribute))
+}
+
+/// A drift without the values of a record that has secrets, and without its key if that spells one.
+pub(super) fn masked(design: &Design, drift: &Drift) -> Drift {
+    let mut masked = drift.clone();
+    let Some(record) = design.find_record(&drift.record) else {
+        return masked;
+    };
+    if secrets(design, record).next().is_none() {
+        return masked;
+    }
+    for value in [&mut masked.stored, &mut masked.expected] {
+        if value.is_some() {
+            *value = Some(MASK.into());
+        }
+    }
+    if is_in_key(design, record) {
+        let names: Vec<_> = masked.key.keys().cloned().collect();
+        for name in names {
+            masked.key.insert(name, MASK.into());
+        }
+        // What it says in words may repeat the key.
+        masked.note = None;
+    }
+    masked
+}
+
+/// The attributes that identify an item, without secrets.
+pub(super) fn masked_identity(design: &Design, record: &str, identity: &mut Map<String, Json>) {
+    let Some(record) = design.find_record(record) else {
+        return;
+    };
+    for attribute in secrets(design, record) {
+        if let Some(value) = identity.get_mut(&attribute.name) {
+            *value = MASK.into();
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! How a command reaches the data of a design. It is decided here and nowhere else.
+//!
+//! | where the data is | who carries the command out |
+//! |---|---|
+//! | at `--server` | that server, over HTTPS, or HTTP on this machine, with a token |
+//! | in a data directory whose store a server has open | that server, over the socket in the directory |
+//! | elsewhere | this process, which opens the store |
+//!
+//! All three run the same code, and the commands print what comes back the same way.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+use futures::{Stream, StreamExt as _};
+use partita_api::Tokens;
+use partita_api::admin::client::{self, Server};
+use partita_api::admin::{self, Command, Desk, Failure, Installation, Line, Running, StoreUse};
+use partita_design::Design;
+use partita_plan::Partita;
+use partita_store::Store;
+use partita_store::surroundings::SystemClock;
+use tokio::sync::{Semaphore, watch};
+
+use crate::cli::{SecretFlags, StoreFlags, VariableFlags};
+use crate::demo::Stages;
+use crate::secret_file;
+use crate::source::Source;
+use crate::store;
+
+/// Seconds that a token of the operator is good for: long enough for a request to begin.
+const TOKEN_SECONDS: u32 = 60;
+
+/// How often a store that another process has open is tried again: a command has it open for a
+/// moment, and a server has a socket as soon as it has started.
+const ATTEMPTS: u32 = 100;
+/// The pause in between.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What is said of a server whose socket is not there.
+const NO_SOCKET: &str =
+    "the process that has the store open takes no commands there; ask the server with --server URL";
+
+/// Where the data of a design is reached.
+#[derive(Debug, Args)]
+pub(crate) struct DoorFlags {
+    /// Ask this server instead: https://HOST, or http://127.0.0.1:8000 on this machine
+    #[arg(long, env = "PARTITA_SERVER", value_name = "URL")]
+    pub(crate) server: Option<String>,
+
+    /// A token of an administrator of the design, for --server; without it the command asks as the
+    /// operator, who has the server's secret
+    #[arg(
+        long,
+        env = "PARTITA_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
+    pub(crate) token: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) secret: SecretFlags,
+}
+
+/// A design that a command is for.
+pub(crate) struct Subject {
+    /// What its file is called.
+    pub(crate) file: String,
+    /// What it is called in URLs.
+    pub(crate) name: String,
+    /// None where only the server has it.
+    design: Option<Design>,
+}
+
+/// The way to the data of designs.
+pub(crate) struct Door<'f> {
+    flags: &'f DoorFlags,
+    place: Option<&'f StoreFlags>,
+}
+
+impl<'f> Door<'f> {
+    /// The way for a command that works on a store.
+    pub(crate) fn to(flags: &'f DoorFlags, place: &'f StoreFlags) -> Door<'f> {
+        Door {
+            flags,
+            place: Some(place),
+        }
+    }
+
+    /// The way for a command that needs no store.
+    pub(crate) fn without_store(flags: &'f DoorFlags) -> Door<'f> {
+        Door { flags, place: None }
+    }
+
+    /// Finds a design: a file, a shipped one, or one that the server has.
+    pub(crate) fn find(&self, design: &str, variables: &VariableFlags) -> Result<Subject> {
+        let is_here =
+            Path::new(design).is_file() || partita_design::shipped::find(design).is_some();
+        if self.flags.server.is_some() && !is_here {
+            return Ok(Subject {
+                file: format!("{design}.toml"),
+                name: design.to_owned(),
+                design: None,
+            });
+        }
+        let source = Source::find(design)?;
+        let compiled = source.compile(variables)?;
+        Ok(Subject {
+            file: source.name,
+            name: compiled.name.clone(),
+            design: Some(compiled),
+        })
+    }
+
+    /// Has a command carried out, and passes on what it sends meanwhile.
+    pub(crate) async fn ask<C: Command>(
+        &self,
+        subject: &Subject,
+        command: C,
+        on_event: &mut (dyn FnMut(C::Event) + Send),
+    ) -> Result<C::Outcome> {
+        if let Some(url) = &self.flags.server {
+            let server = Server::at(url)?;
+            let token = self.token(&subject.name)?;
+            let lines = server.ask(&subject.name, &token, &command).await?;
+            return outcome(lines, on_event).await;
+        }
+        let design = subject.design.as_ref();
+        let design = design.ok_or_else(|| anyhow!("there is no design `{}`", subject.name))?;
+        match self.open::<C>(design).await? {
+            #[cfg(unix)]
+            Opened::Socket(stream) => {
+                let given = admin::answer::GivenDesign::of(design);
+                let lines = client::ask_over(stream, given, &command).await?;
+                outcome(lines, on_event).await
+            }
+            Opened::Here(installation) => {
+                let desk = Desk::of_given(*installation, design.clone());
+                outcome(admin::start(desk, command), on_event).await
+            }
+        }
+    }
+
+    /// The token that was given, or one that the installation's secret makes good.
+    fn token(&self, design: &str) -> Result<String> {
+        if let Some(token) = &self.flags.token {
+            return Ok(token.clone());
+        }
+        let secret = secret_file::find(&self.flags.secret)?;
+        let tokens = Tokens::new(&secret, Arc::new(SystemClock));
+        Ok(tokens.make_for_operator(design, TOKEN_SECONDS))
+    }
+
+    async fn open<C: Command>(&self, design: &Design) -> Result<Opened> {
+        let data = &self.flags.secret.data;
+        let is_shared = self.place.is_some_and(StoreFlags::is_shared);
+        let has_own_secret = self.place.is_none() && self.flags.secret.secret_file.is_some();
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            #[cfg(unix)]
+            if !is_shared
+                && !has_own_secret
+                && let Some(stream) = crate::socket::connect(data).await?
+            {
+                return Ok(Opened::Socket(stream));
+            }
+            match self.open_store(C::STORE, design).await {
+                Err(error) if store::is_in_use(&error) => {
+                    if attempt == ATTEMPTS {
+                        return Err(error.context(NO_SOCKET));
+                    }
+                    tokio::time::sleep(PAUSE).await;
+                }
+                store => return Ok(Opened::Here(Box::new(self.installation(store?)?))),
+            }
+        }
+    }
+
+    async fn open_store(&self, needed: StoreUse, design: &Design) -> Result<Arc<dyn Store>> {
+        let data = &self.flags.secret.data;
+        match (self.place, needed) {
+            (None, _) | (_, StoreUse::Nothing) => Ok(StoreFlags::empty()),
+            (Some(place), StoreUse::LookOrEmpty) if place.is_new(data) => {
+                let store = StoreFlags::empty();
+                Partita::open(design.clone(), store.clone()).await?;
+                Ok(store)
+            }
+            (Some(place), StoreUse::Look | StoreUse::LookOrEmpty) => place.look(data).await,
+            (Some(place), StoreUse::Fill) => place.fill(data).await,
+        }
+    }
+
+    fn installation(&self, store: Arc<dyn Store>) -> Result<Installation> {
+        let tokens = match self.place {
+            Some(_) => None,
+            None => {
+                let secret = secret_file::find(&self.flags.secret)?;
+                Some(Arc::new(Tokens::new(&secret, Arc::new(SystemClock))))
+            }
+        };
+        Ok(Installation {
+            store,
+            clock: Arc::new(SystemClock),
+            tokens,
+            demos: Arc::new(Stages),
+            scans: Arc::new(Semaphore::new(1)),
+            running: Running::default(),
+            stopping: watch::channel(false).1,
+            has_traffic: false,
+        })
+    }
+}
+
+/// Who carries a command out.
+enum Opened {
+    #[cfg(unix)]
+    Socket(tokio::net::UnixStream),
+    Here(Box<Installation>),
+}
+
+/// Reads an answer to its end.
+async fn outcome<E, O>(
+    lines: impl Stream<Item = Line<E, O>>,
+    on_event: &mut (dyn FnMut(E) + Send),
+) -> Result<O> {
+    let mut lines = std::pin::pin!(lines);
+    while let Some(line) = lines.next().await {
+        match line {
+            Line::Event(event) => on_event(event),
+            Line::Outcome(outcome) => return Ok(outcome),
+            Line::Failure(failure) => return Err(failure.into()),
+        }
+    }
+    Err(Failure::new("it ended before it was done").into())
+}

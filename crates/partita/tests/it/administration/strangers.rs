@@ -1,0 +1,230 @@
+//! Who may not have commands carried out, and what they are told.
+
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use reqwest::Client;
+use serde_json::{Value as Json, json};
+
+use super::{admin, filled, partita};
+use crate::server::{BINARY, Server, make_secret, token_for};
+
+/// Over HTTP: the same refusal whatever is asked about, before the request is read.
+#[tokio::test]
+async fn strangers_are_refused_over_http() {
+    let data = filled();
+    let elsewhere = tempfile::tempdir().unwrap();
+    make_secret(elsewhere.path());
+    let server = Server::start(data.path(), &["stories", "mediahub"]);
+    let path = data.path().to_str().unwrap();
+    let user = token_for("stories", &["--data", path], "ann");
+    let other_design = admin(data.path(), "mediahub");
+    let forged = admin(elsewhere.path(), "stories");
+    // Its design takes roles from items, so a role in a token is void.
+    let claimed = admin(data.path(), "mediahub");
+    let cases = [
+        ("stories", None, 401),
+        ("stories", Some(&user), 403),
+        ("stories", Some(&forged), 401),
+        ("stories", Some(&other_design), 401),
+        ("mediahub", Some(&claimed), 403),
+    ];
+    for (design, token, status) in cases {
+        for command in [
+            "plan", "can", "jobs", "history", "verify", "repair", "demo", "token",
+        ] {
+            let mut answers = Vec::new();
+            for body in [
+                json!({}),
+                json!({"operation": "read", "on": ["Story", "ann", "1"]}),
+            ] {
+                let url = format!("{}/{design}/admin/{command}", server.base);
+                let mut call = Client::new().post(url).json(&body);
+                if let Some(token) = token {
+                    call = call.bearer_auth(token);
+                }
+                let answer = call.send().await.unwrap();
+                assert_eq!(answer.status().as_u16(), status, "{design} {command}");
+                let mut answer: Json = answer.json().await.unwrap();
+                answer["instance"].take();
+                answers.push(answer);
+            }
+            assert_eq!(answers[0], answers[1], "{design} {command}");
+        }
+    }
+    // An administrator of the design is not the operator of the installation.
+    let admin = admin(data.path(), "stories");
+    for command in ["demo", "token"] {
+        let url = format!("{}/stories/admin/{command}", server.base);
+        let call = Client::new().post(url).bearer_auth(&admin).json(&json!({}));
+        assert_eq!(
+            call.send().await.unwrap().status().as_u16(),
+            403,
+            "{command}"
+        );
+    }
+    // The command line says so, and ends with 1.
+    let over = [
+        "verify",
+        "stories",
+        "--server",
+        &server.base,
+        "--token",
+        &user,
+    ];
+    let output = partita(data.path(), &over);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("403 Forbidden: this is for administrators"),
+        "{said}"
+    );
+}
+
+/// A token is sent over plain HTTP to this machine alone.
+#[test]
+fn a_token_is_sent_to_nobody_in_the_open() {
+    let data = tempfile::tempdir().unwrap();
+    let over = [
+        "jobs",
+        "stories",
+        "--server",
+        "http://example.org",
+        "--token",
+        "x",
+    ];
+    let output = partita(data.path(), &over);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("must be https"), "{said}");
+}
+
+/// Another user of the machine: by the modes of directory and socket, and by the server itself.
+#[test]
+fn another_user_of_the_machine_is_refused() {
+    let data = filled();
+    let _server = Server::start(data.path(), &["stories"]);
+    let socket = data.path().join("partita.sock");
+    let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(data.path()), mode(&socket)), (0o700, 0o600));
+    // Only root can become somebody else.
+    if !rustix_is_root() {
+        return;
+    }
+    let nobody = 65_534;
+    let ask = || {
+        let mut curl = Command::new("curl");
+        curl.args([
+            "-s",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            "--unix-socket",
+        ]);
+        curl.arg(&socket)
+            .args(["-X", "POST", "http://x/admin/jobs"]);
+        let output = curl.uid(nobody).gid(nobody).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(ask(), "000", "the directory is closed");
+    let open = |path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(data.path(), 0o777);
+    open(&socket, 0o666);
+    assert_eq!(ask(), "000", "the server looks at who connects");
+    // Whoever runs as root may ask.
+    assert!(partita(data.path(), &["jobs", "stories"]).status.success());
+}
+
+fn rustix_is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout == b"0\n"
+}
+
+/// What is in the place of the socket and is none is neither followed nor removed.
+#[test]
+fn nothing_else_is_taken_for_the_socket() {
+    let data = filled();
+    let target = data.path().join("target");
+    std::fs::write(&target, "mine").unwrap();
+    let socket = data.path().join("partita.sock");
+    std::os::unix::fs::symlink(&target, &socket).unwrap();
+    let server = Server::start(data.path(), &["stories"]);
+    let found = std::fs::symlink_metadata(&socket).unwrap().file_type();
+    assert!(found.is_symlink() && !found.is_socket());
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "mine");
+    let output = Command::new(BINARY)
+        .args(["jobs", "stories", "--data"])
+        .arg(data.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("is no socket of a server"), "{said}");
+    assert_eq!(server.stop(), Some(0));
+}
+
+const VAULT: &str = r#"
+design = "vault"
+about  = "Users with something that nobody is shown."
+
+[table]
+name = "vault"
+key  = ["PK", "SK"]
+
+[caller]
+administrators = "caller.role = 'admin'"
+
+[entity.User]
+PK = "USER#{userId}"
+SK = "PROFILE"
+
+[entity.User.attributes]
+userId   = "string"
+password = "string, secret"
+
+[entity.User.allow]
+"*" = "caller.role = 'admin'"
+"#;
+
+/// Administrators of a design see no secrets of its items; the operator has the items themselves.
+#[test]
+fn secrets_are_shown_to_the_operator_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let file = folder.path().join("vault.toml");
+    std::fs::write(&file, VAULT).unwrap();
+    let file = file.to_str().unwrap();
+    let server = Server::start(&data, &[file]);
+    let token = admin(&data, file);
+    let plan = [
+        "plan",
+        file,
+        "create",
+        "User",
+        "ann",
+        "--with",
+        r#"{"password": "hunter2"}"#,
+        "--caller",
+        "root",
+        "--role",
+        "admin",
+    ];
+    let over = [&plan[..], &["--server", &server.base]].concat();
+    for words in [&plan[..], &over] {
+        let output = partita(&data, words);
+        assert!(output.status.success(), "{output:?}");
+        assert!(
+            String::from_utf8(output.stdout)
+                .unwrap()
+                .contains("hunter2")
+        );
+    }
+    let output = partita(&data, &[&over[..], &["--token", &token]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(said.contains("only the operator is shown it"), "{said}");
+    assert!(!said.contains("hunter2"), "{said}");
+}
