@@ -266,6 +266,9 @@ impl Planner<'_> {
                 }
             }
         }
+        if changes.is_empty() {
+            return Ok(changes);
+        }
         // A key may be one of several indexes; it is set while one of them has the item.
         for index in &record.indexes {
             let is_set = |name: &str| changes.iter().any(|(known, _)| known == name);
@@ -276,10 +279,9 @@ impl Planner<'_> {
                 blueprint.index_keys(record, index, &scope)
             })??;
             for (name, key) in keys {
-                let change = changes.iter_mut().find(|(known, _)| known == name);
-                change
-                    .into_iter()
-                    .for_each(|(_, set)| *set = Some(key.clone()));
+                if let Some((_, set)) = changes.iter_mut().find(|(known, _)| known == name) {
+                    *set = Some(key);
+                }
             }
         }
         Ok(changes)

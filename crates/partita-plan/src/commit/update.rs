@@ -15,6 +15,9 @@ pub(super) fn update(entry: &Entry<'_>, keys: Vec<KeyChange>) -> Update {
         let update = &mut update;
         Walk { entry, update }.go(old, after, &mut Vec::new());
     }
+    for name in entry.computed() {
+        restate(entry, name, &mut update);
+    }
     for (name, amount) in entry.adds() {
         let path = dotted(name);
         let is_written = update.paths().any(|written| written.overlaps(&path));
@@ -31,6 +34,27 @@ pub(super) fn update(entry: &Entry<'_>, keys: Vec<KeyChange>) -> Update {
         }
     }
     update
+}
+
+/// Writes a computed attribute that has come out as it was.
+fn restate(entry: &Entry<'_>, name: &str, update: &mut Update) {
+    let (Some(old), Some(after)) = (entry.old(), &entry.after) else {
+        return;
+    };
+    let path = dotted(name);
+    let is_written = update.paths().any(|written| written.overlaps(&path));
+    // In a map that is not there, nothing can be written or removed.
+    let has_room = path.steps.is_empty() || old.contains_key(&path.root);
+    if is_written || !has_room || entry.adds().contains_key(name) {
+        return;
+    }
+    match nested::get(after, name) {
+        Some(value) => {
+            let value = SetValue::Is(SetOperand::Value(value.clone()));
+            update.set.push((path, value));
+        }
+        None => update.remove.push(path),
+    }
 }
 
 /// `SET x = if_not_exists(x, start) + d`: right whatever the number is by then.

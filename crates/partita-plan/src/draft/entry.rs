@@ -29,6 +29,9 @@ pub(crate) struct Entry<'a> {
     pub(crate) guards: Guards<'a>,
     /// What is done to the item, where that is more than numbers and copies that follow.
     pub(crate) operation: Option<Access>,
+    /// Attributes that the write computes. They are written even if they come out as they were:
+    /// another writer may have changed what they are computed from, and them with it.
+    computed: Vec<&'a str>,
     /// Numbers that are added whatever they are.
     adds: BTreeMap<&'a str, Number>,
     /// Numbers that were added to in an item that this write creates, since its values were computed.
@@ -53,6 +56,7 @@ impl<'a> Entry<'a> {
             after: now.clone(),
             guards: Guards::default(),
             operation: None,
+            computed: Vec::new(),
             adds: BTreeMap::new(),
             added_new: Vec::new(),
             reacted: Reacted::to(now),
@@ -153,6 +157,18 @@ impl<'a> Entry<'a> {
                 self.adds.insert(name, *amount);
             }
         }
+    }
+
+    /// Notes that the write computes an attribute.
+    pub(crate) fn note_computed(&mut self, name: &'a str) {
+        if !self.computed.contains(&name) {
+            self.computed.push(name);
+        }
+    }
+
+    /// The attributes that the write computes.
+    pub(crate) fn computed(&self) -> &[&'a str] {
+        &self.computed
     }
 
     /// Whether this write creates the item.

@@ -37,7 +37,9 @@ impl<'a> Planner<'a> {
             put(&mut item, slot, value.clone());
         }
         self.begin(entity, &mut item);
-        self.composed(entity, item, |scope, item| compute(scope, item, By::Caller))
+        self.composed(entity, item, |scope, item| {
+            drop(compute(scope, item, By::Caller))
+        })
     }
 
     /// Puts a new item into its place.

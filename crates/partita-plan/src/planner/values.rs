@@ -64,7 +64,9 @@ impl<'a> Planner<'a> {
         let mut item = Map::clone(&after);
         self.watch(Some(at), |planner, reads| {
             let scope = planner.scope(entity, &after, reads).was(before.as_deref());
-            compute(scope, &mut item, by);
+            for attribute in compute(scope, &mut item, by) {
+                planner.entry_mut(at).note_computed(&attribute.name);
+            }
             if let (Some(version), Some(before), By::Caller) = (entity.version(), &before, by) {
                 let now = entity.number(before, &version.name);
                 let next = now.and_then(|now| now.checked_add(Number::from(1_i64)).ok());
@@ -279,9 +281,11 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Computes the values of an item until nothing changes any more: one may depend on another.
-pub(super) fn compute(scope: ItemScope<'_, '_>, item: &mut Map, by: By) {
+/// Computes the values of an item until nothing changes any more: one may depend on another. Says
+/// which attributes were computed.
+pub(super) fn compute<'a>(scope: ItemScope<'_, 'a>, item: &mut Map, by: By) -> Vec<&'a Attribute> {
     let entity = scope.record;
+    let mut computed: Vec<&'a Attribute> = Vec::new();
     let own = scope.context.blueprint.design.reactions.own(entity.id);
     for _ in 0..=entity.attributes.len() {
         let mut is_done = true;
@@ -289,6 +293,7 @@ pub(super) fn compute(scope: ItemScope<'_, '_>, item: &mut Map, by: By) {
             let Some(value) = due(attribute, &scope.over(item), by) else {
                 continue;
             };
+            computed.push(attribute);
             let value = value.map(|value| attribute.kind.adopt(value));
             if nested::get(item, &attribute.name) == value.as_ref() {
                 continue;
@@ -300,9 +305,10 @@ pub(super) fn compute(scope: ItemScope<'_, '_>, item: &mut Map, by: By) {
             }
         }
         if is_done {
-            return;
+            break;
         }
     }
+    computed
 }
 
 /// Whether a new item has something in an attribute before anything is computed: an id, a zero, the

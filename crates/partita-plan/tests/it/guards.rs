@@ -105,6 +105,7 @@ desk  = "string"
 task  = "string"
 state = "enum open | late | done default open"
 title = "string default 'Tea'"
+small = "string = lower(title)"
 notes = "int default 0"
 
 [entity.Task.allow]
@@ -267,15 +268,16 @@ async fn a_ref_leads_to_an_item_that_its_pattern_still_means() {
     }
 }
 
-/// Two titles may have one key. Who changes one into the other still writes the key, because
-/// another writer may have changed it meanwhile.
+/// Two titles may have one key and one value in lower case. Who changes one into the other still
+/// writes both, because another writer may have changed them meanwhile.
 #[tokio::test]
-async fn a_key_is_that_of_the_value_that_is_stored() {
+async fn what_follows_from_a_value_is_that_of_the_one_that_is_stored() {
     for seed in 0..SEEDS {
         let (one, two) = (change(&[("title", "TEA")]), change(&[("title", "Milk")]));
         let (task, _) = after_both(one, two, seed).await;
         let title = task["title"].as_str().unwrap().to_lowercase();
         let key = Value::from(format!("TITLE#{title}"));
         assert_eq!(task["titlePK"], key, "seed {seed}: {task:?}");
+        assert_eq!(task["small"], Value::from(title), "seed {seed}: {task:?}");
     }
 }
