@@ -88,6 +88,7 @@ pub mod occupant;
 pub mod origin;
 pub mod page;
 pub mod render;
+pub mod resolve;
 pub mod shipped;
 pub mod sidecar;
 pub mod spelling;

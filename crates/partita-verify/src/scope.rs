@@ -8,9 +8,8 @@ use std::borrow::Cow;
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Value};
 use partita_design::design::pattern::TEXTS;
-use partita_design::design::{
-    Attribute, Pattern, PatternId, Record, Ref, RefTarget, RefTo, Source,
-};
+use partita_design::design::{Attribute, Pattern, PatternId, Record, Ref, RefTarget, Source};
+use partita_design::resolve::{Identities, Lead};
 use partita_design::stored;
 use partita_design::template::dotted;
 use partita_store::request::ItemAddress;
@@ -57,9 +56,6 @@ pub(crate) struct Target<'d> {
     pub(crate) address: ItemAddress,
     pub(crate) identity: Map,
 }
-
-/// Something must be read first.
-struct Unread;
 
 impl Scope for StoredScope<'_, '_> {
     fn find(&self, path: &Path) -> Found<'_> {
@@ -181,83 +177,48 @@ impl<'d> StoredScope<'_, 'd> {
 
     /// Which of the targets of a ref is meant.
     pub(crate) fn chosen(&self, reference: &'d Ref) -> Option<&'d RefTarget> {
-        self.chosen_from(self.record, self.item, reference).ok()?
-    }
-
-    fn resolve_from(&self, record: &'d Record, item: &Map, reference: &'d Ref) -> RefEnd<'d> {
-        match self.chosen_from(record, item, reference) {
-            Ok(Some(target)) => self.resolve_to(record, item, target),
-            Ok(None) => RefEnd::Nowhere,
-            Err(Unread) => RefEnd::Unknown,
-        }
-    }
-
-    fn chosen_from(
-        &self,
-        record: &'d Record,
-        item: &Map,
-        reference: &'d Ref,
-    ) -> Result<Option<&'d RefTarget>, Unread> {
         let Some(by) = &reference.by else {
-            return Ok(reference.targets.first());
+            return reference.targets.first();
         };
-        match self.argument(record, item, by) {
-            Found::Unknown => Err(Unread),
-            Found::Missing => Ok(None),
-            Found::Value(value) => {
-                let mut targets = reference.targets.iter();
-                Ok(targets.find(|target| target.when.as_deref() == value.as_str()))
-            }
+        match self.argument(self.record, self.item, by) {
+            Found::Value(value) => reference.chosen_by(&value),
+            Found::Missing | Found::Unknown => None,
         }
     }
 
-    fn resolve_to(&self, from: &'d Record, item: &Map, target: &'d RefTarget) -> RefEnd<'d> {
-        let mut values = Vec::new();
-        for argument in &target.arguments {
-            match self.argument(from, item, &argument.path) {
-                Found::Unknown => return RefEnd::Unknown,
-                Found::Missing => return RefEnd::Nowhere,
-                Found::Value(value) => values.push((argument, value.into_owned())),
-            }
-        }
+    fn resolve_from(&self, from: &'d Record, item: &Map, reference: &'d Ref) -> RefEnd<'d> {
         let layout = self.state.layout;
-        let record = match target.to {
-            RefTo::Record(record) => &layout.design[record],
-            RefTo::Constants(constants) => {
-                let key = values.first().and_then(|(_, value)| value.as_str());
-                let row = key.and_then(|key| layout.design[constants].rows.get(key));
-                return row.map_or(RefEnd::Nowhere, RefEnd::Constants);
-            }
+        let lead = layout
+            .design
+            .lead(reference, |path| self.argument(from, item, path));
+        let (record, identities) = match lead {
+            Lead::Unknown => return RefEnd::Unknown,
+            Lead::Nowhere => return RefEnd::Nowhere,
+            Lead::Constants(row) => return RefEnd::Constants(row),
+            Lead::Via {
+                record,
+                pattern,
+                parameters,
+            } => return self.resolve_via(record, pattern, &parameters),
+            Lead::Items {
+                record, identities, ..
+            } => (record, identities),
         };
-        if let Some(pattern) = target.via {
-            let values = values.into_iter();
-            let values = values.map(|(argument, value)| (argument.part.clone(), value));
-            return self.resolve_via(record, pattern, &values.collect());
-        }
-        let lists = values.iter().filter(|(argument, _)| argument.many);
-        let lengths = lists.filter_map(|(_, value)| match value {
-            Value::L(list) => Some(list.len()),
-            _ => None,
+        let identities = match identities {
+            Identities::One(values) => vec![values],
+            Identities::Each(all) => all,
+        };
+        let targets = identities.into_iter().filter_map(|values| {
+            let parts = record.identity.iter().map(|part| part.attribute.clone());
+            let identity: Map = parts.zip(values.into_iter().map(Cow::into_owned)).collect();
+            let address = layout.address(record, &identity)?;
+            Some(Target {
+                record,
+                address,
+                identity,
+            })
         });
-        let mut targets = Vec::new();
-        for at in 0..lengths.max().unwrap_or(1) {
-            let mut identity = Map::new();
-            for (part, (argument, value)) in record.identity.iter().zip(&values) {
-                let value = match value {
-                    Value::L(list) if argument.many => list.get(at),
-                    value => Some(value),
-                };
-                identity.extend(value.map(|value| (part.attribute.clone(), value.clone())));
-            }
-            if let Some(address) = layout.address(record, &identity) {
-                targets.push(Target {
-                    record,
-                    address,
-                    identity,
-                });
-            }
-        }
-        RefEnd::To(targets)
+        RefEnd::To(targets.collect())
     }
 
     /// The item that a pattern of one finds.

@@ -198,7 +198,6 @@ impl<'a> Planner<'a> {
         address: Address,
         fact: Fact<'a>,
     ) -> Result<(), PlanError> {
-        let stored = self.context.peek(&address);
         let at = self.touch(record, address)?;
         let entry = self.entry_mut(at);
         match fact {
@@ -207,8 +206,9 @@ impl<'a> Planner<'a> {
             Fact::Attribute(name) if entry.replaces(name) => {}
             Fact::Attribute(name) => self.guard_stored(at, name),
             Fact::Key(name) => {
-                if let Known::Found(stored) = stored {
-                    entry.guards.guard(name, stored.get(name).cloned());
+                if let Known::Found(stored) = self.context.peek(&self.entry(at).address) {
+                    let key = stored.get(name).cloned();
+                    self.entry_mut(at).guards.guard(name, key);
                 }
             }
             Fact::Presence if entry.old().is_some() => entry.guards.require_present(Refusal::Stale),

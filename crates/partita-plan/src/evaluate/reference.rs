@@ -6,8 +6,9 @@ use std::sync::Arc;
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Item, Map, Value};
 use partita_design::design::reference::CALLER;
-use partita_design::design::{Argument, IdentityPart, PatternId, Record, Ref, RefTarget, RefTo};
+use partita_design::design::{IdentityPart, PatternId, Record, Ref};
 use partita_design::nested;
+use partita_design::resolve::{Identities, Lead};
 use partita_design::stored::is_path;
 use partita_design::template::dotted;
 
@@ -123,68 +124,34 @@ impl<'a> ItemScope<'_, 'a> {
         subject: Subject<'_, '_, 'a>,
         reference: &'a Ref,
     ) -> Resolved<'a> {
-        let chosen = match &reference.by {
-            None => reference.targets.first(),
-            Some(by) => match self.argument(subject, by) {
-                Found::Unknown => return Resolved::Unknown,
-                Found::Missing => None,
-                Found::Value(value) => {
-                    let mut targets = reference.targets.iter();
-                    targets.find(|target| target.when.as_deref() == value.as_str())
-                }
-            },
-        };
-        match chosen {
-            Some(target) => self.resolve_target(subject, target),
-            None => Resolved::Nowhere,
-        }
-    }
-
-    fn resolve_target(&self, subject: Subject<'_, '_, 'a>, target: &'a RefTarget) -> Resolved<'a> {
-        let mut values: Vec<Cow<'_, Value>> = Vec::with_capacity(target.arguments.len());
-        for argument in &target.arguments {
-            match self.argument(subject, &argument.path) {
-                Found::Unknown => return Resolved::Unknown,
-                Found::Missing => return Resolved::Nowhere,
-                Found::Value(value) => values.push(value),
-            }
-        }
-        let blueprint = self.context.blueprint;
-        let record = match target.to {
-            RefTo::Record(record) => &blueprint.design[record],
-            RefTo::Constants(constants) => {
-                let key = values.first().and_then(|key| key.as_str());
-                let row = key.and_then(|key| blueprint.design[constants].rows.get(key));
-                return row.map_or(Resolved::Nowhere, Resolved::Constants);
-            }
-        };
-        if let Some(pattern) = target.via {
-            let values = values.into_iter().map(Cow::into_owned);
-            return self.resolve_via(record, pattern, &target.arguments, values);
-        }
-        let mut arguments = target.arguments.iter().zip(&values);
-        let list = arguments.find_map(|(argument, value)| match &**value {
-            Value::L(list) if argument.many => Some(list.len()),
-            _ => None,
-        });
-        match list {
-            None => match self.target(record, &values) {
+        let design = &self.context.blueprint.design;
+        match design.lead(reference, |path| self.argument(subject, path)) {
+            Lead::Unknown => Resolved::Unknown,
+            Lead::Nowhere => Resolved::Nowhere,
+            Lead::Constants(row) => Resolved::Constants(row),
+            Lead::Via {
+                record,
+                pattern,
+                parameters,
+            } => self.resolve_via(record, pattern, &parameters),
+            Lead::Items {
+                target,
+                record,
+                identities: Identities::One(values),
+            } => match self.target(record, &values) {
                 Some(found) => Resolved::To(vec![Target {
                     is_callers: target.is_callers(),
                     ..found
                 }]),
                 None => Resolved::Nowhere,
             },
-            Some(count) => {
-                let targets = (0..count).map(|at| {
-                    let arguments = target.arguments.iter().zip(&values);
-                    let values = arguments.map(|(argument, value)| match &**value {
-                        Value::L(list) if argument.many => list.get(at).map(Cow::Borrowed),
-                        value => Some(Cow::Borrowed(value)),
-                    });
-                    self.target(record, &values.collect::<Option<Vec<_>>>()?)
-                });
-                Resolved::To(targets.flatten().collect())
+            Lead::Items {
+                record,
+                identities: Identities::Each(all),
+                ..
+            } => {
+                let targets = all.iter().filter_map(|values| self.target(record, values));
+                Resolved::To(targets.collect())
             }
         }
     }
@@ -211,18 +178,10 @@ impl<'a> ItemScope<'_, 'a> {
     }
 
     /// The item that a pattern of one finds.
-    fn resolve_via(
-        &self,
-        record: &'a Record,
-        pattern: PatternId,
-        arguments: &[Argument],
-        values: impl Iterator<Item = Value>,
-    ) -> Resolved<'a> {
+    fn resolve_via(&self, record: &'a Record, pattern: PatternId, values: &Map) -> Resolved<'a> {
         let blueprint = self.context.blueprint;
-        let names = arguments.iter().map(|argument| argument.part.clone());
-        let values: Map = names.zip(values).collect();
         let asked = &blueprint.design[pattern];
-        let Ok(Some(listing)) = blueprint.listing(asked, &values) else {
+        let Ok(Some(listing)) = blueprint.listing(asked, values) else {
             return Resolved::Nowhere;
         };
         if self.context.reads.reads_only_own() {
@@ -230,7 +189,7 @@ impl<'a> ItemScope<'_, 'a> {
         }
         let question = AskedPattern {
             pattern: asked,
-            values: &values,
+            values,
             listing: &listing,
             with_deleted: true,
         };

@@ -14,7 +14,7 @@ use partita_design::design::{KeyValue, Pattern, Record, RecordIndex};
 
 use super::guard::{Fact, ReadSet};
 use super::reads::{Known, Listing};
-use super::scope::ItemScope;
+use super::scope::{ItemScope, Named};
 use crate::error::PlanError;
 use crate::pattern::passes;
 use crate::place::Address;
@@ -25,6 +25,17 @@ pub(crate) struct ListedItem<'a> {
     pub(crate) record: &'a Record,
     pub(crate) item: Map,
     pub(crate) address: Address,
+}
+
+impl<'a> ListedItem<'a> {
+    /// The item as what an expression calls it by a name.
+    pub(crate) fn named(&self) -> Named<'_, 'a> {
+        Named::Item {
+            record: self.record,
+            item: &self.item,
+            address: self.address.clone(),
+        }
+    }
 }
 
 /// A pattern, and what it is asked with.

@@ -103,14 +103,10 @@ impl<'a> Planner<'a> {
     ) -> Result<(), PlanError> {
         let (named, target) = match element {
             Element::Value(value) => (Named::Value(Some(value.clone())), None),
-            Element::Item(listed) => {
-                let named = Named::Item {
-                    record: listed.record,
-                    item: &listed.item,
-                    address: listed.address.clone(),
-                };
-                (named, Some((listed.record, listed.address.clone())))
-            }
+            Element::Item(listed) => (
+                listed.named(),
+                Some((listed.record, listed.address.clone())),
+            ),
         };
         let mut names: Names<'_, 'a> = Vec::new();
         if let Times::Each(each) = &cause.reaction.each {

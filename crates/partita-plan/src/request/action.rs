@@ -263,29 +263,29 @@ impl<'a> Planner<'a> {
             self.look_up(listed.record, listed.address.clone())?;
         }
         for listed in items {
-            let ListedItem {
-                record,
-                item,
-                address,
-            } = listed;
-            let at = self.look_up(record, address.clone())?;
-            let named = Named::Item {
-                record,
-                item: &item,
-                address,
-            };
-            let names = [(application.each.name.clone(), named)];
-            let is_meant = self.evaluate(at, &item, |scope| {
-                let scope = scope.naming(&names);
-                let is_allowed = is_allowed_or_refused(&scope, action)?;
-                let when = application.when.as_ref();
-                Ok::<_, PlanError>(is_allowed && when.is_none_or(|when| when.holds(&scope)))
-            })??;
-            if is_meant {
-                self.change_for_caller(&on_row(record, &item), Asked::Action(applied), &rest)?;
+            if self.is_meant_by(action, application, &listed)? {
+                let on = on_row(listed.record, &listed.item);
+                self.change_for_caller(&on, Asked::Action(applied), &rest)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether an action is applied to an item that it finds.
+    fn is_meant_by(
+        &mut self,
+        action: &'a Action,
+        application: &'a Application,
+        listed: &ListedItem<'a>,
+    ) -> Result<bool, PlanError> {
+        let at = self.look_up(listed.record, listed.address.clone())?;
+        let names = [(application.each.name.clone(), listed.named())];
+        self.evaluate(at, &listed.item, |scope| {
+            let scope = scope.naming(&names);
+            let is_allowed = is_allowed_or_refused(&scope, action)?;
+            let when = application.when.as_ref();
+            Ok(is_allowed && when.is_none_or(|when| when.holds(&scope)))
+        })?
     }
 
     /// The parameters of a pattern among what was given, and the rest.

@@ -11,7 +11,7 @@ use partita_core::expression::{
 };
 use partita_core::{Item, Map, Number, Value};
 use partita_design::design::rules::LimitOf;
-use partita_design::design::{ActionId, AttributeId, Limit, LimitRecord};
+use partita_design::design::{ActionId, Attribute, AttributeId, Limit, LimitRecord};
 use partita_design::nested;
 use partita_design::time;
 use partita_store::request::{PutItem, TransactAction, UpdateItem};
@@ -81,18 +81,14 @@ impl<'a> Planner<'a> {
         let Some(since) = since.filter(|since| now < end_of(limit, *since)) else {
             let end = end_of(limit, now);
             nested::set(&mut window, &count.name, Value::N(Number::from(1_i64)));
-            for (attribute, millis) in [(start, now), (attribute(kept_in.end), end)] {
-                let time = Value::S(time::format_millis(millis));
-                nested::set(&mut window, &attribute.name, attribute.kind.adopt(time));
-            }
-            self.open_window(at, &start.name, window);
+            self.open_window(at, window, (start, now), (attribute(kept_in.end), end));
             return Ok(());
         };
         let entry = self.entry_mut(at);
-        let (one, zero) = (Number::from(1_i64), Number::ZERO);
-        let used = entry.after.as_deref();
-        let used = used.and_then(|window| record.number(window, &count.name));
-        let used = used.unwrap_or(zero);
+        let one = Number::from(1_i64);
+        let counted = entry.after.as_deref();
+        let counted = counted.and_then(|window| record.number(window, &count.name));
+        let used = counted.unwrap_or(Number::ZERO);
         let allowed = Number::from(limit.count);
         if used >= allowed {
             return Err(reached(limit, since, now));
@@ -116,10 +112,20 @@ impl<'a> Planner<'a> {
     }
 
     /// Begins a window with the first that is counted.
-    fn open_window(&mut self, at: EntryId, start: &'a str, window: Map) {
+    fn open_window(
+        &mut self,
+        at: EntryId,
+        mut window: Map,
+        start: (&'a Attribute, i64),
+        end: (&'a Attribute, i64),
+    ) {
+        for (attribute, millis) in [start, end] {
+            let time = Value::S(time::format_millis(millis));
+            nested::set(&mut window, &attribute.name, attribute.kind.adopt(time));
+        }
         let entry = self.entry_mut(at);
         match entry.old() {
-            Some(_) => entry.guard(start),
+            Some(_) => entry.guard(&start.0.name),
             None => entry.guards.require_absent(Refusal::Stale),
         }
         entry.after = Some(Rc::new(window));

@@ -5,7 +5,7 @@ use partita_design::design::{Access, Action, Record, Repeat};
 
 use super::{Decision, Row, Ruling};
 use crate::error::PlanError;
-use crate::evaluate::{ItemScope, ListedItem, Named};
+use crate::evaluate::{ItemScope, Named};
 use crate::planner::{Names, Planner};
 use crate::request::action::{FoundBy, none_found};
 use crate::request::input::{Changes, Slot, refuse};
@@ -152,21 +152,12 @@ impl<'a> Planner<'a> {
             }
         };
         let mut rows = Vec::new();
-        for ListedItem {
-            record,
-            item,
-            address,
-        } in &found
-        {
+        for listed in &found {
+            let (record, item) = (listed.record, &listed.item);
             let plain = self.unguarded(record, item);
             let mut names = Vec::new();
             if let Some(application) = by.application {
-                let named = Named::Item {
-                    record,
-                    item,
-                    address: address.clone(),
-                };
-                names.push((application.each.name.clone(), named));
+                names.push((application.each.name.clone(), listed.named()));
             }
             let scope = plain.naming(&names);
             let mut rulings = vec![scope.ruling(Asked::Action(action))];
