@@ -248,9 +248,10 @@ impl PlanError {
     /// The refusal of what is wrong with what was given. Where that is only what others have, it
     /// may be given again when they no longer do.
     pub(crate) fn of_faults(faults: Vec<Fault>) -> PlanError {
-        match faults.iter().all(|fault| fault.rule == FaultRule::Unique) {
-            true => PlanError::Taken { faults },
-            false => PlanError::Invalid { faults },
+        if faults.iter().all(|fault| fault.rule == FaultRule::Unique) {
+            PlanError::Taken { faults }
+        } else {
+            PlanError::Invalid { faults }
         }
     }
 
@@ -404,9 +405,10 @@ impl Fault {
         expected: &str,
     ) -> Self {
         let is_of_type = kind.stored_as().is_none_or(|stored| stored == value.kind());
-        let rule = match is_of_type {
-            true => FaultRule::Value,
-            false => FaultRule::Type,
+        let rule = if is_of_type {
+            FaultRule::Value
+        } else {
+            FaultRule::Type
         };
         Fault::of(record, attribute, rule, format!("must be {expected}"))
     }
@@ -469,8 +471,9 @@ fn listed(refusals: &[Refused]) -> String {
 }
 
 fn hint(deleted: bool) -> &'static str {
-    match deleted {
-        true => "; it is deleted, restore it first",
-        false => "",
+    if deleted {
+        "; it is deleted, restore it first"
+    } else {
+        ""
     }
 }

@@ -26,7 +26,6 @@ use partita_store::request::{Page, Query, Scan};
 use crate::blueprint::Blueprint;
 use crate::cursor::{Position, Question};
 use crate::error::{Fault, PlanError};
-use crate::evaluate::Listing;
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::Partita;
 use crate::place::{Address, Place};
@@ -79,9 +78,10 @@ impl Partita {
                     };
                 }
                 let position = asked.open(cursor)?;
-                match pattern.sort.is_empty() {
-                    false => asked.sorted(position).await,
-                    true => asked.page(position).await,
+                if pattern.sort.is_empty() {
+                    asked.page(position).await
+                } else {
+                    asked.sorted(position).await
                 }
             }
         }
@@ -181,9 +181,10 @@ fn typed(
             format!("must be from 1 to {LIMIT_MAX}"),
         ));
     }
-    match faults.is_empty() {
-        true => Ok(values),
-        false => Err(PlanError::Invalid { faults }),
+    if faults.is_empty() {
+        Ok(values)
+    } else {
+        Err(PlanError::Invalid { faults })
     }
 }
 
@@ -256,20 +257,13 @@ impl PatternRead<'_> {
             return self.partita.runner.scan_found(&request).await;
         }
         let listing = self.blueprint().listing(self.pattern, &self.values)?;
-        let Some(Listing {
-            table, index, keys, ..
-        }) = listing
-        else {
+        let Some(listing) = listing else {
             return Ok(Page::default());
         };
         let request = Query {
-            descending: self.pattern.descending && self.pattern.sort.is_empty(),
             limit: Some(limit),
             start_after,
-            // A global index is never read consistently.
-            consistent: index.is_none(),
-            index,
-            ..Query::new(table, keys)
+            ..listing.query(self.pattern.descending && self.pattern.sort.is_empty())
         };
         self.partita.runner.query_found(&request).await
     }

@@ -208,13 +208,7 @@ impl Runner {
     ) -> Result<Listed, PlanError> {
         let mut listed = Listed::default();
         let mut bytes = 0;
-        let mut request = Query {
-            index: listing.index.clone(),
-            // A global index is never read consistently.
-            consistent: listing.index.is_none(),
-            descending: listing.last_only,
-            ..Query::new(listing.table.clone(), listing.keys.clone())
-        };
+        let mut request = listing.query(listing.last_only);
         loop {
             request.limit = if listing.last_only {
                 Some(1)

@@ -13,6 +13,7 @@ use partita_core::expression::{Comparator, Condition, KeyCondition, KeyRange, Op
 use partita_core::{Item, Value};
 use partita_design::design::RecordId;
 use partita_design::time::TimeForm;
+use partita_store::request::Query;
 use partita_store::table::TableName;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -43,6 +44,17 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
+    /// The request for its rows, from the first or from the last.
+    pub(crate) fn query(&self, descending: bool) -> Query {
+        Query {
+            index: self.index.clone(),
+            // A global index is never read consistently.
+            consistent: self.index.is_none(),
+            descending,
+            ..Query::new(self.table.clone(), self.keys.clone())
+        }
+    }
+
     /// Whether an item has the keys that are asked for.
     pub(crate) fn has(&self, item: &Item) -> bool {
         let mut equals = self.keys.equals.iter();

@@ -243,13 +243,11 @@ pub(crate) fn check(prefix: &Prefix, item: &Map, name: &str) -> Result<(), Strin
         Some(kind) => media_type::is_accepted(&prefix.accepts, kind),
         None => prefix.accepts.is_empty() || prefix.accepts.iter().any(|one| one == "*/*"),
     };
-    match is_accepted {
-        true => Ok(()),
-        false => {
-            let accepted = prefix.accepts.join(" or ");
-            Err(format!("must be of the type {accepted} by its ending"))
-        }
+    if is_accepted {
+        return Ok(());
     }
+    let accepted = prefix.accepts.join(" or ");
+    Err(format!("must be of the type {accepted} by its ending"))
 }
 
 /// Whether a name stays what it is wherever it is used. Clients and file systems take some steps

@@ -65,24 +65,9 @@ impl OutcomeRow {
         bytes_per_hour: u64,
         now: i64,
     ) -> Result<TransactAction, PlanError> {
-        let key = sidecar::key(&self.partition, &self.sort);
         let most = bytes_per_hour / ROWS;
-        let began =
-            |used: Used| Condition::equals(Path::attribute(START), Number::from(used.start));
         let Some(open) = used.filter(|used| now < used.start + WINDOW_SECONDS) else {
-            let mut item = key;
-            item.extend([
-                (START.to_owned(), Value::N(Number::from(now))),
-                (BYTES.to_owned(), Value::N(Number::from(bytes))),
-                (
-                    sidecar::EXPIRES.to_owned(),
-                    Value::N(Number::from(now + WINDOW_SECONDS)),
-                ),
-            ]);
-            return Ok(TransactAction::Put(PutItem {
-                condition: Some(used.map_or_else(sidecar::is_missing, began)),
-                ..PutItem::new(sidecar.clone(), item)
-            }));
+            return Ok(self.begin(sidecar, used, bytes, now));
         };
         if open.bytes.saturating_add(bytes) > most {
             let wait = open.start + WINDOW_SECONDS - now;
@@ -102,18 +87,45 @@ impl OutcomeRow {
         );
         Ok(TransactAction::Update(UpdateItem {
             table: sidecar.clone(),
-            key,
+            key: sidecar::key(&self.partition, &self.sort),
             update: Update {
                 set: vec![(path, sum)],
                 ..Update::default()
             },
-            condition: Some(began(open).and(has_room)),
+            condition: Some(open.is_stored().and(has_room)),
             return_item_on_failure: false,
         }))
+    }
+
+    /// The action that counts the first outcome of an hour.
+    fn begin(
+        &self,
+        sidecar: &TableName,
+        used: Option<Used>,
+        bytes: u64,
+        now: i64,
+    ) -> TransactAction {
+        let mut item = sidecar::key(&self.partition, &self.sort);
+        let expires = Value::N(Number::from(now + WINDOW_SECONDS));
+        item.extend([
+            (START.to_owned(), Value::N(Number::from(now))),
+            (BYTES.to_owned(), Value::N(Number::from(bytes))),
+            (sidecar::EXPIRES.to_owned(), expires),
+        ]);
+        let condition = used.map_or_else(sidecar::is_missing, Used::is_stored);
+        TransactAction::Put(PutItem {
+            condition: Some(condition),
+            ..PutItem::new(sidecar.clone(), item)
+        })
     }
 }
 
 impl Used {
+    /// That the row still counts from the same moment.
+    fn is_stored(self) -> Condition {
+        Condition::equals(Path::attribute(START), Number::from(self.start))
+    }
+
     /// What a row of the sidecar has counted.
     pub(super) fn read(row: &Item) -> Option<Used> {
         let number = |name: &str| row.get(name)?.as_number()?.to_i64();

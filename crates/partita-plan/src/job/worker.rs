@@ -227,21 +227,7 @@ impl Partita {
         let page = self.page(&task, &listing, &job.progress, *page_items);
         let page = page.await?;
         let (rows, last_key) = (page.items, page.last_key);
-        let mut next = Progress {
-            chunks: job.progress.chunks + 1,
-            ..job.progress.clone()
-        };
-        // What a rest shows was refused in the pass before it.
-        if job.progress.is_at_start() {
-            next.refused = 0;
-        }
-        match last_key {
-            Some(last_key) => next.after = Some(last_key),
-            None => {
-                next.after = None;
-                next.listing += 1;
-            }
-        }
+        let mut next = job.progress.behind(last_key);
         match self.chunk(job, &task, within, &rows, &next).await {
             Ok(()) => {
                 *page_items = (*page_items * 2).min(PAGE_MAX);
@@ -490,13 +476,9 @@ impl Partita {
         limit: usize,
     ) -> Result<partita_store::request::Page<Item>, PlanError> {
         let request = Query {
-            index: listing.index.clone(),
-            // A global index is never read consistently.
-            consistent: listing.index.is_none(),
-            descending: !matches!(task.work, Work::Each(_)),
             limit: Some(limit),
             start_after: progress.after.clone(),
-            ..Query::new(listing.table.clone(), listing.keys.clone())
+            ..listing.query(!matches!(task.work, Work::Each(_)))
         };
         self.runner.query(&request).await
     }
@@ -512,6 +494,20 @@ impl Partita {
         }
         steps.extend(advance);
         Ok(())
+    }
+}
+
+impl Progress {
+    /// How far a job is behind a page that ends at a key, or with its list.
+    fn behind(&self, last_key: Option<Item>) -> Progress {
+        Progress {
+            chunks: self.chunks + 1,
+            listing: self.listing + usize::from(last_key.is_none()),
+            after: last_key,
+            // What a rest shows was refused in the pass before it.
+            refused: if self.is_at_start() { 0 } else { self.refused },
+            ..self.clone()
+        }
     }
 }
 

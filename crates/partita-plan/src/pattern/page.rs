@@ -125,9 +125,10 @@ impl PatternRead<'_> {
 
     fn order(&self, one: &[Option<Value>], two: &[Option<Value>]) -> Ordering {
         let order = compare_ranks(one, two, &self.pattern.sort);
-        match self.pattern.descending {
-            true => order.reverse(),
-            false => order,
+        if self.pattern.descending {
+            order.reverse()
+        } else {
+            order
         }
     }
 

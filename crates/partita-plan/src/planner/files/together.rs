@@ -69,13 +69,7 @@ impl<'a> Planner<'a> {
             ));
         }
         let source = taking.source.clone();
-        let placed = FileRecord {
-            name: to,
-            prefix: taking.prefix.clone(),
-            origin: Some(source.origin().to_owned()),
-            copy_of: Some(from.clone()),
-            ..source.clone()
-        };
+        let placed = taking.as_placed();
         let (prefix, to) = self.file_destination(naming, &placed)?;
         name.clone_from(&to);
         if to == placed.name {
@@ -149,6 +143,19 @@ impl<'a> Planner<'a> {
             if let Some(heir) = taken.find(|one| one.placement.from == upload.placement.from) {
                 heir.placement.what = Taken::Upload;
             }
+        }
+    }
+}
+
+impl Taking {
+    /// The file as it is recorded once it is taken over.
+    fn as_placed(&self) -> FileRecord {
+        FileRecord {
+            name: self.placement.to.clone(),
+            prefix: self.prefix.clone(),
+            origin: Some(self.source.origin().to_owned()),
+            copy_of: Some(self.placement.from.clone()),
+            ..self.source.clone()
         }
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use partita_core::Value;
 use partita_design::design::{
-    Access, Each, EachOver, EffectKind, EffectTarget, Record, RecordId, Rule, Source,
-    Trigger,
+    Access, Each, EachOver, EffectKind, EffectTarget, Record, RecordId, Rule, Source, Trigger,
 };
 use partita_design::expression::{Expr, Origin, Predicate};
 use partita_plan::Caller;
