@@ -219,4 +219,8 @@ impl<G: Guard> Store for GuardedStore<G> {
     fn doubts_clock(&self) -> bool {
         self.inner.doubts_clock()
     }
+
+    fn index_delay_millis(&self) -> i64 {
+        self.inner.index_delay_millis()
+    }
 }

@@ -148,6 +148,10 @@ pub trait Layer: Send + Sync {
         self.inner().doubts_clock()
     }
 
+    fn index_delay_millis(&self) -> i64 {
+        self.inner().index_delay_millis()
+    }
+
     fn meters(&self) -> Option<Meters> {
         self.inner().meters()
     }
@@ -271,6 +275,10 @@ impl<L: Layer> Store for L {
 
     fn doubts_clock(&self) -> bool {
         Layer::doubts_clock(self)
+    }
+
+    fn index_delay_millis(&self) -> i64 {
+        Layer::index_delay_millis(self)
     }
 
     fn meters(&self) -> Option<Meters> {

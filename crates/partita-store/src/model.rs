@@ -89,12 +89,31 @@ impl ModelStore {
     ///
     /// It happens at no other time, so that a test decides when it does.
     pub fn sweep(&self) {
+        self.expire(|_, _| true);
+        self.trim();
+    }
+
+    /// Removes those of the items that have expired that are chosen; answers with their places.
+    pub fn expire(
+        &self,
+        mut is_chosen: impl FnMut(&TableName, &Key) -> bool,
+    ) -> Vec<(TableName, Key)> {
         let now = self.clock.now_millis();
         let mut state = self.state();
+        let mut removed = Vec::new();
         for change in state.expired(now) {
-            state.make(change, Cause::Expiry, now);
+            if is_chosen(&change.table, &change.key) {
+                removed.push((change.table.clone(), change.key.clone()));
+                state.make(change, Cause::Expiry, now);
+            }
         }
-        state.streams.trim(now);
+        removed
+    }
+
+    /// Removes the records of streams that are too old.
+    pub fn trim(&self) {
+        let now = self.clock.now_millis();
+        self.state().streams.trim(now);
     }
 }
 

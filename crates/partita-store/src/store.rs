@@ -125,6 +125,11 @@ pub trait Store: Send + Sync {
         false
     }
 
+    /// How far behind its table a global index may be; 0 where none ever is.
+    fn index_delay_millis(&self) -> i64 {
+        0
+    }
+
     /// What the store has counted, if it counts: of commits, and whether it takes writes.
     fn meters(&self) -> Option<Meters> {
         None
