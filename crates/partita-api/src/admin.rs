@@ -56,7 +56,7 @@ static COMMANDS: [Row; 8] = [
     Row::of::<token::Token>(),
 ];
 
-/// What is asked of a design by somebody who administrates or operates it.
+/// A request to a design by its administrators, or by the operator of the installation.
 pub trait Command: Serialize + DeserializeOwned + Send + 'static {
     /// The word on the command line and in the path.
     const NAME: &'static str;
@@ -71,7 +71,7 @@ pub trait Command: Serialize + DeserializeOwned + Send + 'static {
     /// What it comes to.
     type Outcome: Serialize + DeserializeOwned + Send + 'static;
 
-    /// Carries the command out. It ends early, between two steps, when nobody receives its events.
+    /// Carries the command out. It ends early, between two steps, when its client is gone.
     fn run(
         self,
         desk: Desk,

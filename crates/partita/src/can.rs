@@ -76,7 +76,7 @@ fn yes_or_no(is_allowed: bool) -> &'static str {
     if is_allowed { "yes" } else { "no" }
 }
 
-/// What was asked of which rule, and where it stands.
+/// What was asked of which rule, and the line of the rule.
 fn line(file: &str, indent: &str, ruling: &Ruling) -> String {
     let verdict = match ruling.verdict {
         Verdict::Allowed => "allowed",

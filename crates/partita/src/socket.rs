@@ -67,7 +67,7 @@ pub(crate) fn bind(data: &Path) -> Result<Bound> {
     }
     let address = Address::of(data)?;
     let listener = UnixListener::bind(&address.path)?;
-    // The mask of the process lets nobody else in before this, too.
+    // Until here the mask of the process keeps others out.
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
     let user = rustix::process::geteuid().as_raw();
     Ok(Bound {

@@ -78,7 +78,7 @@ pub(crate) fn response(desk: Desk, lines: Started) -> Response {
     let mut stopping = desk.installation.stopping;
     let stopped = async move {
         if stopping.wait_for(|is_stopping| *is_stopping).await.is_err() {
-            // Nobody is left to stop the process.
+            // The sender is gone, so the process is not told to stop.
             std::future::pending::<()>().await;
         }
     };

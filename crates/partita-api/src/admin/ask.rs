@@ -11,7 +11,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::Failure;
 
-/// What somebody would ask of a design, and who.
+/// An operation, and its caller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Question {
@@ -23,7 +23,7 @@ pub struct Question {
     /// Attributes of a write, or what an action takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<JsonMap<String, Json>>,
-    /// The id of the caller; without one it is somebody without a token.
+    /// The id of the caller; none for a caller without a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
     /// The role of the caller.

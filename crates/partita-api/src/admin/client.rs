@@ -29,9 +29,10 @@ impl Server {
     /// The server at this URL. It must be `https`, because tokens are sent to it; on this machine
     /// `http` will do.
     pub fn at(url: &str) -> Result<Server, Failure> {
-        let with_scheme = match url.contains("://") {
-            true => url.to_owned(),
-            false => format!("http://{url}"),
+        let with_scheme = if url.contains("://") {
+            url.to_owned()
+        } else {
+            format!("http://{url}")
         };
         let uri: Uri = with_scheme.trim_end_matches('/').parse().map_err(|_| {
             Failure::new(format!(
@@ -87,9 +88,10 @@ fn with_port(host: &str) -> String {
     let has_port = host
         .rsplit_once(':')
         .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    match has_port {
-        true => host.to_owned(),
-        false => format!("{host}:80"),
+    if has_port {
+        host.to_owned()
+    } else {
+        format!("{host}:80")
     }
 }
 

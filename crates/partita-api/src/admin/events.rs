@@ -54,7 +54,7 @@ pub struct Gone;
 
 impl From<Gone> for Failure {
     fn from(_: Gone) -> Self {
-        Failure::new("nobody waits for it any more")
+        Failure::new("the client is gone")
     }
 }
 
@@ -73,7 +73,7 @@ impl<C: Command> Events<C> {
         }
     }
 
-    /// Whether nobody receives the events any more.
+    /// Whether the client is gone.
     pub fn is_gone(&self) -> bool {
         self.lines.is_closed()
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Failure;
 
-/// What stands for a secret.
+/// Replaces a secret.
 const MASK: &str = "(secret)";
 
 /// Refuses to show a transaction that has secrets in it.

@@ -24,7 +24,7 @@ pub struct Token {
 impl Command for Token {
     const NAME: &'static str = "token";
     const ABOUT: &'static str = "A bearer token for a user of the design";
-    // Whoever makes tokens can be anybody.
+    // A token can be any user's.
     const ALLOWED: Allowed = Allowed::Operator;
     const STORE: StoreUse = StoreUse::Nothing;
     type Event = ();

@@ -62,7 +62,7 @@ pub const MENDED: &str = "mended";
 
 impl Command for Verify {
     const NAME: &'static str = "verify";
-    const ABOUT: &'static str = "Recomputes everything that is derived, and tells what drifted";
+    const ABOUT: &'static str = "Recomputes everything that is derived, and reports what drifted";
     const ALLOWED: Allowed = Allowed::Administrators;
     const STORE: StoreUse = StoreUse::Look;
     type Event = Found;
@@ -122,7 +122,7 @@ const LATENESS_FACTOR: u32 = 5;
 /// The longest pause. A scan has to be faster than the writers whose items it meets.
 const REST_MAX: Duration = Duration::from_millis(50);
 
-/// Sends what is found, at the pace of whoever reads it, and leaves room for traffic.
+/// Sends what is found, no faster than it is read, and leaves room for traffic.
 pub(super) struct Reporter<C: Command<Event = Found>> {
     events: Events<C>,
     clock: std::sync::Arc<dyn Clock>,

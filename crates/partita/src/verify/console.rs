@@ -21,7 +21,7 @@ const KEPT_MAX: usize = 1_000;
 /// Examples of what the design does not recognise.
 const EXAMPLES_MAX: usize = 5;
 
-/// Prints what is found, and shows how far it is where somebody watches.
+/// Prints what is found, and shows the progress on a terminal.
 pub(super) struct Console {
     format: CheckFormat,
     task: Task,
@@ -105,7 +105,7 @@ impl Console {
         self.failure = self.failure.take().or(written.err());
     }
 
-    /// Prints what is left, what would be written, and how it stands.
+    /// Prints what is left, what would be written, and the summary.
     pub(super) fn end(
         mut self,
         report: &Report,
