@@ -11,6 +11,7 @@
 //! | [`plain`] | the JSON that people write (`"text"`) |
 //! | [`expression`] | conditions, key conditions, updates and projections: parse, check, evaluate, render |
 //! | [`limits`] | the numbers that DynamoDB sets |
+//! | [`printable`] | foreign text that a terminal cannot be fooled by |
 //! | [`excerpt`] | the beginning of a text, for errors |
 //!
 //! ```
@@ -32,6 +33,7 @@ pub mod limits;
 pub mod map;
 pub mod number;
 pub mod plain;
+pub mod printable;
 pub mod size;
 pub mod value;
 

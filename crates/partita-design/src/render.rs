@@ -4,6 +4,7 @@ use std::fmt;
 
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceSpan};
 use partita_core::expression::Span;
+use partita_core::printable;
 
 use crate::codes::Severity;
 use crate::diagnostic::Diagnostic;
@@ -31,7 +32,7 @@ pub fn render(
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_links(false)
         .with_wrap_lines(false);
-    let source = NamedSource::new(source_name, source.to_owned());
+    let source = NamedSource::new(source_name, printable::masked(source).into_owned());
     let mut text = String::new();
     for diagnostic in diagnostics {
         let shown = Shown {
@@ -65,7 +66,7 @@ impl fmt::Debug for Shown<'_> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.diagnostic.message)
+        f.write_str(&printable::lines(&self.diagnostic.message))
     }
 }
 
@@ -85,7 +86,7 @@ impl miette::Diagnostic for Shown<'_> {
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let help = self.diagnostic.help.as_ref()?;
-        Some(Box::new(help))
+        Some(Box::new(printable::lines(help)))
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-use partita_core::{Item, Value, plain};
+use partita_core::{Item, Value, plain, printable};
 use partita_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -293,13 +293,17 @@ impl Drift {
 
 impl fmt::Display for Drift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |value: &Value| plain::to_json(value).to_string();
+        let shown = |value: &Value| {
+            let text = plain::to_json(value).to_string();
+            printable::line(&text).into_owned()
+        };
         write!(f, "{}", self.record)?;
         for value in self.key.values() {
-            write!(f, " {}", value.as_str().unwrap_or_default())?;
+            let text = value.as_str().unwrap_or_default();
+            write!(f, " {}", printable::line(text))?;
         }
         if let Some(attribute) = &self.attribute {
-            write!(f, ": {attribute}")?;
+            write!(f, ": {}", printable::line(attribute))?;
         }
         let is_item = self.attribute.is_none();
         match (&self.stored, &self.expected) {
@@ -314,7 +318,7 @@ impl fmt::Display for Drift {
             (None, None) => {}
         }
         if let Some(note) = &self.note {
-            write!(f, " {note}")?;
+            write!(f, " {}", printable::line(note))?;
         }
         write!(f, " ({})", self.says)
     }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use partita_api::admin::can::{Can, Decided, DecidedRow};
+use partita_core::printable;
 use partita_plan::{Ruling, Verdict};
 
 use crate::ask::question;
@@ -27,7 +28,7 @@ pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
     };
     let text = match flags.format {
         CheckFormat::Json => format!("{:#}\n", serde_json::to_value(&decided)?),
-        CheckFormat::Text => to_text(&file, &decided),
+        CheckFormat::Text => printable::lines(&to_text(&file, &decided)).into_owned(),
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(if decided.allowed {
@@ -65,7 +66,9 @@ fn of_row(file: &str, row: &DecidedRow) -> String {
     let answer = yes_or_no(row.allowed);
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "  {answer:<3} {} {}", row.record, parts.join(", "));
+    let parts = parts.join(", ");
+    let parts = printable::line(&parts);
+    let _ = writeln!(text, "  {answer:<3} {} {parts}", row.record);
     for ruling in &row.rulings {
         text += &line(file, "      ", ruling);
     }

@@ -21,7 +21,11 @@ mod store;
 use std::io::IsTerminal as _;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use partita_core::printable;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 pub(crate) use asking::{AskFlags, TokenFlags};
 pub(crate) use data::{DemoFlags, HistoryFlags, JobsFlags, RepairFlags, VerifyFlags};
@@ -125,10 +129,24 @@ impl Cli {
             .with_ansi(std::io::stderr().is_terminal())
             .with_writer(std::io::stderr);
         match self.log_format {
-            LogFormat::Text => log.init(),
+            LogFormat::Text => log.fmt_fields(one_line()).init(),
             LogFormat::Json => log.json().init(),
         }
     }
+}
+
+/// Fields of a line of the log. What they hold is in part callers' text, which may not break the
+/// line or reach a terminal as it is.
+fn one_line() -> impl for<'w> FormatFields<'w> + Send + Sync + 'static {
+    let fields = debug_fn(|out: &mut Writer<'_>, field, value| {
+        let text = format!("{value:?}");
+        let text = printable::line(&text);
+        match field.name() {
+            "message" => write!(out, "{text}"),
+            name => write!(out, "{name}={text}"),
+        }
+    });
+    fields.delimited(" ")
 }
 
 fn filter(text: &str) -> Result<String, String> {

@@ -29,7 +29,7 @@ use indicatif::ProgressBar;
 use partita_api::admin::Failure;
 use partita_api::admin::demo::{Demo, Demos, Filled, ShownQuery};
 use partita_api::admin::events::Gone;
-use partita_core::Value;
+use partita_core::{Value, printable};
 use partita_design::{Design, Occupant, occupant, shipped};
 use partita_plan::{Partita, Surroundings};
 use partita_store::request::Scan;
@@ -67,7 +67,7 @@ pub(crate) async fn run(flags: &DemoFlags) -> Result<ExitCode> {
     };
     let text = match flags.format {
         CheckFormat::Json => format!("{:#}\n", told.to_json()),
-        CheckFormat::Text => told.to_text(),
+        CheckFormat::Text => printable::lines(&told.to_text()).into_owned(),
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use partita_api::admin::jobs::{Jobs, ListedJob};
+use partita_core::printable;
 use partita_plan::Partita;
 use tracing::warn;
 
@@ -53,13 +54,14 @@ fn table(jobs: &[ListedJob]) -> String {
         };
         let ListedJob { id, state, of, .. } = job;
         let tasks = job.tasks.join(", ");
+        let (of, tasks) = (printable::line(of), printable::line(&tasks));
         lines.push(format!("{id}  {state:<8}  {done:<24}  {of}: {tasks}"));
         if job.refused != 0 {
             let refused = job.refused;
             lines.push(format!("{:28}{refused} could not be done yet", ""));
         }
         if let Some(error) = &job.last_error {
-            lines.push(format!("{:28}{error}", ""));
+            lines.push(format!("{:28}{}", "", printable::line(error)));
         }
     }
     lines.join("\n") + "\n"

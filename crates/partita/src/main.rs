@@ -115,5 +115,10 @@ fn wait(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
 
 /// Tells what went wrong. Nothing can be done about a closed standard error.
 fn complain(error: &anyhow::Error) {
-    let _ = writeln!(std::io::stderr(), "partita: {error:#}");
+    let text = format!("partita: {error:#}");
+    let _ = writeln!(
+        std::io::stderr(),
+        "{}",
+        partita_core::printable::lines(&text)
+    );
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use partita_core::expression::{Condition, Renderer, Update};
-use partita_core::{Item, plain};
+use partita_core::{Item, plain, printable};
 use partita_store::request::TransactAction;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
@@ -63,12 +63,12 @@ impl fmt::Display for Preview {
             let (key, others) = self.attributes(action, &parts);
             let word = parts.word;
             writeln!(f, "\n{}. {word} in {}", at + 1, action.table())?;
-            writeln!(f, "   key     {key}")?;
+            writeln!(f, "   key     {}", printable::line(&key))?;
             for attribute in others {
-                writeln!(f, "   with    {attribute}")?;
+                writeln!(f, "   with    {}", printable::line(&attribute))?;
             }
             for (word, text) in parts.update.iter().flat_map(|update| clauses(update)) {
-                writeln!(f, "   {word:<7} {text}")?;
+                writeln!(f, "   {word:<7} {}", printable::line(&text))?;
             }
             for (number, text) in parts
                 .condition
@@ -77,7 +77,7 @@ impl fmt::Display for Preview {
                 .enumerate()
             {
                 let word = if number == 0 { "if" } else { "and" };
-                writeln!(f, "   {word:<7} {text}")?;
+                writeln!(f, "   {word:<7} {}", printable::line(&text))?;
             }
         }
         for (table, consumed) in &self.consumed {

@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use partita_api::admin::verify::{Found, FoundDrift, FoundUnrecognised, MENDED};
+use partita_core::printable;
 use partita_verify::{Intent, Report};
 use serde_json::{Value as Json, json};
 
@@ -90,7 +91,9 @@ impl Console {
 
     fn print(&mut self, drift: &FoundDrift) {
         let text = match self.format {
-            CheckFormat::Text => format!("{:<8} {}\n", drift.outcome, drift.text),
+            CheckFormat::Text => {
+                format!("{:<8} {}\n", drift.outcome, printable::line(&drift.text))
+            }
             CheckFormat::Json => {
                 let start = if self.has_printed {
                     ",\n  "
@@ -119,7 +122,8 @@ impl Console {
         let text = match self.format {
             CheckFormat::Text => {
                 let would = refused.map(told).unwrap_or_default();
-                let examples = self.examples.iter().map(|one| format!("{}\n", one.text));
+                let examples = self.examples.iter();
+                let examples = examples.map(|one| format!("{}\n", printable::line(&one.text)));
                 let examples: String = examples.collect();
                 would + &summary(report, self.task, design) + &examples
             }
@@ -158,7 +162,7 @@ pub(super) fn told(intent: &Intent) -> String {
     for (what, counts) in kinds {
         for (name, count) in counts {
             // Writing to a string does not fail.
-            let _ = writeln!(text, "{what} {count} {name}");
+            let _ = writeln!(text, "{what} {count} {}", printable::line(name));
         }
     }
     text

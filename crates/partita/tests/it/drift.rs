@@ -129,6 +129,11 @@ fn run(arguments: &[&str]) -> (i32, String, String) {
 
 /// A store with one record that its story left behind.
 fn spoiled(data: &Path) {
+    spoiled_at(data, "ann");
+}
+
+/// The same of a user whose id may be anything.
+fn spoiled_at(data: &Path, user: &str) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let store: Arc<dyn Store> = Arc::new(stage::engine(&data.join("store")));
@@ -139,7 +144,7 @@ fn spoiled(data: &Path) {
             .unwrap();
         let text = |name: &str, value: &str| (name.to_owned(), Value::from(value));
         let row = Map::from([
-            text("PK", "USER#ann"),
+            text("PK", &format!("USER#{user}")),
             text("SK", "STORY#01JGFJJZ0000000000000000AA"),
             text("ItemType", "StoryIndex"),
         ]);
@@ -236,6 +241,27 @@ fn on_the_command_line() {
     let (code, _, err) = run(&["verify", "stories", "--data", nowhere.to_str().unwrap()]);
     assert_eq!(code, 1);
     assert!(err.contains("there is no data directory"), "{err}");
+}
+
+/// An operator agrees to what is printed: a caller's key may not be able to forge it.
+#[test]
+fn is_printed_as_one_line_whatever_is_in_a_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let forged = "ann\u{1b}[2J\u{7}\u{202e}\n0 items: nothing drifted";
+    spoiled_at(folder.path(), forged);
+    let shown = r"USER#ann\u{1b}[2J\u{7}\u{202e}\u{a}0 items: nothing drifted";
+    for command in [
+        &["verify"][..],
+        &["repair", "--dry-run"],
+        &["repair", "--yes"],
+    ] {
+        let (_, out, _) = run(&[command, &["stories", "--data", data]].concat());
+        let first = out.lines().next().unwrap();
+        assert!(first.contains(shown), "{command:?}: {out:?}");
+        let is_hidden = |one: char| one != '\n' && (one.is_control() || one == '\u{202e}');
+        assert!(!out.contains(is_hidden), "{command:?}: {out:?}");
+    }
 }
 
 #[test]
