@@ -79,6 +79,7 @@ codes! {
     UnknownWord          "unknown-word"          Error   Line "The place takes one of a few words, and this is none of them."
     InvalidName          "invalid-name"          Error   Line "The name has characters that names do not have, or means something else."
     DuplicateName        "duplicate-name"        Error   File "Two things have one name."
+    TooLarge             "too-large"             Error   Line "The design has more of something than Partita takes."
     OutOfRange           "out-of-range"          Error   Line "The number is too small or too large."
 
     // The table.
@@ -137,6 +138,7 @@ codes! {
     RefuseWithoutCount   "refuse-without-count"  Error   File "Nothing counts the items that would forbid a delete."
     OnDeleteClear        "on-delete-clear"       Error   File "A required attribute cannot be cleared."
     NoWayBack            "no-way-back"           Error   File "No key finds the items that refer to a target."
+    TtlType              "ttl-type"              Error   File "The table's `ttl` attribute is no `expiry`, or not the only one."
     ExpiringCount        "expiring-count"        Error   File "Items that expire unseen cannot be counted."
     KeptCount            "kept-count"            Error   File "A number would be lost with its item, and what it counts would stay."
     AggregateCycle       "aggregate-cycle"       Error   File "A value follows from itself."

@@ -182,7 +182,8 @@ impl Blueprint {
     /// Whether an attribute of a record is one that Partita keeps for itself.
     pub(crate) fn is_reserved(&self, record: &Record, name: &str) -> bool {
         let (table, _) = self.table_of(record);
-        table.discriminator.as_deref() == Some(name) || table.is_key(name)
+        let names = [&table.discriminator, &table.ttl];
+        names.iter().any(|one| one.as_deref() == Some(name)) || table.is_key(name)
     }
 
     /// The attributes of a stored item of this record.

@@ -49,6 +49,11 @@ impl<'d> Layout<'d> {
         found.map(|(_, table)| *table)
     }
 
+    /// The attribute by which the store lets items of a table expire.
+    pub(crate) fn ttl(&self, name: &TableName) -> Option<&'d str> {
+        self.table(name)?.ttl.as_deref()
+    }
+
     /// The table that a record lives in.
     fn home(&self, record: &Record) -> &(TableName, &'d Table) {
         &self.tables[record.table.index()]

@@ -11,24 +11,39 @@ use crate::check::{Findings, Own};
 use crate::layout::{Layout, Stored};
 use crate::reader::{Reader, Written};
 use crate::reads::{Known, Reads};
+use crate::scope::ReadState;
 use partita_design::nested;
 
 /// Actions of a transaction at most.
 const ACTIONS_MAX: usize = 100;
 
 /// That an item is as it was read, in every attribute; or still missing.
-pub(crate) fn as_read(
-    layout: &Layout<'_>,
-    address: &ItemAddress,
-    stored: Option<&Item>,
-) -> Condition {
+pub(crate) fn as_read(state: ReadState<'_, '_>, address: &ItemAddress) -> Condition {
+    let ReadState { layout, reads } = state;
+    if let Known::Found(stored) = reads.item(address) {
+        return as_stored(layout, address, stored);
+    }
+    let missing = Condition::NotExists(partition(layout, address));
+    // An expired item counts as missing, and the store may take days to remove it.
+    match (layout.ttl(&address.table), reads.over(address)) {
+        (Some(ttl), Some(until)) => {
+            let expired = Condition::equals(Path::attribute(ttl), until.clone());
+            Condition::Any(vec![missing, expired])
+        }
+        _ => missing,
+    }
+}
+
+fn partition(layout: &Layout<'_>, address: &ItemAddress) -> Path {
     let table = layout.table(&address.table);
     let partition = table.map(|table| table.partition.as_str());
     let partition = partition.or_else(|| address.key.keys().next().map(Name::as_str));
-    let partition = Path::attribute(partition.unwrap_or_default());
-    let Some(stored) = stored else {
-        return Condition::NotExists(partition);
-    };
+    Path::attribute(partition.unwrap_or_default())
+}
+
+/// That an item is there, with these attributes and no others that its record declares.
+fn as_stored(layout: &Layout<'_>, address: &ItemAddress, stored: &Item) -> Condition {
+    let partition = partition(layout, address);
     // What is missing must still be missing, too.
     let declared = match layout.recognise(&address.table, stored) {
         Stored::Record(record, _) => {
@@ -70,7 +85,7 @@ pub(crate) fn change(
         table: address.table.clone(),
         key: address.key.clone(),
         update,
-        condition: Some(as_read(layout, address, Some(stored))),
+        condition: Some(as_stored(layout, address, stored)),
         return_item_on_failure: false,
     })
 }
@@ -90,7 +105,7 @@ pub(crate) async fn mend_own(
         TransactAction::Delete(DeleteItem {
             table: address.table.clone(),
             key: address.key.clone(),
-            condition: Some(as_read(layout, address, Some(stored))),
+            condition: Some(as_stored(layout, address, stored)),
             return_item_on_failure: false,
         })
     } else {
@@ -117,14 +132,10 @@ pub(crate) async fn mend_other(
 }
 
 fn check(layout: &Layout<'_>, reads: &Reads, address: &ItemAddress) -> TransactAction {
-    let stored = match reads.item(address) {
-        Known::Found(stored) => Some(stored),
-        Known::Missing | Known::Unread => None,
-    };
     TransactAction::Check(ConditionCheck {
         table: address.table.clone(),
         key: address.key.clone(),
-        condition: as_read(layout, address, stored),
+        condition: as_read(ReadState { layout, reads }, address),
         return_item_on_failure: false,
     })
 }

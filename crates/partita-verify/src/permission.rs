@@ -115,7 +115,8 @@ impl<'p> Permission<'p> {
 
     /// What is left behind here may be removed though it is no derived data: the records of a view
     /// with `history-of` (`view.LetterVersion`), or what a ref says `on delete`
-    /// (`entity.Comment.refs.post`). While the table has unrecognised items it stays all the same.
+    /// (`entity.Comment.refs.post`), or the time of expiry that a caller gave an item of an open
+    /// entity (`entity.Note.open`). While the table has unrecognised items it stays all the same.
     #[must_use]
     pub fn to_remove(mut self, place: impl Into<String>) -> Permission<'p> {
         self.named.insert(place.into());
@@ -149,6 +150,10 @@ fn removable(design: &Design) -> BTreeSet<String> {
     let views = views.map(|(record, _)| format!("view.{}", record.name));
     let mut places: BTreeSet<String> = views.collect();
     for entity in design.entities() {
+        // What an open entity was given under the name of the `ttl`.
+        if entity.open && design[entity.table].ttl.is_some() {
+            places.insert(format!("entity.{}.open", entity.name));
+        }
         let releases = entity.refs.iter().filter(|reference| {
             let mut targets = reference.targets.iter();
             targets.any(|one| matches!(one.on_delete, OnDelete::Cascade | OnDelete::Clear(_)))

@@ -6,8 +6,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use partita_core::Item;
 use partita_core::expression::KeyCondition;
+use partita_core::{Item, Value};
 use partita_design::time::TimeForm;
 use partita_store::StoreResult;
 use partita_store::request::{ItemAddress, Query};
@@ -29,6 +29,8 @@ pub(crate) struct Listing {
 pub(crate) struct Reads {
     now_millis: i64,
     items: HashMap<ItemAddress, Option<Item>>,
+    /// Of items that count as missing and are stored, when their time was over.
+    over: HashMap<ItemAddress, Value>,
     lists: HashMap<Listing, Vec<Item>>,
     needs: Mutex<Needs>,
 }
@@ -59,13 +61,28 @@ impl Reads {
 
     /// Notes down an item that somebody has read.
     pub(crate) fn insert(&mut self, layout: &Layout<'_>, address: ItemAddress, item: Option<Item>) {
-        let item = item.filter(|item| !self.is_over(layout, &address.table, item));
-        self.items.insert(address, item);
+        let found = item.as_ref();
+        let over = found.filter(|item| self.is_over(layout, &address.table, item));
+        let until = over.and_then(|item| item.get(layout.ttl(&address.table)?));
+        match until.cloned() {
+            Some(until) => {
+                self.over.insert(address.clone(), until);
+                self.items.insert(address, None);
+            }
+            None => {
+                self.items.insert(address, item);
+            }
+        }
+    }
+
+    /// When the time of an item was over that counts as missing and is still stored.
+    pub(crate) fn over(&self, address: &ItemAddress) -> Option<&Value> {
+        self.over.get(address)
     }
 
     /// Whether an item counts as missing because its time is over.
     pub(crate) fn is_over(&self, layout: &Layout<'_>, table: &TableName, item: &Item) -> bool {
-        let name = layout.table(table).and_then(|table| table.ttl.as_ref());
+        let name = layout.ttl(table);
         let until = name.and_then(|name| TimeForm::Epoch.read(item.get(name)?));
         until.is_some_and(|until| until < self.now_millis)
     }

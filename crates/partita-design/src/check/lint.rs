@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`usage`] | keys and indexes that no pattern reads |
 //! | [`followers`] | what follows other items: whether it can, and whether it ends |
+//! | [`expiry`] | the table's `ttl` attribute |
 //! | [`clashes`], [`positions`] | effects against each other, and positions against deletes |
 //! | [`periods`], [`requirements`] | counters of periods, and what entities require |
 //! | [`secrets`], [`unseen`], [`readable`] | secrets that are shown elsewhere, rows that no caller sees, views whose readers are undecidable |
@@ -14,6 +15,7 @@
 
 pub(crate) mod beyond;
 pub(crate) mod clashes;
+pub(crate) mod expiry;
 pub(crate) mod files;
 pub(crate) mod followers;
 pub(crate) mod paths;
@@ -34,6 +36,7 @@ pub(crate) fn lint(symbols: &Symbols, design: &Design) {
     readable::check(symbols, design);
     unseen::check(symbols, design);
     usage::check(symbols, design);
+    expiry::check(symbols, design);
     followers::check(symbols, design);
     clashes::check(symbols, design);
     paths::check(symbols, design);

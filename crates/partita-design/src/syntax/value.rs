@@ -11,11 +11,14 @@ use partita_core::expression::{Path, Span};
 use partita_core::{Number, Value};
 
 use super::lexer::{Cursor, Token};
+use crate::codes::Code;
 use crate::expression::Function;
 use crate::template::dotted;
 
 /// Far beyond any real design, far below what the stack holds.
 const DEPTH_MAX: usize = 16;
+/// Sums nest to the left, one level a term.
+const TERMS_MAX: usize = 100;
 
 /// A value as it is written.
 #[derive(Clone, Debug)]
@@ -62,7 +65,11 @@ impl Raw {
 
 /// Reads a value; `None` after a report.
 pub(crate) fn parse(cursor: &mut Cursor<'_>) -> Option<Raw> {
-    let mut parser = Parser { cursor, depth: 0 };
+    let mut parser = Parser {
+        cursor,
+        depth: 0,
+        terms: 0,
+    };
     parser.value()
 }
 
@@ -159,6 +166,7 @@ fn list_literal(cursor: &mut Cursor<'_>) -> Option<Value> {
 struct Parser<'c, 't> {
     cursor: &'c mut Cursor<'t>,
     depth: usize,
+    terms: usize,
 }
 
 impl Parser<'_, '_> {
@@ -187,6 +195,13 @@ impl Parser<'_, '_> {
     }
 
     fn term(&mut self) -> Option<Raw> {
+        self.terms += 1;
+        if self.terms > TERMS_MAX {
+            let message = format!("a value has at most {TERMS_MAX} parts");
+            self.cursor
+                .report(Code::TooLarge, self.cursor.here(), message);
+            return None;
+        }
         let start = self.cursor.range().start;
         match self.cursor.peek().cloned() {
             Some(Token::Symbol("-")) if !self.is_number_next() => {

@@ -7,6 +7,7 @@ mod cascades;
 mod copies;
 mod effects;
 mod every;
+mod expiry;
 mod figureforge;
 mod files;
 mod guards;

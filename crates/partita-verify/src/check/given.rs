@@ -84,12 +84,37 @@ fn is_time_of_deletion(record: &Record, name: &str) -> bool {
 /// Attributes that the entity does not have.
 fn unknown_attributes<'d>(subject: Subject<'_, 'd>, entity: &'d Record, findings: &mut Findings) {
     if entity.open {
+        expiry(subject, entity, findings);
         return;
     }
     let names = entity.attributes.iter().map(|one| one.name.as_str());
     let strange = subject.strange(subject.stored, subject.address, names);
     let strange = strange.into_iter().map(|name| (entity.name.clone(), name));
     findings.unrecognised.extend(strange);
+}
+
+/// A time by which the store deletes an item of an entity that does not expire. It goes only where
+/// an operator says so: somebody gave it.
+fn expiry<'d>(subject: Subject<'_, 'd>, entity: &'d Record, findings: &mut Findings) {
+    let Some(ttl) = subject.state.layout.ttl(&subject.address.table) else {
+        return;
+    };
+    let stored = subject.stored.get(ttl);
+    let Some(stored) = stored.filter(|_| entity.stored(ttl).is_none()) else {
+        return;
+    };
+    let says = format!("entity.{}.open", entity.name);
+    let kind = DriftKind::Value;
+    let mut drift = drift(kind, &entity.name, subject.address, Some(ttl), says);
+    drift.stored = Some(stored.clone());
+    drift.note = Some("lets the store delete the item, which the design does not".to_owned());
+    let mend = if subject.rights.is_named(&drift.says) {
+        findings.assign(ttl, None);
+        Mend::Own
+    } else {
+        Mend::Named
+    };
+    findings.push(drift, mend);
 }
 
 /// What the design requires of every item of the entity.

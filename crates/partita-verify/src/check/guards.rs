@@ -102,7 +102,7 @@ fn judge<'d>(
     guard.extend(owner);
     guard.extend(until.map(|(name, until)| (name.to_owned(), until.clone())));
     let put = PutItem {
-        condition: Some(mend::as_read(layout, place, stored)),
+        condition: Some(mend::as_read(subject.state, place)),
         ..PutItem::new(place.table.clone(), guard)
     };
     findings.push(drift, Mend::Other(findings.others.len()));

@@ -330,7 +330,7 @@ fn missing<'d>(subject: Subject<'_, 'd>, record: &'d Record, row: &Row, findings
     let mark = mark.zip(record.discriminator.as_deref().map(Value::from));
     item.extend(mark);
     let put = PutItem {
-        condition: Some(mend::as_read(layout, &row.address, None)),
+        condition: Some(mend::as_read(subject.state, &row.address)),
         ..PutItem::new(row.address.table.clone(), item)
     };
     findings.push(drift, Mend::Other(findings.others.len()));
