@@ -6,6 +6,7 @@
 //! | [`resolve`] | what names mean, in conditions and values |
 //! | [`compile`] | each section to its compiled form, every name resolved |
 //! | [`lint`] | looks at a finished design for what is legal and not good |
+//! | [`extent`] | how large a design may be |
 //! | [`accept`] | `[[accept]]`: warnings that the author knows of |
 //!
 //! Every step works on what the steps before it could read. What was broken there is known to be
@@ -14,6 +15,7 @@
 mod accept;
 mod compile;
 mod declare;
+mod extent;
 mod lint;
 mod resolve;
 
@@ -37,7 +39,13 @@ pub fn check(
     variables: &dyn Fn(&str) -> Option<String>,
 ) -> (Option<Design>, Vec<Diagnostic>) {
     let report = Report::default();
+    if !extent::is_readable(source, &report) {
+        return (None, report.into_diagnostics());
+    }
     let file = document::read(source, &report);
+    if !extent::is_checkable(&file, &report) {
+        return (None, report.into_diagnostics());
+    }
     let not_toml = report.len();
     let lines = Lines::new(source);
     let origin = Origin {

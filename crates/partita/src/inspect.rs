@@ -18,17 +18,11 @@ use crate::source::Source;
 /// Shows every mistake and risk in a design.
 pub(crate) fn check(flags: &CheckFlags) -> Result<ExitCode> {
     let source = Source::find(&flags.design)?;
-    let (_, diagnostics) = source.check(&flags.variables);
+    let (design, diagnostics) = source.check(&flags.variables);
     if flags.format == CheckFormat::Json {
         let found = describe::diagnostics(&source.text, &diagnostics);
         writeln!(std::io::stdout(), "{found:#}")?;
-        let is_broken = diagnostics
-            .iter()
-            .any(|found| found.severity == Severity::Error);
-        return Ok(match is_broken {
-            true => ExitCode::FAILURE,
-            false => ExitCode::SUCCESS,
-        });
+        return Ok(success(design.is_some()));
     }
     source.show(&diagnostics)?;
     let of = |severity| {
@@ -41,10 +35,15 @@ pub(crate) fn check(flags: &CheckFlags) -> Result<ExitCode> {
     let (errors_text, warnings_text) = (counted(errors, "error"), counted(warnings, "warning"));
     let name = &source.name;
     writeln!(std::io::stdout(), "{name}: {errors_text}, {warnings_text}")?;
-    Ok(match errors {
-        0 => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    })
+    Ok(success(design.is_some()))
+}
+
+fn success(is_success: bool) -> ExitCode {
+    if is_success {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn counted(count: usize, word: &str) -> String {

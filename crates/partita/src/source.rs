@@ -69,7 +69,9 @@ impl Source {
                 .collect(),
         };
         self.show(&shown)?;
-        design.with_context(|| format!("the design {} has {} errors", self.name, shown.len()))
+        let plural = if shown.len() == 1 { "" } else { "s" };
+        design
+            .with_context(|| format!("the design {} has {} error{plural}", self.name, shown.len()))
     }
 
     /// Prints diagnostics to standard error, in colour on a terminal.

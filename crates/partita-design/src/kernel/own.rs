@@ -1,6 +1,6 @@
 //! What an item computes from itself whenever it is written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::reads::reference_inputs;
 use crate::design::{Attribute, Record, Source, Timing};
@@ -8,7 +8,8 @@ use crate::design::{Attribute, Record, Source, Timing};
 /// The attributes that an item computes from its others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Own {
-    /// Those that a write may have to compute, as positions in the record.
+    /// Those that a write may have to compute, as positions in the record: each behind those that
+    /// it is computed from.
     computed: Vec<usize>,
     /// The attributes that they are computed from, without what is inside.
     basis: BTreeSet<String>,
@@ -18,10 +19,8 @@ pub struct Own {
 
 impl Own {
     pub(super) fn of(record: &Record) -> Own {
-        let attributes = record.attributes.iter().enumerate();
-        let computed = attributes.filter(|(_, attribute)| is_computed(attribute));
         Own {
-            computed: computed.map(|(at, _)| at).collect(),
+            computed: in_order(record),
             basis: basis(record),
             feeding: feeding(record),
         }
@@ -44,6 +43,60 @@ impl Own {
     }
 }
 
+/// The computed attributes, each behind those that it reads, and otherwise in the order of the file.
+fn in_order(record: &Record) -> Vec<usize> {
+    let attributes = record.attributes.iter().enumerate();
+    let computed = attributes.filter(|(_, attribute)| is_computed(attribute));
+    let computed: Vec<usize> = computed.map(|(at, _)| at).collect();
+    let name = |at: usize| record.attributes[at].name.as_str();
+    let places: BTreeMap<&str, usize> = computed.iter().map(|at| (name(*at), *at)).collect();
+    let mut readers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut waits: BTreeMap<usize, usize> = computed.iter().map(|at| (*at, 0)).collect();
+    for (reader, count) in &mut waits {
+        let reads = own_reads(&record.attributes[*reader]).into_iter();
+        let reads: BTreeSet<usize> = reads.filter_map(|one| places.get(one).copied()).collect();
+        for read in reads {
+            readers.entry(read).or_default().push(*reader);
+            *count += 1;
+        }
+    }
+    let is_free = |(at, count): (&usize, &usize)| (*count == 0).then_some(*at);
+    let mut free: BTreeSet<usize> = waits.iter().filter_map(is_free).collect();
+    let mut order = Vec::with_capacity(computed.len());
+    while let Some(at) = free.pop_first() {
+        waits.remove(&at);
+        order.push(at);
+        for reader in readers.get(&at).into_iter().flatten() {
+            if let Some(count) = waits.get_mut(reader) {
+                *count -= 1;
+                if *count == 0 {
+                    free.insert(*reader);
+                }
+            }
+        }
+    }
+    // A design in which values follow from themselves is refused.
+    order.extend(waits.into_keys());
+    order
+}
+
+/// What the value of an attribute reads of its own item.
+fn own_reads(attribute: &Attribute) -> Vec<&str> {
+    match &attribute.source {
+        Source::Given {
+            default: Some(value),
+        } => value.own_attributes().collect(),
+        Source::Computed(computed) => {
+            let mut reads: Vec<&str> = computed.value.own_attributes().collect();
+            if let Timing::Once(condition) = &computed.timing {
+                reads.extend(condition.own_attributes());
+            }
+            reads
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Whether an attribute is stored, and has a value that need not be given.
 fn is_computed(attribute: &Attribute) -> bool {
     match &attribute.source {
@@ -57,18 +110,7 @@ fn is_computed(attribute: &Attribute) -> bool {
 fn basis(record: &Record) -> BTreeSet<String> {
     let mut names: Vec<&str> = Vec::new();
     for attribute in &record.attributes {
-        match &attribute.source {
-            Source::Given {
-                default: Some(value),
-            } => names.extend(value.own_attributes()),
-            Source::Computed(computed) => {
-                names.extend(computed.value.own_attributes());
-                if let Timing::Once(condition) = &computed.timing {
-                    names.extend(condition.own_attributes());
-                }
-            }
-            _ => {}
-        }
+        names.extend(own_reads(attribute));
         names.extend(attribute.per.iter().map(|(_, time)| time.as_str()));
     }
     names.extend(record.refs.iter().flat_map(reference_inputs));

@@ -132,9 +132,14 @@ async fn items_in_a_table_that_is_no_longer_named_are_items() {
 /// The prints of many short lines take more room than the lines.
 #[tokio::test]
 async fn a_design_that_does_not_fit_into_an_item_is_refused_before_anything_is_made() {
-    let text = design("NOTE").origin.text;
-    let many: String = (0..8000).map(|at| format!("a{at} = 'int?'\n")).collect();
-    let text = text.replace("[entity.Note.allow]", &format!("{many}[entity.Note.allow]"));
+    let mut text = design("NOTE").origin.text;
+    let many: String = (0..1990).map(|at| format!("a{at} = 'int?'\n")).collect();
+    for name in ["A", "B", "C", "D"] {
+        text += &format!(
+            "\n[entity.{name}]\nPK = '{name}#{{id}}'\nSK = '{name}'\n[entity.{name}.allow]\n'*' = 'public'\n\
+             [entity.{name}.attributes]\nid = 'string'\n{many}"
+        );
+    }
     assert!(text.len() < 250_000, "{}", text.len());
     let design = partita_design::check(&text, &|_| None).0.unwrap();
     let store = Arc::new(ModelStore::default());

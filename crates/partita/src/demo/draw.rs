@@ -9,10 +9,21 @@ use ulid::Ulid;
 
 use super::expression::{Expression, Piece, Range, Template, Text, TimeForm};
 
+/// How much one statement may make of what is named: no item holds more than a part of it.
+const STATEMENT_BYTES_MAX: usize = 16_000_000;
+/// Values inside one another. As deep as an item may be, and far below what the stack holds.
+const DEPTH_MAX: usize = 32;
+/// How much the names may stand for.
+const NAMES_BYTES_MAX: usize = 64_000_000;
+
 /// Names, randomness and the time.
 pub(super) struct Draw {
     random: fastrand::Rng,
     names: BTreeMap<String, Json>,
+    /// How much the names stand for.
+    named_bytes: usize,
+    /// How much the statement may still make.
+    room_bytes: usize,
     now_millis: i64,
 }
 
@@ -21,6 +32,8 @@ impl Draw {
         Draw {
             random: fastrand::Rng::with_seed(seed),
             names: BTreeMap::new(),
+            named_bytes: 0,
+            room_bytes: STATEMENT_BYTES_MAX,
             now_millis,
         }
     }
@@ -29,13 +42,35 @@ impl Draw {
         self.now_millis = millis;
     }
 
+    /// A statement begins.
+    pub(super) fn begin(&mut self) {
+        self.room_bytes = STATEMENT_BYTES_MAX;
+    }
+
     /// From here on the name stands for the value.
-    pub(super) fn name(&mut self, name: &str, value: Json) {
-        self.names.insert(name.to_owned(), value);
+    pub(super) fn name(&mut self, name: &str, value: Json) -> Result<()> {
+        ensure!(
+            depth(&value) <= DEPTH_MAX,
+            "a value nests at most {DEPTH_MAX} deep"
+        );
+        self.named_bytes += weight(&value);
+        let before = self.names.insert(name.to_owned(), value);
+        self.named_bytes -= before.as_ref().map_or(0, weight);
+        self.check_names()
+    }
+
+    fn check_names(&self) -> Result<()> {
+        ensure!(
+            self.named_bytes <= NAMES_BYTES_MAX,
+            "the names of a demo stand for at most {NAMES_BYTES_MAX} bytes"
+        );
+        Ok(())
     }
 
     /// Adds to a list, which need not be there.
     pub(super) fn append(&mut self, list: &str, value: Json) -> Result<()> {
+        self.named_bytes += weight(&value);
+        self.check_names()?;
         let list_ = self
             .names
             .entry(list.to_owned())
@@ -103,7 +138,7 @@ impl Draw {
         }
     }
 
-    fn named(&self, path: &[String]) -> Result<Json> {
+    fn named(&mut self, path: &[String]) -> Result<Json> {
         let mut names = path.iter();
         let first = names.next().map(String::as_str).unwrap_or_default();
         let mut value = self
@@ -117,7 +152,14 @@ impl Draw {
             };
             value = inside.with_context(|| format!("`{first}` has no `{name}`"))?;
         }
-        Ok(value.clone())
+        let bytes = weight(value);
+        ensure!(
+            bytes <= self.room_bytes,
+            "a statement makes at most {STATEMENT_BYTES_MAX} bytes of values"
+        );
+        let value = value.clone();
+        self.room_bytes -= bytes;
+        Ok(value)
     }
 
     /// A template with everything filled in.
@@ -156,6 +198,31 @@ impl Draw {
     }
 }
 
+fn depth(value: &Json) -> usize {
+    let inner = match value {
+        Json::Array(elements) => elements.iter().map(depth).max(),
+        Json::Object(members) => members.values().map(depth).max(),
+        _ => None,
+    };
+    inner.map_or(0, |inner| inner + 1)
+}
+
+/// About how many bytes a value takes.
+fn weight(value: &Json) -> usize {
+    const EACH: usize = 16;
+    EACH + match value {
+        Json::String(text) => text.len(),
+        Json::Array(elements) => elements.iter().map(weight).sum(),
+        Json::Object(members) => {
+            let members = members.iter();
+            members
+                .map(|(name, value)| name.len() + weight(value))
+                .sum()
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
+    }
+}
+
 /// Random bits as a UUID of version 4.
 fn uuid(bits: u128) -> String {
     let bits =
@@ -177,8 +244,9 @@ mod tests {
 
     fn draw() -> Draw {
         let mut draw = Draw::new(7, 1_767_261_600_000);
-        draw.name("people", json!(["ann", "bob", "eve"]));
-        draw.name("story", json!({"id": 3, "tags": ["a", "b"]}));
+        draw.name("people", json!(["ann", "bob", "eve"])).unwrap();
+        let story = json!({"id": 3, "tags": ["a", "b"]});
+        draw.name("story", story).unwrap();
         draw
     }
 
@@ -217,6 +285,32 @@ mod tests {
         let uuid = drawn("uuid");
         let uuid = uuid.as_str().unwrap();
         assert_eq!((uuid.len(), &uuid[14..15]), (36, "4"));
+    }
+
+    #[test]
+    fn values_do_not_grow_without_end() {
+        let check = |text: &str, expected: &str| {
+            let mut draw = draw();
+            draw.name("a", "x".repeat(1_000).into()).unwrap();
+            let again = Expression::parse(text).unwrap();
+            let error = (0..100).find_map(|_| {
+                draw.begin();
+                let value = draw.value(&again);
+                value.and_then(|value| draw.name("a", value)).err()
+            });
+            assert_eq!(error.unwrap().to_string(), expected, "{text}");
+        };
+        let expected = "a statement makes at most 16000000 bytes of values";
+        check(r#""$a$a$a$a""#, expected);
+        check(r#"["$a", "$a", "$a", "$a"]"#, expected);
+        check(r#"["$a"]"#, "a value nests at most 32 deep");
+        let mut draw = draw();
+        let error = (0..100).find_map(|at| {
+            let value = "x".repeat(1_000_000).into();
+            draw.name(&format!("a{at}"), value).err()
+        });
+        let expected = "the names of a demo stand for at most 64000000 bytes";
+        assert_eq!(error.unwrap().to_string(), expected);
     }
 
     #[test]

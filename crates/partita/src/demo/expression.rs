@@ -62,6 +62,11 @@ pub(super) enum Piece {
     Value(Expression),
 }
 
+/// Values inside one another.
+const DEPTH_MAX: usize = 16;
+/// A hundred years: any time from then to now can be written down.
+const SPAN_MILLIS_MAX: i64 = 36_525 * 86_400_000;
+
 const UNITS: [(&str, i64); 4] = [
     ("s", 1_000),
     ("m", 60_000),
@@ -71,17 +76,26 @@ const UNITS: [(&str, i64); 4] = [
 
 impl Expression {
     pub(super) fn parse(text: &str) -> Result<Expression> {
+        Expression::parse_in(text, 0)
+    }
+
+    fn parse_in(text: &str, depth: usize) -> Result<Expression> {
+        // INVARIANT: recursion ends here, so that no script exhausts the stack.
+        ensure!(depth <= DEPTH_MAX, "a value nests at most {DEPTH_MAX} deep");
+        let inner = depth + 1;
         let text = text.trim();
         if let Some(list) = text.strip_prefix("any ") {
-            return Ok(Expression::Any(Box::new(Expression::list(list)?)));
+            return Ok(Expression::Any(Box::new(Expression::list_in(list, inner)?)));
         }
         if let Some((range, list)) = text.split_once(" of ")
             && let Ok(range) = Range::parse(range)
         {
-            return Ok(Expression::Some(range, Box::new(Expression::list(list)?)));
+            let list = Expression::list_in(list, inner)?;
+            return Ok(Expression::Some(range, Box::new(list)));
         }
         if let Some((list, without)) = text.rsplit_once(" except ") {
-            let (list, without) = (Expression::list(list)?, Expression::parse(without)?);
+            let list = Expression::list_in(list, inner)?;
+            let without = Expression::parse_in(without, inner)?;
             return Ok(Expression::Except(Box::new(list), Box::new(without)));
         }
         match text {
@@ -102,15 +116,19 @@ impl Expression {
         {
             return Ok(Expression::Named(path));
         }
-        Ok(Expression::Written(Template::parse(text)?))
+        Ok(Expression::Written(Template::parse_in(text, inner)?))
     }
 
     /// Where a list is expected its name alone will do.
     pub(super) fn list(text: &str) -> Result<Expression> {
+        Expression::list_in(text, 0)
+    }
+
+    fn list_in(text: &str, depth: usize) -> Result<Expression> {
         let text = text.trim();
         match path(text) {
             (name, "") if !name.is_empty() => Ok(Expression::Named(name)),
-            _ => Expression::parse(text),
+            _ => Expression::parse_in(text, depth),
         }
     }
 }
@@ -143,7 +161,8 @@ pub(super) fn span(text: &str) -> Result<i64> {
     let text = text.trim();
     let known = UNITS.iter().find_map(|(unit, millis)| {
         let number = text.strip_suffix(unit)?.trim().parse::<i64>().ok()?;
-        number.checked_mul(*millis)
+        let millis = number.checked_mul(*millis)?;
+        (millis.abs() <= SPAN_MILLIS_MAX).then_some(millis)
     });
     known.with_context(|| format!("write a time such as 90s, 20m, 6h or 3d, not `{text}`"))
 }
@@ -192,20 +211,31 @@ fn path(text: &str) -> (Vec<String>, &str) {
 impl Template {
     /// A JSON value.
     pub(super) fn parse(text: &str) -> Result<Template> {
+        Template::parse_in(text, 0)
+    }
+
+    fn parse_in(text: &str, depth: usize) -> Result<Template> {
         let json = serde_json::from_str(text).with_context(|| format!("`{text}` is no value"))?;
-        Template::of(json)
+        Template::of_in(json, depth)
     }
 
     pub(super) fn of(json: Json) -> Result<Template> {
+        Template::of_in(json, 0)
+    }
+
+    /// JSON's own parser bounds how deep it is.
+    fn of_in(json: Json, depth: usize) -> Result<Template> {
         Ok(match json {
-            Json::String(text) => Template::Text(Text::parse(&text)?),
+            Json::String(text) => Template::Text(Text::parse_in(&text, depth)?),
             Json::Array(elements) => {
-                let elements = elements.into_iter().map(Template::of);
+                let elements = elements.into_iter();
+                let elements = elements.map(|element| Template::of_in(element, depth));
                 Template::List(elements.collect::<Result<_>>()?)
             }
             Json::Object(members) => {
                 let members = members.into_iter();
-                let members = members.map(|(name, value)| Ok((name, Template::of(value)?)));
+                let members =
+                    members.map(|(name, value)| Ok((name, Template::of_in(value, depth)?)));
                 Template::Object(members.collect::<Result<_>>()?)
             }
             other => Template::Other(other),
@@ -216,6 +246,10 @@ impl Template {
 impl Text {
     /// A text in which `$name.name` and `$(expression)` stand for values. Any other `$` is one.
     pub(super) fn parse(text: &str) -> Result<Text> {
+        Text::parse_in(text, 0)
+    }
+
+    fn parse_in(text: &str, depth: usize) -> Result<Text> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
@@ -225,7 +259,8 @@ impl Text {
                 Some(inside) => {
                     let end = closing(inside)
                         .with_context(|| format!("`{text}` has a `$(` without its `)`"))?;
-                    (Some(Expression::parse(&inside[..end])?), &inside[end + 1..])
+                    let value = Expression::parse_in(&inside[..end], depth + 1)?;
+                    (Some(value), &inside[end + 1..])
                 }
                 None if after.starts_with(|one: char| one.is_ascii_alphabetic()) => {
                     let (name, behind) = path(after);

@@ -42,8 +42,12 @@ struct Player<'s> {
     present_millis: i64,
     pace: Range,
     draw: Draw,
+    steps: usize,
     shown: Vec<Shown>,
 }
+
+/// Statements that are carried out, each as often as it is.
+const STEPS_MAX: usize = 1_000_000;
 
 /// Plays a demo that ends at the present; answers with what it shows.
 pub(super) async fn play(
@@ -58,6 +62,7 @@ pub(super) async fn play(
         present_millis,
         pace: Range { from: 0, to: 0 },
         draw: Draw::new(seed, present_millis),
+        steps: 0,
         shown: Vec::new(),
     };
     player.block(script).await?;
@@ -97,21 +102,27 @@ impl Player<'_> {
     }
 
     async fn statement(&mut self, statement: &Statement) -> Result<()> {
+        self.steps += 1;
+        ensure!(
+            self.steps <= STEPS_MAX,
+            "a demo takes at most {STEPS_MAX} steps"
+        );
+        self.draw.begin();
         match &statement.what {
             What::At { before_present } => self.set_clock(self.present_millis - before_present),
             What::Pace(pace) => self.pace = *pace,
             What::List { name, rows } => {
                 let rows = rows.iter().map(|row| self.draw.filled(row));
                 let rows = rows.collect::<Result<_>>()?;
-                self.draw.name(name, Json::Array(rows));
+                self.draw.name(name, Json::Array(rows))?;
             }
             What::Let { name, value } => {
                 let value = self.draw.value(value)?;
-                self.draw.name(name, value);
+                self.draw.name(name, value)?;
             }
             What::For { name, of, block } => {
                 for element in self.draw.elements(of)? {
-                    self.draw.name(name, element);
+                    self.draw.name(name, element)?;
                     self.block(block).await?;
                 }
             }
@@ -143,7 +154,7 @@ impl Player<'_> {
             } => {
                 let answer = self.write(caller, write).await?;
                 if let Some(name) = &kept.name {
-                    self.draw.name(name, record(&answer)?);
+                    self.draw.name(name, record(&answer)?)?;
                 }
                 if let Some(list) = &kept.list {
                     self.draw.append(list, record(&answer)?)?;
@@ -153,7 +164,7 @@ impl Player<'_> {
             What::Find { query, name } => {
                 let found = self.query(query)?;
                 let rows = ask(self.stage.partita, &found).await?;
-                self.draw.name(name, Json::Array(rows));
+                self.draw.name(name, Json::Array(rows))?;
             }
             What::Show(query) => {
                 let shown = self.query(query)?;

@@ -129,11 +129,22 @@ pub(super) struct Kept {
     pub(super) list: Option<String>,
 }
 
+/// Bytes of a demo. The largest that ships has 20 KB.
+const SCRIPT_BYTES_MAX: usize = 1_000_000;
+/// Blocks inside one another.
+const DEPTH_MAX: usize = 16;
+/// How often one `repeat` repeats its block.
+const REPEATS_MAX: i64 = 10_000;
+
 /// Reads a demo; the error names the line.
 pub(super) fn parse(text: &str) -> Result<Block> {
+    ensure!(
+        text.len() <= SCRIPT_BYTES_MAX,
+        "a demo has at most {SCRIPT_BYTES_MAX} bytes"
+    );
     let lines = lines(text);
     let mut lines = lines.as_slice();
-    let block = block(&mut lines, 0)?;
+    let block = block(&mut lines, 0, 0)?;
     match lines.first() {
         None => Ok(block),
         Some(line) => bail!("line {}: indented by nothing above it", line.number),
@@ -168,15 +179,18 @@ struct Line {
 /// The lines that say something; one whose brackets are open goes on in the next.
 fn lines(text: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
-    let mut is_open = false;
+    let mut brackets = Brackets::default();
     for (index, raw) in text.lines().enumerate() {
         let text = raw.trim();
-        if is_open && let Some(last) = lines.last_mut() {
+        if brackets.depth > 0
+            && let Some(last) = lines.last_mut()
+        {
             last.text.push(' ');
             last.text += text;
-            is_open = has_open_bracket(&last.text);
+            brackets.read(text);
         } else if !text.is_empty() && !text.starts_with('#') {
-            is_open = has_open_bracket(text);
+            brackets = Brackets::default();
+            brackets.read(text);
             lines.push(Line {
                 number: index + 1,
                 indent: raw.len() - raw.trim_start().len(),
@@ -187,43 +201,53 @@ fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
-fn has_open_bracket(text: &str) -> bool {
-    let (mut depth, mut is_quoted, mut is_escaped) = (0, false, false);
-    for one in text.chars() {
-        match one {
-            _ if is_escaped => is_escaped = false,
-            '\\' if is_quoted => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            '{' | '[' if !is_quoted => depth += 1,
-            '}' | ']' if !is_quoted => depth -= 1,
-            _ => {}
+/// The brackets that are open behind what was read.
+#[derive(Default)]
+struct Brackets {
+    depth: i32,
+    is_quoted: bool,
+    is_escaped: bool,
+}
+
+impl Brackets {
+    fn read(&mut self, text: &str) {
+        for one in text.chars() {
+            match one {
+                _ if self.is_escaped => self.is_escaped = false,
+                '\\' if self.is_quoted => self.is_escaped = true,
+                '"' => self.is_quoted = !self.is_quoted,
+                '{' | '[' if !self.is_quoted => self.depth += 1,
+                '}' | ']' if !self.is_quoted => self.depth -= 1,
+                _ => {}
+            }
         }
     }
-    depth > 0
 }
 
 /// The statements that stand at least this far to the right.
-fn block(lines: &mut &[Line], indent: usize) -> Result<Block> {
+fn block(lines: &mut &[Line], indent: usize, depth: usize) -> Result<Block> {
+    // INVARIANT: recursion ends here, so that no script exhausts the stack.
+    ensure!(depth <= DEPTH_MAX, "blocks nest at most {DEPTH_MAX} deep");
     let mut statements = Vec::new();
     while let Some((line, rest)) = lines.split_first() {
         if line.indent != indent {
             break;
         }
         *lines = rest;
-        let what = statement(line, lines).map_err(|error| at_line(error, line.number))?;
+        let what = statement(line, lines, depth).map_err(|error| at_line(error, line.number))?;
         let line = line.number;
         statements.push(Statement { line, what });
     }
     Ok(statements)
 }
 
-fn statement(line: &Line, lines: &mut &[Line]) -> Result<What> {
+fn statement(line: &Line, lines: &mut &[Line], depth: usize) -> Result<What> {
     let (word, rest) = line.text.split_once(' ').unwrap_or((&line.text, ""));
     let rest = rest.trim();
     let mut inner = || -> Result<Block> {
         let indent = lines.first().map_or(0, |next| next.indent);
         ensure!(indent > line.indent, "nothing is indented below it");
-        block(lines, indent)
+        block(lines, indent, depth + 1)
     };
     Ok(match word {
         "at" => What::At {
@@ -253,7 +277,7 @@ fn statement(line: &Line, lines: &mut &[Line]) -> Result<What> {
             }
         }
         "repeat" => What::Repeat {
-            times: Range::parse(rest)?,
+            times: repeats(rest)?,
             block: inner()?,
         },
         "maybe" => {
@@ -282,6 +306,16 @@ fn statement(line: &Line, lines: &mut &[Line]) -> Result<What> {
         "show" => show(rest)?,
         caller => write(caller, rest)?,
     })
+}
+
+/// `3` or `2..5` times.
+fn repeats(text: &str) -> Result<Range> {
+    let times = Range::parse(text)?;
+    ensure!(
+        times.to <= REPEATS_MAX,
+        "a block is repeated at most {REPEATS_MAX} times"
+    );
+    Ok(times)
 }
 
 /// `list NAME: a, b, c`, or a row a line below `list NAME`: JSON, or a text.
@@ -508,5 +542,25 @@ show nobody queries users name=$person
         );
         check("at now\n    at now", "line 2: indented by nothing above it");
         check("for a in b\n  maybe 3", "line 2: write `maybe 30%`");
+    }
+
+    #[test]
+    fn a_script_is_bounded() {
+        let check = |text: &str, expected: &str| {
+            let error = format!("{:#}", parse(text).unwrap_err());
+            assert!(error.ends_with(expected), "{error}");
+        };
+        let nested = (0..17).map(|depth| format!("{}repeat 1..1\n", " ".repeat(depth)));
+        let nested = nested.collect::<String>() + &" ".repeat(17) + "at now";
+        check(&nested, "blocks nest at most 16 deep");
+        let often = "repeat 4000000000\n  at now";
+        check(often, "a block is repeated at most 10000 times");
+        let deep = |word: &str| format!("let a = {}", word.repeat(18));
+        check(&deep("any "), "a value nests at most 16 deep");
+        check(&deep("$("), "a value nests at most 16 deep");
+        check(&"#".repeat(1_000_001), "a demo has at most 1000000 bytes");
+        // Lines that go on are read once each.
+        let long = format!("let a = [{}0]", "0,\n".repeat(100_000));
+        assert_eq!(parse(&long).unwrap().len(), 1);
     }
 }

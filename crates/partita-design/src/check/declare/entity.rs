@@ -10,6 +10,7 @@ use crate::check::resolve::names::Names;
 use crate::codes::Code;
 use crate::design::{RecordId, SoftDelete};
 use crate::document::{Field, Name, Section, Text};
+use crate::expression::Reading;
 use crate::syntax::attribute::{Head, LineValue};
 use crate::types::{AttributeType, Shape};
 
@@ -174,30 +175,54 @@ fn soft_delete_value(text: &Text, record: &DeclaredRecord) -> Option<SoftDelete>
     })
 }
 
+/// Copies of copies of copies.
+const COPIES_MAX: usize = 16;
+
 /// Gives attributes with `copy` the type of what they follow. Copies of copies take as many
-/// rounds as they are long.
+/// rounds as they are long. What is left then follows a value of any type, or itself, which is
+/// reported when the design is complete.
 pub(crate) fn type_copies(symbols: &mut Symbols) {
-    loop {
-        let mut found = Vec::new();
-        for (index, record) in symbols.records.iter().enumerate() {
-            for (place, declared) in record.attributes.iter().enumerate() {
-                let (None, Some(Head::Copy(path))) = (&declared.kind, &declared.line.head) else {
-                    continue;
-                };
-                let names = Names::of(symbols, record);
-                let reading = names.find_silently(&path.path());
-                if let Some(reading) = reading.filter(|one| one.kind != AttributeType::Any) {
-                    found.push((index, place, reading.kind, reading.optional));
-                }
-            }
-        }
+    for _ in 0..COPIES_MAX {
+        let found = typed_copies(symbols, |reading| reading.kind != AttributeType::Any);
         if found.is_empty() {
+            let rest = typed_copies(symbols, |_| true);
+            give_types(symbols, rest);
             return;
         }
-        for (index, place, kind, optional) in found {
-            let declared = &mut symbols.records[index].attributes[place];
-            declared.kind = Some(kind);
-            declared.optional |= optional;
+        give_types(symbols, found);
+    }
+    for (index, place, ..) in typed_copies(symbols, |_| true) {
+        let span = symbols.records[index].attributes[place].span;
+        let message = format!("copies follow copies over at most {COPIES_MAX} items");
+        symbols.report(Code::TooLarge, span, message);
+    }
+}
+
+/// An attribute of a record, with its type and whether it may be missing.
+type TypedCopy = (usize, usize, AttributeType, bool);
+
+/// The copies that have no type so far and follow such values.
+fn typed_copies(symbols: &Symbols, is_known: impl Fn(&Reading) -> bool) -> Vec<TypedCopy> {
+    let mut found = Vec::new();
+    for (index, record) in symbols.records.iter().enumerate() {
+        for (place, declared) in record.attributes.iter().enumerate() {
+            let (None, Some(Head::Copy(path))) = (&declared.kind, &declared.line.head) else {
+                continue;
+            };
+            let names = Names::of(symbols, record);
+            let reading = names.find_silently(&path.path());
+            if let Some(reading) = reading.filter(|one| is_known(one)) {
+                found.push((index, place, reading.kind, reading.optional));
+            }
         }
+    }
+    found
+}
+
+fn give_types(symbols: &mut Symbols, found: Vec<TypedCopy>) {
+    for (index, place, kind, optional) in found {
+        let declared = &mut symbols.records[index].attributes[place];
+        declared.kind = Some(kind);
+        declared.optional |= optional;
     }
 }

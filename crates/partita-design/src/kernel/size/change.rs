@@ -1,6 +1,6 @@
 //! What a write changes in an item, and what is computed from that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{Reaction, reference_inputs};
 use crate::design::{Access, Assignments, Record, Ref, Source, Timing};
@@ -41,25 +41,15 @@ impl Change {
         mut changed: BTreeSet<String>,
         is_operation: bool,
     ) -> Change {
-        loop {
-            let follows = entity.attributes.iter().filter(|attribute| {
-                let Source::Computed(computed) = &attribute.source else {
-                    return false;
-                };
-                let is_read = |mut names: Vec<&str>| names.drain(..).any(|it| changed.contains(it));
-                match &computed.timing {
-                    Timing::Always => is_read(computed.value.own_attributes().collect()),
-                    Timing::Write => is_operation,
-                    Timing::Once(when) => is_read(when.own_attributes().collect()),
-                    Timing::Ref => entity.refs.iter().any(|one| moves(one, &changed)),
-                    Timing::Create => false,
+        let followers = followers(entity, is_operation);
+        let mut open: Vec<String> = changed.iter().cloned().collect();
+        open.push(EVERY_WRITE.to_owned());
+        while let Some(name) = open.pop() {
+            for follower in followers.get(name.as_str()).into_iter().flatten() {
+                if changed.insert((*follower).to_owned()) {
+                    open.push((*follower).to_owned());
                 }
-            });
-            let more: BTreeSet<String> = follows.map(|one| one.name.clone()).collect();
-            if more.is_subset(&changed) {
-                break;
             }
-            changed.extend(more);
         }
         Change {
             access,
@@ -97,6 +87,30 @@ impl Change {
     pub(super) fn concerns(&self, reaction: &Reaction) -> bool {
         self.touches(reaction.reads.iter().map(String::as_str))
     }
+}
+
+/// Stands for the write itself; no attribute is called so.
+const EVERY_WRITE: &str = "";
+
+/// By the names of attributes, those that are computed again where one of these changes.
+fn followers(entity: &Record, is_operation: bool) -> BTreeMap<&str, Vec<&str>> {
+    let mut followers: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for attribute in &entity.attributes {
+        let Source::Computed(computed) = &attribute.source else {
+            continue;
+        };
+        let reads: Vec<&str> = match &computed.timing {
+            Timing::Always => computed.value.own_attributes().collect(),
+            Timing::Write if is_operation => vec![EVERY_WRITE],
+            Timing::Once(when) => when.own_attributes().collect(),
+            Timing::Ref => entity.refs.iter().flat_map(reference_inputs).collect(),
+            Timing::Write | Timing::Create => Vec::new(),
+        };
+        for name in reads {
+            followers.entry(name).or_default().push(&attribute.name);
+        }
+    }
+    followers
 }
 
 /// Whether a ref leads elsewhere when these attributes change.
