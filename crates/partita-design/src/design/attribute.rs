@@ -150,6 +150,19 @@ impl Attribute {
         }
     }
 
+    /// What its value is computed from.
+    pub fn reads(&self) -> &[Reading] {
+        match &self.source {
+            Source::Given {
+                default: Some(default),
+            } => &default.reads,
+            Source::Computed(computed) => &computed.value.reads,
+            Source::Derived(value) => &value.reads,
+            Source::Copy(reading) => std::slice::from_ref(reading),
+            Source::Given { default: None } | Source::Generated | Source::Aggregate(_) => &[],
+        }
+    }
+
     /// Whether its record declares it. A view has others from its source.
     pub fn is_declared(&self) -> bool {
         !self.inherited

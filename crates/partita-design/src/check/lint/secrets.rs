@@ -7,7 +7,7 @@ use partita_core::expression::Span;
 
 use crate::check::declare::symbols::Symbols;
 use crate::codes::Code;
-use crate::design::{Assignments, Attribute, Design, Pattern, RecordId, Source};
+use crate::design::{Assignments, Design, Pattern, RecordId};
 use crate::expression::Reading;
 
 /// Warns of everything that would reveal a secret.
@@ -16,7 +16,7 @@ pub(crate) fn check(symbols: &Symbols, design: &Design) {
     for record in &design.records {
         let attributes = record.attributes.iter();
         for attribute in attributes.filter(|one| one.is_declared()) {
-            secrets.attribute(record.id, attribute);
+            secrets.value(record.id, &attribute.name, attribute.reads());
         }
     }
     for trigger in &design.triggers {
@@ -43,19 +43,6 @@ struct Secrets<'s> {
 }
 
 impl Secrets<'_> {
-    fn attribute(&self, record: RecordId, attribute: &Attribute) {
-        let reads = match &attribute.source {
-            Source::Given {
-                default: Some(default),
-            } => &default.reads,
-            Source::Computed(computed) => &computed.value.reads,
-            Source::Derived(value) => &value.reads,
-            Source::Copy(reading) => std::slice::from_ref(reading),
-            Source::Given { default: None } | Source::Generated | Source::Aggregate(_) => return,
-        };
-        self.value(record, &attribute.name, reads);
-    }
-
     /// A value that is stored under a name of a record.
     fn value(&self, record: RecordId, name: &str, reads: &[Reading]) {
         let record = &self.symbols[record];

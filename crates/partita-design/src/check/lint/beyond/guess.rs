@@ -1,4 +1,5 @@
-//! Attributes that a rule hides, and that a pattern lets its readers find out.
+//! Attributes that a rule hides, and that another attribute shows or a pattern lets its readers find
+//! out.
 //!
 //! A rule such as `"read email" = "userId = caller"` leaves an attribute out of what others see.
 //! Where they may ask for rows by its value, or get them in its order, they can find it out by
@@ -12,13 +13,19 @@ use crate::check::declare::key::Key;
 use crate::check::declare::symbols::Symbols;
 use crate::codes::Code;
 use crate::design::pattern::TEXTS;
-use crate::design::{Access, AttributeRule, Design, Pattern, Read, RecordId};
+use crate::design::{Access, Attribute, AttributeRule, Design, Pattern, Read, Record, RecordId};
 use crate::expression::{Origin, Predicate};
 use crate::stored::is_inside;
 use crate::template::Template;
 
-/// Warns of patterns whose readers can find out what a rule hides from them.
+/// Warns of attributes that show what a rule hides, and of patterns whose readers can find it out.
 pub(super) fn check(symbols: &Symbols, design: &Design) {
+    for record in &design.records {
+        let declared = record.attributes.iter().filter(|one| one.is_declared());
+        for attribute in declared.filter(|one| !one.secret) {
+            shown(symbols, design, record, attribute);
+        }
+    }
     for pattern in &design.patterns {
         let mut records = pattern.returns.iter();
         let found = records.find_map(|record| guessed(symbols, design, pattern, *record));
@@ -35,6 +42,56 @@ pub(super) fn check(symbols: &Symbols, design: &Design) {
             ))
             .acceptable(vec![vec![format!("pattern.{}", pattern.name)]]);
     }
+}
+
+/// Warns of a value that is computed from what a rule hides, and is not hidden by that rule.
+fn shown(symbols: &Symbols, design: &Design, record: &Record, attribute: &Attribute) {
+    let row = Item::written(design, record.id);
+    let rules = &row.record.rules;
+    let mut readers = vec![Alternatives::of(rules.get(Access::Read), &row)];
+    let own = reads_of(&rules.by_attribute, &attribute.name);
+    readers.extend(own.map(|rule| Alternatives::of(&rule.rule, &row)));
+    for reading in attribute.reads() {
+        let from = match reading.hops.as_slice() {
+            [] if reading.origin == Origin::Item => vec![row.clone()],
+            [hop] => match design.reference(hop) {
+                Some(reference) => row.through(&reference.name, &[]),
+                None => continue,
+            },
+            _ => continue,
+        };
+        let found = from.iter().find_map(|item| {
+            let mut hiding = reads_of(&item.record.rules.by_attribute, &reading.attribute);
+            hiding.find(|rule| {
+                let allowed = Alternatives::of(&rule.rule, item);
+                !readers.iter().any(|reader| reader.imply(&allowed))
+            })
+        });
+        let Some(rule) = found else { continue };
+        let (declared, name) = (&symbols[record.id], &attribute.name);
+        let message = format!(
+            "whoever reads a `{}` need not be allowed to read `{}`, and `{name}` shows it: `{}`",
+            record.name,
+            reading.path,
+            rule.rule.text()
+        );
+        symbols
+            .report(Code::RevealedSecret, declared.span_of(name), message)
+            .help(format!(
+                "give `\"read {name}\"` the same rule, or make it `secret`"
+            ))
+            .acceptable(vec![vec![format!("{}.{name}", declared.place)]]);
+        return;
+    }
+}
+
+/// The rules for reading an attribute, or what it is inside of.
+fn reads_of<'d>(
+    rules: &'d [AttributeRule],
+    name: &'d str,
+) -> impl Iterator<Item = &'d AttributeRule> {
+    let reads = rules.iter().filter(|rule| !rule.writes);
+    reads.filter(move |rule| rule.attributes.iter().any(|one| is_inside(name, one)))
 }
 
 /// An attribute that a pattern lets some of its readers find out, and the rule that hides it.
