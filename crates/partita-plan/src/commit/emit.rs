@@ -16,6 +16,7 @@ use crate::draft::{Before, Entry, EntryId, Presence, Refusal};
 use crate::error::PlanError;
 use crate::place::Address;
 use crate::planner::Planner;
+use crate::request::input::oversize;
 
 /// A key of an index and what it becomes.
 pub(super) type KeyChange = (String, Option<String>);
@@ -38,6 +39,7 @@ impl Planner<'_> {
         }
         // Items that only keys read are in the draft since then, to be guarded.
         keys.resize_with(self.draft.entries.len(), Vec::new);
+        self.refuse_oversize(&keys)?;
         let entries = std::mem::take(&mut self.draft.entries);
         let records: Vec<&Record> = entries.iter().map(|entry| entry.record).collect();
         let mut steps = Vec::with_capacity(entries.len() + aside.len());
@@ -57,6 +59,23 @@ impl Planner<'_> {
         steps.extend(self.window_steps());
         steps.extend(self.deferred_steps()?);
         Ok(steps)
+    }
+
+    /// Refuses items, derived ones too, that are larger than a store takes: it would only find out
+    /// while it commits, in words that do not name them.
+    fn refuse_oversize(&mut self, keys: &[Vec<KeyChange>]) -> Result<(), PlanError> {
+        let entries = self.draft.entries.iter().zip(keys);
+        let written = entries.filter(|(entry, _)| !entry.is_read_only() && entry.is_touched());
+        let faults = written.filter_map(|(entry, keys)| {
+            let keys = keys
+                .iter()
+                .filter_map(|(name, key)| Some((name, key.as_ref()?)));
+            let keys: usize = keys.map(|(name, key)| name.len() + key.len()).sum();
+            oversize(entry.record, entry.after.as_deref()?, keys)
+        });
+        let faults: Vec<_> = faults.collect();
+        self.faults.extend(faults);
+        self.refuse()
     }
 
     /// An item is put whole where it goes, and taken from where it was.

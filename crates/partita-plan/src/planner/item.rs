@@ -313,6 +313,7 @@ fn remove(item: &mut Map, slots: &[Slot<'_>]) {
     for slot in slots {
         match slot {
             Slot::Declared(attribute) => nested::remove(item, &attribute.name),
+            Slot::Inside(name) => nested::remove(item, name),
             Slot::Open(name) => {
                 open.insert(name.as_str());
             }
@@ -327,6 +328,7 @@ fn remove(item: &mut Map, slots: &[Slot<'_>]) {
 pub(crate) fn put(item: &mut Map, slot: &Slot<'_>, value: Value) {
     match slot {
         Slot::Declared(attribute) => nested::set(item, &attribute.name, value),
+        Slot::Inside(name) => nested::set(item, name, value),
         Slot::Open(name) => {
             item.insert(name.as_str(), value);
         }

@@ -88,7 +88,7 @@ impl<'a> Planner<'a> {
             }
             match nested::get(item, name) {
                 None if attribute.optional || self.is_explained(attribute) => {}
-                None => self.fault(entity, name, FaultRule::Required, "is required"),
+                None => self.fault(entity, name, FaultRule::Required, lacking(attribute)),
                 Some(value) => {
                     self.faults.extend(fault_of_value(entity, attribute, value));
                     if let (AttributeType::State(states), Some(now)) =
@@ -152,7 +152,10 @@ impl<'a> Planner<'a> {
                 self.check_step(at, entity, attribute, was.as_deref(), new);
                 self.check_range(at, attribute);
             } else if !attribute.optional && !self.is_explained(attribute) {
-                let message = "is required and cannot be removed";
+                let message = match attribute.source {
+                    Source::Computed(_) => lacking(attribute),
+                    _ => "is required and cannot be removed",
+                };
                 self.fault(entity, name, FaultRule::Required, message);
             }
         }
@@ -180,8 +183,7 @@ impl<'a> Planner<'a> {
     /// of what it is made of.
     fn is_explained(&self, attribute: &Attribute) -> bool {
         let reads = match &attribute.source {
-            Source::Copy(reading) => std::slice::from_ref(reading),
-            Source::Computed(computed) => &computed.value.reads,
+            Source::Copy(_) | Source::Computed(_) => attribute.reads(),
             _ => &[],
         };
         let mut refs = reads.iter().filter_map(|reading| reading.hops.first());
@@ -278,6 +280,16 @@ impl<'a> Planner<'a> {
             self.fault(entity, name, FaultRule::Requirement, message);
         }
         Ok(())
+    }
+}
+
+/// What is wrong where a required attribute has no value.
+fn lacking(attribute: &Attribute) -> &'static str {
+    match attribute.source {
+        Source::Computed(_) => {
+            "cannot be computed: something that it is made of is missing, or it would have more than 38 digits"
+        }
+        _ => "is required",
     }
 }
 

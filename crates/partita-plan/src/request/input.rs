@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use partita_core::limits::{ATTRIBUTE_NAME_BYTES_MAX, ITEM_BYTES_MAX, NESTING_MAX};
+use partita_core::size::{item_bytes, value_bytes};
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Access, Attribute, Record, SoftDelete, Source};
 use partita_design::template::check_part;
@@ -18,13 +20,15 @@ pub(crate) enum Slot<'d> {
     Declared(&'d Attribute),
     /// An attribute that the design does not list, of an entity that keeps such.
     Open(String),
+    /// The same inside a map of which the design lists other attributes.
+    Inside(String),
 }
 
 impl Slot<'_> {
     pub(crate) fn name(&self) -> &str {
         match self {
             Slot::Declared(attribute) => &attribute.name,
-            Slot::Open(name) => name,
+            Slot::Open(name) | Slot::Inside(name) => name,
         }
     }
 }
@@ -117,7 +121,9 @@ impl<'d> Collected<'d> {
                 }
                 is_first
             }
-            Slot::Open(name) => !name.contains('.') || self.inner.insert(name.clone()),
+            Slot::Open(name) | Slot::Inside(name) => {
+                !name.contains('.') || self.inner.insert(name.clone())
+            }
         }
     }
 }
@@ -163,7 +169,7 @@ impl<'a> Input<'a> {
                         continue;
                     }
                 }
-                Slot::Open(_) => {}
+                Slot::Open(_) | Slot::Inside(_) => {}
             }
             changes.set.push((slot, value));
         }
@@ -197,8 +203,8 @@ impl<'a> Input<'a> {
         let mut changes = Changes::default();
         for (slot, value) in named {
             match (&slot, value) {
-                (Slot::Open(_), Value::Null) => changes.remove.push(slot),
-                (Slot::Open(_), value) => changes.set.push((slot, value)),
+                (Slot::Open(_) | Slot::Inside(_), Value::Null) => changes.remove.push(slot),
+                (Slot::Open(_) | Slot::Inside(_), value) => changes.set.push((slot, value)),
                 (Slot::Declared(attribute), value) => {
                     if let Some(fault) = self.not_given(attribute) {
                         faults.push(fault);
@@ -253,6 +259,7 @@ impl<'a> Input<'a> {
     /// Replaces aliases by names, takes attributes out of the maps that they stand in, and refuses
     /// what the entity does not know.
     fn named(self, given: &Map, faults: &mut Vec<Fault>) -> Vec<(Slot<'a>, Value)> {
+        faults.extend(oversize(self.entity, given, 0));
         let mut named = Collected {
             values: Vec::with_capacity(given.len()),
             ..Collected::default()
@@ -290,13 +297,25 @@ impl<'a> Input<'a> {
                 note(faults, || self.fault(name, FaultRule::NotGiven, message));
                 return;
             }
-            None if self.entity.open => Slot::Open(name.to_owned()),
+            None if self.entity.open => match self.container(name) {
+                None => Slot::Open(name.to_owned()),
+                Some(inside) if !inside.contains('.') => Slot::Inside(name.to_owned()),
+                Some(_) => {
+                    let message = "has a dot in its name, which would be a map in this map";
+                    note(faults, || self.fault(name, FaultRule::Unknown, message));
+                    return;
+                }
+            },
             None => {
                 let message = "is not an attribute";
                 note(faults, || self.fault(name, FaultRule::Unknown, message));
                 return;
             }
         };
+        if let Some(message) = unstorable(name, value) {
+            note(faults, || self.fault(name, FaultRule::Value, message));
+            return;
+        }
         if !named.is_first(&slot) {
             let stored = slot.name();
             let message = format!("is given twice, also as `{stored}`");
@@ -305,9 +324,17 @@ impl<'a> Input<'a> {
         }
         let value = match &slot {
             Slot::Declared(attribute) => attribute.kind.from_plain(value.clone()),
-            Slot::Open(_) => value.clone(),
+            Slot::Open(_) | Slot::Inside(_) => value.clone(),
         };
         named.values.push((slot, value));
+    }
+
+    /// What is behind the name of the innermost map of which the design lists attributes.
+    fn container(self, name: &str) -> Option<&str> {
+        let dots = name.rmatch_indices('.').map(|(at, _)| at);
+        let mut parts = dots.map(|at| (&name[..at], &name[at + 1..]));
+        let found = parts.find(|(map, _)| self.entity.is_container(map));
+        found.map(|(_, inside)| inside)
     }
 
     fn check(self, attribute: &Attribute, value: &Value, faults: &mut Vec<Fault>) {
@@ -347,6 +374,49 @@ impl<'a> Input<'a> {
     ) -> Fault {
         Fault::of(&self.entity.name, attribute, rule, message)
     }
+}
+
+/// Why no store takes an attribute, whatever its type.
+fn unstorable(name: &str, value: &Value) -> Option<String> {
+    if !is_name(name) || has_bad_name(value) {
+        let most = ATTRIBUTE_NAME_BYTES_MAX;
+        return Some(format!(
+            "has a name that is empty or longer than {most} bytes"
+        ));
+    }
+    // The item itself is the first level.
+    let depth_max = NESTING_MAX.saturating_sub(1 + name.matches('.').count());
+    (value.depth() > depth_max).then(|| format!("nests more than {NESTING_MAX} levels deep"))
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=ATTRIBUTE_NAME_BYTES_MAX).contains(&name.len())
+}
+
+/// Whether a map inside a value has a name that no store takes.
+fn has_bad_name(value: &Value) -> bool {
+    match value {
+        Value::M(map) => {
+            let mut entries = map.iter();
+            entries.any(|(name, value)| !is_name(name) || has_bad_name(value))
+        }
+        Value::L(list) => list.iter().any(has_bad_name),
+        _ => false,
+    }
+}
+
+/// That an item of these attributes is larger than any store takes, with so many bytes besides.
+pub(crate) fn oversize(record: &Record, attributes: &Map, more_bytes: usize) -> Option<Fault> {
+    let bytes = item_bytes(attributes).saturating_add(more_bytes);
+    if bytes <= ITEM_BYTES_MAX {
+        return None;
+    }
+    let sizes = attributes.iter();
+    let largest = sizes.max_by_key(|(_, value)| value_bytes(value));
+    let name = largest.map_or(record.name.as_str(), |(name, _)| name.as_str());
+    let message =
+        format!("makes the item {bytes} bytes large, and an item has at most {ITEM_BYTES_MAX}");
+    Some(Fault::of(&record.name, name, FaultRule::Value, message))
 }
 
 /// What is wrong with the value of an attribute by itself.
