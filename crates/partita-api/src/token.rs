@@ -106,6 +106,9 @@ struct Claims {
     groups: Vec<String>,
     iat: i64,
     exp: i64,
+    /// `partita token` makes none.
+    #[serde(skip_serializing)]
+    nbf: Option<i64>,
 }
 
 impl Tokens {
@@ -157,6 +160,7 @@ impl Tokens {
             groups: groups.to_vec(),
             iat: now,
             exp: now.saturating_add(i64::from(lifetime_seconds)),
+            nbf: None,
         };
         encode(&Header::new(Algorithm::HS256), &claims, &self.signing)
             .expect("plain claims are signed with a key of the right kind")
@@ -204,6 +208,11 @@ impl Tokens {
             .claims;
         if claims.exp <= self.now_seconds() {
             return Err(TokenError::Expired);
+        }
+        let is_early = claims.nbf.is_some_and(|from| from > self.now_seconds());
+        // An empty name would be somebody who is signed in, and nobody in particular.
+        if is_early || claims.sub.is_empty() {
+            return Err(TokenError::Invalid);
         }
         if claims.iss == OPERATOR {
             return Ok(Verified {

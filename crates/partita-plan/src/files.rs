@@ -76,12 +76,23 @@ pub(crate) const MARGIN_MILLIS: i64 = 60_000;
 /// Keeps the bytes of objects.
 #[async_trait]
 pub trait Objects: Send + Sync {
-    /// Copies an object to another name in its bucket, over whatever is there; says whether there
-    /// was one to copy. When this returns, the copy is whole and stays.
-    async fn copy(&self, bucket: &str, from: &str, to: &str) -> Result<bool, ObjectsError>;
+    /// Copies an object to another name in its bucket, over whatever is there. When this returns
+    /// [`Copied::Done`], the copy is whole and stays.
+    async fn copy(&self, bucket: &str, from: &str, to: &str) -> Result<Copied, ObjectsError>;
 
     /// Removes an object; one that is not there is no error.
     async fn remove(&self, bucket: &str, name: &str) -> Result<(), ObjectsError>;
+}
+
+/// What became of the copy of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// It is there.
+    Done,
+    /// There is nothing to copy.
+    Missing,
+    /// The store has no place of that name: in a directory, `a/b` cannot be beside a file `a`.
+    NoPlace,
 }
 
 /// The place where objects are kept does not answer as it should.

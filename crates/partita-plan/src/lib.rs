@@ -82,7 +82,7 @@ mod verification;
 
 pub use commit::run::Patience;
 pub use error::{BATCH_OPERATIONS_MAX, FAULTS_MAX, Fault, FaultRule, PlanError, Refused};
-pub use files::{Objects, ObjectsError, Readable, Sending, Swept, Upload, UploadLimits};
+pub use files::{Copied, Objects, ObjectsError, Readable, Sending, Swept, Upload, UploadLimits};
 pub use job::{JobState, JobStatus};
 pub use live::{DesignError, Recorded};
 pub use operation::{Answer, Caller, Operation, Record};

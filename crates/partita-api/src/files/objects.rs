@@ -1,5 +1,6 @@
 //! The objects of all buckets.
 
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use object_store::{
     Error, GetOptions, GetRange, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt as _,
     PutMultipartOptions,
 };
-use partita_plan::{Objects, ObjectsError, Readable};
+use partita_plan::{Copied, Objects, ObjectsError, Readable};
 
 use super::ByBucket;
 use super::place::Opened;
@@ -81,12 +82,13 @@ impl DesignObjects {
 
 #[async_trait]
 impl Objects for DesignObjects {
-    async fn copy(&self, bucket: &str, from: &str, to: &str) -> Result<bool, ObjectsError> {
+    async fn copy(&self, bucket: &str, from: &str, to: &str) -> Result<Copied, ObjectsError> {
         let store = self.store(bucket)?;
         let (from, to) = (store.path(from)?, store.path(to)?);
         match store.opened.copy(&from, &to).await {
-            Ok(()) => Ok(true),
-            Err(Error::NotFound { .. }) => Ok(false),
+            Ok(()) => Ok(Copied::Done),
+            Err(Error::NotFound { .. }) => Ok(Copied::Missing),
+            Err(error) if is_no_place(&error) => Ok(Copied::NoPlace),
             Err(error) => Err(store.failed(&error)),
         }
     }
@@ -94,6 +96,26 @@ impl Objects for DesignObjects {
     async fn remove(&self, bucket: &str, name: &str) -> Result<(), ObjectsError> {
         self.store(bucket)?.remove(name).await
     }
+}
+
+/// Whether a file system says that a name cannot be that of a file: a step of it is a file, it is a
+/// directory itself, or it is too long.
+fn is_no_place(error: &Error) -> bool {
+    let mut causes = std::iter::successors(Some(error as &dyn std::error::Error), |cause| {
+        cause.source()
+    });
+    causes.any(|cause| {
+        let system = cause.downcast_ref::<io::Error>();
+        system.is_some_and(|system| {
+            matches!(
+                system.kind(),
+                ErrorKind::NotADirectory
+                    | ErrorKind::IsADirectory
+                    | ErrorKind::AlreadyExists
+                    | ErrorKind::InvalidFilename
+            )
+        })
+    })
 }
 
 impl BucketStore {

@@ -169,7 +169,7 @@ async fn a_copy_that_is_made_again_leaves_one_file() {
     for _ in 0..3 {
         let copies = (0..8).map(|_| objects.copy("archive", upload, file));
         for is_copied in futures::future::join_all(copies).await {
-            assert_eq!(is_copied, Ok(true));
+            assert_eq!(is_copied, Ok(partita_plan::Copied::Done));
         }
         assert_eq!(files_below(&bucket), [file, upload]);
     }
@@ -178,14 +178,14 @@ async fn a_copy_that_is_made_again_leaves_one_file() {
     std::fs::write(bucket.join(other), b"bob's").unwrap();
     let copies = (0..8).map(|_| objects.copy("archive", other, file));
     for is_copied in futures::future::join_all(copies).await {
-        assert_eq!(is_copied, Ok(true));
+        assert_eq!(is_copied, Ok(partita_plan::Copied::Done));
     }
     assert_eq!(std::fs::read(bucket.join(file)).unwrap(), b"bob's");
     assert_eq!(std::fs::read(bucket.join(upload)).unwrap(), b"ann's");
     for name in [upload, other] {
         objects.remove("archive", name).await.unwrap();
         let is_copied = objects.copy("archive", name, file).await;
-        assert_eq!(is_copied, Ok(false));
+        assert_eq!(is_copied, Ok(partita_plan::Copied::Missing));
     }
     assert_eq!(files_below(&bucket), [file]);
     objects.remove("archive", file).await.unwrap();

@@ -2,7 +2,7 @@
 
 use jsonwebtoken::{Header, Validation, decode};
 use partita_plan::Caller;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
 use super::TokenError;
@@ -37,9 +37,12 @@ pub struct Issuer {
 
 #[derive(Deserialize)]
 struct Claims {
+    /// The library compares it, and also takes lists; an issuer is one.
+    iss: String,
     sub: String,
     exp: i64,
     nbf: Option<i64>,
+    #[serde(default, deserialize_with = "given")]
     aud: Option<Audience>,
     client_id: Option<String>,
     #[serde(flatten)]
@@ -51,6 +54,15 @@ struct Claims {
 enum Audience {
     One(String),
     Several(Vec<String>),
+}
+
+/// A claim that is there has a value: `null` is not the same as none.
+fn given<'de, D, T>(claim: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(claim).map(Some)
 }
 
 impl Issuer {
@@ -85,10 +97,11 @@ impl Issuer {
         let is_early = claims
             .nbf
             .is_some_and(|from| from > now_seconds.saturating_add(SKEW_SECONDS));
-        match is_early || !self.is_for_us(&claims) || claims.sub.is_empty() {
-            true => Err(TokenError::Invalid),
-            false => self.caller(claims),
+        let is_theirs = claims.iss == self.expected.issuer;
+        if is_early || !is_theirs || !self.is_for_us(&claims) || claims.sub.is_empty() {
+            return Err(TokenError::Invalid);
         }
+        self.caller(claims)
     }
 
     fn is_for_us(&self, claims: &Claims) -> bool {

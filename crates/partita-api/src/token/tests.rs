@@ -1,5 +1,6 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use partita_store::surroundings::ManualClock;
+use serde_json::json;
 
 use super::*;
 
@@ -71,6 +72,16 @@ async fn what_is_not_ours_is_refused() {
         let token = encode(&header, &claims, &ours.signing).unwrap();
         let verified = ours.verify("stories", Some(&token)).await;
         assert_eq!(verified, invalid, "{critical:?}");
+    }
+
+    for (name, value) in [("sub", json!("")), ("nbf", json!(1_001))] {
+        let mut claims: serde_json::Value =
+            serde_json::from_slice(&BASE64.decode(claims).unwrap()).unwrap();
+        claims[name] = value;
+        let header = Header::new(Algorithm::HS256);
+        let token = encode(&header, &claims, &ours.signing).unwrap();
+        let verified = ours.verify("stories", Some(&token)).await;
+        assert_eq!(verified, invalid, "{name}");
     }
 
     clock.advance(60_000);

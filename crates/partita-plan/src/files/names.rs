@@ -17,6 +17,9 @@ pub(crate) use partita_design::files::names_files;
 /// keys, beside a time and a bucket.
 pub(crate) const NAME_BYTES_MAX: usize = 900;
 
+/// Bytes of a name between two slashes: what file systems take.
+const STEP_BYTES_MAX: usize = 255;
+
 /// Where uploads of a bucket without a temporary prefix are.
 const STAGING: &str = "temp/";
 /// How long they are kept.
@@ -254,7 +257,8 @@ pub(crate) fn check(prefix: &Prefix, item: &Map, name: &str) -> Result<(), Strin
 /// out of a path, and end up elsewhere.
 pub(crate) fn is_plain(name: &str) -> bool {
     let is_letter = |letter: char| !letter.is_control() && letter != '\\';
-    name.split('/').all(|step| !matches!(step, "" | "." | "..")) && name.chars().all(is_letter)
+    let is_step = |step: &str| !matches!(step, "" | "." | "..") && step.len() <= STEP_BYTES_MAX;
+    name.split('/').all(is_step) && name.chars().all(is_letter)
 }
 
 /// How the names of a prefix begin for this item.

@@ -4,7 +4,7 @@ use partita_core::expression::Condition;
 use partita_store::request::PutItem;
 
 use super::record::{FileRecord, due_row, is_copy_of};
-use super::{Placement, Taken, put};
+use super::{Copied, Placement, Taken, put};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::partita::Partita;
 use crate::sidecar;
@@ -26,20 +26,19 @@ impl Partita {
                 bucket, from, to, ..
             } = placement;
             self.claim_place(placement).await?;
-            let is_copied = objects.copy(bucket, from, to).await?;
-            match placement.what {
-                _ if is_copied => {}
-                Taken::Unknown => {}
+            let message = match (objects.copy(bucket, from, to).await?, placement.what) {
+                (Copied::Done, _) | (Copied::Missing, Taken::Unknown) => continue,
                 // The item that had it has let it go meanwhile.
-                Taken::File => return Err(PlanError::Conflict),
-                Taken::Upload => {
-                    let message = "has not been uploaded yet: send its bytes to the URL first";
-                    faults.push(Fault {
-                        rule: FaultRule::File,
-                        ..Fault::new(&placement.attribute, message)
-                    });
+                (Copied::Missing, Taken::File) => return Err(PlanError::Conflict),
+                (Copied::Missing, Taken::Upload) => {
+                    "has not been uploaded yet: send its bytes to the URL first".to_owned()
                 }
-            }
+                (Copied::NoPlace, _) => format!("cannot be at `{to}`"),
+            };
+            faults.push(Fault {
+                rule: FaultRule::File,
+                ..Fault::new(&placement.attribute, message)
+            });
         }
         crate::request::input::refuse(faults)
     }

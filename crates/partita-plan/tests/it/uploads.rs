@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use partita_core::Map;
 use partita_plan::{
-    Answer, Caller, Objects, ObjectsError, Operation, Partita, Patience, PlanError, Surroundings,
-    Upload, UploadLimits,
+    Answer, Caller, Copied, Objects, ObjectsError, Operation, Partita, Patience, PlanError,
+    Surroundings, Upload, UploadLimits,
 };
 use partita_store::ModelStore;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
@@ -82,14 +82,14 @@ impl Shelf {
 
 #[async_trait]
 impl Objects for Shelf {
-    async fn copy(&self, bucket: &str, from: &str, to: &str) -> Result<bool, ObjectsError> {
+    async fn copy(&self, bucket: &str, from: &str, to: &str) -> Result<Copied, ObjectsError> {
         let mut names = self.names.lock().unwrap();
         if !names.contains(from) {
-            return Ok(false);
+            return Ok(Copied::Missing);
         }
         names.insert(to.to_owned());
         match self.dies.swap(false, Ordering::SeqCst) {
-            false => Ok(true),
+            false => Ok(Copied::Done),
             true => Err(ObjectsError {
                 bucket: bucket.to_owned(),
                 message: "the process is gone".to_owned(),

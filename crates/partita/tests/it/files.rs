@@ -620,6 +620,75 @@ async fn names_that_would_lead_elsewhere_lead_nowhere() {
     assert!(stand.on_disk().is_empty());
 }
 
+const SHELF: &str = r#"
+design = "shelf"
+[table]
+name = "shelf"
+key  = ["PK", "SK"]
+[entity.Doc]
+PK = "DOC#{id}"
+SK = "DOC"
+[entity.Doc.attributes]
+id    = "string"
+by    = "string = caller on create"
+title = "string"
+file  = "string?, file at place"
+place = ["string, virtual =", { is = "docs/{title}.png" }]
+[entity.Doc.allow]
+create = "signed-in"
+"*"    = "by = caller"
+[bucket.b]
+name = "shelf"
+[bucket.b.prefix]
+docs = { path = "docs/" }
+"#;
+
+/// A directory has no place for `a/b` beside a file `a`, and none for a name of 300 letters. That is
+/// the fault of the name, and not of the store.
+#[tokio::test]
+async fn names_that_a_directory_cannot_have_are_refused() {
+    let data = tempfile::tempdir().unwrap();
+    let design = data.path().join("shelf.toml");
+    std::fs::write(&design, SHELF).unwrap();
+    let server = Server::start(data.path(), &[design.to_str().unwrap()]);
+    let stand = Stand {
+        design: "shelf",
+        data,
+        server,
+        client: Client::new(),
+    };
+    let path = design.to_str().unwrap();
+    let token = |user: &str| {
+        let data = stand.data.path().to_str().unwrap();
+        crate::server::token_for(path, &["--data", data], user)
+    };
+    let (ann, cat) = (token("ann"), token("cat"));
+    let create = |id: &'static str, title: String, token: String| {
+        let stand = &stand;
+        async move {
+            let file = stand.upload("docs", &token, "image/png", b"PNG").await;
+            let doc = json!({"id": id, "title": title, "file": file});
+            stand.post("Doc", &token, doc).await
+        }
+    };
+    let cases = [
+        ("d1", "t".to_owned(), &ann, true),
+        ("d2", "t.png/u".to_owned(), &cat, false),
+        ("d3", "w.png/u".to_owned(), &cat, true),
+        ("d4", "w".to_owned(), &ann, false),
+        ("d5", "x".repeat(300), &ann, false),
+    ];
+    for (id, title, token, is_good) in cases {
+        let (status, answer) = create(id, title, token.clone()).await;
+        let expected = if is_good {
+            StatusCode::CREATED
+        } else {
+            StatusCode::UNPROCESSABLE_ENTITY
+        };
+        assert_eq!(status, expected, "{id}: {answer}");
+    }
+}
+
 #[tokio::test]
 async fn signed_urls_can_be_bound_to_tokens() {
     let stand = Stand::new("holdthatthought", &["--bind-urls"]);

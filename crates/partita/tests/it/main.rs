@@ -27,6 +27,7 @@ mod full_disk;
 mod governed;
 mod guides;
 mod histories;
+mod hostile;
 mod http;
 mod issuer;
 mod jobs;

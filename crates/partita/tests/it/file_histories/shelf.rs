@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use partita_plan::{Objects, ObjectsError};
+use partita_plan::{Copied, Objects, ObjectsError};
 use tokio::sync::Notify;
 
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl Shelf {
 
 #[async_trait]
 impl Objects for Shelf {
-    async fn copy(&self, _: &str, from: &str, to: &str) -> Result<bool, ObjectsError> {
+    async fn copy(&self, _: &str, from: &str, to: &str) -> Result<Copied, ObjectsError> {
         self.step().await;
         let is_copied = {
             let mut inner = self.inner.lock().unwrap();
@@ -80,7 +80,7 @@ impl Objects for Shelf {
             bytes.map(|bytes| inner.objects.insert(to.to_owned(), bytes))
         };
         self.step().await;
-        Ok(is_copied.is_some())
+        Ok(is_copied.map_or(Copied::Missing, |_| Copied::Done))
     }
 
     async fn remove(&self, _: &str, name: &str) -> Result<(), ObjectsError> {
