@@ -17,8 +17,30 @@ pub(super) struct Check<'c> {
 
 impl Check<'_> {
     pub(super) fn all(self, when: &Field<Predicate>) {
+        if self.computed() {
+            return;
+        }
         self.parts(when);
         self.identity();
+    }
+
+    /// What tells the records apart must be stored in them, as in an entity. Says whether a part of
+    /// the key is not, after a report.
+    fn computed(&self) -> bool {
+        let mut is_computed = false;
+        let holes = self.record.keys.holes();
+        for hole in holes.filter(|hole| hole.attribute.is_none()) {
+            is_computed = true;
+            let (written, place) = (&hole.written, &self.record.place);
+            let message = format!("`{{{written}}}` is computed, and an identity is what it is");
+            let help = format!(
+                "compute it in `[{place}.attributes]`, as in `word = \"= {written}\"`, and write `{{word}}`"
+            );
+            self.symbols
+                .report(Code::ComputedIdentity, hole.span, message)
+                .help(help);
+        }
+        is_computed
     }
 
     /// A view exists with all parts of its key or not at all; which of the two must be clear
