@@ -143,8 +143,8 @@ impl Blueprint {
     /// The attribute that says when items of a record expire.
     pub(crate) fn expiry<'d>(&self, record: &'d Record) -> Option<&'d Attribute> {
         let ttl = self.table_of(record).0.ttl.as_deref()?;
-        let expiry = record.expiry().filter(|_| record.is_entity());
-        expiry.filter(|one| one.name == ttl)
+        let expiry = record.stored(ttl);
+        expiry.filter(|one| !one.key_only && !one.is_virtual)
     }
 
     /// A record as it is stored, with keys and discriminator.

@@ -25,6 +25,9 @@ pub struct Attribute {
     pub key_only: bool,
     /// Whether a view has it from its source: in its key, computed as there, or kept.
     pub inherited: bool,
+    /// Whether a view's record has it though the view does not keep it: the time at which its item
+    /// expires.
+    pub implied: bool,
     /// Whether a view's record repeats it from its source.
     pub kept: bool,
     /// Whether it never changes after the item is created.
@@ -127,6 +130,7 @@ impl Attribute {
             source,
             key_only: false,
             inherited: false,
+            implied: false,
             kept: false,
             fixed: false,
             lasting: false,

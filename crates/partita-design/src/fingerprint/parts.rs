@@ -283,7 +283,8 @@ impl<'d> Parts<'d> {
             let form = form::formula(distinct);
             self.plain(format!("{place}.distinct"), "distinct", form);
         }
-        let keep: BTreeSet<&String> = record.kept().map(|one| &one.name).collect();
+        let keep = record.kept().filter(|one| !one.implied);
+        let keep: BTreeSet<&String> = keep.map(|one| &one.name).collect();
         self.plain(format!("{place}.keep"), "keep", json!(keep));
         for attribute in record.attributes.iter().filter(|one| one.is_declared()) {
             let name = format!("{place}.attributes.{}", attribute.name);

@@ -26,7 +26,8 @@ impl Planner<'_> {
         let entity = entry.record;
         let blueprint = self.context.blueprint;
         let expiry = blueprint.expiry(entry.record)?;
-        let is_skipped = entry.is_read_only() || entry.is_unread();
+        // The files of a view's record are those of its source.
+        let is_skipped = !entity.is_entity() || entry.is_read_only() || entry.is_unread();
         if is_skipped || !names::has_files(entity) || self.keeps_names(entity) {
             return None;
         }

@@ -8,6 +8,7 @@ mod copies;
 mod effects;
 mod every;
 mod expiry;
+mod expiring_views;
 mod figureforge;
 mod files;
 mod guards;

@@ -66,6 +66,7 @@ pub(crate) fn one(
         source,
         key_only: declared.key_only,
         inherited: false,
+        implied: false,
         kept: false,
         fixed: line.fixed.is_some(),
         lasting,

@@ -135,11 +135,14 @@ fn with_source(
         let is_kept = keep.contains(&declared.name);
         let found = source.stored(&declared.name).cloned();
         let element = || Attribute::element(&declared.name, declared.kind.clone());
+        let found = found.unwrap_or_else(element);
         Attribute {
             inherited: true,
+            implied: declared.is_implied,
             kept: is_kept,
             key_only: !is_kept,
-            ..found.unwrap_or_else(element)
+            secret: found.secret || declared.secret,
+            ..found
         }
     });
     let stored: Vec<Attribute> = own.into_iter().chain(others).collect();

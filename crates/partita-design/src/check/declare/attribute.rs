@@ -99,6 +99,7 @@ impl DeclaredAttribute {
             is_virtual: line.is_virtual.is_some(),
             secret: line.secret.is_some(),
             is_own: true,
+            is_implied: false,
             alias: line.alias.clone(),
             line,
         }

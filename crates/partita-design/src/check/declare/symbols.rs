@@ -116,6 +116,8 @@ pub(crate) struct DeclaredAttribute {
     pub(crate) secret: bool,
     /// Whether it is declared here, and not taken from a view's source.
     pub(crate) is_own: bool,
+    /// Whether a view's records have it though the view does not keep it.
+    pub(crate) is_implied: bool,
     pub(crate) alias: Option<Word>,
     /// The line, where the attribute has one of its own.
     pub(crate) line: Line,

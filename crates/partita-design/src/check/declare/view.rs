@@ -19,7 +19,7 @@ use crate::syntax::attribute::{Head, Line, LineValue};
 use crate::types::AttributeType;
 pub(crate) use element::with_element;
 use element::{list_of, unbounded};
-use kept::{keep, stored};
+use kept::{implied_expiry, keep, mark_implied, stored};
 
 /// Reads which entity a view is of.
 pub(crate) fn declare(name: &Name, section: &mut Section<'_>, symbols: &Symbols) -> DeclaredRecord {
@@ -124,7 +124,14 @@ pub(crate) fn keys(id: RecordId, section: &mut Section<'_>, symbols: &mut Symbol
         Field::Broken => None,
     };
     let is_broken = keep.is_none() || source.is_broken;
-    let attributes = attributes(own, source, &keys, keep.as_deref(), element.as_ref());
+    let is_history = record.view.as_ref().is_some_and(|view| view.history);
+    let ttl = table.ttl.as_ref().filter(|_| !is_history);
+    let implied = ttl.and_then(|(ttl, _)| implied_expiry(ttl, &own, keep.as_deref()?, source));
+    let keep = keep.map(|kept| kept.into_iter().chain(implied.clone()).collect::<Vec<_>>());
+    let mut attributes = attributes(own, source, &keys, keep.as_deref(), element.as_ref());
+    if let Some(implied) = &implied {
+        mark_implied(implied, &mut attributes, &keys);
+    }
     let record = &mut symbols[id];
     record.keys = keys;
     record.indexes = indexes.keys;

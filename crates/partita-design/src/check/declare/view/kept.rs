@@ -1,6 +1,6 @@
 //! What a view's records repeat of their source.
 
-use crate::check::declare::key::Native;
+use crate::check::declare::key::{Keys, Native};
 use crate::check::declare::symbols::{DeclaredAttribute, DeclaredRecord};
 use crate::codes::Code;
 use crate::document::Text;
@@ -60,4 +60,31 @@ pub(super) fn keep(names: &[&Text], source: &DeclaredRecord) -> Option<Vec<Strin
         }
     }
     is_good.then_some(kept)
+}
+
+/// The attribute by which the items of the source expire, where the view neither keeps it nor has
+/// one of that name. Records have it all the same: they must not outlive their item.
+pub(super) fn implied_expiry(
+    ttl: &str,
+    own: &[DeclaredAttribute],
+    kept: &[String],
+    source: &DeclaredRecord,
+) -> Option<String> {
+    let mut attributes = source.attributes.iter();
+    let is_there = attributes.any(|one| one.name == ttl && !one.key_only && !one.is_virtual);
+    let is_implied =
+        is_there && own.iter().all(|one| one.name != ttl) && kept.iter().all(|name| name != ttl);
+    is_implied.then(|| ttl.to_owned())
+}
+
+/// Marks an attribute that the design does not ask for. It is not shown with the records, unless
+/// their key holds it.
+pub(super) fn mark_implied(name: &str, attributes: &mut [DeclaredAttribute], keys: &Keys) {
+    let mut holes = keys.holes();
+    let is_in_key = holes.any(|hole| hole.attribute.as_deref() == Some(name));
+    let mut attributes = attributes.iter_mut();
+    if let Some(attribute) = attributes.find(|one| one.name == name) {
+        attribute.is_implied = true;
+        attribute.secret |= !is_in_key;
+    }
 }
