@@ -9,8 +9,7 @@ use std::fmt::Write as _;
 
 use partita_core::Value;
 use partita_design::Design;
-use partita_design::design::{Attribute, Record, Source};
-use partita_design::types::AttributeType;
+use partita_design::design::{Attribute, Record};
 use partita_plan::Record as Answered;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
@@ -70,13 +69,9 @@ impl fmt::Display for Tag {
 
 /// Whether the answer for an item of an entity can change while its version stays.
 fn changes_in_between(entity: &Record) -> bool {
-    let follows = |attribute: &Attribute| {
-        let is_derived = matches!(attribute.source, Source::Aggregate(_) | Source::Copy(_));
-        let is_tally = attribute.kind == AttributeType::Counter;
-        is_derived || is_tally || attribute.is_virtual || attribute.per.is_some()
-    };
+    let mut attributes = entity.attributes.iter();
     let mut reading = entity.rules.by_attribute.iter();
-    entity.attributes.iter().any(follows) || reading.any(|rule| !rule.writes)
+    attributes.any(Attribute::changes_beside_version) || reading.any(|rule| !rule.writes)
 }
 
 fn digest(shown: &Json) -> String {

@@ -55,7 +55,7 @@ pub(crate) struct Moment {
 pub(crate) enum By {
     /// A caller, with an operation or an action on the item itself.
     Caller,
-    /// Something that was caused by another write. It leaves version and time of change alone.
+    /// Something that was caused by another write. What is computed `on write` stays as it is.
     Effect,
 }
 
@@ -169,6 +169,14 @@ impl<'a> Planner<'a> {
             Some(origin) => format!("{origin}.{attribute}"),
             None => attribute.to_owned(),
         }
+    }
+
+    /// Evaluates something whose ids are drawn again afterwards.
+    pub(crate) fn without_ids<T>(&mut self, look: impl FnOnce(&mut Self) -> T) -> T {
+        let drawn = self.ids_drawn;
+        let made = look(self);
+        self.ids_drawn = drawn;
+        made
     }
 
     /// An id that no other item has. The ULIDs of one write rise.

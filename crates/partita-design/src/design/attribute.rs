@@ -172,6 +172,14 @@ impl Attribute {
         !self.inherited
     }
 
+    /// Whether it may change while the version of its item stays: what is counted, summed, copied
+    /// or computed when it is read. Callers cannot overwrite it, so no version need protect it.
+    pub fn changes_beside_version(&self) -> bool {
+        matches!(self.source, Source::Aggregate(_) | Source::Copy(_))
+            || self.kind == AttributeType::Counter
+            || self.is_virtual
+    }
+
     /// Whether it is a number that begins with 0.
     pub fn begins_with_zero(&self) -> bool {
         self.kind == AttributeType::Counter || matches!(self.source, Source::Aggregate(_))

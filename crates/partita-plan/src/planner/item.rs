@@ -183,6 +183,7 @@ impl<'a> Planner<'a> {
         }
         if entry.record.is_entity() {
             let entity = entry.record;
+            self.move_version(at, entity, by)?;
             self.recompute(at, entity, by)?;
             self.take_files_at(at, entity, &changes.lent)?;
             self.check_fixed(at, entity);

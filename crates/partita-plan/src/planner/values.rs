@@ -67,16 +67,41 @@ impl<'a> Planner<'a> {
             for attribute in compute(scope, &mut item, by) {
                 planner.entry_mut(at).note_computed(&attribute.name);
             }
-            if let (Some(version), Some(before), By::Caller) = (entity.version(), &before, by) {
-                let now = entity.number(before, &version.name);
-                let next = now.and_then(|now| now.checked_add(Number::from(1_i64)).ok());
-                if let Some(next) = next {
-                    nested::set(&mut item, &version.name, Value::N(next));
-                    planner.entry_mut(at).guard(&version.name);
-                }
-            }
             planner.entry_mut(at).after = Some(Rc::new(item));
         })
+    }
+
+    /// Moves the version of an item on, once for one write. An effect adds to it, so that effects
+    /// on one item do not wait for each other; counters alone leave it.
+    pub(super) fn move_version(
+        &mut self,
+        at: EntryId,
+        entity: &'a Record,
+        by: By,
+    ) -> Result<(), PlanError> {
+        let one = Number::from(1_i64);
+        let entry = self.entry_mut(at);
+        let (Some(version), Some(old)) = (entity.version(), entry.old().cloned()) else {
+            return Ok(());
+        };
+        let name = &version.name;
+        let now = entity.number(&old, name);
+        let is_moved = |new: &Rc<Map>| entity.number(new, name) != now;
+        let Some(new) = entry.after.as_ref().filter(|new| !is_moved(new)) else {
+            return Ok(());
+        };
+        match by {
+            By::Effect if !is_rewritten(entity, &old, new) => Ok(()),
+            By::Effect => entry.add(name, one),
+            By::Caller => {
+                let next = now.and_then(|now| now.checked_add(one).ok());
+                if let (Some(next), Some(after)) = (next, entry.edit()) {
+                    nested::set(after, name, Value::N(next));
+                    entry.guard(name);
+                }
+                Ok(())
+            }
+        }
     }
 
     /// Finds everything that is wrong with a new item.
@@ -291,6 +316,15 @@ fn lacking(attribute: &Attribute) -> &'static str {
         }
         _ => "is required",
     }
+}
+
+/// Whether a change of an item is one that its version tells.
+fn is_rewritten(entity: &Record, old: &Map, new: &Map) -> bool {
+    let mut attributes = entity.attributes.iter();
+    attributes.any(|one| {
+        let name = &one.name;
+        !one.changes_beside_version() && nested::get(old, name) != nested::get(new, name)
+    })
 }
 
 /// Computes the values of an item until nothing changes any more: one may depend on another. Says

@@ -29,6 +29,7 @@ mod sums;
 mod unique;
 mod uploads;
 mod upsert;
+mod versions;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 mod batch;
 mod conditions;
+mod effects;
 mod headers;
 mod heads;
 mod own;
