@@ -29,6 +29,8 @@ pub(crate) struct Draft<'a> {
     places: FxHashMap<Address, EntryId>,
     /// Items whose consequences are to be looked at.
     queue: VecDeque<EntryId>,
+    /// Removed items, until those that refer to them are released.
+    removed: VecDeque<EntryId>,
 }
 
 impl<'a> Draft<'a> {
@@ -39,6 +41,7 @@ impl<'a> Draft<'a> {
             entries: Vec::with_capacity(ROOM),
             places: FxHashMap::with_capacity_and_hasher(ROOM, FxBuildHasher),
             queue: VecDeque::with_capacity(ROOM),
+            removed: VecDeque::new(),
         }
     }
 
@@ -160,9 +163,19 @@ impl<'a> Draft<'a> {
 
     /// Has the consequences of an item looked at.
     pub(crate) fn enqueue(&mut self, at: EntryId) {
+        let entry = &mut self[at];
+        if entry.is_removed() && !entry.reacted.has_released {
+            entry.reacted.has_released = true;
+            self.removed.push_back(at);
+        }
         if !self.queue.contains(&at) {
             self.queue.push_back(at);
         }
+    }
+
+    /// The next removed item whose referring items are not released yet.
+    pub(crate) fn next_removed(&mut self) -> Option<EntryId> {
+        self.removed.pop_front()
     }
 
     /// The next item whose consequences are to be looked at.

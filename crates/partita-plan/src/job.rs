@@ -93,6 +93,8 @@ pub(crate) struct EachWork {
     pub(crate) name: String,
     /// Which of the action's effects; none for a trigger.
     pub(crate) then: Option<usize>,
+    /// Whether it follows from a cascade.
+    pub(crate) is_released: bool,
     /// The item as it was and as the write left it.
     pub(crate) old: Option<Map>,
     pub(crate) new: Option<Map>,

@@ -50,6 +50,8 @@ const ITEMS_MAX: usize = 10_000;
 pub(crate) struct Reacted {
     /// The state that was reacted to last.
     to: Option<Rc<Map>>,
+    /// Whether the items that refer to it, which is removed, are released or about to be.
+    pub(crate) has_released: bool,
     /// The effects of triggers that were set off, each once for one write of the item.
     fired: Vec<EffectId>,
     /// The records that are kept of the item, by their places in the draft.
@@ -61,6 +63,7 @@ impl Reacted {
     pub(crate) fn to(state: Option<Rc<Map>>) -> Self {
         Reacted {
             to: state,
+            has_released: false,
             fired: Vec::new(),
             records: Vec::new(),
         }
@@ -110,13 +113,17 @@ impl<'a> Planner<'a> {
     /// Runs the reactions to everything in the draft, until nothing more changes.
     pub(crate) fn react(&mut self) -> Result<(), PlanError> {
         let mut items = 0;
-        while let Some(at) = self.draft.next() {
-            items += 1;
-            if items > ITEMS_MAX {
-                let name = &self.entry(at).record.name;
-                let what = format!("it changes more than {ITEMS_MAX} items, the last a `{name}`");
-                return Err(PlanError::TooMuch { what });
+        loop {
+            // Effects must know of everything that a cascade removes.
+            if let Some(at) = self.draft.next_removed() {
+                self.count_item(at, &mut items)?;
+                self.release_referring(at)?;
+                continue;
             }
+            let Some(at) = self.draft.next() else {
+                break;
+            };
+            self.count_item(at, &mut items)?;
             self.refresh(at)?;
             if self.entry(at).is_unread() {
                 self.read_what_is_added_to(at);
@@ -126,6 +133,18 @@ impl<'a> Planner<'a> {
         }
         self.check_deletions()?;
         self.refuse()
+    }
+
+    /// Counts an item that is looked at; refuses a write that looks at too many.
+    fn count_item(&self, at: EntryId, items: &mut usize) -> Result<(), PlanError> {
+        *items += 1;
+        if *items <= ITEMS_MAX {
+            return Ok(());
+        }
+        let name = &self.entry(at).record.name;
+        Err(PlanError::TooMuch {
+            what: format!("it changes more than {ITEMS_MAX} items, the last a `{name}`"),
+        })
     }
 
     /// Computes again what is made of numbers that were added to. For that the item must be known.
@@ -204,7 +223,8 @@ impl<'a> Planner<'a> {
             match &reaction.does {
                 Does::Add { .. } => self.move_number(at, reaction, change)?,
                 Does::Copy { from, to } => self.copy(at, reaction, (from, *to), change)?,
-                Does::Release => self.release(at, reaction)?,
+                // Done already, before any reaction to the removal.
+                Does::Release => {}
                 Does::Operate(effect) => self.trigger(at, reaction, *effect)?,
                 Does::Keep(view) => self.keep_view(at, reaction, *view)?,
                 Does::Archive(view) => self.archive(at, reaction, *view)?,

@@ -18,6 +18,8 @@ use crate::reader::Reader;
 pub(crate) struct Jobs {
     /// How many jobs there are.
     pub(crate) count: u64,
+    /// How many of them rest because of an error.
+    pub(crate) stalled: u64,
     tasks: Vec<Task>,
 }
 
@@ -52,6 +54,7 @@ impl Jobs {
             rows => rows?,
         };
         jobs.count = rows.len() as u64;
+        jobs.stalled = rows.iter().filter(|row| is_stalled(row)).count() as u64;
         jobs.tasks.extend(rows.iter().flat_map(tasks));
         Ok(jobs)
     }
@@ -93,6 +96,11 @@ impl Task {
         let record = layout.design.find_record(&self.source)?;
         layout.address(record, &self.identity)
     }
+}
+
+/// Whether a job could not go on, and no worker has taken it up again.
+fn is_stalled(job: &Item) -> bool {
+    job.contains_key("lastError") && !job.contains_key("leaseOwner")
 }
 
 fn tasks(job: &Item) -> Vec<Task> {

@@ -98,7 +98,8 @@ impl<'a> Pass<'a> {
 
     /// Goes through all tables.
     pub(crate) async fn run(mut self, watch: &mut dyn Watch) -> Result<Passed, VerifyError> {
-        self.report.jobs = Jobs::load(&self.layout, self.reader).await?.count;
+        let jobs = Jobs::load(&self.layout, self.reader).await?;
+        (self.report.jobs, self.report.stalled) = (jobs.count, jobs.stalled);
         let tables: Vec<_> = self.layout.names().cloned().collect();
         for table in &tables {
             let described = self.reader.store.describe_table(table).await?;

@@ -213,14 +213,17 @@ pub struct Report {
     pub mended: u64,
     /// Jobs that are not done.
     pub jobs: u64,
+    /// Those of them that could not go on, and may need somebody to see why.
+    pub stalled: u64,
     /// Passes over the tables.
     pub passes: u32,
 }
 
 impl Report {
-    /// Whether nothing is wrong. What jobs will settle, and sums over tallies, count as right.
+    /// Whether nothing is wrong. What jobs will settle, and sums over tallies, count as right; a job
+    /// that does not go on does not.
     pub fn is_clean(&self) -> bool {
-        self.drifts == self.tallies && self.moving == 0
+        self.drifts == self.tallies && self.moving == 0 && self.stalled == 0
     }
 
     pub(crate) fn count(&mut self, drift: &Drift, outcome: &Outcome) {

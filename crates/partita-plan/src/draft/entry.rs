@@ -38,6 +38,9 @@ pub(crate) struct Entry<'a> {
     added_new: Vec<&'a str>,
     /// Which reactions to the item have run.
     pub(crate) reacted: Reacted,
+    /// Whether what is done to it follows from the removal of an item that it refers to, directly
+    /// or by effects.
+    pub(crate) is_released: bool,
     /// Whether it is in the draft only to be read: nothing is done to it, and it is not guarded.
     is_read_only: bool,
 }
@@ -60,6 +63,7 @@ impl<'a> Entry<'a> {
             adds: BTreeMap::new(),
             added_new: Vec::new(),
             reacted: Reacted::to(now),
+            is_released: false,
             is_read_only: false,
         }
     }

@@ -49,6 +49,7 @@ impl<'a> Planner<'a> {
                     EffectId::Trigger(_) => None,
                     EffectId::Action(_, at) => Some(at),
                 },
+                is_released: entry.is_released,
                 old: old.map(Rc::unwrap_or_clone),
                 new: new.map(Rc::unwrap_or_clone),
                 given: given.collect(),
@@ -135,6 +136,7 @@ impl<'a> Planner<'a> {
         let at = self.draft.insert(record, address, before);
         let entry = self.entry_mut(at);
         entry.after = work.new.clone().map(Rc::new);
+        entry.is_released = work.is_released;
         entry.set_read_only();
         at
     }

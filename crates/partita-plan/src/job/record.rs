@@ -208,6 +208,7 @@ impl Work {
                 let values = vec![
                     ("name", Some(Value::from(work.name.as_str()))),
                     ("then", work.then.map(|then| count(then as u64))),
+                    ("released", work.is_released.then_some(Value::Bool(true))),
                     ("old", work.old.clone().map(Value::M)),
                     ("new", work.new.clone().map(Value::M)),
                     ("given", Some(Value::M(work.given.clone()))),
@@ -254,6 +255,7 @@ impl Work {
             "each" => Some(Work::Each(EachWork {
                 name: text(map, "name")?,
                 then: place("then"),
+                is_released: map.get("released") == Some(&Value::Bool(true)),
                 old: inner(map, "old"),
                 new: inner(map, "new"),
                 given: inner(map, "given")?,

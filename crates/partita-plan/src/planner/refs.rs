@@ -73,6 +73,35 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Whether the refs of a new item lead to items that the write leaves there, also those that
+    /// need not be but would take the item with them.
+    pub(crate) fn has_targets(
+        &mut self,
+        entity: &'a Record,
+        item: &Map,
+    ) -> Result<bool, PlanError> {
+        let is_cascade = |target: &RefTarget| target.on_delete == OnDelete::Cascade;
+        for reference in &entity.refs {
+            if reference.unchecked && !reference.targets.iter().any(is_cascade) {
+                continue;
+            }
+            let Resolved::To(targets) = self.unguarded(entity, item).resolve(reference) else {
+                continue;
+            };
+            for target in targets {
+                let at = self.look_up(target.record, target.address.clone())?;
+                let entry = self.entry_mut(at);
+                if entry.is_gone(reference, &target.address, Given::Now) && !entry.is_new() {
+                    if !entry.is_removed() {
+                        entry.guards.expect_absent();
+                    }
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// Has the targets of the refs that a write sets read. Mostly the store says that one is not
     /// there; but where something else is wrong it is not asked.
     pub(super) fn look_for_targets(&mut self, at: EntryId) {

@@ -1,19 +1,29 @@
 //! What becomes of items when the one that they refer to is removed.
 
 use partita_core::Number;
-use partita_design::design::{Access, AttributeId, OnDelete, Record};
-use partita_design::kernel::{Does, Reaction, Times};
+use partita_design::design::{Access, AttributeId, OnDelete, Record, Ref};
+use partita_design::kernel::{Does, Occasion, Reaction, Times};
 
 use super::number::Total;
 use crate::draft::EntryId;
-use crate::error::PlanError;
+use crate::error::{FaultRule, PlanError};
 use crate::job::{Referrers, TaskKind};
 use crate::planner::{By, Planner};
 use crate::request::input::{Changes, Slot};
 
 impl<'a> Planner<'a> {
-    /// Does to the items that refer to a removed one what their ref says `on delete`.
-    pub(super) fn release(&mut self, at: EntryId, reaction: &'a Reaction) -> Result<(), PlanError> {
+    /// Does to the items that refer to a removed one what their refs say `on delete`.
+    pub(super) fn release_referring(&mut self, at: EntryId) -> Result<(), PlanError> {
+        let reactions = &self.context.blueprint.design.reactions;
+        let reactions = reactions.of(self.entry(at).record.id).iter();
+        for reaction in reactions.filter(|one| one.does == Does::Release) {
+            self.release(at, reaction)?;
+        }
+        Ok(())
+    }
+
+    /// Does to the items that refer to a removed one what one ref says `on delete`.
+    fn release(&mut self, at: EntryId, reaction: &'a Reaction) -> Result<(), PlanError> {
         let Times::Referring(referrer) = reaction.each else {
             return Ok(());
         };
@@ -41,6 +51,7 @@ impl<'a> Planner<'a> {
         let mut at = 0;
         while let Some(entity) = going.get(at).copied() {
             at += 1;
+            self.refuse_requirements(entity)?;
             for who in self.released_by(entity) {
                 match &who.target.on_delete {
                     // Items of one kind go in the order in which they let each other go, and what
@@ -64,6 +75,27 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Refuses to leave the removal of items to a job where a trigger may refuse it.
+    fn refuse_requirements(&self, entity: &'a Record) -> Result<(), PlanError> {
+        let design = &self.context.blueprint.design;
+        for reaction in design.reactions.of(entity.id) {
+            if let (Does::Operate(effect), Occasion::Operation(kind)) =
+                (&reaction.does, reaction.on)
+                && let Some(require) = &design[*effect].require
+                && kind.includes(Access::Delete)
+            {
+                let (entity, rule) = (&entity.name, &require.text);
+                let trigger = design.effect_name(*effect);
+                let what = format!(
+                    "every `{entity}` goes with it, and `{trigger}` requires `{rule}` of each: \
+                     delete the `{entity}` items first"
+                );
+                return Err(PlanError::TooMuch { what });
+            }
+        }
+        Ok(())
+    }
+
     /// The refs that say what becomes of items when one of a record is removed.
     fn released_by(&self, source: &'a Record) -> impl Iterator<Item = Referrers<'a>> + use<'a> {
         let design = &self.context.blueprint.design;
@@ -82,8 +114,9 @@ impl<'a> Planner<'a> {
     ) -> Result<bool, PlanError> {
         match &who.target.on_delete {
             OnDelete::Keep | OnDelete::Refuse { .. } => Ok(false),
-            OnDelete::Cascade => Ok(self.cascade(item)),
+            OnDelete::Cascade => self.cascade(item, who.reference),
             OnDelete::Clear(attributes) => {
+                self.entry_mut(item).is_released = true;
                 self.change(item, &clearing(who.entity, attributes), By::Effect)?;
                 Ok(true)
             }
@@ -92,13 +125,19 @@ impl<'a> Planner<'a> {
 
     /// Removes an item for good because the one that it refers to is removed: also where a delete
     /// would be soft, and where it was deleted softly before. Says whether it was there.
-    fn cascade(&mut self, at: EntryId) -> bool {
+    fn cascade(&mut self, at: EntryId, by: &Ref) -> Result<bool, PlanError> {
         let entry = self.entry_mut(at);
         let record = entry.record;
+        if entry.is_new() {
+            let message = "leads to an item that the same write removes";
+            self.fault(record, &by.name, FaultRule::Reference, message);
+            return self.refuse().map(|()| false);
+        }
         let Some(old) = entry.old().cloned().filter(|_| entry.after.is_some()) else {
-            return false;
+            return Ok(false);
         };
         entry.after = None;
+        entry.is_released = true;
         // Triggers on `delete` have seen the soft one.
         if !record.is_deleted(&old) {
             entry.operation = Some(Access::Delete);
@@ -107,7 +146,7 @@ impl<'a> Planner<'a> {
             entry.guard(soft_delete.attribute());
         }
         self.draft.enqueue(at);
-        true
+        Ok(true)
     }
 
     /// The items that refer to one that is removed. None may be left behind: an index can lack one

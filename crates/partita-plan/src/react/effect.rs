@@ -149,9 +149,13 @@ impl<'a> Planner<'a> {
             });
         }
         let outer = self.origin.replace(name);
-        let done = self.operate(effect, target?, values);
+        let is_released = self.entry(cause.at).is_released;
+        let done = self.operate(effect, target?, values, is_released);
         self.origin = outer;
-        done
+        if let (Some(at), true) = (done?, is_released) {
+            self.entry_mut(at).is_released = true;
+        }
+        Ok(())
     }
 
     /// Evaluates something about the item that an effect is caused by: as the write leaves it, or as
@@ -173,63 +177,102 @@ impl<'a> Planner<'a> {
         Ok(Some(made))
     }
 
+    /// Does what an effect says to its target. Answers which item that is, if something is done.
+    ///
+    /// What the same write removes stays removed. And what follows from a cascade cannot refuse it:
+    /// the rest of the cascade may be done already, by a job. So an effect is left out there if its
+    /// target is gone, or what a new item would refer to.
     fn operate(
         &mut self,
         effect: &'a Effect,
         target: Aim<'a>,
         values: Values,
-    ) -> Result<(), PlanError> {
+        is_released: bool,
+    ) -> Result<Option<EntryId>, PlanError> {
         let (record, address) = match target {
             Aim::New(entity) => {
                 let changes = self.changes(entity, &effect.changes, values, true);
-                if effect.kind == EffectKind::Create || entity.repeat != Default::default() {
-                    self.create(entity, &changes, By::Effect)?;
-                    return Ok(());
-                }
-                return self.upsert(entity, &changes);
+                return self.operate_new(effect, entity, &changes, is_released);
             }
             Aim::At(record, address) => (record, address),
-            Aim::Unknown => return Ok(()),
+            Aim::Unknown => return Ok(None),
+            Aim::Nowhere if is_released => return Ok(None),
             Aim::Nowhere => {
                 let message = "leads nowhere, and something is to be done there";
                 self.faults.push(Fault {
                     rule: FaultRule::Reference,
                     ..Fault::new("target", message)
                 });
-                return self.refuse();
+                return self.refuse().map(|()| None);
             }
         };
         let at = self.look_up(record, address)?;
         let changes = self.changes(record, &effect.changes, values, false);
-        match (effect.kind, self.entry(at).after.is_some()) {
-            (EffectKind::Delete, true) => self.delete(at, By::Effect),
-            (EffectKind::Delete, false) => {
-                self.entry_mut(at).guards.expect_absent();
-                Ok(())
+        let entry = self.entry_mut(at);
+        match effect.kind {
+            _ if entry.is_removed() => return Ok(None),
+            EffectKind::Delete if entry.after.is_some() => self.delete(at, By::Effect)?,
+            _ if entry.after.is_some() => self.change_caused(at, &changes)?,
+            kind if is_released || kind == EffectKind::Delete => {
+                entry.guards.expect_absent();
+                return Ok(None);
             }
-            (_, true) => self.change_caused(at, &changes),
-            (_, false) => {
-                let (record, rule) = (&record.name, FaultRule::Reference);
-                let fault = Fault::of(record, "target", rule, "is not there");
+            _ => {
+                let (name, rule) = (&record.name, FaultRule::Reference);
+                let fault = Fault::of(name, "target", rule, "is not there");
                 self.faults.push(fault);
-                self.refuse()
+                self.refuse()?;
             }
         }
+        Ok(Some(at))
+    }
+
+    /// Creates the item of an effect, or changes the one that is there.
+    fn operate_new(
+        &mut self,
+        effect: &Effect,
+        entity: &'a Record,
+        changes: &Changes<'a>,
+        is_released: bool,
+    ) -> Result<Option<EntryId>, PlanError> {
+        if is_released && !self.has_place(entity, changes)? {
+            return Ok(None);
+        }
+        if effect.kind == EffectKind::Create || entity.repeat != Default::default() {
+            return self.create(entity, changes, By::Effect).map(Some);
+        }
+        self.upsert(entity, changes)
+    }
+
+    /// Whether an item can be created that follows from a cascade: the write does not remove the
+    /// one that is there, and its refs lead to items that stay.
+    fn has_place(&mut self, entity: &'a Record, changes: &Changes<'a>) -> Result<bool, PlanError> {
+        let new = self.without_ids(|planner| planner.compose(entity, changes));
+        let place = self.context.blueprint.address(entity, &new.item);
+        let is_removed = place.is_ok_and(|place| self.draft.is_removed(&place));
+        Ok(!is_removed && self.has_targets(entity, &new.item)?)
     }
 
     /// Creates an item, or changes the one that is there.
-    fn upsert(&mut self, entity: &'a Record, changes: &Changes<'a>) -> Result<(), PlanError> {
+    fn upsert(
+        &mut self,
+        entity: &'a Record,
+        changes: &Changes<'a>,
+    ) -> Result<Option<EntryId>, PlanError> {
         let mut given = Map::new();
         for (slot, value) in &changes.set {
             item::put(&mut given, slot, value.clone());
         }
         let address = self.context.blueprint.address(entity, &given)?;
         let at = self.look_up(entity, address)?;
-        if self.entry(at).after.is_none() {
-            self.create(entity, changes, By::Effect)?;
-            return Ok(());
+        if self.entry(at).is_removed() {
+            return Ok(None);
         }
-        self.change_caused(at, &changes.without_identity(entity))
+        if self.entry(at).after.is_none() {
+            return self.create(entity, changes, By::Effect).map(Some);
+        }
+        self.change_caused(at, &changes.without_identity(entity))?;
+        Ok(Some(at))
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod batch;
 mod bounds;
+mod cascade_effects;
 mod cascades;
 mod copies;
 mod effects;

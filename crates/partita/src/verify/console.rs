@@ -202,10 +202,12 @@ fn summary(report: &Report, task: Task, design: &str) -> String {
         "waiting for {} (`partita jobs {design}`)",
         many(report.jobs, "unfinished job")
     );
+    let stalled = format!("unfinished jobs do not go on (`partita jobs {design}` says why)");
     let notes = [
         (report.tallies, tallies),
         (report.held, "of them kept because of unrecognised items"),
         (report.awaited, settled.as_str()),
+        (report.stalled, stalled.as_str()),
         (report.moving, "kept changing; ask again"),
         (
             report.kept_references,
