@@ -74,7 +74,9 @@ mod local {
                         return Ok((stream, IpAddr::V4(Ipv4Addr::LOCALHOST)));
                     }
                     Ok(peer) => warn!(user = peer.uid(), "another user was refused on the socket"),
-                    Err(error) => warn!(%error, "a connection of an unknown user was refused on the socket"),
+                    Err(error) => {
+                        warn!(%error, "a connection of an unknown user was refused on the socket")
+                    }
                 }
             }
         }

@@ -11,6 +11,10 @@ use crate::job::{Referrers, TaskKind};
 use crate::planner::{By, Planner};
 use crate::request::input::{Changes, Slot};
 
+/// How many items are looked at to find out whether one of them is kept by others. Each may need a
+/// check in the transaction.
+const LOOKED_AT_MAX: usize = 40;
+
 impl<'a> Planner<'a> {
     /// Does to the items that refer to a removed one what their refs say `on delete`.
     pub(super) fn release_referring(&mut self, at: EntryId) -> Result<(), PlanError> {
@@ -30,7 +34,7 @@ impl<'a> Planner<'a> {
         let source = self.entry(at).record;
         let who = Referrers::of(&self.context.blueprint.design, source, referrer);
         if self.plans_job() && who.target.on_delete == OnDelete::Cascade {
-            self.refuse_undecided(who.entity)?;
+            self.refuse_undecided(at, who)?;
         }
         // What refuses the removal is looked at when everything else is known.
         if matches!(who.target.on_delete, OnDelete::Refuse { .. })
@@ -46,12 +50,60 @@ impl<'a> Planner<'a> {
 
     /// Refuses to leave a cascade to a job whose items may themselves be kept by others: the item
     /// would be gone before the first of them refuses.
-    fn refuse_undecided(&self, entity: &'a Record) -> Result<(), PlanError> {
+    fn refuse_undecided(&mut self, at: EntryId, who: Referrers<'a>) -> Result<(), PlanError> {
+        let Err(refusal) = self.check_refusals(who.entity) else {
+            return Ok(());
+        };
+        if self.nothing_refuses(at, who)? {
+            Ok(())
+        } else {
+            Err(refusal)
+        }
+    }
+
+    /// Whether the items that go with one are few, and none of them is kept by others. That is
+    /// guarded.
+    fn nothing_refuses(&mut self, at: EntryId, who: Referrers<'a>) -> Result<bool, PlanError> {
+        let mut going = vec![(at, who)];
+        let mut looked_at = 0;
+        while let Some((source, who)) = going.pop() {
+            let items = match self.referring(source, who) {
+                Err(PlanError::TooMuch { .. }) => return Ok(false),
+                items => items?,
+            };
+            for item in items {
+                looked_at += 1;
+                let record = self.entry(item).record;
+                if looked_at > LOOKED_AT_MAX || self.check_requirements(record).is_err() {
+                    return Ok(false);
+                }
+                for who in self.released_by(record) {
+                    match &who.target.on_delete {
+                        OnDelete::Refuse { .. } if who.entity.id == record.id => {}
+                        OnDelete::Refuse { count } => {
+                            let count = &record.attributes[count.index()].name;
+                            let entry = self.entry_mut(item);
+                            entry.guard(count);
+                            if entry.number_left(count) > Number::ZERO {
+                                return Ok(false);
+                            }
+                        }
+                        OnDelete::Cascade => going.push((item, who)),
+                        OnDelete::Keep | OnDelete::Clear(_) => {}
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Finds out whether items of an entity, or what goes with them, may be kept by others.
+    fn check_refusals(&self, entity: &'a Record) -> Result<(), PlanError> {
         let mut going = vec![entity];
         let mut at = 0;
         while let Some(entity) = going.get(at).copied() {
             at += 1;
-            self.refuse_requirements(entity)?;
+            self.check_requirements(entity)?;
             for who in self.released_by(entity) {
                 match &who.target.on_delete {
                     // Items of one kind go in the order in which they let each other go, and what
@@ -75,8 +127,8 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Refuses to leave the removal of items to a job where a trigger may refuse it.
-    fn refuse_requirements(&self, entity: &'a Record) -> Result<(), PlanError> {
+    /// Finds out whether a trigger may refuse the removal of items.
+    fn check_requirements(&self, entity: &'a Record) -> Result<(), PlanError> {
         let design = &self.context.blueprint.design;
         for reaction in design.reactions.of(entity.id) {
             if let (Does::Operate(effect), Occasion::Operation(kind)) =

@@ -289,6 +289,59 @@ async fn that_cannot_go_on_keep_no_others_waiting() {
     assert!(resting.is_some(), "{jobs:?}");
 }
 
+/// What could refuse a part of a cascade does not count where there is none of it.
+#[tokio::test]
+async fn that_nothing_refuses_go_on_as_a_job() {
+    let design = TWO_WAYS.replace("ON_DELETE", "refuse")
+        + r#"
+[entity.Plant]
+PK = "ORG#{org}"
+SK = "PLANT#{id}"
+
+[entity.Plant.attributes]
+org = "string"
+id  = "string"
+
+[entity.Plant.refs]
+top = "Org, on delete cascade"
+
+[entity.Plant.allow]
+"*" = "signed-in"
+
+[pattern.plants]
+query = "PK = 'ORG#{org}' AND begins_with(SK, 'PLANT#')"
+"#;
+    for (lists, tasks, is_done) in [(0, 0, true), (3, 0, true), (3, 1, false)] {
+        let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+        let partita = open(&design, store.clone(), 1).await;
+        let org = ("org", "o");
+        run(&partita, create("Org", &[org])).await.unwrap();
+        for plant in 0..120 {
+            let id = format!("p{plant:03}");
+            run(&partita, create("Plant", &[org, ("id", &id)]))
+                .await
+                .unwrap();
+        }
+        for list in 0..lists {
+            let list = list.to_string();
+            run(&partita, create("List", &[org, ("list", &list)]))
+                .await
+                .unwrap();
+        }
+        for task in 0..tasks {
+            let id = format!("t{task}");
+            let task = [org, ("list", "0"), ("id", &id)];
+            run(&partita, create("Task", &task)).await.unwrap();
+        }
+        let before = items(&*store, "lists").await.len();
+        let deleted = run(&partita, delete("Org", &["o"])).await;
+        partita.run_jobs().await.unwrap();
+        let left = items(&*store, "lists").await.len();
+        assert_eq!(deleted.is_ok(), is_done, "{deleted:?}");
+        assert_eq!(left, if is_done { 0 } else { before });
+    }
+}
+
 /// Whether a part of a cascade is refused must be known before the first item is gone.
 #[tokio::test]
 async fn that_others_may_refuse_are_done_whole_or_not_at_all() {
