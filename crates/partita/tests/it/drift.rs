@@ -12,7 +12,7 @@ use partita_store::{ModelStore, Store};
 use partita_verify::{Collected, Outcome, Permission};
 
 use crate::scenario::parse;
-use crate::server::{BINARY, Server};
+use crate::server::BINARY;
 use crate::stage;
 
 async fn all_of(design: &str, store: Arc<dyn Store>) {
@@ -262,14 +262,4 @@ fn is_printed_as_one_line_whatever_is_in_a_key() {
         let is_hidden = |one: char| one != '\n' && (one.is_control() || one == '\u{202e}');
         assert!(!out.contains(is_hidden), "{command:?}: {out:?}");
     }
-}
-
-#[test]
-fn of_a_store_that_a_server_has_open_is_not_looked_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let _server = Server::start(folder.path(), &["stories"]);
-    let data = folder.path().to_str().unwrap();
-    let (code, _, err) = run(&["verify", "stories", "--data", data]);
-    assert_eq!(code, 1);
-    assert!(err.contains("a server has the store"), "{err}");
 }
