@@ -167,6 +167,11 @@ impl Reaction {
         matches!(self.when, When::While(None) | When::If(None))
     }
 
+    /// Whether it sets an attribute of other items to one of the written item.
+    pub fn is_copy(&self) -> bool {
+        matches!(self.does, Does::Copy { .. })
+    }
+
     /// Whether it reads one of some attributes.
     pub fn reads_any(&self, is_meant: impl Fn(&str) -> bool) -> bool {
         self.reads.iter().any(|name| is_meant(name))

@@ -38,7 +38,7 @@ use partita_design::expression::Predicate;
 use partita_design::kernel::{Does, Occasion, Reaction, When};
 use partita_design::nested::Difference;
 
-use crate::draft::{Before, Entry, EntryId};
+use crate::draft::{Entry, EntryId};
 use crate::error::PlanError;
 use crate::planner::{By, Planner};
 
@@ -99,7 +99,8 @@ impl<'m> Transition<'m> {
     fn sets_off(&self, reaction: &Reaction, entry: &Entry<'_>) -> bool {
         let is_occasion = match reaction.on {
             Occasion::Write => true,
-            Occasion::Change => self.from.is_some() && self.to.is_some(),
+            // Nothing that is stored follows a new item, but the rest of this write may.
+            Occasion::Change => self.to.is_some() && (self.from.is_some() || reaction.is_copy()),
             Occasion::Removal => self.from.is_some() && entry.is_removed(),
             Occasion::Operation(kind) => entry.operation.is_some_and(|done| kind.includes(done)),
             // The call of the action runs it.
@@ -131,6 +132,7 @@ impl<'a> Planner<'a> {
                 self.react_to(at)?;
             }
         }
+        self.guard_restated();
         self.check_deletions()?;
         self.refuse()
     }
@@ -147,26 +149,49 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Computes again what is made of numbers that were added to. For that the item must be known.
+    /// Computes again what is made of what followed other items: numbers that were added to, and
+    /// copies. For that the item must be known.
     fn refresh(&mut self, at: EntryId) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let entity = entry.record;
         let own = self.context.blueprint.design.reactions.own(entity.id);
-        let mut added = entry.adds().keys().chain(entry.added_new());
-        if !entity.is_entity() || !added.any(|name| own.is_feeding(name)) {
+        if !entity.is_entity() {
             return Ok(());
         }
-        match entry.before {
-            _ if entry.is_new() => {
-                self.entry_mut(at).clear_added_new();
-                self.recompute(at, entity, By::Effect)
-            }
-            Before::Unread => {
+        if entry.is_unread() {
+            if entry.adds().keys().any(|name| own.is_feeding(name)) {
                 self.context.reads.need(entry.address.clone());
-                Ok(())
             }
-            Before::Missing => Ok(()),
-            Before::Found(_) => self.recompute(at, entity, By::Effect),
+            return Ok(());
+        }
+        let followed = self.entry_mut(at).take_followed();
+        if followed.iter().any(|name| own.is_basis(name)) {
+            self.recompute(at, entity, By::Effect)?;
+        }
+        Ok(())
+    }
+
+    /// Guards values that were computed and came out as they were, where something follows them:
+    /// another writer may have changed them, and what follows with them.
+    fn guard_restated(&mut self) {
+        for at in self.draft.ids() {
+            let entry = self.entry(at);
+            let computed = entry.computed().iter().copied();
+            let restated = computed.filter(|name| !entry.replaces(name));
+            let restated: Vec<&'a str> = restated.collect();
+            let reactions = &self.context.blueprint.design.reactions;
+            let own = reactions.own(entry.record.id);
+            let reactions = reactions.of(entry.record.id);
+            for name in restated {
+                let is_followed = own.is_basis(name)
+                    || own.is_feeding(name)
+                    || reactions
+                        .iter()
+                        .any(|one| one.reads_any(|read| read == name));
+                if is_followed {
+                    self.entry_mut(at).guard(name);
+                }
+            }
         }
     }
 
@@ -181,7 +206,8 @@ impl<'a> Planner<'a> {
             .of(entry.record.id)
             .iter();
         let is_added = |name: &str| entry.adds().contains_key(name);
-        if reactions.any(|one| one.on == Occasion::Write && one.reads_any(is_added)) {
+        let follows = |one: &Reaction| matches!(one.on, Occasion::Write | Occasion::Change);
+        if reactions.any(|one| follows(one) && one.reads_any(is_added)) {
             self.context.reads.need(entry.address.clone());
         }
     }

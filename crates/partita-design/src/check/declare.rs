@@ -137,6 +137,7 @@ fn declare_records<'d>(
     for (id, section) in &mut entities {
         entity::keys(*id, section, &every, symbols);
     }
+    entity::loosen_copies(symbols);
     for (id, section) in &mut views {
         view::keys(*id, section, symbols);
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reads::reference_inputs;
-use crate::design::{Attribute, Record, Source, Timing};
+use crate::design::{Attribute, Computed, Record, Source, Timing};
 
 /// The attributes that an item computes from its others.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -121,15 +121,33 @@ fn basis(record: &Record) -> BTreeSet<String> {
 fn feeding(record: &Record) -> BTreeSet<String> {
     let indexes = record.indexes.iter().flat_map(|index| &index.reads);
     let mut names: BTreeSet<String> = indexes.map(|reading| reading.attribute.clone()).collect();
-    for attribute in &record.attributes {
-        if let Source::Computed(computed) = &attribute.source
-            && computed.timing == Timing::Always
-            && (!attribute.is_virtual || names.contains(&attribute.name))
-        {
-            names.extend(computed.value.own_attributes().map(str::to_owned));
+    // Values that are not stored may be made of each other, in any order.
+    loop {
+        let count = names.len();
+        for attribute in &record.attributes {
+            if let Source::Computed(computed) = &attribute.source
+                && (!attribute.is_virtual || names.contains(&attribute.name))
+            {
+                names.extend(followed(computed).map(str::to_owned));
+            }
+        }
+        if names.len() == count {
+            return names;
         }
     }
-    names
+}
+
+/// What a value is computed again for when it changes.
+fn followed(computed: &Computed) -> impl Iterator<Item = &str> {
+    let value = (computed.timing == Timing::Always).then(|| computed.value.own_attributes());
+    let once = match &computed.timing {
+        Timing::Once(condition) => Some(condition.own_attributes()),
+        _ => None,
+    };
+    value
+        .into_iter()
+        .flatten()
+        .chain(once.into_iter().flatten())
 }
 
 /// The attribute of the item that a name with dots is inside of.

@@ -34,8 +34,8 @@ pub(crate) struct Entry<'a> {
     computed: Vec<&'a str>,
     /// Numbers that are added whatever they are.
     adds: BTreeMap<&'a str, Number>,
-    /// Numbers that were added to in an item that this write creates, since its values were computed.
-    added_new: Vec<&'a str>,
+    /// Numbers that were added to and copies that were set since the item's values were computed.
+    followed: Vec<&'a str>,
     /// Which reactions to the item have run.
     pub(crate) reacted: Reacted,
     /// Whether what is done to it follows from the removal of an item that it refers to, directly
@@ -61,7 +61,7 @@ impl<'a> Entry<'a> {
             operation: None,
             computed: Vec::new(),
             adds: BTreeMap::new(),
-            added_new: Vec::new(),
+            followed: Vec::new(),
             reacted: Reacted::to(now),
             is_released: false,
             is_read_only: false,
@@ -144,14 +144,23 @@ impl<'a> Entry<'a> {
         &self.adds
     }
 
-    /// The numbers of a new item that were added to since its values were computed.
-    pub(crate) fn added_new(&self) -> &[&'a str] {
-        &self.added_new
+    /// Sets an attribute that follows another item. It is written even if it is that already:
+    /// another writer may have changed both.
+    pub(crate) fn follow(&mut self, name: &'a str, value: Option<&Value>) {
+        let Some(after) = self.after.as_mut().map(Rc::make_mut) else {
+            return;
+        };
+        match value {
+            Some(value) => nested::set(after, name, value.clone()),
+            None => nested::remove(after, name),
+        }
+        self.note_computed(name);
+        self.followed.push(name);
     }
 
-    /// Notes that the values of a new item are computed with what was added to it.
-    pub(crate) fn clear_added_new(&mut self) {
-        self.added_new.clear();
+    /// What has followed others since the item's values were computed, which they are now.
+    pub(crate) fn take_followed(&mut self) -> Vec<&'a str> {
+        std::mem::take(&mut self.followed)
     }
 
     /// Adds to a record what is added to the item that it is kept of.
@@ -266,10 +275,9 @@ impl<'a> Entry<'a> {
             let now = record.number(after, name).unwrap_or(Number::ZERO);
             nested::set(after, name, Value::N(sum(now)?));
         }
+        self.followed.push(name);
         // An item that is written whole has the sum already.
-        if self.is_new() {
-            self.added_new.push(name);
-        } else {
+        if !self.is_new() {
             let added = self.adds.entry(name).or_insert(Number::ZERO);
             *added = sum(*added)?;
         }

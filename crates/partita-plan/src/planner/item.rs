@@ -38,7 +38,7 @@ impl<'a> Planner<'a> {
         }
         self.begin(entity, &mut item);
         self.composed(entity, item, |scope, item| {
-            drop(compute(scope, item, By::Caller))
+            drop(compute(scope, item, By::Caller, &[]))
         })
     }
 
@@ -173,6 +173,9 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         entry.apply(changes, now)?;
+        if by == By::Effect {
+            entry.guard_settled(changes);
+        }
         if matches!(entry.operation, None | Some(Access::Update)) {
             let states = entry.old().zip(entry.after.as_ref());
             let crossing = states.and_then(|(old, new)| entry.record.crossing(Some(old), new));
@@ -275,6 +278,17 @@ impl<'a> Planner<'a> {
 }
 
 impl<'a> Entry<'a> {
+    /// Guards what an effect finds as it leaves it. It writes nothing there, and another writer may
+    /// change it before the effect's transaction arrives.
+    fn guard_settled(&mut self, changes: &Changes<'a>) {
+        let set = changes.set.iter().map(|(slot, _)| slot);
+        for slot in set.chain(&changes.remove) {
+            if let Slot::Declared(attribute) = slot {
+                self.guard_unless_replaced(&attribute.name);
+            }
+        }
+    }
+
     /// Sets, removes and adds to attributes of an item that is there.
     fn apply(&mut self, changes: &Changes<'a>, now_millis: i64) -> Result<(), PlanError> {
         if let Some(after) = &mut self.after {

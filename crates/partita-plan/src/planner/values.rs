@@ -64,9 +64,10 @@ impl<'a> Planner<'a> {
         let mut item = Map::clone(&after);
         self.watch(Some(at), |planner, reads| {
             let scope = planner.scope(entity, &after, reads).was(before.as_deref());
-            for attribute in compute(scope, &mut item, by) {
-                planner.entry_mut(at).note_computed(&attribute.name);
-            }
+            let computed = compute(scope, &mut item, by, planner.entry(at).computed());
+            let entry = planner.entry_mut(at);
+            computed.iter().for_each(|name| entry.note_computed(name));
+            entry.take_followed();
             planner.entry_mut(at).after = Some(Rc::new(item));
         })
     }
@@ -327,19 +328,28 @@ fn is_rewritten(entity: &Record, old: &Map, new: &Map) -> bool {
     })
 }
 
-/// Computes the values of an item until nothing changes any more: one may depend on another. Says
-/// which attributes were computed.
-pub(super) fn compute<'a>(scope: ItemScope<'_, 'a>, item: &mut Map, by: By) -> Vec<&'a Attribute> {
+/// Computes the values of an item until nothing changes any more: one may depend on another. What
+/// was computed before in the same write is computed again. Says which attributes were computed.
+pub(super) fn compute<'a>(
+    scope: ItemScope<'_, 'a>,
+    item: &mut Map,
+    by: By,
+    before: &[&'a str],
+) -> Vec<&'a str> {
     let entity = scope.record;
-    let mut computed: Vec<&'a Attribute> = Vec::new();
+    let mut computed = before.to_vec();
     let own = scope.context.blueprint.design.reactions.own(entity.id);
     for _ in 0..=entity.attributes.len() {
         let mut is_done = true;
         for attribute in own.computed(entity) {
-            let Some(value) = due(attribute, &scope.over(item), by) else {
+            let name = attribute.name.as_str();
+            let is_again = computed.contains(&name);
+            let Some(value) = due(attribute, &scope.over(item), by, is_again) else {
                 continue;
             };
-            computed.push(attribute);
+            if !is_again {
+                computed.push(name);
+            }
             let value = value.map(|value| attribute.kind.adopt(value));
             if nested::get(item, &attribute.name) == value.as_ref() {
                 continue;
@@ -367,8 +377,14 @@ fn has_beginning(attribute: &Attribute) -> bool {
 }
 
 /// The value of an attribute that is to be computed now, where `None` inside means that there is
-/// none; `None` outside leaves the attribute alone.
-fn due(attribute: &Attribute, scope: &ItemScope<'_, '_>, by: By) -> Option<Option<Value>> {
+/// none; `None` outside leaves the attribute alone. What was computed before in the same write is
+/// due again: what it is made of may be by now as it was at first.
+fn due(
+    attribute: &Attribute,
+    scope: &ItemScope<'_, '_>,
+    by: By,
+    is_again: bool,
+) -> Option<Option<Value>> {
     let is_new = scope.old.is_none();
     match &attribute.source {
         Source::Given {
@@ -376,7 +392,7 @@ fn due(attribute: &Attribute, scope: &ItemScope<'_, '_>, by: By) -> Option<Optio
         } if is_new && nested::get(scope.item, &attribute.name).is_none() => {
             Some(default.value(scope))
         }
-        Source::Copy(reading) if is_new || leads_elsewhere(&[reading], scope) => {
+        Source::Copy(reading) if is_new || is_again || leads_elsewhere(&[reading], scope) => {
             Some(match scope.find(&reading.path) {
                 Found::Value(value) => Some(value.into_owned()),
                 Found::Missing | Found::Unknown => None,
@@ -386,10 +402,10 @@ fn due(attribute: &Attribute, scope: &ItemScope<'_, '_>, by: By) -> Option<Optio
             let is_due = match timing {
                 Timing::Create => is_new,
                 Timing::Write => is_new || by == By::Caller,
-                Timing::Always => is_new || has_changed(value, scope),
+                Timing::Always => is_new || is_again || has_changed(value, scope),
                 Timing::Ref => {
                     let reads: Vec<&Reading> = value.reads.iter().collect();
-                    is_new || leads_elsewhere(&reads, scope)
+                    is_new || is_again || leads_elsewhere(&reads, scope)
                 }
                 Timing::Once(condition) => {
                     let old = scope.old.and_then(|old| nested::get(old, &attribute.name));

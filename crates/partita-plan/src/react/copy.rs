@@ -1,10 +1,7 @@
 //! Attributes that follow those of other items.
 
-use std::rc::Rc;
-
-use partita_core::{Map, Value};
 use partita_design::design::{AttributeId, RecordId};
-use partita_design::kernel::{Does, Reaction, Times};
+use partita_design::kernel::{Does, Occasion, Reaction, Times};
 use partita_design::nested;
 
 use super::Transition;
@@ -37,22 +34,52 @@ impl<'a> Planner<'a> {
         if is_same || entry.destination().is_some() {
             return Ok(());
         }
+        // What only adds to a number knows what it comes to while nobody else does.
+        for name in &reaction.reads {
+            self.entry_mut(at).guard_unless_replaced(name);
+        }
         let who = Referrers::of(design, source, *referrer);
+        for item in self.followers(at, who, reaction.on, change)? {
+            self.entry_mut(item)
+                .follow(&design[to].name, value.as_deref());
+            self.draft.enqueue(item);
+        }
+        Ok(())
+    }
+
+    /// The items that follow one in this write.
+    fn followers(
+        &mut self,
+        at: EntryId,
+        who: Referrers<'a>,
+        on: Occasion,
+        change: &Transition<'_>,
+    ) -> Result<Vec<EntryId>, PlanError> {
+        if on == Occasion::Change && self.entry(at).is_new() {
+            return self.referring_in_draft(at, who);
+        }
         if self.defer_referring(TaskKind::Follow, at, who) {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let items = self.referring(at, who)?;
         // No item begins to refer to a new one between the listing and the commit.
         if change.from.is_some() || !items.is_empty() {
             self.look_again(TaskKind::Follow, at, who);
         }
-        for item in items {
-            if let Some(after) = self.entry_mut(item).edit() {
-                put(after, &design[to].name, value.as_deref());
-            }
-            self.draft.enqueue(item);
-        }
-        Ok(())
+        Ok(items)
+    }
+
+    /// The items that refer to one that this write creates, which are all in the draft.
+    fn referring_in_draft(
+        &mut self,
+        at: EntryId,
+        who: Referrers<'a>,
+    ) -> Result<Vec<EntryId>, PlanError> {
+        let entries = self.draft.entries.iter();
+        let known = entries.filter(|one| one.record.id == who.entity.id && one.after.is_some());
+        let places = known.map(|one| one.address.clone()).collect();
+        let address = self.entry(at).address.clone();
+        self.those_referring(who, &address, places)
     }
 
     /// Sets everything that some items copy from one to what it is now, which may be newer than
@@ -83,12 +110,15 @@ impl<'a> Planner<'a> {
         let mut done = 0;
         for item in items {
             let entry = self.entry_mut(item);
-            let Some(after) = &mut entry.after else {
-                continue;
-            };
             for (from, to) in &copies {
                 let value = who.source.read(&now, from);
-                put(Rc::make_mut(after), to, value.as_deref());
+                let is = entry
+                    .after
+                    .as_deref()
+                    .and_then(|item| nested::get(item, to));
+                if is != value.as_deref() {
+                    entry.follow(to, value.as_deref());
+                }
             }
             if entry.after.as_ref() != entry.old() {
                 done += 1;
@@ -96,12 +126,5 @@ impl<'a> Planner<'a> {
             }
         }
         done
-    }
-}
-
-fn put(item: &mut Map, name: &str, value: Option<&Value>) {
-    match value {
-        Some(value) => nested::set(item, name, value.clone()),
-        None => nested::remove(item, name),
     }
 }

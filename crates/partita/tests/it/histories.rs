@@ -188,12 +188,11 @@ designs! { stories storyhub mediahub holdthatthought figureforge helpdesk clubs 
 
 /// Designs that nobody wrote, each with a history of its own.
 #[test]
-#[ignore = "it finds what is being mended"]
 fn drawn_designs() {
     let is_long = std::env::var_os("PARTITA_LONG").is_some();
     let seed = std::env::var("PARTITA_SEED").ok();
     let seed: Option<u64> = seed.map(|seed| seed.parse().unwrap());
-    let count = if is_long { 2_000 } else { 12 };
+    let count = if is_long { 2_000 } else { 30 };
     let seeds = seed.map_or(0..count, |seed| seed..seed + 1);
     let mut chronicle = Chronicle::default();
     let mut broken = Vec::new();

@@ -226,3 +226,29 @@ fn give_types(symbols: &mut Symbols, found: Vec<TypedCopy>) {
         declared.optional |= optional;
     }
 }
+
+/// Makes copies optional whose refs may lead nowhere. Which attributes a ref is made of is known
+/// only with the keys of its target. Copies of copies take as many rounds as they are long.
+pub(crate) fn loosen_copies(symbols: &mut Symbols) {
+    loop {
+        let mut found = Vec::new();
+        for (index, record) in symbols.records.iter().enumerate() {
+            for (place, declared) in record.attributes.iter().enumerate() {
+                let (false, Some(Head::Copy(path))) = (declared.optional, &declared.line.head)
+                else {
+                    continue;
+                };
+                let reading = Names::of(symbols, record).find_silently(&path.path());
+                if reading.is_some_and(|reading| reading.optional) {
+                    found.push((index, place));
+                }
+            }
+        }
+        if found.is_empty() {
+            return;
+        }
+        for (index, place) in found {
+            symbols.records[index].attributes[place].optional = true;
+        }
+    }
+}
