@@ -115,7 +115,7 @@ async fn bad_requests_are_refused_and_the_server_goes_on() {
 }
 
 #[tokio::test]
-async fn an_item_that_is_too_large_is_refused_with_the_stores_reason() {
+async fn an_item_that_is_too_large_is_refused_with_its_largest_attribute() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &["--memory"]);
     let token = token(data.path(), "ann");
@@ -134,7 +134,8 @@ async fn an_item_that_is_too_large_is_refused_with_the_stores_reason() {
     let refused = post("Node", node).await;
     assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
     let problem: Json = refused.json().await.unwrap();
-    assert_eq!(problem["type"], "urn:partita:problem:refused-by-store");
+    assert_eq!(problem["type"], "urn:partita:problem:invalid");
+    assert_eq!(problem["faults"][0]["attribute"], "text", "{problem}");
 }
 
 /// A request whose body has only half arrived when the server is told to stop is still answered.

@@ -216,14 +216,17 @@ fn sets_its_target(
     let mut transitions = commit.transitions.iter();
     let written = transitions.find(|one| one.record == target.name && one.identity == identity);
     let stored = commit.world.get(&target.name, &identity);
-    let after = written.map_or(stored, |one| one.new.as_ref());
+    // A cascade leaves out an effect whose target is gone; any other write is refused.
+    let Some(after) = written.map_or(stored, |one| one.new.as_ref()) else {
+        return;
+    };
     for (attribute, formula) in &trigger.effect.changes.set {
         let is_timed = formula
             .reads
             .iter()
             .any(|reading| reading.origin == Origin::Now);
         let value = formula.value(&scene);
-        let found = after.and_then(|after| nested(after, attribute));
+        let found = nested(after, attribute);
         if !is_timed && found != value.as_ref() {
             let trigger = &trigger.name;
             let fault = format!("{trigger} left {attribute} at {found:?}, and not at {value:?}");
