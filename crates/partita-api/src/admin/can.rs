@@ -41,7 +41,7 @@ pub struct DecidedRow {
 impl DecidedRow {
     fn of(desk: &Desk, row: Row) -> DecidedRow {
         let mut identity = plain::map_to_json(&row.identity);
-        if desk.hides_secrets {
+        if !desk.is_operator {
             secrets::masked_identity(desk.design(), &row.record, &mut identity);
         }
         DecidedRow {

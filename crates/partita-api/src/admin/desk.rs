@@ -78,8 +78,9 @@ pub struct Desk {
     /// What all commands share.
     pub installation: Installation,
     subject: Subject,
-    /// Whether secret attributes are left out of answers.
-    pub(super) hides_secrets: bool,
+    /// Whether the operator asks: who has the data itself, and so is shown secrets and may remove
+    /// what callers gave.
+    pub(super) is_operator: bool,
 }
 
 #[derive(Clone)]
@@ -91,12 +92,12 @@ enum Subject {
 }
 
 impl Desk {
-    /// A desk for a design that is served. Only the operator is shown secrets.
+    /// A desk for a design that is served.
     pub fn of_served(installation: Installation, partita: Arc<Partita>, is_operator: bool) -> Desk {
         Desk {
             installation,
             subject: Subject::Served(partita),
-            hides_secrets: !is_operator,
+            is_operator,
         }
     }
 
@@ -105,7 +106,7 @@ impl Desk {
         Desk {
             installation,
             subject: Subject::Given(Box::new(design)),
-            hides_secrets: false,
+            is_operator: true,
         }
     }
 

@@ -37,7 +37,7 @@ impl Command for Plan {
         }
         let partita = desk.partita().await?;
         let preview = partita.preview(&self.0.caller(), operation).await?;
-        if desk.hides_secrets {
+        if !desk.is_operator {
             secrets::refuse(desk.design(), &preview)?;
         }
         Ok(Planned {

@@ -55,6 +55,10 @@ impl Command for Repair {
     type Outcome = Repaired;
 
     async fn run(self, desk: Desk, events: Events<Self>) -> Result<Repaired, Failure> {
+        if !self.remove.is_empty() && !desk.is_operator {
+            let detail = "what callers gave is removed for the operator alone: leave out --remove";
+            return Err(Failure::new(detail));
+        }
         let partita = desk.partita().await?;
         let extent = desk.extent(self.entities);
         let _place = desk.place_to_scan().await;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
-use partita_plan::{Answer, Caller, JobState, Operation, Partita, PlanError};
+use partita_plan::{JobState, Operation, Partita, PlanError};
 use partita_store::{ModelStore, Store};
 use partita_verify::Collected;
 
-use crate::stage::{items, open, texts};
+use crate::stage::{create, items, open, run};
 
 /// A user with entries and files, both of which go with it; a leaf goes with its file.
 const DESIGN: &str = r#"
@@ -154,18 +154,6 @@ fn design(effect: &str, unchecked: &str) -> String {
         design += &format!("\n[entity.{entity}.allow]\n\"*\" = \"signed-in\"\n");
     }
     design
-}
-
-async fn run(partita: &Partita, operation: Operation) -> Result<Answer, PlanError> {
-    partita.run(&Caller::user("ann"), operation).await
-}
-
-async fn create(partita: &Partita, entity: &str, given: &[(&str, &str)]) {
-    let operation = Operation::Create {
-        entity: entity.into(),
-        attributes: texts(given),
-    };
-    run(partita, operation).await.unwrap();
 }
 
 fn delete(entity: &str, identity: &[&str]) -> Operation {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use partita_core::{Item, Map, Value};
-use partita_plan::{Partita, Patience, Surroundings};
+use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::Store;
 use partita_store::request::Scan;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
@@ -44,6 +44,20 @@ pub(crate) fn texts(given: &[(&str, &str)]) -> Map {
     let given = given.iter();
     let given = given.map(|(name, text)| ((*name).to_owned(), Value::from(*text)));
     given.collect()
+}
+
+/// Has one user ask for something.
+pub(crate) async fn run(partita: &Partita, operation: Operation) -> Result<Answer, PlanError> {
+    partita.run(&Caller::user("ann"), operation).await
+}
+
+/// Creates an item of texts.
+pub(crate) async fn create(partita: &Partita, entity: &str, given: &[(&str, &str)]) {
+    let operation = Operation::Create {
+        entity: entity.into(),
+        attributes: texts(given),
+    };
+    run(partita, operation).await.unwrap();
 }
 
 /// Everything in a table.

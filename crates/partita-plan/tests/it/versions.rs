@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use partita_core::{Map, Number, Value};
-use partita_plan::{Answer, Caller, Operation, Partita, PlanError};
+use partita_plan::{Answer, Operation, Partita, PlanError};
 use partita_store::{ModelStore, Store};
 use partita_verify::Collected;
 
-use crate::stage::{open, texts};
+use crate::stage::{create, open, run};
 
 const DESIGN: &str = r#"
 design = "games"
@@ -111,18 +111,6 @@ async fn stage(store: Arc<dyn Store>) -> Partita {
     create(&partita, "Team", &[("team", "t")]).await;
     create(&partita, "Game", &[("game", "g"), ("team", "t")]).await;
     partita
-}
-
-async fn run(partita: &Partita, operation: Operation) -> Result<Answer, PlanError> {
-    partita.run(&Caller::user("ann"), operation).await
-}
-
-async fn create(partita: &Partita, entity: &str, given: &[(&str, &str)]) {
-    let operation = Operation::Create {
-        entity: entity.into(),
-        attributes: texts(given),
-    };
-    run(partita, operation).await.unwrap();
 }
 
 fn update(points: i64, version: Option<i64>) -> Operation {

@@ -166,6 +166,25 @@ fn nothing_else_is_taken_for_the_socket() {
     assert_eq!(server.stop(), Some(0));
 }
 
+/// Administrators of a design mend what is derived. What callers gave is the operator's to remove.
+#[test]
+fn what_callers_gave_is_removed_for_the_operator_alone() {
+    let data = filled();
+    let server = Server::start(data.path(), &["stories"]);
+    let token = admin(data.path(), "stories");
+    let repair = ["repair", "stories", "--yes", "--server", &server.base];
+    let with = |more: &[&str]| partita(data.path(), &[&repair[..], more].concat());
+    assert!(with(&["--token", &token]).status.success());
+    let remove = ["--remove", "entity.Story"];
+    let output = with(&[&remove[..], &["--token", &token]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("for the operator alone"), "{said}");
+    let output = with(&remove);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!said.contains("for the operator alone"), "{said}");
+}
+
 const VAULT: &str = r#"
 design = "vault"
 about  = "Users with something that nobody is shown."
