@@ -445,12 +445,13 @@ async fn operate(
         demand_administrator(partita, verified).await?;
     }
     let operation = decode::operation(design, verb, found, &brought)?;
-    let answer = match request.idempotency_key()? {
-        Some(key) => partita.run_once(caller, operation, key).await,
-        None => partita.run(caller, operation).await,
-    };
-    match answer {
-        Ok(answer) => Ok(Outcome::of(design, &answer, &wish)?.into_response()),
+    let named = operation.identity().to_vec();
+    let key = request.idempotency_key()?;
+    match partita.perform(caller, operation, key).await {
+        Ok(reply) => {
+            let outcome = Outcome::of(design, &reply.answer, &named, &wish)?;
+            Ok(outcome.into_response(&reply.jobs))
+        }
         Err(refusal) => {
             log_trouble(&refusal);
             let conditions = &brought.conditions;
@@ -477,13 +478,14 @@ async fn batch(
     let partita = &served.partita;
     let design = partita.design();
     let batch = Batch::of(partita, caller, request, &served.routes)?;
+    let batch = batch.demand_understood(partita, caller).await?;
     let wish = Wish::of_write(request);
-    let answers = match request.idempotency_key()? {
-        Some(key) => partita.run_all_once(caller, batch.operations(), key).await,
-        None => partita.run_all(caller, batch.operations()).await,
-    };
-    match answers {
-        Ok(answers) => Ok(batch.results(design, &answers, &wish)?.into_response()),
+    let key = request.idempotency_key()?;
+    match partita.perform_all(caller, batch.operations(), key).await {
+        Ok(reply) => {
+            let results = batch.results(design, &reply.answer, &wish)?;
+            Ok(results.into_response(&reply.jobs))
+        }
         Err(refusal) => {
             log_trouble(&refusal);
             Err(batch.refused(design, refusal))

@@ -11,7 +11,7 @@
 use axum::http::{Method, StatusCode};
 use partita_core::{Map, Value, excerpt};
 use partita_design::Design;
-use partita_plan::{Answer, BATCH_OPERATIONS_MAX, Caller, Operation, Partita, PlanError};
+use partita_plan::{Answer, BATCH_OPERATIONS_MAX, Caller, Operation, Partita, PlanError, Refused};
 use serde_json::json;
 
 use crate::admission::{self, Refusal};
@@ -23,12 +23,15 @@ use crate::problem::Problem;
 use crate::request::{self, Request};
 use crate::routes::{Routes, Target, Verb};
 
-/// The operations of a batch, understood.
+/// The operations of a batch that are understood, and those that are not.
 pub(crate) struct Batch {
     entries: Vec<Entry>,
+    malformed: Vec<(usize, Problem)>,
 }
 
 struct Entry {
+    /// Where it is among the operations of the request.
+    position: usize,
     verb: Verb,
     conditions: Conditions,
     operation: Operation,
@@ -36,7 +39,7 @@ struct Entry {
 
 impl Batch {
     /// The batch in the body of a request. Operations that the rules refuse come before those that
-    /// cannot be understood; each of these is told, not only the first.
+    /// cannot be understood.
     pub(crate) fn of(
         partita: &Partita,
         caller: &Caller,
@@ -59,7 +62,7 @@ impl Batch {
         let mut entries = Vec::new();
         let (mut ruled, mut malformed) = (Vec::new(), Vec::new());
         for (position, operation) in operations.into_iter().enumerate() {
-            match entry(partita, caller, operation, routes) {
+            match entry(partita, caller, position, operation, routes) {
                 Ok(entry) => entries.push(entry),
                 Err(Refusal::Ruled(problem)) => ruled.push((position, problem)),
                 Err(Refusal::Malformed(problem)) => malformed.push((position, problem)),
@@ -68,10 +71,26 @@ impl Batch {
         if !ruled.is_empty() {
             return Err(Problem::of_batch(ruled));
         }
-        if !malformed.is_empty() {
-            return Err(Problem::of_batch(malformed));
+        Ok(Batch { entries, malformed })
+    }
+
+    /// Refuses a batch with operations that cannot be understood. The others are planned, so that
+    /// the problem names all that are refused.
+    pub(crate) async fn demand_understood(
+        mut self,
+        partita: &Partita,
+        caller: &Caller,
+    ) -> Result<Self, Problem> {
+        if self.malformed.is_empty() {
+            return Ok(self);
         }
-        Ok(Batch { entries })
+        let mut problems = std::mem::take(&mut self.malformed);
+        let planned = partita.admit_all(caller, self.operations()).await;
+        if let Err(PlanError::Batch { refusals }) = planned {
+            problems.extend(self.problems(partita.design(), refusals));
+        }
+        problems.sort_by_key(|(position, _)| *position);
+        Err(Problem::of_batch(problems))
     }
 
     /// What is to be carried out.
@@ -88,8 +107,9 @@ impl Batch {
         wish: &Wish,
     ) -> Result<Outcome, Problem> {
         let mut results = Vec::new();
-        for answer in answers {
-            let outcome = Outcome::of(design, answer, wish)?;
+        for (entry, answer) in self.entries.iter().zip(answers) {
+            let named = entry.operation.identity();
+            let outcome = Outcome::of(design, answer, named, wish)?;
             results.push(outcome.into_json());
         }
         Ok(Outcome {
@@ -106,16 +126,20 @@ impl Batch {
         let PlanError::Batch { refusals } = refusal else {
             return refusal.into();
         };
+        Problem::of_batch(self.problems(design, refusals))
+    }
+
+    /// The problems of refused operations, by their positions in the request.
+    fn problems(&self, design: &Design, refusals: Vec<Refused>) -> Vec<(usize, Problem)> {
         let problems = refusals.into_iter().map(|refused| {
-            let problem = match self.entries.get(refused.position) {
-                Some(entry) => {
-                    Problem::of_refusal(refused.error, design, entry.verb, &entry.conditions)
-                }
-                None => refused.error.into(),
+            let Some(entry) = self.entries.get(refused.position) else {
+                return (refused.position, refused.error.into());
             };
-            (refused.position, problem)
+            let (verb, conditions) = (entry.verb, &entry.conditions);
+            let problem = Problem::of_refusal(refused.error, design, verb, conditions);
+            (entry.position, problem)
         });
-        Problem::of_batch(problems.collect())
+        problems.collect()
     }
 }
 
@@ -123,6 +147,7 @@ impl Batch {
 fn entry(
     partita: &Partita,
     caller: &Caller,
+    position: usize,
     operation: Value,
     routes: &Routes,
 ) -> Result<Entry, Refusal> {
@@ -153,6 +178,7 @@ fn entry(
     let operation = decode::operation(design, verb, &found, &brought)
         .map_err(|problem| Refusal::Malformed(problem.about(design, verb)))?;
     Ok(Entry {
+        position,
         verb,
         conditions: brought.conditions,
         operation,

@@ -75,6 +75,7 @@ impl Origins {
                 header::ETAG,
                 header::LOCATION,
                 header::RETRY_AFTER,
+                header("partita-job"),
                 header("preference-applied"),
                 header("x-request-id"),
             ])

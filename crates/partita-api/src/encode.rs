@@ -5,7 +5,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use partita_core::{Map, Value, plain};
 use partita_design::design::{PathTemplate, Segment};
-use partita_design::{Design, keys};
+use partita_design::{Design, design, keys};
 use partita_plan::{Answer, Record};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
@@ -14,6 +14,9 @@ use crate::decode::wish::Wish;
 use crate::problem::{Kind, Problem};
 use crate::routes;
 use crate::tag::Tag;
+
+/// The jobs that do the rest of a write.
+const PARTITA_JOB: HeaderName = HeaderName::from_static("partita-job");
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -29,7 +32,7 @@ const PATH_PART: &AsciiSet = &NON_ALPHANUMERIC
 pub struct Outcome {
     /// Its status.
     pub status: StatusCode,
-    /// Where the new item is.
+    /// Where the item is, if it is new or the write has moved it.
     pub location: Option<String>,
     /// The version of the item, as an entity tag.
     pub etag: Option<String>,
@@ -40,8 +43,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What an operation came to, as the caller would like to see it.
-    pub fn of(design: &Design, answer: &Answer, wish: &Wish) -> Result<Self, Problem> {
+    /// What an operation came to, as the caller would like to see it. `named` is the identity that
+    /// the operation names its item by.
+    pub fn of(
+        design: &Design,
+        answer: &Answer,
+        named: &[String],
+        wish: &Wish,
+    ) -> Result<Self, Problem> {
         let shown = |record: &Record| shown(design, record, wish.with_keys);
         let outcome = |status, body| Outcome {
             status,
@@ -86,7 +95,11 @@ impl Outcome {
         };
         Ok(Outcome {
             status,
-            location: location(design, record).filter(|_| is_new),
+            location: if is_new {
+                location(design, record)
+            } else {
+                moved_to(design, record, named)
+            },
             etag,
             body: (!wish.minimal).then_some(body),
             is_minimal: wish.minimal,
@@ -108,8 +121,8 @@ impl Outcome {
         json
     }
 
-    /// The response.
-    pub fn into_response(self) -> Response {
+    /// The response. These jobs do the rest of the write.
+    pub fn into_response(self, jobs: &[String]) -> Response {
         let mut response = match &self.body {
             Some(body) => json_response(self.status, body),
             None => respond(self.status, None, Body::empty()),
@@ -122,6 +135,7 @@ impl Outcome {
                 PREFERENCE_APPLIED,
                 self.is_minimal.then(|| "return=minimal".to_owned()),
             ),
+            (PARTITA_JOB, (!jobs.is_empty()).then(|| jobs.join(", "))),
         ];
         for (name, text) in texts {
             if let Some(Ok(value)) = text.map(|text| HeaderValue::from_str(&text)) {
@@ -178,23 +192,40 @@ fn shown(design: &Design, record: &Record, with_keys: bool) -> Json {
     Json::Object(shown)
 }
 
-/// Where a record is: at the path that its design gives it, or at the one that follows from its
-/// name.
+/// Where a record is.
 fn location(design: &Design, record: &Record) -> Option<String> {
     let entity = design.find_entity(&record.name)?;
+    let value = |part: usize| match record.attributes.get(&entity.identity[part].attribute)? {
+        Value::S(text) => Some(text.clone()),
+        Value::N(number) => Some(number.to_string()),
+        _ => None,
+    };
+    path_of(design, entity, value)
+}
+
+/// Where a record is, if it is elsewhere than its request has named it.
+fn moved_to(design: &Design, record: &Record, named: &[String]) -> Option<String> {
+    let entity = design.find_entity(&record.name)?;
+    let before = path_of(design, entity, |part| named.get(part).cloned())?;
+    location(design, record).filter(|now| *now != before)
+}
+
+/// The path of an item with these values for the parts of its identity: the one that the design
+/// gives, or the one that follows from the name of the entity.
+fn path_of(
+    design: &Design,
+    entity: &design::Record,
+    value: impl Fn(usize) -> Option<String>,
+) -> Option<String> {
     let path = match &entity.path {
         Some(path) => path.clone(),
         None => routes::item_path(&entity.name, &entity.identity),
     };
-    let value = |name: &str| {
-        let part = entity.identity.iter().find(|part| part.name == name)?;
-        match record.attributes.get(&part.attribute)? {
-            Value::S(text) => Some(text.clone()),
-            Value::N(number) => Some(number.to_string()),
-            _ => None,
-        }
+    let named = |name: &str| {
+        let mut parts = entity.identity.iter();
+        value(parts.position(|part| part.name == name)?)
     };
-    filled(&path, value).map(|path| format!("/{}{path}", design.name))
+    filled(&path, named).map(|path| format!("/{}{path}", design.name))
 }
 
 /// A path with its values; `None` if one is missing.

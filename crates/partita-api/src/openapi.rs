@@ -58,10 +58,11 @@ pub fn document(design: &Design, routes: &Routes) -> Json {
     let components = &mut document["components"];
     components["schemas"] = Json::Object(schemas(design));
     components["parameters"] = headers();
-    components["headers"] = json!({ "ETag": {
-        "description": "The version of the item, for `If-Match`, and where counts, sums or copies change while it stays also what tells its states apart, for `If-None-Match`; only of entities that have a version.",
-        "schema": { "type": "string" },
-    } });
+    components["headers"] = json!({
+        "ETag": answer_header("The version of the item, for `If-Match`, and where counts, sums or copies change while it stays also what tells its states apart, for `If-None-Match`; only of entities that have a version."),
+        "Location": answer_header("Where the item is, if the write has moved it: its identity has changed."),
+        parts::PARTITA_JOB: answer_header("The id of the job that does the rest of the write, which is larger than a transaction; several are separated by commas. Without this header the write is complete."),
+    });
     document
 }
 
@@ -158,6 +159,11 @@ fn schemas(design: &Design) -> Map<String, Json> {
     }
     schemas.insert(problems::SCHEMA.to_owned(), problems::schema());
     schemas
+}
+
+/// A header that answers may have.
+fn answer_header(about: &str) -> Json {
+    json!({ "description": about, "schema": { "type": "string" } })
 }
 
 /// The headers that requests may have.

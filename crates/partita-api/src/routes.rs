@@ -108,6 +108,14 @@ impl Target {
         matches!(self, Target::Admin(_) | Target::AdminDocument)
     }
 
+    /// Whether it writes items.
+    pub fn is_write(&self) -> bool {
+        match self {
+            Target::Operation(verb) => !verb.is_read(),
+            target => matches!(target, Target::Batch),
+        }
+    }
+
     /// Whether the body of a request says what exactly is asked for. Bytes of a file are not read
     /// as a body.
     pub fn takes_body(&self) -> bool {

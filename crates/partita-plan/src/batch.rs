@@ -18,7 +18,7 @@ use crate::draft::Refusal;
 use crate::error::{BATCH_OPERATIONS_MAX, PlanError, Refused};
 use crate::evaluate::{Context, Reads};
 use crate::idempotency::Once;
-use crate::operation::{Answer, Caller, Operation};
+use crate::operation::{Answer, Caller, Operation, Reply};
 use crate::partita::{Partita, Write};
 use crate::place::Address;
 use crate::planner::{Moment, Planner};
@@ -68,7 +68,7 @@ impl Partita {
         caller: &Caller,
         operations: Vec<Operation>,
     ) -> Result<Vec<Answer>, PlanError> {
-        self.execute_all(caller, operations, None).await
+        Ok(self.perform_all(caller, operations, None).await?.answer)
     }
 
     /// As [`Partita::run_all`], once: the same operations under the same key give the same answers
@@ -79,45 +79,53 @@ impl Partita {
         operations: Vec<Operation>,
         key: &str,
     ) -> Result<Vec<Answer>, PlanError> {
-        let once = Once::for_all(caller, &operations, key)?;
-        self.execute_all(caller, operations, Some(once)).await
+        let reply = self.perform_all(caller, operations, Some(key)).await?;
+        Ok(reply.answer)
     }
 
-    async fn execute_all(
+    /// As [`Partita::run_all`], or as [`Partita::run_all_once`] with a key. Beside the answers are
+    /// the jobs that do the rest of the writes, if there are any.
+    pub async fn perform_all(
         &self,
         caller: &Caller,
         operations: Vec<Operation>,
-        once: Option<Once>,
-    ) -> Result<Vec<Answer>, PlanError> {
+        key: Option<&str>,
+    ) -> Result<Reply<Vec<Answer>>, PlanError> {
+        let once = key.map(|key| Once::for_all(caller, &operations, key));
+        let once = once.transpose()?;
         let write = Write::All(self.requests(caller, operations)?);
         self.write(caller, &write, once.as_ref()).await
     }
 
-    /// The writes that the operations of a batch ask for.
+    /// Refuses what [`Partita::run_all`] would refuse, as far as a plan shows it, and writes
+    /// nothing.
+    pub async fn admit_all(
+        &self,
+        caller: &Caller,
+        operations: Vec<Operation>,
+    ) -> Result<(), PlanError> {
+        let requests = self.requests(caller, operations)?;
+        let plan = self.plan_all(caller, &requests, Vec::new(), 0).await;
+        plan.map(drop)
+    }
+
+    /// The writes that the operations of a batch ask for. What cannot be resolved is refused with
+    /// the faults of the others, so all of them are planned.
     fn requests(
         &self,
         caller: &Caller,
         operations: Vec<Operation>,
-    ) -> Result<Vec<Request<'_>>, PlanError> {
+    ) -> Result<Vec<Result<Request<'_>, PlanError>>, PlanError> {
         let count = operations.len();
         if !(1..=BATCH_OPERATIONS_MAX).contains(&count) {
             return Err(PlanError::BatchSize { count });
         }
         self.demand_tokens(caller, &operations)?;
-        let mut requests = Vec::new();
-        let mut refusals = Vec::new();
-        for (position, operation) in operations.into_iter().enumerate() {
-            match self.request(operation) {
-                Ok(Some(request)) => requests.push(request),
-                Ok(None) => refusals.push(Refused::new(position, PlanError::ReadInBatch)),
-                Err(error) => refusals.push(Refused::new(position, error)),
-            }
-        }
-        if refusals.is_empty() {
-            Ok(requests)
-        } else {
-            Err(PlanError::Batch { refusals })
-        }
+        let requests = operations.into_iter().map(|operation| {
+            let request = self.request(operation)?;
+            request.ok_or(PlanError::ReadInBatch)
+        });
+        Ok(requests.collect())
     }
 
     /// Refuses what needs a token, before anything else is reported of any operation.
@@ -138,7 +146,7 @@ impl Partita {
     pub(crate) async fn plan_all(
         &self,
         caller: &Caller,
-        requests: &[Request<'_>],
+        requests: &[Result<Request<'_>, PlanError>],
         doubted: Vec<Address>,
         reserved: usize,
     ) -> Result<WritePlan, PlanError> {
@@ -161,7 +169,7 @@ impl Partita {
         caller: &Caller,
         reads: &Reads,
         moment: &Moment,
-        requests: &[Request<'_>],
+        requests: &[Result<Request<'_>, PlanError>],
     ) -> Result<WritePlan, PlanError> {
         let mut earlier = Earlier::default();
         let mut joined = Joined::default();
@@ -179,7 +187,11 @@ impl Partita {
                 earlier: Some(&earlier),
                 ..self.context(caller, reads, &moment)
             };
-            match Planner::new(context, &moment).plan(request) {
+            let plan = match request {
+                Ok(request) => Planner::new(context, &moment).plan(request),
+                Err(refusal) => Err(refusal.clone()),
+            };
+            match plan {
                 Ok(plan) => {
                     room.spend(plan.answers.iter().map(Answer::memory).sum())?;
                     earlier.learn(&self.blueprint, reads, &plan.steps);

@@ -20,9 +20,9 @@ use partita_store::request::{PutItem, TransactAction};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::commit::Step;
+use crate::commit::{Step, WritePlan};
 use crate::error::{Fault, PlanError};
-use crate::operation::{Answer, Caller, Operation, Record};
+use crate::operation::{Answer, Caller, Operation, Record, Reply};
 use crate::partita::Partita;
 use crate::request::NamedItem;
 use crate::sidecar;
@@ -44,6 +44,9 @@ pub(crate) const KEPT_ACTIONS: usize = 2;
 /// Where the outcomes of several operations are; that of a single one is the record itself.
 const ANSWERS: &str = "answers";
 
+/// The ids of the jobs that do the rest of the write.
+const JOBS: &str = "jobs";
+
 /// Tells that an upsert has created its item.
 const CREATED: &str = "created";
 
@@ -61,8 +64,8 @@ pub(crate) struct Once {
 
 /// What is known of a key.
 pub(crate) enum Remembered {
-    /// The answers of the first time.
-    Answers(Vec<Answer>),
+    /// The answers of the first time, and the jobs that followed.
+    Reply(Reply<Vec<Answer>>),
     /// Nothing was carried out under it. Beside it, what the caller has in the same room.
     Nothing(Option<Used>),
 }
@@ -125,8 +128,8 @@ impl Partita {
         operation: Operation,
         key: &str,
     ) -> Result<Answer, PlanError> {
-        let once = Once::new(caller, &operation, key)?;
-        self.execute(caller, operation, Some(once)).await
+        let reply = self.perform(caller, operation, Some(key)).await?;
+        Ok(reply.answer)
     }
 
     /// The answers of the first time, if there was one.
@@ -147,16 +150,23 @@ impl Partita {
         if item.get("request").and_then(Value::as_str) != Some(&once.request) {
             return Err(PlanError::KeyReused);
         }
+        Ok(Remembered::Reply(Reply {
+            answer: self.answers_of(caller, &item).await?,
+            jobs: texts(item.get(JOBS)),
+        }))
+    }
+
+    /// The answers that a record of outcomes stands for.
+    async fn answers_of(&self, caller: &Caller, item: &Map) -> Result<Vec<Answer>, PlanError> {
         let Some(Value::L(several)) = item.get(ANSWERS) else {
-            let answer = self.answer_of(caller, &item).await?;
-            return Ok(Remembered::Answers(vec![answer]));
+            return Ok(vec![self.answer_of(caller, item).await?]);
         };
         let mut answers = Vec::new();
         for one in several {
             let outcome = one.as_map().ok_or_else(no_outcome)?;
             answers.push(self.answer_of(caller, outcome).await?);
         }
-        Ok(Remembered::Answers(answers))
+        Ok(answers)
     }
 
     /// The answer that an outcome stands for.
@@ -200,7 +210,7 @@ impl Partita {
     pub(crate) fn keep(
         &self,
         once: &Once,
-        answers: &[Answer],
+        plan: &WritePlan,
         used: Option<Used>,
     ) -> Result<[Step; KEPT_ACTIONS], PlanError> {
         let now = self.clock.now_millis() / 1000;
@@ -208,7 +218,14 @@ impl Partita {
         let mut item = sidecar::key(&once.partition, &once.key);
         item.insert("request", Value::from(once.request.as_str()));
         item.insert(sidecar::EXPIRES.to_owned(), seconds(now + KEPT_SECONDS));
+        // A job with a lease is worked on before the answer.
+        let jobs = plan.left.iter().filter(|job| job.lease.is_none());
+        let jobs: Vec<Value> = jobs.map(|job| Value::from(job.id.as_str())).collect();
+        if !jobs.is_empty() {
+            item.insert(JOBS.to_owned(), Value::L(jobs));
+        }
         let mut left = ATTRIBUTES_BYTES_MAX;
+        let answers = &plan.answers;
         let outcomes = answers.iter().map(|answer| self.outcome(answer, &mut left));
         let mut outcomes: Vec<Map> = outcomes.collect::<Result<_, _>>()?;
         match outcomes.len() {
@@ -267,6 +284,15 @@ fn record_of(answer: &Answer) -> Option<&Record> {
         Answer::Record(record) | Answer::Created(record) => Some(record),
         Answer::Page { .. } | Answer::Done => None,
     }
+}
+
+/// The texts of a list.
+fn texts(list: Option<&Value>) -> Vec<String> {
+    let Some(Value::L(list)) = list else {
+        return Vec::new();
+    };
+    let texts = list.iter().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
 }
 
 fn no_outcome() -> PlanError {

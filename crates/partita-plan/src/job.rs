@@ -18,13 +18,15 @@ pub(crate) mod every;
 mod record;
 mod worker;
 
-use partita_core::{Item, Map};
-use partita_design::Design;
+use partita_core::{Item, Map, Value};
 use partita_design::design::{
     Action, ActionOn, Application, Each, EachOver, EffectId, Pattern, Record, Ref, RefTarget,
     ReferrerId,
 };
 use partita_design::kernel::{Reaction, Times};
+use partita_design::{Design, nested};
+use sha2::{Digest as _, Sha256};
+use ulid::Ulid;
 
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
@@ -39,8 +41,10 @@ const LEASE_MILLIS: i64 = 15_000;
 /// What a write left to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Job {
-    /// Its id; later ones are larger.
+    /// Its id; later ones are larger. The caller of the write sees it.
     pub(crate) id: String,
+    /// What the ids of the items that it creates are made of. Callers do not see it.
+    pub(crate) seed: String,
     /// The time of the write, which is the time of everything that the job writes.
     pub(crate) created_millis: i64,
     /// Who asked for the write.
@@ -224,21 +228,39 @@ impl JobState {
 }
 
 impl Job {
+    /// The id of a job with that seed. The ids that a write draws follow each other, and those of a
+    /// job are made of its seed, so that none of them may be computed from what callers see.
+    pub(crate) fn id_of(seed: &str, created_millis: i64) -> String {
+        let digest = Sha256::digest(seed.as_bytes());
+        let random = digest
+            .iter()
+            .take(16)
+            .fold(0, |all, byte| all << 8 | u128::from(*byte));
+        let millis = u64::try_from(created_millis).unwrap_or(0);
+        Ulid::from_parts(millis, random).to_string()
+    }
+
     /// The worker that has the lease.
     fn lease_owner(&self) -> Option<&str> {
         self.lease.as_ref()?.owner.as_deref()
     }
 
     /// The job as others see it.
-    fn status(&self, is_done: bool, now_millis: i64) -> JobStatus {
+    fn status(&self, design: &Design, is_done: bool, now_millis: i64) -> JobStatus {
         let lease = self.lease.as_ref();
         let is_held = lease.is_some_and(|one| one.owner.is_some() && one.until_millis > now_millis);
-        let of = self.tasks.first().map(Task::shown_source);
-        let names = self.tasks.iter();
+        let of = self.tasks.first().map(|task| task.shown_source(design));
+        let mut tasks: Vec<String> = Vec::new();
+        for task in self.tasks.iter().map(Task::shown_work) {
+            // The tasks of one kind differ in the items that they follow from.
+            if !tasks.contains(&task) {
+                tasks.push(task);
+            }
+        }
         JobStatus {
             id: self.id.clone(),
             of: of.unwrap_or_default(),
-            tasks: names.map(Task::shown_work).collect(),
+            tasks,
             state: match (is_done, is_held) {
                 (true, _) => JobState::Done,
                 (false, true) => JobState::Running,
@@ -255,11 +277,20 @@ impl Job {
 }
 
 impl Task {
-    fn shown_source(&self) -> String {
-        let parts = self.identity.values();
-        let parts = parts.filter_map(|part| match part {
-            partita_core::Value::S(text) => Some(text.clone()),
-            partita_core::Value::N(number) => Some(number.to_string()),
+    /// What it follows from, with its identity in the order of the design.
+    fn shown_source(&self, design: &Design) -> String {
+        let parts: Vec<&Value> = match design.find_record(&self.source) {
+            Some(record) => {
+                let names = record.identity.iter().map(|part| &part.attribute);
+                names
+                    .filter_map(|name| nested::get(&self.identity, name))
+                    .collect()
+            }
+            None => self.identity.values().collect(),
+        };
+        let parts = parts.into_iter().filter_map(|part| match part {
+            Value::S(text) => Some(text.clone()),
+            Value::N(number) => Some(number.to_string()),
             _ => None,
         });
         let parts: Vec<String> = parts.collect();

@@ -85,7 +85,7 @@ pub use error::{BATCH_OPERATIONS_MAX, FAULTS_MAX, Fault, FaultRule, PlanError, R
 pub use files::{Copied, Objects, ObjectsError, Readable, Sending, Swept, Upload, UploadLimits};
 pub use job::{JobState, JobStatus};
 pub use live::{DesignError, Recorded};
-pub use operation::{Answer, Caller, Operation, Record};
+pub use operation::{Answer, Caller, Operation, Record, Reply};
 pub use partita::{Partita, Surroundings};
 pub use pattern::ReadBound;
 pub use preview::{Left, Preview};

@@ -123,6 +123,22 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// The parts of the identity that it names its item by, in order; none where it creates or
+    /// finds items.
+    pub fn identity(&self) -> &[String] {
+        match self {
+            Operation::Create { .. } | Operation::Query { .. } => &[],
+            Operation::Get { identity, .. }
+            | Operation::Update { identity, .. }
+            | Operation::Upsert { identity, .. }
+            | Operation::Delete { identity, .. }
+            | Operation::Restore { identity, .. }
+            | Operation::Act { identity, .. } => identity,
+        }
+    }
+}
+
 /// What is answered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
@@ -139,6 +155,35 @@ pub enum Answer {
     },
     /// It is done, and there is nothing to show.
     Done,
+}
+
+/// An answer to a write, and what of the write is still to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply<T = Answer> {
+    /// What is answered.
+    pub answer: T,
+    /// The ids of the jobs that do the rest of the write.
+    pub jobs: Vec<String>,
+}
+
+impl<T> Reply<T> {
+    /// The same jobs with another answer.
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Reply<U> {
+        Reply {
+            answer: change(self.answer),
+            jobs: self.jobs,
+        }
+    }
+}
+
+impl From<Answer> for Reply {
+    /// An answer after which nothing is left to do.
+    fn from(answer: Answer) -> Self {
+        Reply {
+            answer,
+            jobs: Vec::new(),
+        }
+    }
 }
 
 impl Answer {

@@ -19,7 +19,7 @@ use crate::files::Objects;
 use crate::idempotency::room::BYTES_PER_HOUR;
 use crate::idempotency::{KEPT_ACTIONS, Once, Remembered};
 use crate::live::{self, Start, Written};
-use crate::operation::{Answer, Caller, Operation};
+use crate::operation::{Answer, Caller, Operation, Reply};
 use crate::place::{Address, KeyNames};
 use crate::planner::{Moment, Planner};
 use crate::request::{NamedItem, Request};
@@ -57,13 +57,13 @@ impl Default for Surroundings {
 pub(crate) enum Write<'a> {
     /// One operation, which may leave a part to a job.
     One(Request<'a>),
-    /// Several, all or none.
-    All(Vec<Request<'a>>),
+    /// Several, all or none, with the refusals of those that cannot be resolved.
+    All(Vec<Result<Request<'a>, PlanError>>),
 }
 
 /// What became of one attempt to write.
 enum Attempt {
-    Done(Vec<Answer>),
+    Done(Reply<Vec<Answer>>),
     NotYet(Failed),
 }
 
@@ -192,7 +192,19 @@ impl Partita {
 
     /// Carries an operation out for a caller.
     pub async fn run(&self, caller: &Caller, operation: Operation) -> Result<Answer, PlanError> {
-        self.execute(caller, operation, None).await
+        Ok(self.perform(caller, operation, None).await?.answer)
+    }
+
+    /// As [`Partita::run`], or as [`Partita::run_once`] with a key. Beside the answer are the jobs
+    /// that do the rest of the write, if it is larger than a transaction.
+    pub async fn perform(
+        &self,
+        caller: &Caller,
+        operation: Operation,
+        key: Option<&str>,
+    ) -> Result<Reply, PlanError> {
+        let once = key.map(|key| Once::new(caller, &operation, key));
+        self.execute(caller, operation, once.transpose()?).await
     }
 
     /// Refuses a write that the rules do not allow the caller, whatever else is given with it. What
@@ -210,12 +222,12 @@ impl Partita {
         Planner::new(context, &moment).admit(&request)
     }
 
-    pub(crate) async fn execute(
+    async fn execute(
         &self,
         caller: &Caller,
         operation: Operation,
         once: Option<Once>,
-    ) -> Result<Answer, PlanError> {
+    ) -> Result<Reply, PlanError> {
         self.demand_token_for(caller, &operation)?;
         match operation {
             Operation::Get {
@@ -227,7 +239,7 @@ impl Partita {
                     with_deleted,
                     ..self.named_item(&entity, &identity)?
                 };
-                self.read_one(caller, &on).await
+                Ok(self.read_one(caller, &on).await?.into())
             }
             Operation::Query {
                 pattern,
@@ -236,16 +248,16 @@ impl Partita {
                 cursor,
             } => {
                 let cursor = cursor.as_deref();
-                self.query(caller, &pattern, &parameters, limit, cursor)
-                    .await
+                let page = self.query(caller, &pattern, &parameters, limit, cursor);
+                Ok(page.await?.into())
             }
             write => match self.request(write)? {
                 Some(request) => {
                     let write = Write::One(request);
-                    let answers = self.write(caller, &write, once.as_ref()).await?;
-                    Ok(answers.into_iter().next().unwrap_or(Answer::Done))
+                    let reply = self.write(caller, &write, once.as_ref()).await?;
+                    Ok(reply.map(|answers| answers.into_iter().next().unwrap_or(Answer::Done)))
                 }
-                None => Ok(Answer::Done),
+                None => Ok(Answer::Done.into()),
             },
         }
     }
@@ -256,13 +268,13 @@ impl Partita {
         caller: &Caller,
         write: &Write<'_>,
         once: Option<&Once>,
-    ) -> Result<Vec<Answer>, PlanError> {
+    ) -> Result<Reply<Vec<Answer>>, PlanError> {
         let mut attempts = self.runner.attempts();
         let mut doubted: Vec<Address> = Vec::new();
         loop {
             let tried = self.attempt(caller, write, once, std::mem::take(&mut doubted));
             let cause = match tried.await {
-                Ok(Attempt::Done(answers)) => return Ok(answers),
+                Ok(Attempt::Done(reply)) => return Ok(reply),
                 Ok(Attempt::NotYet(failed)) => {
                     doubted = failed.doubted;
                     failed.cause
@@ -288,7 +300,7 @@ impl Partita {
         let mut used = None;
         if let Some(once) = once {
             match self.kept(caller, once).await? {
-                Remembered::Answers(answers) => return Ok(Attempt::Done(answers)),
+                Remembered::Reply(reply) => return Ok(Attempt::Done(reply)),
                 Remembered::Nothing(room) => used = room,
             }
         }
@@ -298,7 +310,7 @@ impl Partita {
             Write::All(requests) => self.plan_all(caller, requests, doubted, reserved).await?,
         };
         if let Some(once) = once {
-            plan.steps.extend(self.keep(once, &plan.answers, used)?);
+            plan.steps.extend(self.keep(once, &plan, used)?);
             // What is kept is exact, so what is counted must be.
             plan.is_tally = false;
         }
@@ -308,8 +320,10 @@ impl Partita {
         }
         self.unstage(&plan.placements).await;
         self.discard(&plan.released).await;
-        self.attend(plan.left).await;
-        Ok(Attempt::Done(plan.answers))
+        Ok(Attempt::Done(Reply {
+            jobs: self.attend(plan.left).await,
+            answer: plan.answers,
+        }))
     }
 
     /// Commits a plan; answers why it was not carried out, if it can be planned again.

@@ -29,7 +29,8 @@ pub(crate) fn start_working(design: Arc<Partita>, is_alone: bool) {
 pub(crate) async fn run(flags: &JobsFlags) -> Result<ExitCode> {
     let door = Door::to(&flags.door, &flags.place);
     let subject = door.find(&flags.design, &flags.variables)?;
-    let jobs = door.ask(&subject, Jobs {}, &mut |()| {}).await?;
+    let request = Jobs { all: flags.all };
+    let jobs = door.ask(&subject, request, &mut |()| {}).await?;
     let text = match flags.format {
         CheckFormat::Json => format!("{:#}\n", serde_json::to_value(&jobs)?),
         CheckFormat::Text => table(&jobs),

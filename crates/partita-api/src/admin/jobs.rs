@@ -1,16 +1,20 @@
 //! `jobs`: what still follows earlier writes.
 
 use partita_design::time;
-use partita_plan::JobStatus;
+use partita_plan::{JobState, JobStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::{Allowed, Command, Desk, Events, Failure, StoreUse};
 
-/// Asks for the jobs of a design, those that are not done first.
+/// Asks for the jobs of a design that are not done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Jobs {}
+pub struct Jobs {
+    /// Asks also for those that were done in the last days, behind the others.
+    #[serde(default)]
+    pub all: bool,
+}
 
 /// One job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +26,7 @@ pub struct ListedJob {
     pub of: String,
     /// What it does, part by part.
     pub tasks: Vec<String>,
-    /// Where it is: waiting, running, parked, done.
+    /// Where it is: waiting, running or done.
     pub state: String,
     /// When it was recorded.
     pub created: String,
@@ -62,11 +66,14 @@ impl Command for Jobs {
 
     async fn run(self, desk: Desk, _: Events<Self>) -> Result<Vec<ListedJob>, Failure> {
         let jobs = desk.partita().await?.jobs().await?;
-        Ok(jobs.iter().map(ListedJob::from).collect())
+        let jobs = jobs
+            .iter()
+            .filter(|job| self.all || job.state != JobState::Done);
+        Ok(jobs.map(ListedJob::from).collect())
     }
 
     fn example() -> Self {
-        Jobs {}
+        Jobs { all: true }
     }
 
     fn schemas() -> [Json; 3] {
@@ -85,7 +92,11 @@ impl Command for Jobs {
                 "lastError": { "type": ["string", "null"] },
             },
         });
-        let request = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        let request = json!({
+            "type": "object",
+            "properties": { "all": { "type": "boolean" } },
+            "additionalProperties": false,
+        });
         [
             request,
             Json::Null,

@@ -3,7 +3,9 @@
 use partita_design::Design;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Told, action, admin, example, files, item, own, pattern, problems, record, schema};
+use super::{
+    Told, action, admin, example, files, item, own, parts, pattern, problems, record, schema,
+};
 use crate::access::{self, Outcome, Persona};
 use crate::routes::{Route, Target, Verb};
 
@@ -11,7 +13,7 @@ use crate::routes::{Route, Target, Verb};
 pub(super) fn of(design: &Design, told: &Told<'_>) -> Json {
     let route = told.at;
     let row = access::row(design, route);
-    let described = match &route.target {
+    let mut described = match &route.target {
         Target::Operation(verb) => of_verb(design, route, *verb),
         Target::Batch => own::batch(),
         Target::Admin(command) => admin::command(command),
@@ -23,6 +25,9 @@ pub(super) fn of(design: &Design, told: &Told<'_>) -> Json {
         Target::ReadFile => files::read(),
     };
     let mut refusals = described.refusals;
+    if route.target.is_write() {
+        parts::add_header(&mut described.answers, parts::PARTITA_JOB);
+    }
     refusals.extend([400, 401, 403, 500, 503]);
     refusals.sort_unstable();
     refusals.dedup();
@@ -73,10 +78,29 @@ fn of_verb(design: &Design, route: &Route, verb: Verb) -> Described {
         Verb::Act { action, on } => action::act(design, &design[action], on),
         Verb::Query(pattern) => pattern::query(design, route, &design[pattern]),
     };
+    if moves(design, verb) {
+        parts::add_header(&mut described.answers, "Location");
+    }
     let mut parameters = in_path(design, route, verb);
     parameters.append(&mut described.parameters);
     described.parameters = parameters;
     described
+}
+
+/// Whether an operation can change the identity of its item.
+fn moves(design: &Design, verb: Verb) -> bool {
+    let (Verb::Update(record)
+    | Verb::Act {
+        on: Some(record), ..
+    }) = verb
+    else {
+        return false;
+    };
+    let record = &design[record];
+    record.identity.iter().any(|part| {
+        let attribute = record.attribute(&part.attribute);
+        attribute.is_some_and(|one| one.movable)
+    })
 }
 
 /// The parameters in the path, each with the type of the attribute that it names.

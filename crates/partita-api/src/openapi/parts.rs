@@ -16,6 +16,19 @@ pub(super) fn answer(means: &str, schema: Json, example: Option<Json>) -> Json {
     })
 }
 
+/// The header that names the jobs of a write.
+pub(super) const PARTITA_JOB: &str = "Partita-Job";
+
+/// Lets the answers to a write have a header.
+pub(super) fn add_header(answers: &mut Map<String, Json>, name: &str) {
+    for answer in answers.values_mut() {
+        let described = &mut answer["headers"][name];
+        if described.is_null() {
+            *described = json!({ "$ref": format!("#/components/headers/{name}") });
+        }
+    }
+}
+
 /// The answer that shows nothing.
 pub(super) fn silent() -> Json {
     json!({ "description": "It is done, and not shown: `Prefer: return=minimal` asks for that, or the caller may not read the item." })

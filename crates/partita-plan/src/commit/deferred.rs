@@ -342,11 +342,13 @@ impl<'a> Planner<'a> {
     fn job_step(&mut self) -> Result<Step, PlanError> {
         let now_millis = self.moment.now_millis;
         // The last of the ids that this write draws, so that it is none of the others.
-        let id = self.new_id(&AttributeType::Ulid);
+        let seed = self.new_id(&AttributeType::Ulid);
+        let id = Job::id_of(&seed, now_millis);
         let is_led = self.deferred.is_attended && !self.plans_job();
         let job = Job {
             lease: is_led.then(|| Lease::new(&id, now_millis)),
             id,
+            seed,
             created_millis: now_millis,
             caller: self.context.caller.clone(),
             tasks: std::mem::take(&mut self.deferred.tasks),

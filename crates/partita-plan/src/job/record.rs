@@ -141,6 +141,7 @@ impl Job {
     /// What never changes.
     fn fixed(&self) -> Map {
         let mut map = Map::from([
+            ("seed".to_owned(), Value::from(self.seed.as_str())),
             ("created".to_owned(), number(self.created_millis)),
             ("expected".to_owned(), count(self.expected)),
         ]);
@@ -316,8 +317,11 @@ fn parse(item: &Item) -> Option<Job> {
     };
     let size = |name: &str| u64::try_from(integer(item, name)?).ok();
     let place = |name: &str| usize::try_from(integer(item, name)?).ok();
+    let id = text(item, sidecar::SORT)?;
     Some(Job {
-        id: text(item, sidecar::SORT)?,
+        // Jobs of earlier versions have their ids for seeds.
+        seed: text(item, "seed").unwrap_or_else(|| id.clone()),
+        id,
         created_millis: integer(item, "created")?,
         caller: Caller {
             id: text(item, "caller"),

@@ -99,11 +99,12 @@ impl Partita {
 
     /// All jobs: those that are not done, then those that were done in the last days.
     pub async fn jobs(&self) -> Result<Vec<JobStatus>, PlanError> {
-        let now = self.clock.now_millis();
+        let (design, now) = (self.design(), self.clock.now_millis());
         let open = self.stored_jobs(OPEN).await?;
-        let mut all: Vec<_> = open.iter().map(|job| job.status(false, now)).collect();
+        let open = open.iter().map(|job| job.status(design, false, now));
+        let mut all: Vec<_> = open.collect();
         let done = self.stored_jobs(DONE).await?;
-        all.extend(done.iter().map(|job| job.status(true, now)));
+        all.extend(done.iter().map(|job| job.status(design, true, now)));
         Ok(all)
     }
 
@@ -154,15 +155,19 @@ impl Partita {
             .is_none_or(|lease| lease.until_millis < half)
     }
 
-    /// Works on what a write has left and looks at once. The write is done; what cannot be done now
-    /// is left to the workers.
-    pub(crate) async fn attend(&self, left: Vec<Job>) {
+    /// Works on the jobs that a write has left to be done at once. The write is done; what cannot be
+    /// done now is left to the workers. Answers the ids of the jobs that are.
+    pub(crate) async fn attend(&self, left: Vec<Job>) -> Vec<String> {
+        let mut open = Vec::new();
         for job in left {
+            let id = job.id.clone();
             let is_done = job.lease.is_some() && self.work(job).await.unwrap_or(false);
             if !is_done {
                 self.has_jobs.notify_one();
+                open.push(id);
             }
         }
+        open
     }
 
     /// Works on one job as long as it goes on. Answers whether it is done.
@@ -525,7 +530,7 @@ impl Job {
     /// that is tried again comes to the same.
     fn moment(&self) -> Moment {
         let mut hash = Sha256::new();
-        hash.update(self.id.as_bytes());
+        hash.update(self.seed.as_bytes());
         hash.update(self.progress.chunks.to_le_bytes());
         let mut random = [0; 16];
         random.copy_from_slice(&hash.finalize()[..16]);

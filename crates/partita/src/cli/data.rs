@@ -61,6 +61,10 @@ pub(crate) struct JobsFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,
 
+    /// List also the jobs that were done in the last seven days
+    #[arg(long)]
+    pub(crate) all: bool,
+
     /// The form of the list
     #[arg(long, default_value = "text")]
     pub(crate) format: CheckFormat,

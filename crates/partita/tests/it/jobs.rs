@@ -184,7 +184,10 @@ async fn delete_and_kill(data: &Path, links: usize) -> usize {
     let response = call.send().await.unwrap();
     assert_eq!(response.status(), StatusCode::NO_CONTENT);
     loop {
-        let call = client.post(&url).bearer_auth(&admin).json(&json!({}));
+        let call = client
+            .post(&url)
+            .bearer_auth(&admin)
+            .json(&json!({"all": true}));
         let listed: Json = call.send().await.unwrap().json().await.unwrap();
         assert_eq!(listed["outcome"][0]["expected"], json!(links));
         if listed["outcome"][0]["done"] != json!(0) {
@@ -198,7 +201,7 @@ async fn delete_and_kill(data: &Path, links: usize) -> usize {
 /// Another server goes on, and verify finds nothing wrong.
 async fn finish(data: &Path, links: usize) {
     let server = Server::start(data, &["mediahub"]);
-    let flags = ["--server", &server.base, "--format", "json"];
+    let flags = ["--server", &server.base, "--all", "--format", "json"];
     let done = loop {
         let listed: Json = serde_json::from_str(&jobs(data, &flags)).unwrap();
         if listed[0]["state"] == json!("done") {
@@ -217,7 +220,8 @@ async fn finish(data: &Path, links: usize) {
         2,
         "the design and what is kept of the job: {aside:?}"
     );
-    assert!(jobs(data, &[]).contains("done"));
+    assert!(jobs(data, &["--all"]).contains("done"));
+    assert_eq!(jobs(data, &[]), "no jobs\n");
     let mut command = Command::new(BINARY);
     let command = command.args(["verify", "mediahub", "--data"]).arg(data);
     let told = String::from_utf8(command.output().unwrap().stdout).unwrap();

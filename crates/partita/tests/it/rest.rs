@@ -5,6 +5,7 @@ mod conditions;
 mod effects;
 mod headers;
 mod heads;
+mod larger;
 mod own;
 mod paths;
 mod problems;

@@ -115,6 +115,29 @@ async fn what_cannot_be_understood_is_told_for_each() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_understood_hides_no_other_fault() {
+    let api = Api::with_story(&[]).await;
+    let story = format!("stories/{STORY}");
+    let bad = json!({"method": "PATCH", "path": story, "body": {"title": ""}});
+    let nothing = "stories/01JGFJJZ0000000000000N0NE0";
+    let missing = json!({"method": "PATCH", "path": nothing, "body": {"title": "x"}});
+    let wrong_identity = json!({"method": "PATCH", "path": "stories/x", "body": {"title": "x"}});
+    let nowhere = json!({"method": "POST", "path": "nowhere"});
+    let stray = json!({"method": "PATCH", "path": story, "extra": 1});
+    for malformed in [wrong_identity, nowhere, stray] {
+        let operations = json!([bad, malformed, missing, bad]);
+        let seen = batch(&api, "ann", &[], operations).await;
+        let problems = seen.body["problems"].as_array().unwrap();
+        let named: Vec<_> = problems.iter().map(|one| &one["operation"]).collect();
+        assert_eq!(named, [0, 1, 2, 3], "{malformed}: {problems:#?}");
+        assert_eq!(problems[0]["faults"][0]["attribute"], "title");
+        assert_eq!(problems[2]["type"], "urn:partita:problem:not-found");
+    }
+    let left = api.get("ann", &story, &[]).await;
+    assert_eq!(left.body["title"], "Dune");
+}
+
+#[tokio::test]
 async fn the_rules_are_asked_before_anything_is_said_of_a_body() {
     let api = Api::with_story(&[]).await;
     let nowhere = json!({"method": "POST", "path": "nowhere"});
