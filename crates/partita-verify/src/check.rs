@@ -18,7 +18,7 @@ pub(crate) mod views;
 
 use std::collections::BTreeSet;
 
-use partita_core::{Item, Value};
+use partita_core::{Item, Map, Value};
 use partita_design::design::{Attribute, Record};
 use partita_design::expression::{Origin, Reading};
 use partita_store::request::{ItemAddress, TransactAction};
@@ -69,12 +69,19 @@ pub(crate) enum Mend {
     Held,
     /// By a job.
     Job(String),
+    /// By a later round of the repair: what it is derived from is wrong.
+    Later,
 }
 
 impl Mend {
     /// Whether a repair writes something.
     pub(crate) fn is_write(&self) -> bool {
         matches!(self, Mend::Own | Mend::Other(_))
+    }
+
+    /// Whether a repair writes something, now or later.
+    pub(crate) fn is_derived(&self) -> bool {
+        self.is_write() || *self == Mend::Later
     }
 }
 
@@ -105,21 +112,22 @@ pub(crate) fn examine(subject: Subject<'_, '_>) -> Findings {
     let layout = subject.state.layout;
     match layout.recognise(&subject.address.table, subject.stored) {
         Stored::Record(record, item) => {
-            let scope = StoredScope {
+            let scope = |item| StoredScope {
                 state: subject.state,
                 record,
-                item: &item,
+                item,
                 names: &[],
             };
-            match &record.view {
-                None => {
-                    own::judge(subject, record, &scope, &mut findings);
-                    given::judge(subject, record, &scope, &mut findings);
-                    views::judge_all(subject, record, &scope, &mut findings);
-                    guards::judge_all(subject, record, &scope, &mut findings);
-                }
-                Some(view) => views::judge_record(subject, view, &scope, &mut findings),
+            if let Some(view) = &record.view {
+                views::judge_record(subject, view, &scope(&item), &mut findings);
+                return findings;
             }
+            let expected = own::judge(subject, record, &item, &mut findings);
+            given::judge(subject, record, &scope(&item), &mut findings);
+            let expected = scope(&expected);
+            given::judge_refs(subject, record, &expected, &mut findings);
+            views::judge_all(subject, record, &expected, &mut findings);
+            guards::judge_all(subject, record, &expected, &mut findings);
         }
         Stored::Guard(entity, unique) => {
             guards::judge_guard(subject, entity, unique, &mut findings);
@@ -129,7 +137,21 @@ pub(crate) fn examine(subject: Subject<'_, '_>) -> Findings {
     findings
 }
 
-impl Subject<'_, '_> {
+impl<'s, 'd> Subject<'s, 'd> {
+    /// Another item on the same way.
+    fn at(self, address: &'s ItemAddress, stored: &'s Item) -> Subject<'s, 'd> {
+        Subject {
+            address,
+            stored,
+            ..self
+        }
+    }
+
+    /// An entity's item as it should be, from its sources.
+    fn expected(self, entity: &'d Record, item: &Map) -> Map {
+        own::judge(self, entity, item, &mut Findings::default())
+    }
+
     /// The attributes of a stored item that are neither keys of its table nor among these.
     fn strange<'n>(
         self,
@@ -157,6 +179,27 @@ impl Subject<'_, '_> {
 impl Findings {
     pub(crate) fn push(&mut self, drift: Drift, mend: Mend) {
         self.found.push(Finding { drift, mend });
+    }
+
+    /// Leaves to a later round what is derived from values that are wrong now.
+    pub(crate) fn hold_back(&mut self, is_later: impl Fn(&str) -> bool) {
+        for finding in &mut self.found {
+            let Drift {
+                attribute, says, ..
+            } = &finding.drift;
+            if !finding.mend.is_write() || !is_later(says) {
+                continue;
+            }
+            match (&finding.mend, attribute) {
+                (Mend::Own, Some(name)) => {
+                    self.own.set.retain(|(known, _)| known != name);
+                    self.own.remove.retain(|known| known != name);
+                }
+                (Mend::Own, None) => self.own.delete = false,
+                _ => {}
+            }
+            finding.mend = Mend::Later;
+        }
     }
 
     /// Whether something was found about an attribute.

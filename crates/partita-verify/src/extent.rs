@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use partita_design::Design;
 use partita_design::design::{Record, RecordId};
 
+use crate::derivation::Derivation;
 use crate::layout::Stored;
 use crate::report::VerifyError;
 
@@ -35,7 +36,7 @@ impl Default for Extent {
 }
 
 /// The entities that a pass looks at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Chosen(Option<BTreeSet<RecordId>>);
 
 impl Chosen {
@@ -49,6 +50,11 @@ impl Chosen {
             Ok(entity.id)
         });
         Ok(Chosen(Some(ids.collect::<Result<_, VerifyError>>()?)))
+    }
+
+    /// The same, with the entities whose values theirs are derived from.
+    pub(crate) fn with_sources(&self, derivation: &Derivation) -> Chosen {
+        Chosen(self.0.as_ref().map(|ids| derivation.with_sources(ids)))
     }
 
     /// Whether an entity, or a view of it, is looked at.

@@ -9,7 +9,10 @@
 //! |---|---|
 //! | [`report`] | [`Drift`], [`Report`], and [`Watch`]: what is found, as it is found |
 //! | [`extent`] | [`Extent`]: how much of a design a pass looks at, and how much at once |
+//! | `rounds` | passes in the order in which values are derived from each other |
+//! | `derivation` | which derived values are derived from which others |
 //! | `pass` | one pass over the tables, page by page |
+//! | `suspects` | what a pass found, until it is known what follows from what |
 //! | `check` | one stored item, judged |
 //! | `numbers` | counts and sums, counted once more before anything is said of them |
 //! | `kept` | the numbers of items that are gone, over items that stay |
@@ -34,11 +37,18 @@
 //! or a caller gave is reported and left; so is what the design does not recognise, and what may belong
 //! to that. A repair looks before every pass that writes, and a [`Permission`] decides.
 //!
+//! **Sources first.** What is derived from a wrong value cannot be judged. It is counted and not
+//! reported, and a repair mends it only when what it is derived from is right: it mends the roots,
+//! looks again, and goes on with what is derived from these. So at no moment is a right value
+//! overwritten by a wrong one, wherever the repair is interrupted. What is derived from each other in
+//! a circle is mended together, in a bounded number of rounds.
+//!
 //! **Tables larger than memory.** A table is read by pages of a scan. What one item needs of
 //! others (targets of its refs, records of its views, guards) is read in batches for a page. Only
 //! counts and sums need all items at once: what each counts is grouped by the number that it
-//! counts for, in memory up to a bound and then in sorted runs on disk. Drifts are reported as they
-//! are found and not kept.
+//! counts for, in memory up to a bound and then in sorted runs on disk. Drifts are kept up to a
+//! bound, until it is known which follow from others; beyond it, another pass reports them as they
+//! are found.
 //!
 //! **Beside live traffic.** Whatever looks wrong is looked at again by itself, and counts only if
 //! nothing that it rests on has changed between two readings. A repair writes on the condition
@@ -77,6 +87,7 @@
 //! ```
 
 mod check;
+mod derivation;
 pub mod extent;
 mod grouping;
 mod jobs;
@@ -89,7 +100,9 @@ pub mod permission;
 mod reader;
 mod reads;
 pub mod report;
+mod rounds;
 mod scope;
+mod suspects;
 
 use partita_design::Design;
 use partita_store::{Clock, Store};
@@ -101,12 +114,7 @@ pub use report::{
     Watch,
 };
 
-use pass::{Mode, Pass};
-use permission::Rights;
-
-/// Passes of a repair at most, those that only look included. What is mended may show what rests
-/// on it, a hop at a time.
-const PASSES_MAX: u32 = 32;
+use rounds::Rounds;
 
 /// Looks at everything that is derived in the tables of a design, and changes nothing.
 pub async fn verify(
@@ -126,20 +134,16 @@ pub async fn verify_within(
     clock: &dyn Clock,
     watch: &mut dyn Watch,
 ) -> Result<Report, VerifyError> {
-    watch.begins(1);
-    let rights = Rights::default();
-    let pass = Pass::new(design, store, clock, Mode::Verify, rights, extent)?;
-    let report = pass.run(watch).await?.report;
-    Ok(Report {
-        passes: 1,
-        ..report
-    })
+    Rounds::new(extent, design, store, clock)
+        .verify(watch)
+        .await
 }
 
-/// Mends what is derived and drifted, as far as that is permitted, in as many passes as it takes
+/// Mends what is derived and drifted, as far as that is permitted, in as many rounds as it takes
 /// until one finds nothing to mend. Doing it again does nothing.
 ///
-/// Before every pass that writes comes one that only looks, and the decision on what it found. No
+/// A round mends what is derived from right values only, so that the next one can judge what is
+/// derived from that. Before it writes it looks, and what it found is decided on. No
 /// source is touched: neither an entity's item nor what a caller gave, except where an operator
 /// names it. What looks left behind stays while a table has items that the design does not
 /// recognise.
@@ -159,38 +163,10 @@ pub async fn repair_within(
     design: &Design,
     store: &dyn Store,
     clock: &dyn Clock,
-    mut permission: Permission<'_>,
+    permission: Permission<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Report, VerifyError> {
-    let is_held = pass::has_unrecognised(design, store, extent, watch).await?;
-    let mut rights = permission.rights(design, is_held)?;
-    let (mut mended, mut passes) = (0, 0);
-    loop {
-        watch.begins(passes + 1);
-        let pass = Pass::new(design, store, clock, Mode::Survey, rights, extent)?;
-        let survey = pass.run(watch).await?;
-        passes += 1;
-        let is_over = survey.intent.is_empty() || passes > PASSES_MAX;
-        if is_over || !permission.allows(&survey.intent) {
-            return Ok(Report {
-                mended,
-                passes,
-                ..survey.report
-            });
-        }
-        watch.begins(passes + 1);
-        let (mode, rights_now) = (Mode::Repair(&survey.intent), survey.rights);
-        let pass = Pass::new(design, store, clock, mode, rights_now, extent)?;
-        let repaired = pass.run(watch).await?;
-        passes += 1;
-        mended += repaired.report.mended;
-        if repaired.report.mended == 0 {
-            return Ok(Report {
-                mended,
-                passes,
-                ..repaired.report
-            });
-        }
-        rights = repaired.rights;
-    }
+    Rounds::new(extent, design, store, clock)
+        .repair(permission, watch)
+        .await
 }

@@ -111,24 +111,33 @@ pub(crate) async fn mend_own(
     } else {
         change(layout, address, stored, &own.applied(stored))
     };
-    let mut actions = vec![action];
-    let others = reads.addresses();
-    let others = others.filter(|one| *one != address && !findings.derived.contains(one));
+    let others = sources(reads, findings).filter(|one| *one != address);
     let checks = others.map(|other| check(layout, reads, other));
-    actions.extend(checks.take(ACTIONS_MAX - 1));
-    reader.write(actions).await
+    let actions = std::iter::once(action).chain(checks).take(ACTIONS_MAX);
+    reader.write(actions.collect()).await
 }
 
-/// Carries out a write on an item that is derived from this one, while this one is as it was read.
+/// Carries out a write on an item that is derived from this one, while this one and what it was
+/// judged by are as they were read.
 pub(crate) async fn mend_other(
     layout: &Layout<'_>,
     reader: Reader<'_>,
     reads: &Reads,
     address: &ItemAddress,
+    findings: &Findings,
     action: TransactAction,
 ) -> StoreResult<Written> {
-    let check = check(layout, reads, address);
-    reader.write(vec![action, check]).await
+    let others = sources(reads, findings).filter(|one| *one != address);
+    let sources = std::iter::once(address).chain(others);
+    let checks = sources.map(|source| check(layout, reads, source));
+    let actions = std::iter::once(action).chain(checks).take(ACTIONS_MAX);
+    reader.write(actions.collect()).await
+}
+
+/// What was read and is not derived from the item itself.
+fn sources<'r>(reads: &'r Reads, findings: &'r Findings) -> impl Iterator<Item = &'r ItemAddress> {
+    let addresses = reads.addresses();
+    addresses.filter(|one| !findings.derived.contains(one))
 }
 
 fn check(layout: &Layout<'_>, reads: &Reads, address: &ItemAddress) -> TransactAction {

@@ -14,12 +14,14 @@ use partita_store::{StoreResult, table::TableName};
 
 use crate::check::drift;
 use crate::check::shares::number;
+use crate::derivation::{attribute_place, kept_place};
 use crate::grouping::{Grouping, Place};
 use crate::kept::{GONE_MAX, kept_number};
 use crate::layout::Stored;
 use crate::pass::{Mode, Pass};
 use crate::reader::Written;
 use crate::report::{Drift, DriftKind, Outcome, VerifyError, Watch};
+use crate::suspects::Suspect;
 use partita_design::nested;
 
 /// How many numbers are counted again at once.
@@ -60,7 +62,7 @@ impl Pass<'_> {
     /// Whether a number is kept while its item is gone, and is looked at.
     fn is_kept(&self, place: &Place) -> bool {
         let entity = self.outliving(place);
-        entity.is_some_and(|entity| self.chosen.has(entity))
+        entity.is_some_and(|entity| self.looked_at.has(entity))
     }
 
     async fn confirm(
@@ -85,18 +87,28 @@ impl Pass<'_> {
             let Some((drift, sum)) = self.judged(&place, &after, &sums) else {
                 continue;
             };
+            let derived_by = match &after {
+                Home::Kept(_) => kept_place(&drift.says),
+                Home::Item(_) | Home::None => drift.says.clone(),
+            };
             let is_still = before.is_there() == after.is_there()
                 && before.value(&place) == after.value(&place);
             let outcome = match (is_still, self.mode) {
                 (false, _) => Outcome::Moving,
                 (true, Mode::Verify) => Outcome::Found,
                 (true, Mode::Survey) => Outcome::Mendable,
+                (true, Mode::Repair(_)) if self.is_later(&derived_by) => Outcome::Found,
                 (true, Mode::Repair(_)) => match self.write(&place, &after, sum).await? {
                     Written::Done => Outcome::Mended,
                     Written::Stale => Outcome::Moving,
                 },
             };
-            self.tell(watch, &drift, &outcome);
+            let suspect = Suspect {
+                drift,
+                outcome,
+                derived_by: Some(derived_by),
+            };
+            self.suspect(watch, suspect);
             watch.between_steps().await?;
         }
         Ok(())
@@ -167,7 +179,7 @@ impl Pass<'_> {
         } else {
             DriftKind::Aggregate
         };
-        let says = format!("entity.{}.attributes.{}", entity.name, place.attribute);
+        let says = attribute_place(entity, counted.attribute);
         let name = Some(place.attribute.as_str());
         let mut drift = drift(kind, &entity.name, &address, name, says);
         drift.stored = stored.cloned();

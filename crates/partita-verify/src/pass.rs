@@ -5,6 +5,8 @@
 //! that it rests on is read twice, and only if nothing has changed in between is that what stood
 //! there at one moment. So writers may go on meanwhile.
 
+use std::collections::BTreeSet;
+
 use partita_core::Item;
 use partita_design::Design;
 use partita_store::request::{ItemAddress, Scan};
@@ -12,7 +14,8 @@ use partita_store::table::TableName;
 use partita_store::{Clock, Store, StoreResult};
 
 use crate::check::shares::Numbers;
-use crate::check::{Findings, Mend, Subject, examine};
+use crate::check::{Finding, Findings, Mend, Subject, examine};
+use crate::derivation::Derivation;
 use crate::extent::{Chosen, Extent};
 use crate::grouping::{Grouping, Place};
 use crate::jobs::Jobs;
@@ -21,8 +24,10 @@ use crate::mend::{mend_other, mend_own};
 use crate::permission::{Intent, Rights};
 use crate::reader::{Reader, Written, pause};
 use crate::reads::{Known, Reads};
-use crate::report::{Outcome, Progress, Report, Unrecognised, VerifyError, Watch};
+use crate::report::{Drift, Outcome, Progress, Report, Unrecognised, VerifyError, Watch};
+use crate::rounds::Rounds;
 use crate::scope::ReadState;
+use crate::suspects::{Suspect, Suspects};
 
 /// Rounds of reading at most. A path goes through a few refs.
 const ROUNDS_MAX: usize = 16;
@@ -49,7 +54,14 @@ pub(crate) struct Pass<'a> {
     pub(crate) mode: Mode<'a>,
     rights: Rights,
     extent: &'a Extent,
-    pub(crate) chosen: Chosen,
+    derivation: &'a Derivation,
+    /// What was asked for.
+    chosen: Chosen,
+    /// What is looked at.
+    pub(crate) looked_at: Chosen,
+    /// The places of the design whose wrong values are derived from right ones, once that is known.
+    roots: Option<BTreeSet<String>>,
+    suspects: Suspects,
     pub(crate) report: Report,
     /// What a repair would write.
     pub(crate) intent: Intent,
@@ -61,35 +73,52 @@ pub(crate) struct Passed {
     pub(crate) report: Report,
     pub(crate) intent: Intent,
     pub(crate) rights: Rights,
+    pub(crate) roots: BTreeSet<String>,
+    /// Whether all that was found is reported; otherwise another pass, which knows the roots, does.
+    pub(crate) is_told: bool,
 }
 
 /// An item of a page with what it counts.
 struct Judged {
     address: ItemAddress,
+    /// Whether it is an item of what was asked for.
+    is_asked: bool,
     findings: Findings,
     shares: Vec<(Place, partita_core::Number)>,
     kept: Vec<(Place, Option<partita_core::Value>)>,
 }
 
 impl<'a> Pass<'a> {
+    /// A pass that knows the roots, or one that finds them out.
     pub(crate) fn new(
-        design: &'a Design,
-        store: &'a dyn Store,
-        clock: &'a dyn Clock,
+        rounds: &'a Rounds<'a>,
         mode: Mode<'a>,
         rights: Rights,
-        extent: &'a Extent,
+        roots: Option<BTreeSet<String>>,
     ) -> Result<Pass<'a>, VerifyError> {
+        let Rounds { design, extent, .. } = *rounds;
         let layout = Layout::new(design)?;
+        let chosen = Chosen::of(extent, design)?;
+        let looked_at = if roots.is_none() {
+            chosen.with_sources(&rounds.derivation)
+        } else {
+            chosen.clone()
+        };
         Ok(Pass {
             numbers: Numbers::new(&layout),
             layout,
-            reader: Reader { store },
-            clock,
+            reader: Reader {
+                store: rounds.store,
+            },
+            clock: rounds.clock,
             mode,
             rights,
             extent,
-            chosen: Chosen::of(extent, design)?,
+            derivation: &rounds.derivation,
+            chosen,
+            looked_at,
+            roots,
+            suspects: Suspects::default(),
             report: Report::default(),
             intent: Intent::default(),
             progress: Progress::default(),
@@ -124,11 +153,29 @@ impl<'a> Pass<'a> {
         self.report.items = self.progress.items;
         self.group_kept(&mut grouping, watch).await?;
         self.settle_numbers(grouping, watch).await?;
+        let is_told = self.tell_suspects(watch);
         Ok(Passed {
             report: self.report,
             intent: self.intent,
             rights: self.rights,
+            roots: self.roots.unwrap_or_default(),
+            is_told,
         })
+    }
+
+    /// Reports what was found before the roots were known; false where that was too much.
+    fn tell_suspects(&mut self, watch: &mut dyn Watch) -> bool {
+        if self.roots.is_some() {
+            return true;
+        }
+        let suspects = std::mem::take(&mut self.suspects);
+        self.roots = Some(self.derivation.roots(&suspects.wrong));
+        let kept = suspects.into_kept();
+        let is_told = kept.is_some();
+        for suspect in kept.into_iter().flatten() {
+            self.tell(watch, suspect);
+        }
+        is_told
     }
 
     /// Looks at the items of a page, and reads what that takes.
@@ -163,8 +210,8 @@ impl<'a> Pass<'a> {
         };
         let stored = self.layout.recognise(&address.table, item);
         // An item that is not looked at may still count for one that is.
-        let is_chosen = self.chosen.has_item(&stored);
-        let findings = if is_chosen {
+        let is_looked_at = self.looked_at.has_item(&stored);
+        let findings = if is_looked_at {
             examine(Subject {
                 state,
                 jobs,
@@ -177,8 +224,9 @@ impl<'a> Pass<'a> {
         };
         let (shares, kept) = self.numbers.of(state, &stored, &address);
         let shares = shares.into_iter();
-        let kept = kept.into_iter().filter(|_| is_chosen);
+        let kept = kept.into_iter().filter(|_| is_looked_at);
         Judged {
+            is_asked: self.chosen.has_item(&stored),
             findings,
             shares: shares
                 .map(|share| {
@@ -202,7 +250,9 @@ impl<'a> Pass<'a> {
         watch: &mut dyn Watch,
     ) -> Result<(), VerifyError> {
         for judged in judged {
-            self.meet(&judged, watch);
+            if judged.is_asked {
+                self.meet(&judged, watch);
+            }
             for (place, amount) in judged.shares {
                 grouping.add(place, amount)?;
             }
@@ -246,9 +296,10 @@ impl<'a> Pass<'a> {
     ) -> Result<(), VerifyError> {
         let mut last = Findings::default();
         for look in 0..LOOKS_MAX {
-            let Some((reads, findings)) = self.look(address).await? else {
+            let Some((reads, mut findings)) = self.look(address).await? else {
                 return Ok(());
             };
+            findings.hold_back(|says| self.is_later(says));
             let second = reads.again(&self.layout, self.reader).await?;
             let is_still = reads.is_same(&second);
             if is_still && self.conclude(address, &reads, &findings, watch).await? {
@@ -258,7 +309,7 @@ impl<'a> Pass<'a> {
             pause(look).await;
         }
         for finding in &last.found {
-            self.tell(watch, &finding.drift, &Outcome::Moving);
+            self.find(watch, finding, Outcome::Moving);
         }
         Ok(())
     }
@@ -315,10 +366,11 @@ impl<'a> Pass<'a> {
                 (Mend::Nobody, _) => Outcome::Left { removable: false },
                 (Mend::Named, _) => Outcome::Left { removable: true },
                 (Mend::Held, _) => Outcome::Held,
-                (Mend::Own | Mend::Other(_), Mode::Survey) => Outcome::Mendable,
+                (Mend::Own | Mend::Other(_) | Mend::Later, Mode::Survey) => Outcome::Mendable,
+                (Mend::Later, Mode::Repair(_)) => Outcome::Found,
                 (Mend::Own | Mend::Other(_), Mode::Repair(_)) => continue,
             };
-            self.tell(watch, &finding.drift, &outcome);
+            self.find(watch, finding, outcome);
         }
         Ok(true)
     }
@@ -333,11 +385,16 @@ impl<'a> Pass<'a> {
         watch: &mut dyn Watch,
     ) -> Result<bool, VerifyError> {
         let mut is_done = true;
-        // First what others are derived from rests on: the item as it is.
+        // First what is derived from the item: these writes require that it is as it was read.
         for (at, action) in findings.others.iter().enumerate() {
+            let mend = Mend::Other(at);
+            if !findings.found.iter().any(|one| one.mend == mend) {
+                continue;
+            }
             let (layout, reader) = (&self.layout, self.reader);
-            let written = mend_other(layout, reader, reads, address, action.clone()).await?;
-            is_done &= self.mended(written, &Mend::Other(at), findings, watch);
+            let action = action.clone();
+            let written = mend_other(layout, reader, reads, address, findings, action).await?;
+            is_done &= self.mended(written, &mend, findings, watch);
         }
         let Known::Found(stored) = reads.item(address) else {
             return Ok(is_done);
@@ -359,23 +416,65 @@ impl<'a> Pass<'a> {
     ) -> bool {
         if written == Written::Done {
             for finding in findings.found.iter().filter(|one| one.mend == *by) {
-                self.tell(watch, &finding.drift, &Outcome::Mended);
+                self.find(watch, finding, Outcome::Mended);
             }
         }
         written == Written::Done
     }
 
-    pub(crate) fn tell(
-        &mut self,
-        watch: &mut dyn Watch,
-        drift: &crate::report::Drift,
-        outcome: &Outcome,
-    ) {
-        self.report.count(drift, outcome);
-        if *outcome == Outcome::Mendable {
-            self.intent.add(drift);
+    /// Whether what a declaration derives waits until what it is derived from is right.
+    pub(crate) fn is_later(&self, place: &str) -> bool {
+        let roots = self.roots.as_ref();
+        let is_root = roots.is_none_or(|roots| roots.contains(place));
+        !self.rights.may_mend(is_root)
+    }
+
+    fn find(&mut self, watch: &mut dyn Watch, finding: &Finding, outcome: Outcome) {
+        let drift = finding.drift.clone();
+        let derived_by = finding.mend.is_derived().then(|| drift.says.clone());
+        self.suspect(
+            watch,
+            Suspect {
+                drift,
+                outcome,
+                derived_by,
+            },
+        );
+    }
+
+    /// Reports something that looks wrong, or keeps it until the roots are known.
+    pub(crate) fn suspect(&mut self, watch: &mut dyn Watch, suspect: Suspect) {
+        if self.roots.is_some() {
+            self.tell(watch, suspect);
+        } else {
+            let is_asked = self.is_asked(&suspect.drift);
+            self.suspects.add(suspect, is_asked);
         }
-        watch.finds(drift, outcome);
+    }
+
+    /// Whether a drift is of what was asked for: the design names its record.
+    fn is_asked(&self, drift: &Drift) -> bool {
+        let record = drift.says.split('.').nth(1);
+        let record = record.and_then(|name| self.layout.design.find_record(name));
+        record.is_none_or(|record| self.chosen.has(record))
+    }
+
+    fn tell(&mut self, watch: &mut dyn Watch, suspect: Suspect) {
+        let Suspect {
+            drift,
+            outcome,
+            derived_by,
+        } = suspect;
+        let is_open = !matches!(outcome, Outcome::Mended | Outcome::Moving);
+        if is_open && derived_by.is_some_and(|place| self.is_later(&place)) {
+            self.report.follow(&drift);
+            return;
+        }
+        self.report.count(&drift, &outcome);
+        if outcome == Outcome::Mendable {
+            self.intent.add(&drift);
+        }
+        watch.finds(&drift, &outcome);
     }
 
     /// The shares of every item, for those numbers that are asked for.

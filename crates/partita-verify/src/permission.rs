@@ -82,6 +82,8 @@ pub enum Mistake {
     BelievesBrokenSources,
     /// A record is written over any item in its place.
     TakesPlaces,
+    /// A value is mended while what it is derived from is wrong.
+    MendsInAnyOrder,
 }
 
 impl<'p> Permission<'p> {
@@ -201,6 +203,15 @@ impl Rights {
             return true;
         }
         is_said
+    }
+
+    /// Whether a value may be mended, which is derived from right values or not.
+    pub(crate) fn may_mend(&self, is_root: bool) -> bool {
+        #[cfg(feature = "testing")]
+        if self.mistake == Some(Mistake::MendsInAnyOrder) {
+            return true;
+        }
+        is_root
     }
 
     /// Whether a record may be written over an item, one of its view or not.

@@ -209,6 +209,9 @@ pub struct Report {
     pub moving: u64,
     /// Drifts that stay because of unrecognised items.
     pub held: u64,
+    /// Values that are derived from such as drifted, so that it cannot be said yet whether they are
+    /// right.
+    pub following: u64,
     /// Drifts that were mended, in all passes.
     pub mended: u64,
     /// Jobs that are not done.
@@ -223,7 +226,18 @@ impl Report {
     /// Whether nothing is wrong. What jobs will settle, and sums over tallies, count as right; a job
     /// that does not go on does not.
     pub fn is_clean(&self) -> bool {
-        self.drifts == self.tallies && self.moving == 0 && self.stalled == 0
+        let is_right = self.drifts == self.tallies && self.following == 0;
+        is_right && self.moving == 0 && self.stalled == 0
+    }
+
+    /// Counts a value that is derived from one that drifted.
+    pub(crate) fn follow(&mut self, drift: &Drift) {
+        if drift.kind == DriftKind::Tally {
+            self.drifts += 1;
+            self.tallies += 1;
+        } else {
+            self.following += 1;
+        }
     }
 
     pub(crate) fn count(&mut self, drift: &Drift, outcome: &Outcome) {

@@ -53,7 +53,13 @@ fn in_order(record: &Record) -> Vec<usize> {
     let mut readers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut waits: BTreeMap<usize, usize> = computed.iter().map(|at| (*at, 0)).collect();
     for (reader, count) in &mut waits {
-        let reads = own_reads(&record.attributes[*reader]).into_iter();
+        let attribute = &record.attributes[*reader];
+        let mut reads = own_reads(attribute);
+        if let Source::Copy(reading) = &attribute.source {
+            let hops = reading.hops.iter().take(1);
+            hops.for_each(|hop| ref_reads(record, &hop.name, &mut reads));
+        }
+        let reads = reads.into_iter();
         let reads: BTreeSet<usize> = reads.filter_map(|one| places.get(one).copied()).collect();
         for read in reads {
             readers.entry(read).or_default().push(*reader);
@@ -94,6 +100,20 @@ fn own_reads(attribute: &Attribute) -> Vec<&str> {
             reads
         }
         _ => Vec::new(),
+    }
+}
+
+/// What decides where a ref leads: attributes of the item, also through its other refs.
+fn ref_reads<'d>(record: &'d Record, name: &str, reads: &mut Vec<&'d str>) {
+    let reference = record.refs.iter().find(|one| one.name == name);
+    for path in reference.into_iter().flat_map(reference_inputs) {
+        match path.split_once('.') {
+            // INVARIANT: no ref leads through itself, so this ends.
+            Some((root, _)) if record.refs.iter().any(|one| one.name == root) => {
+                ref_reads(record, root, reads);
+            }
+            _ => reads.push(path),
+        }
     }
 }
 

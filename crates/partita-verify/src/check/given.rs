@@ -6,8 +6,8 @@
 use partita_core::Value;
 use partita_design::design::{Attribute, OnDelete, Record, Ref, RefTarget, SoftDelete};
 
-use super::own::declaration;
 use super::{Findings, ITEM, Mend, Subject, drift, is_own, shown};
+use crate::derivation::{attribute_place, ref_place};
 use crate::jobs::Work;
 use crate::reads::Known;
 use crate::report::DriftKind;
@@ -23,14 +23,23 @@ pub(crate) fn judge<'d>(
 ) {
     for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
         if !findings.has(&attribute.name) {
-            let says = declaration(entity, attribute);
+            let says = attribute_place(entity, attribute);
             value(subject, attribute, says, scope, findings);
         }
     }
     unknown_attributes(subject, entity, findings);
     requirement(subject, entity, scope, findings);
+}
+
+/// Judges where the refs of an item lead, as it should be.
+pub(crate) fn judge_refs<'d>(
+    subject: Subject<'_, 'd>,
+    entity: &'d Record,
+    expected: &StoredScope<'_, 'd>,
+    findings: &mut Findings,
+) {
     for reference in &entity.refs {
-        target_of(subject, entity, reference, scope, findings);
+        target_of(subject, entity, reference, expected, findings);
     }
 }
 
@@ -189,7 +198,7 @@ fn dangling<'d>(
     scope: &StoredScope<'_, 'd>,
     findings: &mut Findings,
 ) {
-    let says = format!("entity.{}.refs.{}", entity.name, reference.name);
+    let says = ref_place(entity, reference);
     let mend = match job {
         Some(job) => Mend::Job(job),
         None if subject.rights.is_held() => Mend::Held,

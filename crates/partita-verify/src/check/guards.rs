@@ -165,6 +165,7 @@ fn owner_of<'d>(
     let Some(item) = layout.attributes(record, &home.table, stored) else {
         return Owner::Gone;
     };
+    let item = subject.at(&home, stored).expected(record, &item);
     let scope = StoredScope {
         state: subject.state,
         record,

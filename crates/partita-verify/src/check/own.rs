@@ -1,36 +1,61 @@
 //! What is derived in an entity's item: keys, computed values, copies.
 
-use partita_core::Value;
 use partita_core::expression::{Found, Scope as _};
+use partita_core::{Map, Value};
 use partita_design::design::{Attribute, Computed, Record, Ref, Source, Timing};
 use partita_design::expression::Reading;
 
 use super::sound::{has_sound, is_sound};
 use super::{Findings, Mend, Subject, drift, is_own, shown};
+use crate::derivation::{attribute_place, key_place};
 use crate::jobs::Work;
 use crate::reads::Known;
 use crate::report::DriftKind;
 use crate::scope::{RefEnd, StoredScope};
 use partita_design::nested;
 
-/// Judges an item by what it says itself, and by what its refs lead to.
+/// Judges an item by what it says itself, and by what its refs lead to. The answer is the item as
+/// it should be: whatever is derived from it is judged by that.
 pub(crate) fn judge<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
-    scope: &StoredScope<'_, 'd>,
+    item: &Map,
     findings: &mut Findings,
-) {
-    primary_key(subject, entity, scope, findings);
-    index_keys(subject, entity, scope, findings);
-    for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
-        match &attribute.source {
-            Source::Computed(computed) => {
-                self::computed(subject, entity, attribute, computed, scope, findings);
+) -> Map {
+    let mut expected = item.clone();
+    // Each comes behind those that it is computed from.
+    let own = subject.state.layout.design.reactions.own(entity.id);
+    for attribute in own.computed(entity) {
+        let scope = StoredScope {
+            state: subject.state,
+            record: entity,
+            item: &expected,
+            names: &[],
+        };
+        let found = match &attribute.source {
+            Source::Computed(computed) => self::computed(subject, attribute, computed, &scope),
+            Source::Copy(reading) => copy(subject, entity, attribute, reading, &scope),
+            _ => None,
+        };
+        let Some((value, mend)) = found else {
+            continue;
+        };
+        if value_drifts(subject, entity, attribute, &value, mend, item, findings) {
+            match value {
+                Some(value) => nested::set(&mut expected, &attribute.name, value),
+                None => nested::remove(&mut expected, &attribute.name),
             }
-            Source::Copy(reading) => copy(subject, entity, attribute, reading, scope, findings),
-            _ => {}
         }
     }
+    let scope = StoredScope {
+        state: subject.state,
+        record: entity,
+        item: &expected,
+        names: &[],
+    };
+    primary_key(subject, entity, &scope, findings);
+    index_keys(subject, entity, &scope, findings);
+    expected
 }
 
 /// What is stored beside the key must be what the key says.
@@ -51,7 +76,7 @@ fn primary_key<'d>(
         if stored == expected {
             continue;
         }
-        let says = format!("entity.{}.{name}", entity.name);
+        let says = key_place(entity, name);
         let kind = DriftKind::PrimaryKey;
         let mut drift = drift(kind, &entity.name, subject.address, Some(name), says);
         drift.stored = stored.cloned();
@@ -78,7 +103,7 @@ fn index_keys<'d>(
         if stored == expected || findings.own.set.iter().any(|(known, _)| known == name) {
             continue;
         }
-        let says = format!("entity.{}.{name}", entity.name);
+        let says = key_place(entity, name);
         let kind = DriftKind::IndexKey;
         let mut drift = drift(kind, &entity.name, subject.address, Some(name), says);
         drift.stored = stored.cloned();
@@ -103,57 +128,47 @@ fn can_be_missing<'d>(subject: Subject<'_, 'd>, scope: &StoredScope<'_, 'd>, key
     indexes.all(|index| is_sound(scope, &index.reads))
 }
 
-/// A value that always follows its own item.
+/// A value that always follows its own item, and how it is mended.
 fn computed<'d>(
     subject: Subject<'_, 'd>,
-    entity: &'d Record,
     attribute: &'d Attribute,
     computed: &'d Computed,
     scope: &StoredScope<'_, 'd>,
-    findings: &mut Findings,
-) {
+) -> Option<(Option<Value>, Mend)> {
     if computed.timing != Timing::Always || !is_own(scope.record, &computed.value.reads) {
-        return;
+        return None;
     }
     let expected = computed.value.value(scope);
     let expected = expected.map(|value| attribute.kind.adopt(value));
     let is_said = expected.is_some() || is_sound(scope, &computed.value.reads);
     let mend = removal(subject, attribute, expected.as_ref(), is_said, Mend::Own);
-    let kind = DriftKind::Computed;
-    value(
-        subject, entity, attribute, expected, kind, mend, scope, findings,
-    );
+    Some((expected, mend))
 }
 
-/// A value that follows one of another item. Where that item is gone, the last value stays.
+/// A value that follows one of another item, and how it is mended. Where that item is gone, the last
+/// value stays.
 fn copy<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
     attribute: &'d Attribute,
     reading: &'d Reading,
     scope: &StoredScope<'_, 'd>,
-    findings: &mut Findings,
-) {
+) -> Option<(Option<Value>, Mend)> {
     let [hop] = reading.hops.as_slice() else {
-        return;
+        return None;
     };
-    let Some(reference) = subject.state.layout.design.reference(hop) else {
-        return;
-    };
+    let reference = subject.state.layout.design.reference(hop)?;
     let (expected, is_said, mend) = match scope.resolve(reference) {
         RefEnd::Nowhere => (None, is_unset(scope, reference), Mend::Own),
         RefEnd::To(targets) => {
-            let Some(target) = targets.first() else {
-                return;
+            let target = targets.first()?;
+            let Known::Found(_) = subject.state.reads.item(&target.address) else {
+                return None;
             };
-            let is_there = matches!(subject.state.reads.item(&target.address), Known::Found(_));
-            if !is_there {
-                return;
-            }
             let expected = match scope.find(&reading.path) {
                 Found::Value(value) => Some(attribute.kind.adopt(value.into_owned())),
                 Found::Missing => None,
-                Found::Unknown => return,
+                Found::Unknown => return None,
             };
             let place = Some(&target.address);
             let job = subject.jobs.awaited(
@@ -167,13 +182,10 @@ fn copy<'d>(
             let is_said = source.is_some_and(|source| source.optional);
             (expected, is_said, job.map_or(Mend::Own, Mend::Job))
         }
-        RefEnd::Constants(_) | RefEnd::Lost | RefEnd::Unknown => return,
+        RefEnd::Constants(_) | RefEnd::Lost | RefEnd::Unknown => return None,
     };
     let mend = removal(subject, attribute, expected.as_ref(), is_said, mend);
-    let kind = DriftKind::Copy;
-    value(
-        subject, entity, attribute, expected, kind, mend, scope, findings,
-    );
+    Some((expected, mend))
 }
 
 /// Whether a ref leads nowhere because something that it is made of is not set, and need not be.
@@ -204,37 +216,35 @@ fn removal(
     }
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one value and everything about it"
-)]
-fn value<'d>(
+/// Compares a value of an item with what it should be; true where the item itself is to get that.
+fn value_drifts<'d>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
     attribute: &'d Attribute,
-    expected: Option<Value>,
-    kind: DriftKind,
+    expected: &Option<Value>,
     mend: Mend,
-    scope: &StoredScope<'_, 'd>,
+    item: &Map,
     findings: &mut Findings,
-) {
+) -> bool {
     let name = attribute.name.as_str();
-    let stored = nested::get(scope.item, name);
+    let stored = nested::get(item, name);
     // What is stored in the key only is right if the key is.
     if stored == expected.as_ref() || attribute.key_only {
-        return;
+        return false;
     }
-    let says = declaration(entity, attribute);
+    let kind = if matches!(attribute.source, Source::Copy(_)) {
+        DriftKind::Copy
+    } else {
+        DriftKind::Computed
+    };
+    let says = attribute_place(entity, attribute);
     let mut drift = drift(kind, &entity.name, subject.address, Some(name), says);
     drift.stored = shown(Some(attribute), stored);
     drift.expected = shown(Some(attribute), expected.as_ref());
-    if mend == Mend::Own {
-        findings.assign(name, expected);
+    let is_own = mend == Mend::Own;
+    if is_own {
+        findings.assign(name, expected.clone());
     }
     findings.push(drift, mend);
-}
-
-/// Where the design declares an attribute.
-pub(super) fn declaration(entity: &Record, attribute: &Attribute) -> String {
-    format!("entity.{}.attributes.{}", entity.name, attribute.name)
+    is_own
 }

@@ -7,6 +7,7 @@ use partita_store::request::{ItemAddress, PutItem, TransactAction};
 
 use super::sound::{has_sound, is_sound};
 use super::{Findings, ITEM, Mend, Subject, drift, given, is_own};
+use crate::derivation::view_place;
 use crate::layout::Stored;
 use crate::mend;
 use crate::reads::Known;
@@ -57,7 +58,7 @@ fn is_of(subject: Subject<'_, '_>, view: &Record, row: &Row, stored: &Item) -> b
 
 /// Another item is where a record should be. Its owner is unknown.
 fn occupied(subject: Subject<'_, '_>, view: &Record, row: &Row, findings: &mut Findings) {
-    let says = format!("view.{}", view.name);
+    let says = view_place(view);
     let mut drift = drift(DriftKind::View, &view.name, &row.address, None, says);
     drift.expected = Some(ITEM.into());
     drift.note = Some(format!(
@@ -112,6 +113,7 @@ pub(crate) fn judge_record<'d>(
             let Some(item) = layout.attributes(source, &place.table, stored) else {
                 return;
             };
+            let item = subject.at(&place, stored).expected(source, &item);
             let of = StoredScope {
                 record: source,
                 item: &item,
@@ -176,7 +178,7 @@ fn surplus<'d>(
 }
 
 fn told(subject: Subject<'_, '_>, view: &Record, kind: DriftKind, reason: String) -> Drift {
-    let says = format!("view.{}", view.name);
+    let says = view_place(view);
     let mut drift = drift(kind, &view.name, subject.address, None, says);
     drift.stored = Some(ITEM.into());
     drift.note = Some(reason);
@@ -312,7 +314,7 @@ fn initial(record: &Record, scope: &StoredScope<'_, '_>) -> Map {
 
 /// A record that is not there is put, if it still is not.
 fn missing<'d>(subject: Subject<'_, 'd>, record: &'d Record, row: &Row, findings: &mut Findings) {
-    let says = format!("view.{}", &record.name);
+    let says = view_place(record);
     let kind = DriftKind::View;
     let mut drift = drift(kind, &record.name, &row.address, None, says);
     drift.expected = Some(ITEM.into());
@@ -359,7 +361,7 @@ fn compare<'d>(
         if now == value.as_ref() {
             continue;
         }
-        let says = format!("view.{}", record.name);
+        let says = view_place(record);
         let kind = DriftKind::View;
         let mut drift = drift(kind, &record.name, &row.address, Some(&name), says);
         let attribute = record.stored(&name);

@@ -188,7 +188,7 @@ fn summary(report: &Report, task: Task, design: &str) -> String {
     let items = many(report.items, "item");
     let drifts = many(report.drifts, "drift");
     let mut lines = vec![match (task, report.drifts, report.mended) {
-        (_, 0, 0) => format!("{items}: nothing drifted"),
+        (_, 0, 0) if report.following == 0 => format!("{items}: nothing drifted"),
         (Task::Verify, ..) => {
             format!("{items}: {drifts}; `partita repair {design}` mends what is derived")
         }
@@ -198,6 +198,7 @@ fn summary(report: &Report, task: Task, design: &str) -> String {
         }
     }];
     let tallies = "of them sums over tallies, which lost answers can leave inexact";
+    let following = "more derived from those, judged when they are right";
     let settled = format!(
         "waiting for {} (`partita jobs {design}`)",
         many(report.jobs, "unfinished job")
@@ -206,6 +207,7 @@ fn summary(report: &Report, task: Task, design: &str) -> String {
     let notes = [
         (report.tallies, tallies),
         (report.held, "of them kept because of unrecognised items"),
+        (report.following, following),
         (report.awaited, settled.as_str()),
         (report.stalled, stalled.as_str()),
         (report.moving, "kept changing; ask again"),

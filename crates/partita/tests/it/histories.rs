@@ -24,9 +24,9 @@
 mod accounts;
 mod cast;
 pub(crate) mod defects;
-mod drawn;
+pub(crate) mod drawn;
 mod generator;
-mod history;
+pub(crate) mod history;
 mod laws;
 mod prelude;
 mod scene;

@@ -41,6 +41,7 @@ mod numbers;
 mod openapi;
 mod overload;
 mod readme;
+mod repair_order;
 mod repairs;
 mod rest;
 #[cfg(feature = "s3")]
