@@ -13,6 +13,7 @@ pub mod body;
 pub mod conditions;
 pub mod wish;
 
+use partita_core::wording::one;
 use partita_core::{Map, Value, excerpt};
 use partita_design::Design;
 use partita_design::design::{Action, Pattern, Read, Record, RecordId, Repeat};
@@ -180,7 +181,8 @@ fn upsert(entity: &Record, found: &Found<'_>, brought: &Brought<'_>) -> Result<O
         (None, Some(Tags::Any)) => {
             if entity.repeat != Repeat::Refuse {
                 let detail = format!(
-                    "creating a `{name}` again is no mistake, so `If-None-Match` has no meaning here"
+                    "creating {} again is no mistake, so `If-None-Match` has no meaning here",
+                    one(&name)
                 );
                 return Err(Problem::bad_request(detail));
             }

@@ -36,6 +36,7 @@ pub mod plain;
 pub mod printable;
 pub mod size;
 pub mod value;
+pub mod wording;
 
 pub use map::{Map, Name};
 pub use number::{Number, NumberError};

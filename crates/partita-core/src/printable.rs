@@ -24,6 +24,32 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     spelled(text, |one| one != '\n' && is_hidden(one))
 }
 
+/// JSON with such characters as escapes of JSON, so that it is the same document. Line breaks stay.
+///
+/// ```
+/// use partita_core::printable;
+///
+/// assert_eq!(printable::json("{\n  \"a\": \"\u{202e}\u{9b}\"\n}"), "{\n  \"a\": \"\\u202e\\u009b\"\n}");
+/// ```
+pub fn json(text: &str) -> Cow<'_, str> {
+    let is_escaped = |one: char| one != '\n' && is_hidden(one);
+    if !text.contains(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for one in text.chars() {
+        if is_escaped(one) {
+            for unit in one.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(one);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
 /// The same text with as many bytes, in which such characters are question marks. Line breaks and
 /// tabs stay.
 pub fn masked(text: &str) -> Cow<'_, str> {
@@ -93,6 +119,17 @@ mod tests {
             assert_eq!(line(text), shown);
         }
         assert_eq!(lines("a\nb\u{1b}"), "a\nb\\u{1b}");
+    }
+
+    #[test]
+    fn json_stays_the_same_document() {
+        let text = "\u{7f}\u{85}\u{9b}\u{2066}\u{feff}\u{e0041}Zürich 🙂\u{200d}";
+        let document = format!("{:#}", serde_json::json!({ "text": text }));
+        let printed = json(&document);
+        assert!(!printed.contains(|one| one != '\n' && is_hidden(one)));
+        assert!(printed.contains(r"\udb40\udc41Zürich 🙂"), "{printed}");
+        let read: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!(read["text"], text);
     }
 
     #[test]

@@ -135,7 +135,7 @@ codes! {
     UnknownRef           "unknown-ref"           Error   File "There is no ref of this name, or several that could be meant."
     RefType              "ref-type"              Error   File "A ref's argument is of another type than the part that it stands for."
     RefVariants          "ref-variants"          Error   File "The targets of a ref and the words that choose one differ."
-    RefuseWithoutCount   "refuse-without-count"  Error   File "Nothing counts the items that would forbid a delete."
+    RefuseWithoutCount   "refuse-without-count"  Error   File "Nothing counts all the items that would forbid a delete."
     OnDeleteClear        "on-delete-clear"       Error   File "A required attribute cannot be cleared."
     NoWayBack            "no-way-back"           Error   File "No key finds the items that refer to a target."
     TtlType              "ttl-type"              Error   File "The table's `ttl` attribute is no `expiry`, or not the only one."

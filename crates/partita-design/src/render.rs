@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceSpan};
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents,
+    SourceCode, SourceSpan, SpanContents,
+};
 use partita_core::expression::Span;
 use partita_core::printable;
 
@@ -32,7 +35,10 @@ pub fn render(
     let handler = GraphicalReportHandler::new_themed(theme)
         .with_links(false)
         .with_wrap_lines(false);
-    let source = NamedSource::new(source_name, printable::masked(source).into_owned());
+    let source = DesignFile {
+        name: source_name,
+        text: &printable::masked(source),
+    };
     let mut text = String::new();
     for diagnostic in diagnostics {
         let shown = Shown {
@@ -52,10 +58,38 @@ pub fn render(
     text
 }
 
+/// The file that diagnostics are about.
+struct DesignFile<'d> {
+    name: &'d str,
+    text: &'d str,
+}
+
+impl SourceCode for DesignFile<'_> {
+    /// The lines around a span. `miette` counts the lines of a text from the beginning of the file,
+    /// and then takes places that are far apart for neighbours and shows everything in between.
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        lines_before: usize,
+        lines_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let found = self.text.read_span(span, lines_before, lines_after)?;
+        let lines = found.data().iter().filter(|byte| **byte == b'\n').count();
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.to_owned(),
+            found.data(),
+            *found.span(),
+            found.line(),
+            found.column(),
+            lines,
+        )))
+    }
+}
+
 /// A diagnostic as `miette` wants it.
 struct Shown<'d> {
     diagnostic: &'d Diagnostic,
-    source: &'d NamedSource<String>,
+    source: &'d DesignFile<'d>,
 }
 
 impl fmt::Debug for Shown<'_> {
@@ -89,7 +123,7 @@ impl miette::Diagnostic for Shown<'_> {
         Some(Box::new(printable::lines(help)))
     }
 
-    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+    fn source_code(&self) -> Option<&dyn SourceCode> {
         Some(self.source)
     }
 

@@ -1,6 +1,7 @@
 //! Refusals: what is wrong, where, and what to do.
 
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
+use partita_core::wording::one;
 use partita_core::{Value, excerpt};
 use partita_design::template::PartError;
 use partita_design::types::AttributeType;
@@ -66,7 +67,7 @@ pub enum PlanError {
         entity: String,
     },
     /// This caller may not do this.
-    #[error("the rule `{rule}` does not let you {access} this `{entity}`")]
+    #[error("the rule `{rule}` does not let you {} this `{entity}`", accessed(.access))]
     Forbidden {
         /// What was asked, as a rule names it.
         access: String,
@@ -84,7 +85,7 @@ pub enum PlanError {
         deleted: bool,
     },
     /// There is such an item already.
-    #[error("a `{entity}` with this identity exists already")]
+    #[error("{} with this identity exists already", one(.entity))]
     Exists {
         /// The entity.
         entity: String,
@@ -121,7 +122,7 @@ pub enum PlanError {
     },
     /// Something of this identity was deleted or moved, and what belonged to it still has to go.
     #[error(
-        "a `{entity}` with this identity was deleted or moved, and what belonged to it is still being removed; try again later"
+        "{} with this identity was deleted or moved, and what belonged to it is still being removed; try again later", one(.entity)
     )]
     StillRemoved {
         /// The entity.
@@ -468,6 +469,14 @@ fn listed(refusals: &[Refused]) -> String {
     let refusals = refusals.iter();
     let sentences = refusals.map(|one| format!("operations[{}]: {}", one.position, one.error));
     sentences.collect::<Vec<_>>().join("; ")
+}
+
+/// What was asked, in a sentence: `write role` is about one attribute of the item.
+fn accessed(access: &str) -> String {
+    match access.strip_prefix("write ") {
+        Some(attribute) => format!("write `{attribute}` of"),
+        None => access.to_owned(),
+    }
 }
 
 fn hint(deleted: bool) -> &'static str {

@@ -33,6 +33,7 @@ use std::rc::Rc;
 
 use partita_core::Map;
 use partita_core::expression::Scope;
+use partita_core::wording::one;
 use partita_design::design::EffectId;
 use partita_design::expression::Predicate;
 use partita_design::kernel::{Does, Occasion, Reaction, When};
@@ -145,7 +146,10 @@ impl<'a> Planner<'a> {
         }
         let name = &self.entry(at).record.name;
         Err(PlanError::TooMuch {
-            what: format!("it changes more than {ITEMS_MAX} items, the last a `{name}`"),
+            what: format!(
+                "it changes more than {ITEMS_MAX} items, the last {}",
+                one(name)
+            ),
         })
     }
 

@@ -40,6 +40,7 @@
 //! # Ok::<(), partita_plan::TypedError>(()) }).unwrap();
 //! ```
 
+use partita_core::wording::one;
 use partita_core::{Map, plain};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -81,7 +82,7 @@ pub enum TypedError {
     #[error(transparent)]
     Refused(#[from] PlanError),
     /// What was given is not an object with attributes in it. Nothing was changed.
-    #[error("what is given for a `{record}` is not its attributes: {source}")]
+    #[error("what is given for {} is not its attributes: {source}", one(.record))]
     Given {
         /// The record.
         record: &'static str,
@@ -89,7 +90,7 @@ pub enum TypedError {
         source: serde_json::Error,
     },
     /// A record does not have the form of its type. A write was carried out all the same.
-    #[error("a `{record}` does not have the form of its type: {source}")]
+    #[error("{} does not have the form of its type: {source}", one(.record))]
     Form {
         /// The record.
         record: String,

@@ -13,6 +13,7 @@ use crate::ask::question;
 use crate::cli::{AskFlags, CheckFormat};
 use crate::complain;
 use crate::door::Door;
+use crate::json_text;
 
 /// What the command ends with when it cannot say yes or no.
 const UNDECIDED: u8 = 2;
@@ -27,7 +28,7 @@ pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
         }
     };
     let text = match flags.format {
-        CheckFormat::Json => format!("{:#}\n", serde_json::to_value(&decided)?),
+        CheckFormat::Json => json_text(&serde_json::to_value(&decided)?),
         CheckFormat::Text => printable::lines(&to_text(&file, &decided)).into_owned(),
     };
     std::io::stdout().write_all(text.as_bytes())?;
@@ -52,25 +53,44 @@ fn to_text(file: &str, decided: &Decided) -> String {
     for ruling in &decided.rulings {
         text += &line(file, "  ", ruling);
     }
-    for row in &decided.rows {
-        text += &of_row(file, row);
+    for rows in alike(&decided.rows) {
+        text += &of_rows(file, &rows);
     }
     text
 }
 
-fn of_row(file: &str, row: &DecidedRow) -> String {
-    let parts = row.identity.iter();
-    let parts: Vec<String> = parts
-        .map(|(name, value)| format!("{name} = {value}"))
-        .collect();
-    let answer = yes_or_no(row.allowed);
+/// The rows that the same rules have decided in the same way, together.
+fn alike(rows: &[DecidedRow]) -> Vec<Vec<&DecidedRow>> {
+    let mut groups: Vec<Vec<&DecidedRow>> = Vec::new();
+    for row in rows {
+        let mut known = groups.iter_mut();
+        match known.find(|group| group[0].rulings == row.rulings) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    groups
+}
+
+/// Rows, and behind them the rules that decided on all of them.
+fn of_rows(file: &str, rows: &[&DecidedRow]) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail.
-    let parts = parts.join(", ");
-    let parts = printable::line(&parts);
-    let _ = writeln!(text, "  {answer:<3} {} {parts}", row.record);
-    for ruling in &row.rulings {
-        text += &line(file, "      ", ruling);
+    for row in rows {
+        let parts = row.identity.iter();
+        let parts: Vec<String> = parts
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        let parts = parts.join(", ");
+        let (answer, parts) = (yes_or_no(row.allowed), printable::line(&parts));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {answer:<3} {} {parts}", row.record);
+    }
+    let indent = match rows.len() {
+        1 => "      ".to_owned(),
+        count => format!("      all {count} "),
+    };
+    for ruling in rows.iter().take(1).flat_map(|row| &row.rulings) {
+        text += &line(file, &indent, ruling);
     }
     text
 }

@@ -18,7 +18,7 @@ mod limits;
 mod serve;
 mod store;
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use partita_core::printable;
@@ -111,10 +111,10 @@ pub(crate) enum Command {
     /// List the jobs of a design: what follows writes that are larger than a transaction
     Jobs(JobsFlags),
     /// Recompute everything that is derived in a design's tables, and tell what drifted; exit 1 if
-    /// something did
+    /// something did, 2 if it cannot be told
     Verify(VerifyFlags),
     /// Mend the derived data that `verify` would tell of, never what callers gave; exit 1 if
-    /// something is left
+    /// something is left, 2 if it cannot be told
     Repair(RepairFlags),
     /// Measure a DynamoDB endpoint, alone or side by side with others, or a shipped design
     Bench(partita_bench::BenchFlags),
@@ -130,8 +130,26 @@ impl Cli {
             .with_writer(std::io::stderr);
         match self.log_format {
             LogFormat::Text => log.fmt_fields(one_line()).init(),
-            LogFormat::Json => log.json().init(),
+            LogFormat::Json => log
+                .json()
+                .with_writer(|| EscapedJson(std::io::stderr()))
+                .init(),
         }
+    }
+}
+
+/// Lines of JSON in which characters that act on a terminal are escapes. The log writes whole lines.
+struct EscapedJson<W>(W);
+
+impl<W: Write> Write for EscapedJson<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(printable::json(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

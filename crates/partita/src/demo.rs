@@ -41,6 +41,7 @@ use serde_json::{Value as Json, json};
 use crate::cli::{CheckFormat, DemoFlags};
 use crate::door::Door;
 use crate::invocation;
+use crate::json_text;
 use player::{Shown, Stage, play};
 
 /// Where `partita serve` listens unless it is told otherwise.
@@ -66,7 +67,7 @@ pub(crate) async fn run(flags: &DemoFlags) -> Result<ExitCode> {
         filled: filled?,
     };
     let text = match flags.format {
-        CheckFormat::Json => format!("{:#}\n", told.to_json()),
+        CheckFormat::Json => json_text(&told.to_json()),
         CheckFormat::Text => printable::lines(&told.to_text()).into_owned(),
     };
     std::io::stdout().write_all(text.as_bytes())?;

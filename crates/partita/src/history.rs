@@ -9,6 +9,7 @@ use partita_api::admin::history::{History, RecordedDesign};
 
 use crate::cli::{CheckFormat, HistoryFlags};
 use crate::door::Door;
+use crate::json_text;
 
 /// Lists what was recorded, or prints the text of one design.
 pub(crate) async fn run(flags: &HistoryFlags) -> Result<ExitCode> {
@@ -18,7 +19,7 @@ pub(crate) async fn run(flags: &HistoryFlags) -> Result<ExitCode> {
     let text = match flags.show {
         Some(number) => find(&recorded, number)?.text.clone(),
         None => match flags.format {
-            CheckFormat::Json => format!("{:#}\n", serde_json::to_value(&recorded)?),
+            CheckFormat::Json => json_text(&serde_json::to_value(&recorded)?),
             CheckFormat::Text => to_text(&recorded),
         },
     };

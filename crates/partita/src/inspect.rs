@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use crate::cli::{
     CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags, OpenapiFlags,
 };
+use crate::json_text;
 use crate::source::Source;
 
 /// Shows every mistake and risk in a design.
@@ -21,7 +22,7 @@ pub(crate) fn check(flags: &CheckFlags) -> Result<ExitCode> {
     let (design, diagnostics) = source.check(&flags.variables);
     if flags.format == CheckFormat::Json {
         let found = describe::diagnostics(&source.text, &diagnostics);
-        writeln!(std::io::stdout(), "{found:#}")?;
+        write!(std::io::stdout(), "{}", json_text(&found))?;
         return Ok(success(design.is_some()));
     }
     source.show(&diagnostics)?;
@@ -60,14 +61,15 @@ pub(crate) fn keys(flags: &KeysFlags) -> Result<ExitCode> {
         .context("standard input must be a JSON object of attributes")?;
     let attributes = plain::map_from_json(attributes)?;
     let keys = record_keys(&design, &flags.record, &attributes)?;
-    writeln!(std::io::stdout(), "{keys:#}")?;
+    write!(std::io::stdout(), "{}", json_text(&keys))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the compiled design as JSON.
 pub(crate) fn describe(flags: &DesignFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
-    writeln!(std::io::stdout(), "{:#}", describe::describe(&design))?;
+    let described = describe::describe(&design);
+    write!(std::io::stdout(), "{}", json_text(&described))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -80,7 +82,7 @@ pub(crate) fn openapi(flags: &OpenapiFlags) -> Result<ExitCode> {
     } else {
         openapi::document(&design, &routes)
     };
-    writeln!(std::io::stdout(), "{document:#}")?;
+    write!(std::io::stdout(), "{}", json_text(&document))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,6 +12,7 @@ use tracing::warn;
 
 use crate::cli::{CheckFormat, JobsFlags};
 use crate::door::Door;
+use crate::json_text;
 
 /// Works on the jobs of a design for as long as the server lives.
 pub(crate) fn start_working(design: Arc<Partita>, is_alone: bool) {
@@ -32,7 +33,7 @@ pub(crate) async fn run(flags: &JobsFlags) -> Result<ExitCode> {
     let request = Jobs { all: flags.all };
     let jobs = door.ask(&subject, request, &mut |()| {}).await?;
     let text = match flags.format {
-        CheckFormat::Json => format!("{:#}\n", serde_json::to_value(&jobs)?),
+        CheckFormat::Json => json_text(&serde_json::to_value(&jobs)?),
         CheckFormat::Text => table(&jobs),
     };
     std::io::stdout().write_all(text.as_bytes())?;

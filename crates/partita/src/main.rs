@@ -63,6 +63,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use cli::{Cli, Command};
+use partita_core::printable;
 
 #[cfg(not(target_env = "msvc"))]
 #[global_allocator]
@@ -113,12 +114,13 @@ fn wait(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
     runtime.block_on(command)
 }
 
+/// A document as a command prints it, with characters that act on a terminal as escapes.
+fn json_text(document: &serde_json::Value) -> String {
+    printable::json(&format!("{document:#}\n")).into_owned()
+}
+
 /// Tells what went wrong. Nothing can be done about a closed standard error.
 fn complain(error: &anyhow::Error) {
     let text = format!("partita: {error:#}");
-    let _ = writeln!(
-        std::io::stderr(),
-        "{}",
-        partita_core::printable::lines(&text)
-    );
+    let _ = writeln!(std::io::stderr(), "{}", printable::lines(&text));
 }

@@ -9,6 +9,7 @@ use partita_api::admin::plan::Plan;
 use crate::ask::question;
 use crate::cli::{AskFlags, CheckFormat};
 use crate::door::Door;
+use crate::json_text;
 
 /// Prints what the write would become, or why it would be refused.
 pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
@@ -17,7 +18,7 @@ pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
     let plan = Plan(question(flags)?);
     let planned = door.ask(&subject, plan, &mut |()| {}).await?;
     let text = match flags.format {
-        CheckFormat::Json => format!("{:#}\n", planned.request),
+        CheckFormat::Json => json_text(&planned.request),
         CheckFormat::Text => planned.text,
     };
     std::io::stdout().write_all(text.as_bytes())?;

@@ -8,12 +8,13 @@ mod console;
 use std::io::{self, BufRead, IsTerminal as _, Write};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use partita_api::admin::repair::{Agreed, Repair, Repaired};
 use partita_api::admin::verify::Verify;
 use partita_verify::Intent;
 
 use crate::cli::{RepairFlags, VerifyFlags};
+use crate::complain;
 use crate::door::Door;
 use console::Console;
 
@@ -25,8 +26,21 @@ enum Task {
     DryRun,
 }
 
+/// What the commands end with when they could not look.
+const NOT_LOOKED: u8 = 2;
+
 /// Verifies the tables of a design.
 pub(crate) async fn verify(flags: &VerifyFlags) -> Result<ExitCode> {
+    Ok(exit(find_drift(flags).await))
+}
+
+/// Repairs the tables of a design, as far as the operator agrees.
+pub(crate) async fn repair(flags: &RepairFlags) -> Result<ExitCode> {
+    Ok(exit(mend_drift(flags).await))
+}
+
+/// Tells what drifted. Answers whether nothing did.
+async fn find_drift(flags: &VerifyFlags) -> Result<bool> {
     let door = Door::to(&flags.door, &flags.place);
     let subject = door.find(&flags.design, &flags.variables)?;
     let mut console = Console::new(flags.format, Task::Verify);
@@ -37,11 +51,11 @@ pub(crate) async fn verify(flags: &VerifyFlags) -> Result<ExitCode> {
         .ask(&subject, verify, &mut |found| console.show(found))
         .await?;
     console.end(&report, None, &flags.design)?;
-    Ok(exit(report.is_clean()))
+    Ok(report.is_clean())
 }
 
-/// Repairs the tables of a design, as far as the operator agrees.
-pub(crate) async fn repair(flags: &RepairFlags) -> Result<ExitCode> {
+/// Mends what drifted. Answers whether nothing is left.
+async fn mend_drift(flags: &RepairFlags) -> Result<bool> {
     let task = if flags.dry_run {
         Task::DryRun
     } else {
@@ -52,12 +66,13 @@ pub(crate) async fn repair(flags: &RepairFlags) -> Result<ExitCode> {
     let Repaired { report, would } = carry_out(flags, &mut console, asks).await?;
     console.end(&report, would.as_ref(), &flags.on.design)?;
     if would.is_some() && task == Task::Repair && !asks {
-        bail!(
+        complain(&anyhow!(
             "nothing was written: without a terminal to ask on, `partita repair` writes only with \
              --yes, and --dry-run shows what it would do"
-        );
+        ));
+        return Ok(false);
     }
-    Ok(exit(report.is_clean()))
+    Ok(report.is_clean())
 }
 
 /// Repairs, and asks again whenever there is more to write than was shown.
@@ -90,11 +105,15 @@ async fn carry_out(flags: &RepairFlags, console: &mut Console, asks: bool) -> Re
     }
 }
 
-fn exit(is_clean: bool) -> ExitCode {
-    if is_clean {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+/// What a command ends with that has found tables clean or not, or could not look.
+fn exit(is_clean: Result<bool>) -> ExitCode {
+    match is_clean {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            complain(&error);
+            ExitCode::from(NOT_LOOKED)
+        }
     }
 }
 

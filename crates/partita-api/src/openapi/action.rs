@@ -1,5 +1,6 @@
 //! Actions: what a design gives a name to.
 
+use partita_core::wording::article;
 use partita_design::Design;
 use partita_design::design::{Action, ActionOn, Record, RecordId, rules::LimitOf};
 use serde_json::{Value as Json, json};
@@ -34,7 +35,10 @@ pub(super) fn act(design: &Design, action: &Action, on: Option<RecordId>) -> Des
     });
     Described {
         summary: match record {
-            Some(record) => format!("{} a {}", capital(&action.name), record.name),
+            Some(record) => {
+                let (does, name) = (capital(&action.name), &record.name);
+                format!("{does} {} {name}", article(name))
+            }
             None => capital(&action.name),
         },
         about: action.about.clone(),

@@ -1,5 +1,6 @@
 //! Operations on one item: create, read, change, delete, restore.
 
+use partita_core::wording::article;
 use partita_design::Design;
 use partita_design::design::{Access, ActionOn, Record, rules::LimitOf};
 use serde_json::{Map, Value as Json, json};
@@ -39,7 +40,7 @@ pub(super) fn create(design: &Design, route: &Route, entity: &Record) -> Describ
     answers.insert("204".to_owned(), silent());
     let given = sample::given(design, entity, &but);
     Described {
-        summary: format!("Create a {name}"),
+        summary: format!("Create {} {name}", article(name)),
         about: entity.about.clone(),
         tag: name.clone(),
         parameters: vec![header("Idempotency-Key"), header("Prefer")],
@@ -69,7 +70,7 @@ pub(super) fn get(design: &Design, entity: &Record) -> Described {
         refusals.push(412);
     }
     Described {
-        summary: format!("Read a {name}"),
+        summary: format!("Read {} {name}", article(name)),
         about: entity.about.clone(),
         tag: name.clone(),
         parameters,
@@ -96,7 +97,7 @@ pub(super) fn update(design: &Design, entity: &Record) -> Described {
     let mut refusals = vec![404, 409, 413, 415, 422];
     refusals.extend(entity.version().map(|_| 412));
     Described {
-        summary: format!("Change a {name}"),
+        summary: format!("Change {} {name}", article(name)),
         about: Some("Replaces the attributes that are given; a null removes one.".to_owned()),
         tag: name.clone(),
         parameters,
@@ -135,7 +136,7 @@ pub(super) fn upsert(design: &Design, entity: &Record) -> Described {
         .collect();
     let given = sample::given(design, entity, &identity);
     Described {
-        summary: format!("Create or change a {name}"),
+        summary: format!("Create or change {} {name}", article(name)),
         about: Some(about.to_owned()),
         tag: name.clone(),
         parameters,
@@ -156,7 +157,7 @@ pub(super) fn delete(entity: &Record) -> Described {
     let mut refusals = vec![404, 409, 422];
     refusals.extend(entity.version().map(|_| 412));
     Described {
-        summary: format!("Delete a {name}"),
+        summary: format!("Delete {} {name}", article(name)),
         about: Some(about.to_owned()),
         tag: name.clone(),
         parameters,
@@ -175,7 +176,7 @@ pub(super) fn restore(entity: &Record) -> Described {
     let mut refusals = vec![404, 409, 422];
     refusals.extend(entity.version().map(|_| 412));
     Described {
-        summary: format!("Restore a {name}"),
+        summary: format!("Restore {} {name}", article(name)),
         about: Some("Takes a delete back.".to_owned()),
         tag: name.clone(),
         parameters,

@@ -41,6 +41,16 @@ fn a_file_that_ends_too_early() {
 }
 
 #[test]
+fn a_parameter_that_hides_an_attribute_far_away() {
+    insta::assert_snapshot!(rendered(|source| {
+        let gap = "# A comment.\n".repeat(40);
+        let action =
+            "[action.rename]\nentity = \"Story\"\nparams = { title = \"string\" }\ndelete = true\n";
+        format!("{source}\n{gap}\n{action}")
+    }));
+}
+
+#[test]
 fn colours() {
     let source = "design = 1";
     let (_, diagnostics) = check(source, &|_| None);

@@ -4,6 +4,7 @@
 //! the item as it was and as it will be. Only the transaction shows that it is put in one place
 //! and taken from another.
 
+use partita_core::wording::one;
 use partita_core::{Map, Number};
 use partita_design::design::{Record, Source};
 
@@ -64,8 +65,10 @@ impl<'a> Planner<'a> {
             let count = entity.number(old, &attribute.name);
             if let Some(count) = count.filter(|count| *count != zero) {
                 let name = &attribute.name;
-                let message =
-                    format!("cannot change while a `{by}` refers to the item: `{name}` is {count}");
+                let message = format!(
+                    "cannot change while {} refers to the item: `{name}` is {count}",
+                    one(by)
+                );
                 self.fault(entity, part, FaultRule::Identity, message);
             }
         }

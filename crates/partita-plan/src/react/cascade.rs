@@ -1,6 +1,7 @@
 //! What becomes of items when the one that they refer to is removed.
 
 use partita_core::Number;
+use partita_core::wording::one;
 use partita_design::design::{Access, AttributeId, OnDelete, Record, Ref};
 use partita_design::kernel::{Does, Occasion, Reaction, Times};
 
@@ -112,8 +113,9 @@ impl<'a> Planner<'a> {
                     OnDelete::Refuse { .. } => {
                         let (entity, by) = (&entity.name, &who.entity.name);
                         let what = format!(
-                            "every `{entity}` goes with it, and a `{by}` may refuse that: delete \
-                             the `{entity}` items first"
+                            "every `{entity}` goes with it, and {} may refuse that: delete \
+                             the `{entity}` items first",
+                            one(by)
                         );
                         return Err(PlanError::TooMuch { what });
                     }

@@ -1,6 +1,7 @@
 //! Records of views: each that should be there is, with the right content, and no other.
 
 use partita_core::expression::{Found, Scope as _};
+use partita_core::wording::one;
 use partita_core::{Item, Map, Number, Value};
 use partita_design::design::{EachOver, Record, Source, View};
 use partita_store::request::{ItemAddress, PutItem, TransactAction};
@@ -105,7 +106,7 @@ pub(crate) fn judge_record<'d>(
         // It is on its way to where the item went, or away with it.
         Known::Missing if view.history && subject.jobs.has_history(layout, &place) => {}
         Known::Missing => {
-            let reason = format!("is left behind by a `{}` that is gone", source.name);
+            let reason = format!("is left behind by {} that is gone", one(&source.name));
             left_behind(subject, (scope.record, view), reason, findings);
         }
         Known::Found(_) if view.history || !is_verifiable(view, source) => {}

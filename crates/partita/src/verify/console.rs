@@ -100,7 +100,7 @@ impl Console {
                 } else {
                     "{\"drifts\": [\n  "
                 };
-                format!("{start}{}", drift.drift)
+                format!("{start}{}", printable::json(&drift.drift.to_string()))
             }
         };
         self.has_printed = true;
@@ -136,11 +136,12 @@ impl Console {
                 let examples = self.examples.iter().map(|one| one.item.clone());
                 let examples = Json::Array(examples.collect());
                 let would = refused.map(|intent| format!(", \"would\": {}", planned(intent)));
-                format!(
+                let text = format!(
                     "{start}], \"unrecognised\": {examples}{}, \"report\": {}}}\n",
                     would.unwrap_or_default(),
                     serde_json::to_value(report)?
-                )
+                );
+                printable::json(&text).into_owned()
             }
         };
         write(&text)?;

@@ -314,7 +314,7 @@ async fn an_entity_limits_what_is_looked_at() {
     assert_eq!(verify("Story").status.code(), Some(1));
     assert_eq!(verify("Node,Story").status.code(), Some(1));
     let unknown = verify("Nothing");
-    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(unknown.status.code(), Some(2));
     let said = String::from_utf8(unknown.stderr).unwrap();
     assert!(
         said.contains("the design has no entity `Nothing`"),

@@ -213,7 +213,7 @@ fn on_the_command_line() {
         data,
     ];
     let (code, _, err) = run(&named);
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(
         err.contains("`view.StoryIndex` is nothing whose leftovers"),
         "{err}"
@@ -235,12 +235,35 @@ fn on_the_command_line() {
     assert_eq!((code, out.as_str()), (0, "0 items: nothing drifted\n"));
 
     let (code, _, err) = run(&["verify", "storyhub", "--data", data]);
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(err.contains("does not exist"), "{err}");
     let nowhere = folder.path().join("nowhere");
     let (code, _, err) = run(&["verify", "stories", "--data", nowhere.to_str().unwrap()]);
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(err.contains("there is no data directory"), "{err}");
+}
+
+/// A monitor tells drift from tables that could not be read.
+#[test]
+fn has_another_exit_code_than_a_store_that_cannot_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    spoiled(folder.path());
+    let commands = [
+        &["verify"][..],
+        &["repair", "--dry-run"],
+        &["repair", "--yes"],
+    ];
+    let open = stage::engine(&folder.path().join("store"));
+    for command in commands {
+        let (code, _, err) = run(&[command, &["stories", "--data", data]].concat());
+        assert_eq!(code, 2, "{command:?}: {err}");
+    }
+    drop(open);
+    for (command, expected) in commands.into_iter().zip([1, 1, 0]) {
+        let (code, _, err) = run(&[command, &["stories", "--data", data]].concat());
+        assert_eq!(code, expected, "{command:?}: {err}");
+    }
 }
 
 /// An operator agrees to what is printed: a caller's key may not be able to forge it.
@@ -248,9 +271,17 @@ fn on_the_command_line() {
 fn is_printed_as_one_line_whatever_is_in_a_key() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
-    let forged = "ann\u{1b}[2J\u{7}\u{202e}\n0 items: nothing drifted";
+    let forged = "ann\u{1b}[2J\u{7}\u{9b}\u{202e}\n0 items: nothing drifted";
     spoiled_at(folder.path(), forged);
-    let shown = r"USER#ann\u{1b}[2J\u{7}\u{202e}\u{a}0 items: nothing drifted";
+    let is_hidden = |one: char| one != '\n' && (one.is_control() || one == '\u{202e}');
+    let (_, out, _) = run(&["verify", "stories", "--format", "json", "--data", data]);
+    assert!(!out.contains(is_hidden), "{out:?}");
+    let told: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(
+        told.to_string().contains('\u{202e}'),
+        "the same document: {out}"
+    );
+    let shown = r"USER#ann\u{1b}[2J\u{7}\u{9b}\u{202e}\u{a}0 items: nothing drifted";
     for command in [
         &["verify"][..],
         &["repair", "--dry-run"],
@@ -259,7 +290,6 @@ fn is_printed_as_one_line_whatever_is_in_a_key() {
         let (_, out, _) = run(&[command, &["stories", "--data", data]].concat());
         let first = out.lines().next().unwrap();
         assert!(first.contains(shown), "{command:?}: {out:?}");
-        let is_hidden = |one: char| one != '\n' && (one.is_control() || one == '\u{202e}');
         assert!(!out.contains(is_hidden), "{command:?}: {out:?}");
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn check(
         .map(|record| &symbols[*record])
         .collect();
     let parameters = parameter::check(&mut section, symbols);
-    shadowing(&parameters, &records, &section);
+    shadowing(&parameters, &records, &mut section);
     let first = records.first()?;
     let names = parameters
         .iter()
@@ -140,15 +140,17 @@ fn subject(
 }
 
 /// A parameter under the name of an attribute would hide it.
-fn shadowing(parameters: &[Parameter], records: &[&DeclaredRecord], section: &Section<'_>) {
+fn shadowing(parameters: &[Parameter], records: &[&DeclaredRecord], section: &mut Section<'_>) {
     for parameter in parameters {
         let hidden = records
             .iter()
             .find_map(|record| record.find(&parameter.name));
         if let Some(attribute) = hidden {
             let message = format!("`{}` is an attribute already", parameter.name);
+            let params = section.section("params");
+            let span = params.and_then(|params| params.key_span(&parameter.name));
             section
-                .report(Code::DuplicateName, section.span, message)
+                .report(Code::DuplicateName, span.unwrap_or(section.span), message)
                 .help("write `input = [\"…\"]` for an attribute that the caller gives")
                 .related(attribute.span, "the attribute");
         }

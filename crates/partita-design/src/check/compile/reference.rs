@@ -3,6 +3,7 @@
 mod binding;
 
 use partita_core::expression::Span;
+use partita_core::wording::one;
 
 use crate::check::all;
 use crate::check::compile::finder::{self, Extent};
@@ -199,13 +200,13 @@ fn on_delete(
             if count.is_none() {
                 let (title, name) = (record.title(), &declared.name.0);
                 let message = format!(
-                    "nothing counts how many `{title}` refer to a `{}`",
-                    to.title()
+                    "nothing counts every `{title}` that refers to {}",
+                    one(to.title())
                 );
                 symbols
                     .report(Code::RefuseWithoutCount, *span, message)
                     .help(format!(
-                        "write an attribute of `{}`, such as `{title}Count = \"count of {title} by {name}\"`",
+                        "write an attribute of `{}`, such as `{title}Count = \"count of {title} by {name}\"`; a count with `where` leaves some out",
                         to.title()
                     ));
             }

@@ -16,6 +16,7 @@ mod guess;
 mod item;
 
 use partita_core::expression::Span;
+use partita_core::wording::one;
 
 use crate::check::declare::symbols::Symbols;
 use crate::codes::Code;
@@ -69,7 +70,7 @@ fn causes_of<'d>(design: &'d Design, event: &Event) -> Vec<(String, &'d Rule)> {
     let mut causes = Vec::new();
     for (access, word) in Access::WORDS {
         if access != Access::Read && event.kind.includes(access) {
-            causes.push((format!("may {word} a `{title}`"), rules.get(access)));
+            causes.push((format!("may {word} {}", one(title)), rules.get(access)));
         }
     }
     for action in &design.actions {
@@ -84,7 +85,7 @@ fn causes_of<'d>(design: &'d Design, event: &Event) -> Vec<(String, &'d Rule)> {
     }
     // The caller of an effect that causes this one may read the item.
     if effects(design).any(|effect| is_such(effect, event)) {
-        causes.push((format!("may read a `{title}`"), rules.get(Access::Read)));
+        causes.push((format!("may read {}", one(title)), rules.get(Access::Read)));
     }
     causes
 }
@@ -137,7 +138,6 @@ impl<'d> Caused<'d> {
                 !cause.knowing(&facts).imply(&seen)
             });
             let Some((cause, _)) = unseen else { continue };
-            let title = &target.record.name;
             let does = match self.effect.kind {
                 EffectKind::Create => "creates",
                 EffectKind::Upsert => "writes",
@@ -145,7 +145,8 @@ impl<'d> Caused<'d> {
                 EffectKind::Delete => "deletes",
             };
             let message = format!(
-                "`{name}` {does} a `{title}` that whoever {cause} need not be allowed to read: `{}`",
+                "`{name}` {does} {} that whoever {cause} need not be allowed to read: `{}`",
+                one(&target.record.name),
                 rule.text()
             );
             symbols

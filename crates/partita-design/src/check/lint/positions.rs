@@ -4,6 +4,7 @@ use crate::check::declare::symbols::Symbols;
 use crate::codes::Code;
 use crate::design::{Access, Design, Effect, EffectKind, Record, Rule, Source};
 use crate::expression::Reading;
+use partita_core::wording::one;
 
 /// Warns of a position that is the count of its siblings, where siblings can be deleted.
 pub(crate) fn check(symbols: &Symbols, design: &Design) {
@@ -20,8 +21,10 @@ pub(crate) fn check(symbols: &Symbols, design: &Design) {
             let Some(reading) = counted else { continue };
             let span = symbols[entity.id].span_of(&attribute.name);
             let message = format!(
-                "`{}` falls when a `{}` is deleted, and then a `{}` repeats",
-                reading.path, entity.name, attribute.name
+                "`{}` falls when {} is deleted, and then {} repeats",
+                reading.path,
+                one(&entity.name),
+                one(&attribute.name)
             );
             symbols
                 .report(Code::RepeatedPosition, span, message)

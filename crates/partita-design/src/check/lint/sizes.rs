@@ -1,6 +1,7 @@
 //! Writes that take more actions than a transaction has.
 
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
+use partita_core::wording::one;
 
 use crate::Design;
 use crate::check::declare::symbols::Symbols;
@@ -34,7 +35,7 @@ fn too_large(symbols: &Symbols, design: &Design, size: &Size) {
                 Access::Delete => "deleting",
                 _ => "updating",
             };
-            (format!("{what} a `{entity}`"), found)
+            (format!("{what} {}", one(entity)), found)
         }
         Write::Action(action) => {
             let (name, span) = &symbols[*action];

@@ -7,6 +7,7 @@
 //! A rule that also lets some callers see everything, such as administrators, has its readers.
 
 use partita_core::expression::{Comparator, Condition, Operand};
+use partita_core::wording::one;
 
 use crate::check::compile::pattern::one::placed;
 use crate::check::declare::symbols::Symbols;
@@ -61,7 +62,10 @@ impl<'w> Scope<'w> {
         let (message, help) = match rule {
             Rule::Public | Rule::SignedIn => return,
             Rule::Never => (
-                format!("nobody may read a `{title}`, so nobody sees what this finds"),
+                format!(
+                    "nobody may read {}, so nobody sees what this finds",
+                    one(title)
+                ),
                 format!(
                     "write `read = \"…\"` in `[{}.allow]`",
                     self.symbols[rows.record.id].place

@@ -118,6 +118,45 @@ async fn can_says_yes_or_no_and_which_line_decides() {
 }
 
 #[tokio::test]
+async fn can_names_a_rule_once_for_all_rows_that_it_decides() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path()).await;
+    let options = Options::new(Arc::new(SystemClock));
+    let store = Arc::new(EngineStore::open(&folder.path().join("store"), options).unwrap());
+    let design = stage::design("storyhub", "nlmonorepo-tsh-datatable-dev");
+    let partita = Partita::open(design, store).await.unwrap();
+    for number in 0..3 {
+        let chapter = json!({"storyId": STORY, "nodeId": format!("01JGFJJZ00000000000000N0{number}0"), "parentNodeId": NODE, "authorId": "ann", "title": "More", "content": "…"});
+        let operation = Operation::Create {
+            entity: "ChapterNode".to_owned(),
+            attributes: map(chapter),
+        };
+        partita.run(&Caller::user("ann"), operation).await.unwrap();
+    }
+    drop(partita);
+    let data = folder.path().to_str().unwrap();
+    let parameter = format!("storyId={STORY}");
+    let arguments = [
+        "can", "storyhub", "--data", data, "--caller", "bob", "query", "chapters", &parameter,
+    ];
+    let output = run(&arguments, "");
+    let printed = stdout(&output);
+    let rows = printed
+        .lines()
+        .filter(|line| line.starts_with("  no  ChapterNode"));
+    assert_eq!(rows.count(), 4, "{printed}");
+    assert_eq!(
+        printed.matches("denied: read ChapterNode").count(),
+        1,
+        "{printed}"
+    );
+    assert!(
+        printed.contains("all 4 denied: read ChapterNode"),
+        "{printed}"
+    );
+}
+
+#[tokio::test]
 async fn can_tells_programs_too() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path()).await;

@@ -1,6 +1,7 @@
 //! What an effect or an action writes: `with`, `set`, `add` and `remove`.
 
 use partita_core::expression::Span;
+use partita_core::wording::one;
 
 use crate::check::declare::symbols::{DeclaredAttribute, DeclaredRecord};
 use crate::check::resolve::names::Names;
@@ -282,8 +283,8 @@ fn given(
         return Some(());
     }
     let message = format!(
-        "a `{}` needs {}, which nothing gives",
-        record.title(),
+        "{} needs {}, which nothing gives",
+        one(record.title()),
         spelling::list(&missing)
     );
     names

@@ -32,6 +32,11 @@ pub(super) struct Alternatives(Option<Vec<Vec<Fact>>>);
 const EXISTS: &str = "exists ";
 const MISSING: &str = "missing ";
 
+/// Conditions whose first operand is there wherever they hold, as they are spelled.
+const PRESENT_ONLY: [&str; 9] = [
+    "<", "<=", ">", ">=", "between", "in", "begins", "contains", "type",
+];
+
 /// That somebody calls.
 const SIGNED_IN: &str = "signed-in";
 
@@ -89,7 +94,23 @@ fn follows(fact: &Fact, known: &[Fact]) -> bool {
             Fact::Equal(one, two) => is_callers(one) || is_callers(two),
             Fact::Other(text) => text == SIGNED_IN || text.contains(CALLER),
         }),
-        other => known.contains(other),
+        Fact::Other(text) => {
+            let is_there = |path: &str| known.iter().any(|fact| shows(fact, path));
+            known.contains(fact) || text.strip_prefix(EXISTS).is_some_and(is_there)
+        }
+    }
+}
+
+/// Whether a fact holds only where something is there, because nothing is equal to what is missing.
+/// An attribute that is the caller is missing where nobody calls.
+fn shows(fact: &Fact, path: &str) -> bool {
+    match fact {
+        Fact::Equal(one, two) => (one == path && two != CALLER) || (two == path && one != CALLER),
+        Fact::Other(text) => {
+            let (name, operands) = text.split_once('(').unwrap_or((text, ""));
+            let first = operands.strip_prefix(path);
+            PRESENT_ONLY.contains(&name) && first.is_some_and(|rest| rest.starts_with(", "))
+        }
     }
 }
 

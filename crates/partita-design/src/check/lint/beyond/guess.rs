@@ -6,6 +6,7 @@
 //! asking often enough.
 
 use partita_core::expression::{Condition, Path};
+use partita_core::wording::one;
 
 use super::clause::Alternatives;
 use super::item::Item;
@@ -70,8 +71,8 @@ fn shown(symbols: &Symbols, design: &Design, record: &Record, attribute: &Attrib
         let Some(rule) = found else { continue };
         let (declared, name) = (&symbols[record.id], &attribute.name);
         let message = format!(
-            "whoever reads a `{}` need not be allowed to read `{}`, and `{name}` shows it: `{}`",
-            record.name,
+            "whoever reads {} need not be allowed to read `{}`, and `{name}` shows it: `{}`",
+            one(&record.name),
             reading.path,
             rule.rule.text()
         );
