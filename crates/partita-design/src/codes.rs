@@ -112,6 +112,7 @@ codes! {
     NoTieBreak           "no-tie-break"          Warning File "Two items can have the same keys in an index, in no order."
     SecretInKey          "secret-in-key"         Warning File "A secret stands in a key."
     CollidingKeys        "colliding-keys"        Error   File "Two records can have the same key."
+    CollidingGuards      "colliding-guards"      Error   File "A guard can have the key of a record, or of another guard."
     PrefixOverlap        "prefix-overlap"        Warning File "One partition key can be the beginning of another."
     SameDiscriminator    "same-discriminator"    Warning File "Two records have one discriminator."
 

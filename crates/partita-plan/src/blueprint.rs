@@ -8,11 +8,12 @@ use std::str::FromStr as _;
 use partita_core::expression::{Path, Scope};
 use partita_core::key::KeyType;
 use partita_core::{Item, Map, Type, Value};
-use partita_design::Design;
+use partita_design::design::record::UNIQUE_SORT;
 use partita_design::design::{
     Action, Attribute, IndexKey, Pattern, Projection, Record, RecordId, RecordIndex, Table, TableId,
 };
 use partita_design::template::{PartError, Template};
+use partita_design::{Design, Occupant, occupant};
 use partita_store::StoreError;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
 use partita_store::request::TransactAction;
@@ -122,11 +123,36 @@ impl Blueprint {
         let sort = templates.sort.key(scope)?;
         match (partition, sort) {
             (Some(partition), Some(sort)) => {
+                self.check_no_guard(record, &partition, &sort)?;
                 let (_, table) = self.table_of(record);
                 Ok(Place::address(table, partition, sort))
             }
             (partition, sort) => Err(incomplete(record, partition.is_none(), sort.is_none())),
         }
+    }
+
+    /// Refuses a record in the place of a guard, where it would take a value or give it away.
+    /// `check` refuses designs that could spell such a key.
+    fn check_no_guard(
+        &self,
+        record: &Record,
+        partition: &str,
+        sort: &str,
+    ) -> Result<(), PlanError> {
+        if sort != UNIQUE_SORT {
+            return Ok(());
+        }
+        let table = &self.design[record.table].name;
+        let Some(Occupant::Guard { entity }) = occupant(&self.design, table, partition, sort)
+        else {
+            return Ok(());
+        };
+        let parts = record.identity.iter().map(|part| part.name.as_str());
+        let parts = parts.collect::<Vec<_>>().join("/");
+        let message = format!("is the key of a guard of `{}`", entity.name);
+        Err(PlanError::Invalid {
+            faults: vec![Fault::of(&record.name, parts, FaultRule::KeyPart, message)],
+        })
     }
 
     /// The address that an action writes to.

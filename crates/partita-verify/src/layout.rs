@@ -90,6 +90,18 @@ impl<'d> Layout<'d> {
         })
     }
 
+    /// Whether an item holds only what guards of an entity hold: its key, the identity of an owner,
+    /// and when that expires.
+    pub(crate) fn is_only_guard(&self, entity: &'d Record, item: &Item) -> bool {
+        let (_, table) = self.home(entity);
+        let root = |name: &'d str| name.split('.').next().unwrap_or(name);
+        let parts = entity.identity.iter().map(|part| part.attribute.as_str());
+        let held: Vec<&str> = parts.chain(self.expiry(entity)).map(root).collect();
+        let is_key = |name: &str| name == table.partition || name == table.sort;
+        item.keys()
+            .all(|name| is_key(name.as_str()) || held.contains(&name.as_str()))
+    }
+
     /// The attribute that says when items of an entity expire.
     pub(crate) fn expiry(&self, entity: &'d Record) -> Option<&'d str> {
         let ttl = self.home(entity).1.ttl.as_deref()?;
@@ -158,7 +170,9 @@ impl<'d> Layout<'d> {
 }
 
 fn guard_of<'d>(table: &Table, entity: &'d Record, item: &Item) -> Option<Stored<'d>> {
-    if item.get(&table.sort)?.as_str()? != UNIQUE_SORT {
+    let mark = table.discriminator.as_deref();
+    let is_marked = mark.is_some_and(|name| item.contains_key(name));
+    if is_marked || item.get(&table.sort)?.as_str()? != UNIQUE_SORT {
         return None;
     }
     let partition = item.get(&table.partition)?.as_str()?;

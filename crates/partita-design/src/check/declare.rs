@@ -9,7 +9,8 @@
 //! | [`entity`], [`view`] | `[entity.X]`, `[every]`, `[view.X]` |
 //! | [`attribute`], [`mod@reference`], [`unique`], [`path`] | parts of these |
 //! | [`key`], [`key_shape`] | key templates, and which keys they can give |
-//! | [`collisions`], [`keyspace`], [`collections`] | nothing more: keys against each other, keys that are legal and not good, lists without a bound |
+//! | [`collisions`], [`guard_collisions`] | nothing more: keys against each other, guards against keys and each other |
+//! | [`keyspace`], [`collections`] | nothing more: keys that are legal and not good, lists without a bound |
 
 pub(crate) mod attribute;
 pub(crate) mod caller;
@@ -17,6 +18,7 @@ pub(crate) mod collections;
 pub(crate) mod collisions;
 pub(crate) mod constants;
 pub(crate) mod entity;
+pub(crate) mod guard_collisions;
 pub(crate) mod index;
 pub(crate) mod key;
 pub(crate) mod key_shape;
@@ -88,6 +90,7 @@ pub(crate) fn declare<'d>(
     let mut caller = root.section("caller");
     symbols.callers = caller::declare(caller.as_mut(), &symbols);
     collisions::check(&symbols);
+    guard_collisions::check(&symbols);
     collections::check(&symbols);
     keyspace::check(&symbols);
     let sections = Sections {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use partita_core::{Item, Map, Value};
+use partita_design::design::KeyTemplates;
+use partita_design::template::{Hole, Part, Template};
 use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::request::{PutItem, ReturnValues};
 use partita_store::surroundings::ManualClock;
@@ -353,4 +355,36 @@ async fn a_value_changes_hands_in_one_write() {
     let taken = doors.run(swap("3", "b", "c", "x")).await;
     assert!(is_taken(&taken), "{taken:?}");
     doors.assert_clean().await;
+}
+
+/// `check` refuses a design whose items could be in the place of a guard. The planner does not
+/// rely on that.
+#[tokio::test]
+async fn no_item_takes_the_place_of_a_guard() {
+    let (design, _) = partita_design::check(DESIGN, &|_| None);
+    let mut design = design.unwrap();
+    let swap = design.records.iter_mut().find(|one| one.name == "Swap");
+    swap.unwrap().key = KeyTemplates {
+        partition: template("CODE#", "code"),
+        sort: template("", "swapId"),
+    };
+    let store = Arc::new(ModelStore::new(Arc::new(ManualClock::at(NOW))));
+    let partita = Partita::open(design, store.clone()).await.unwrap();
+    crate::stage::create(&partita, "Pass", &[("passId", "a"), ("code", "x")]).await;
+    let swap = |id: &str| Operation::Create {
+        entity: "Swap".into(),
+        attributes: texts(&[("swapId", id), ("one", "a"), ("two", "a"), ("code", "y")]),
+    };
+    let ann = Caller::user("ann");
+    let answer = partita.run(&ann, swap("UNIQUE")).await;
+    let Err(PlanError::Invalid { faults }) = answer else {
+        panic!("{answer:?}")
+    };
+    assert_eq!(faults[0].message, "is the key of a guard of `Pass`");
+}
+
+fn template(text: &str, attribute: &str) -> Template {
+    let value = Part::Value(Hole::attribute(attribute));
+    let parts = vec![Part::Text(text.to_owned()), value];
+    Template { parts }
 }

@@ -86,7 +86,7 @@ fn judge<'d>(
             found => {
                 drift.note = Some("names an owner that does not have the value".to_owned());
                 drift.stored = Some(ITEM.into());
-                let mend = found.kept(subject);
+                let mend = found.kept(subject, entity, stored);
                 if mend != Mend::Own {
                     findings.push(drift, mend);
                     return;
@@ -120,11 +120,14 @@ pub(crate) fn judge_guard<'d>(
     if let Owner::Without { .. } | Owner::Gone = owner {
         let mut drift = told(entity, unique, subject.address);
         drift.stored = Some(ITEM.into());
-        drift.note = Some(format!(
-            "is left behind: no `{}` has the value",
-            entity.name
-        ));
-        let mend = owner.kept(subject);
+        drift.note = Some(
+            if subject.state.layout.is_only_guard(entity, subject.stored) {
+                format!("is left behind: no `{}` has the value", entity.name)
+            } else {
+                "has attributes that no guard has: it may be another item".to_owned()
+            },
+        );
+        let mend = owner.kept(subject, entity, subject.stored);
         findings.own.delete |= mend == Mend::Own;
         findings.push(drift, mend);
     }
@@ -132,8 +135,10 @@ pub(crate) fn judge_guard<'d>(
 
 impl Owner {
     /// Why a guard that is not its owner's stays; it goes where there is no reason.
-    fn kept(&self, subject: Subject<'_, '_>) -> Mend {
+    fn kept<'d>(&self, subject: Subject<'_, 'd>, entity: &'d Record, guard: &Item) -> Mend {
         match self {
+            // It may be an item that a caller gave.
+            _ if !subject.state.layout.is_only_guard(entity, guard) => Mend::Nobody,
             // The owner may be an item that the design does not recognise.
             Owner::Gone if subject.rights.is_held() => Mend::Held,
             Owner::Without { is_sound: false } => Mend::Nobody,

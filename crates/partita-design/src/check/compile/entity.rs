@@ -3,11 +3,11 @@
 use crate::check::compile::{Compiled, attribute, reference, rules, url};
 use crate::check::declare::key::IndexKeys;
 use crate::check::declare::sections::about;
-use crate::check::declare::symbols::Symbols;
+use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::check::declare::table;
 use crate::check::resolve::condition;
 use crate::check::resolve::names::Names;
-use crate::design::{Record, RecordId, Repeat, TableId};
+use crate::design::{Record, RecordId, Repeat, TableId, Unique};
 use crate::document::Section;
 
 /// Compiles an entity whose attributes and keys are declared; `None` after a report.
@@ -48,10 +48,16 @@ pub(crate) fn compile(
         require: require.optional()?,
         repeat,
         refs: refs?,
-        unique: record.unique.clone()?,
+        unique: guards(record)?,
         rules: rules?,
         view: None,
     })
+}
+
+/// The guards; `None` after a report.
+fn guards(record: &DeclaredRecord) -> Option<Vec<Unique>> {
+    let guards = record.unique.as_ref()?.iter();
+    Some(guards.map(|guard| guard.unique.clone()).collect())
 }
 
 fn repeat(section: &mut Section<'_>) -> Repeat {

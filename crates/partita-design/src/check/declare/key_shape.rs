@@ -81,6 +81,12 @@ impl KeyShape {
         KeyShape { segments }
     }
 
+    /// The shape of a key that is always this text.
+    pub(crate) fn of_text(text: &str) -> KeyShape {
+        let parts = vec![Part::Text(text.to_owned())];
+        KeyShape::new(&Template { parts }, |_| None)
+    }
+
     /// The same shape with other types.
     pub(crate) fn with_kinds(&self, kind_of: impl Fn(&str) -> Option<AttributeType>) -> KeyShape {
         let mut shape = self.clone();

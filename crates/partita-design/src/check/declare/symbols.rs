@@ -8,10 +8,11 @@ use partita_core::expression::{Condition, Span};
 use crate::check::declare::key::{IndexKeys, Keys};
 use crate::check::declare::reference::DeclaredRef;
 use crate::check::declare::table;
+use crate::check::declare::unique::DeclaredUnique;
 use crate::codes::Code;
 use crate::design::{
     ActionId, AttributeId, Callers, Constants, ConstantsId, Each, IdentityPart, IndexId, PatternId,
-    RecordId, RefId, SoftDelete, TriggerId, Unique,
+    RecordId, RefId, SoftDelete, TriggerId,
 };
 use crate::diagnostic::{Added, Report};
 use crate::document::{Field, Lines, Name, Section};
@@ -66,7 +67,7 @@ pub(crate) struct DeclaredRecord {
     pub(crate) discriminator: Option<Word>,
     pub(crate) soft_delete: Field<SoftDelete>,
     /// The guards; `None` after a report.
-    pub(crate) unique: Option<Vec<Unique>>,
+    pub(crate) unique: Option<Vec<DeclaredUnique>>,
     pub(crate) view: Option<ViewOf>,
     /// Whether it keeps attributes that are not listed.
     pub(crate) open: bool,
@@ -343,7 +344,8 @@ impl DeclaredRecord {
     pub(crate) fn is_guarded(&self, has: impl Fn(&str) -> bool) -> bool {
         let mut guards = self.unique.iter().flatten();
         guards.any(|guard| {
-            !guard.attributes.is_empty() && guard.attributes.iter().all(|name| has(name))
+            let attributes = &guard.unique.attributes;
+            !attributes.is_empty() && attributes.iter().all(|name| has(name))
         })
     }
 

@@ -39,6 +39,14 @@ pub(crate) enum Sort {
 }
 
 impl Sort {
+    /// The type, where it is one of attributes.
+    pub(crate) fn kind(&self) -> Option<&AttributeType> {
+        match self {
+            Sort::Kind(kind) => Some(kind),
+            Sort::Span | Sort::Unknown => None,
+        }
+    }
+
     fn noun(&self) -> &'static str {
         match self {
             Sort::Kind(kind) => kind.noun(),

@@ -91,10 +91,7 @@ fn one(when: Option<Predicate>, text: &Text, names: Option<&Names<'_>>) -> Optio
     let mut holes = Vec::new();
     let mut is_good = true;
     for ((raw, typed), hole) in raw.zip(&typed).zip(template.holes()) {
-        let kind = match &typed.sort {
-            Sort::Kind(kind) => Some(kind.clone()),
-            Sort::Span | Sort::Unknown => None,
-        };
+        let kind = typed.sort.kind().cloned();
         is_good &= is_part(text, &raw.written, &typed.sort, raw.span);
         holes.push(Placeholder {
             written: raw.written.clone(),
