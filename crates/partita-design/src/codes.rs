@@ -85,6 +85,7 @@ codes! {
     // The table.
     MissingVariable      "missing-variable"      Error   Line "A variable has neither a value nor a default."
     TableName            "table-name"            Error   Line "DynamoDB does not take this name for a table."
+    ReservedTable        "reserved-table"        Error   Line "Tables whose names end in `-partita` are Partita's own."
 
     IndexKeyType         "index-key-type"        Error   File "A key of an index has different types in different records."
     IncompleteIndexKey   "incomplete-index-key"  Error   File "A record has one key of an index but not the other."

@@ -36,10 +36,23 @@ pub const KEPT_NUMBERS: &str = "numbers";
 /// The attribute of a row of kept numbers that has the name of their entity.
 pub const KEPT_ENTITY: &str = "entity";
 
+/// How the names of sidecars end. No table of a design ends so.
+pub const SUFFIX: &str = "-partita";
+
 /// The name of a design's sidecar. There is one, whatever tables the design has; transactions span
 /// all of them.
 pub fn name(design: &Design) -> String {
-    format!("{}-partita", design.tables[0].name)
+    beside(&design.tables[0].name)
+}
+
+/// The name of the sidecar of a design whose first table has this name.
+pub fn beside(table: &str) -> String {
+    format!("{table}{SUFFIX}")
+}
+
+/// Whether a table of this name is a sidecar.
+pub fn is_name(table: &str) -> bool {
+    table.ends_with(SUFFIX)
 }
 
 /// The partition of the numbers that are kept of an item that is gone.

@@ -84,7 +84,7 @@ pub use commit::run::Patience;
 pub use error::{BATCH_OPERATIONS_MAX, FAULTS_MAX, Fault, FaultRule, PlanError, Refused};
 pub use files::{Copied, Objects, ObjectsError, Readable, Sending, Swept, Upload, UploadLimits};
 pub use job::{JobState, JobStatus};
-pub use live::{DesignError, Recorded};
+pub use live::{DesignError, Recorded, recorded_designs};
 pub use operation::{Answer, Caller, Operation, Record, Reply};
 pub use partita::{Partita, Surroundings};
 pub use pattern::ReadBound;

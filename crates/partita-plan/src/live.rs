@@ -20,7 +20,8 @@ use partita_design::Design;
 use partita_design::design::Table;
 use partita_design::difference::{Difference, between, between_prints};
 use partita_design::fingerprint::{self, Prints};
-use partita_store::request::Scan;
+use partita_design::sidecar::is_name as is_sidecar;
+use partita_store::request::{ListTables, Scan};
 use partita_store::table::TableName;
 use partita_store::{Clock, Store, StoreError};
 use tracing::{info, warn};
@@ -99,6 +100,30 @@ impl Partita {
 pub async fn history(design: &Design, store: Arc<dyn Store>) -> Result<Vec<Recorded>, PlanError> {
     let sidecar = sidecar::name(design)?;
     record::read(&sidecar, &runner(store, &Surroundings::default())).await
+}
+
+/// The live designs of all data in a store, whether they are served or not, as far as this version
+/// can read them.
+pub async fn recorded_designs(store: Arc<dyn Store>) -> Result<Vec<Design>, PlanError> {
+    let runner = runner(store.clone(), &Surroundings::default());
+    let mut designs = Vec::new();
+    let mut request = ListTables::default();
+    loop {
+        let page = store.list_tables(request.clone()).await?;
+        for sidecar in page.names.iter().filter(|name| is_sidecar(name.as_str())) {
+            match record::read(sidecar, &runner).await {
+                Ok(records) => {
+                    let live = records.last();
+                    designs.extend(live.and_then(|live| live.compile(&live.variables).0));
+                }
+                Err(error) => warn!(%sidecar, %error, "the design beside this table is not read"),
+            }
+        }
+        match page.last {
+            None => return Ok(designs),
+            last => request.start_after = last,
+        }
+    }
 }
 
 /// A design that may be served.

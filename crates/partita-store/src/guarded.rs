@@ -39,9 +39,10 @@ pub enum Change<'a> {
 }
 
 /// Decides about changes.
+#[async_trait]
 pub trait Guard: Send + Sync {
     /// Why the change may not be made; nothing if it may.
-    fn refusal(&self, table: &TableName, change: Change<'_>) -> Option<String>;
+    async fn refusal(&self, table: &TableName, change: Change<'_>) -> StoreResult<Option<String>>;
 }
 
 /// A store whose changes a guard decides about.
@@ -56,8 +57,8 @@ impl<G: Guard> GuardedStore<G> {
         GuardedStore { inner, guard }
     }
 
-    fn ask(&self, table: &TableName, change: Change<'_>) -> StoreResult<()> {
-        match self.guard.refusal(table, change) {
+    async fn ask(&self, table: &TableName, change: Change<'_>) -> StoreResult<()> {
+        match self.guard.refusal(table, change).await? {
             None => Ok(()),
             Some(message) => Err(StoreError::AccessDenied { message }),
         }
@@ -67,32 +68,32 @@ impl<G: Guard> GuardedStore<G> {
 #[async_trait]
 impl<G: Guard> Store for GuardedStore<G> {
     async fn create_table(&self, request: CreateTable) -> StoreResult<TableDescription> {
-        self.ask(&request.table, Change::Table)?;
+        self.ask(&request.table, Change::Table).await?;
         self.inner.create_table(request).await
     }
 
     async fn delete_table(&self, table: &TableName) -> StoreResult<TableDescription> {
-        self.ask(table, Change::Table)?;
+        self.ask(table, Change::Table).await?;
         self.inner.delete_table(table).await
     }
 
     async fn update_table(&self, request: UpdateTable) -> StoreResult<TableDescription> {
-        self.ask(&request.table, Change::Table)?;
+        self.ask(&request.table, Change::Table).await?;
         self.inner.update_table(request).await
     }
 
     async fn update_time_to_live(&self, request: UpdateTimeToLive) -> StoreResult<()> {
-        self.ask(&request.table, Change::Table)?;
+        self.ask(&request.table, Change::Table).await?;
         self.inner.update_time_to_live(request).await
     }
 
     async fn tag_resource(&self, table: &TableName, tags: Tags) -> StoreResult<()> {
-        self.ask(table, Change::Table)?;
+        self.ask(table, Change::Table).await?;
         self.inner.tag_resource(table, tags).await
     }
 
     async fn untag_resource(&self, table: &TableName, keys: Vec<String>) -> StoreResult<()> {
-        self.ask(table, Change::Table)?;
+        self.ask(table, Change::Table).await?;
         self.inner.untag_resource(table, keys).await
     }
 
@@ -101,7 +102,7 @@ impl<G: Guard> Store for GuardedStore<G> {
         request: PutItem,
         returns: ReturnValues,
     ) -> StoreResult<Metered<Option<Item>>> {
-        self.ask(&request.table, Change::Put(&request.item))?;
+        self.ask(&request.table, Change::Put(&request.item)).await?;
         self.inner.put_item(request, returns).await
     }
 
@@ -110,7 +111,8 @@ impl<G: Guard> Store for GuardedStore<G> {
         request: UpdateItem,
         returns: ReturnValues,
     ) -> StoreResult<Metered<Option<Item>>> {
-        self.ask(&request.table, Change::Update(&request.key))?;
+        self.ask(&request.table, Change::Update(&request.key))
+            .await?;
         self.inner.update_item(request, returns).await
     }
 
@@ -119,7 +121,8 @@ impl<G: Guard> Store for GuardedStore<G> {
         request: DeleteItem,
         returns: ReturnValues,
     ) -> StoreResult<Metered<Option<Item>>> {
-        self.ask(&request.table, Change::Delete(&request.key))?;
+        self.ask(&request.table, Change::Delete(&request.key))
+            .await?;
         self.inner.delete_item(request, returns).await
     }
 
@@ -129,9 +132,10 @@ impl<G: Guard> Store for GuardedStore<G> {
     ) -> StoreResult<Metered<Vec<BatchWrite>>> {
         for write in &request.writes {
             match write {
-                BatchWrite::Put { table, item } => self.ask(table, Change::Put(item))?,
+                BatchWrite::Put { table, item } => self.ask(table, Change::Put(item)).await?,
                 BatchWrite::Delete(address) => {
-                    self.ask(&address.table, Change::Delete(&address.key))?;
+                    self.ask(&address.table, Change::Delete(&address.key))
+                        .await?;
                 }
             }
         }
@@ -141,12 +145,12 @@ impl<G: Guard> Store for GuardedStore<G> {
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
         for action in &request.actions {
             match action {
-                TransactAction::Put(put) => self.ask(&put.table, Change::Put(&put.item))?,
+                TransactAction::Put(put) => self.ask(&put.table, Change::Put(&put.item)).await?,
                 TransactAction::Update(update) => {
-                    self.ask(&update.table, Change::Update(&update.key))?;
+                    self.ask(&update.table, Change::Update(&update.key)).await?;
                 }
                 TransactAction::Delete(delete) => {
-                    self.ask(&delete.table, Change::Delete(&delete.key))?;
+                    self.ask(&delete.table, Change::Delete(&delete.key)).await?;
                 }
                 // It reads.
                 TransactAction::Check(_) => {}

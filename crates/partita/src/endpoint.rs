@@ -1,7 +1,7 @@
 //! DynamoDB's endpoint on the server's sockets: whole bodies in, whole answers out.
 //!
-//! It is the administrator's. Beside designs it reads everything, past their rules, and writes only
-//! the tables that no design governs, unless it was started with `--raw-writes`.
+//! It is the administrator's. It reads everything, past the rules of designs, and writes only the
+//! tables that no design governs, unless it was started with `--raw-writes`.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -38,7 +38,7 @@ const TARGET: &str = "x-amz-target";
 
 /// The endpoint in front of a store, with designs that govern some of its tables; or why there is
 /// none.
-pub(crate) fn open(
+pub(crate) async fn open(
     flags: &ServeFlags,
     designs: &[(String, Design)],
     store: Arc<dyn Store>,
@@ -46,12 +46,13 @@ pub(crate) fn open(
     if let Some(reason) = reason_for_none(flags) {
         return Ok(Err(reason));
     }
-    let store: Arc<dyn Store> = match flags.raw_writes {
-        true => store,
-        false => {
-            let designs = designs.iter().map(|(_, design)| design.clone());
-            Arc::new(GuardedStore::new(store, Governed::by(designs)))
-        }
+    // In DynamoDB itself its own permissions decide.
+    let store: Arc<dyn Store> = if flags.raw_writes || flags.place.is_shared() {
+        store
+    } else {
+        let designs = designs.iter().map(|(_, design)| design.clone());
+        let governed = Governed::by(designs.collect(), store.clone()).await?;
+        Arc::new(GuardedStore::new(store, governed))
     };
     let store: Arc<dyn Store> = match flags.table_state_delay {
         0 => store,

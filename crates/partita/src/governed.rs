@@ -1,47 +1,101 @@
 //! The tables that designs govern: DynamoDB's clients read them, and are told which request of the
 //! API writes them.
 //!
-//! A write past the design would leave its counts, views and guards behind.
+//! A write past the design would leave its counts, views and guards behind. A design that is not
+//! served governs its tables all the same, and a sidecar is nobody's to make: the design that is
+//! recorded there is the one that is served, with its rules.
 
+use std::sync::Arc;
+
+use anyhow::Result;
+use async_trait::async_trait;
 use partita_core::{Item, Value};
 use partita_design::{Design, Occupant, occupant, sidecar};
+use partita_plan::recorded_designs;
 use partita_store::guarded::{Change, Guard};
 use partita_store::table::TableName;
+use partita_store::{Store, StoreError, StoreResult};
 
 /// The tables of designs, and those beside them that are Partita's own.
 pub(crate) struct Governed {
-    designs: Vec<Design>,
+    designs: Designs,
+    store: Arc<dyn Store>,
+}
+
+/// The designs whose data are in a store.
+struct Designs {
+    served: Vec<Design>,
+    /// Those that are recorded there and were not served when the server started.
+    others: Vec<Design>,
 }
 
 impl Governed {
-    pub(crate) fn by(designs: impl IntoIterator<Item = Design>) -> Governed {
-        Governed {
-            designs: designs.into_iter().collect(),
+    /// The tables of the served designs and of all others whose data are in the store.
+    pub(crate) async fn by(served: Vec<Design>, store: Arc<dyn Store>) -> Result<Governed> {
+        let mut others = recorded_designs(store.clone()).await?;
+        others.retain(|design| {
+            let mut served = served.iter();
+            !served.any(|one| sidecar::name(one) == sidecar::name(design))
+        });
+        let designs = Designs { served, others };
+        Ok(Governed { designs, store })
+    }
+
+    /// Whether a table is the first of a design, known or not.
+    async fn has_sidecar(&self, table: &TableName) -> StoreResult<bool> {
+        let Ok(sidecar) = sidecar::beside(table.as_str()).parse() else {
+            return Ok(false);
+        };
+        match self.store.describe_table(&sidecar).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::TableNotFound { .. }) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 }
 
+#[async_trait]
 impl Guard for Governed {
-    fn refusal(&self, table: &TableName, change: Change<'_>) -> Option<String> {
-        let table = table.as_str();
-        self.designs.iter().find_map(|design| {
-            let name = &design.name;
-            if sidecar::name(design) == table {
-                return Some(format!(
-                    "the table {table} is Partita's own, beside the design {name}: nobody else writes it"
-                ));
-            }
-            design.tables.iter().find(|one| one.name == table)?;
+    async fn refusal(&self, table: &TableName, change: Change<'_>) -> StoreResult<Option<String>> {
+        if let Some(refusal) = self.designs.refusal(table.as_str(), change) {
+            return Ok(Some(refusal));
+        }
+        let is_governed = self.has_sidecar(table).await?;
+        Ok(is_governed.then(|| {
+            let sidecar = sidecar::beside(table.as_str());
+            format!(
+                "the design that {sidecar} records governs the table {table}: serve that design and use its API, or start the server with --raw-writes"
+            )
+        }))
+    }
+}
+
+impl Designs {
+    fn refusal(&self, table: &str, change: Change<'_>) -> Option<String> {
+        if sidecar::is_name(table) {
+            return Some(format!(
+                "the table {table} is Partita's own, as all whose names end in {}: choose another name, or start the server with --raw-writes",
+                sidecar::SUFFIX
+            ));
+        }
+        let governs = |design: &&Design| design.tables.iter().any(|one| one.name == table);
+        if let Some(design) = self.served.iter().find(governs) {
             let instead = match change {
                 Change::Table => "change the design and start the server again".to_owned(),
                 Change::Put(item) | Change::Update(item) | Change::Delete(item) => {
                     request_instead(design, table, change, item)
                 }
             };
-            Some(format!(
+            let name = &design.name;
+            return Some(format!(
                 "the design {name} governs the table {table}: {instead}, or start the server with --raw-writes"
-            ))
-        })
+            ));
+        }
+        let design = self.others.iter().find(governs)?;
+        let name = &design.name;
+        Some(format!(
+            "the design {name}, which is not served now, governs the table {table}: serve it and use its API, or start the server with --raw-writes"
+        ))
     }
 }
 
@@ -96,7 +150,12 @@ mod tests {
             partita_design::check(source, &|_| None).0.unwrap()
         });
         let item = string_key(("PK", key.0), ("SK", key.1));
-        Governed::by(designs).refusal(&table.parse().unwrap(), change(&item))
+        let [served, other] = designs;
+        let designs = Designs {
+            served: vec![served],
+            others: vec![other],
+        };
+        designs.refusal(table, change(&item))
     }
 
     #[test]
@@ -147,8 +206,11 @@ mod tests {
         let put: fn(&Item) -> Change<'_> = |item| Change::Put(item);
         assert_eq!(refusal("mine", put, ("a", "b")), None);
         assert_eq!(refusal("stories-2", put, ("a", "b")), None);
-        assert!(refusal("stories", put, ("a", "b")).is_some());
-        let sidecar = refusal("stories-partita", put, ("JOB", "1")).unwrap();
-        assert!(sidecar.contains("Partita's own"), "{sidecar}");
+        let unserved = refusal("stories", put, ("a", "b")).unwrap();
+        assert!(unserved.contains("which is not served now"), "{unserved}");
+        for name in ["stories-partita", "any-partita"] {
+            let sidecar = refusal(name, put, ("JOB", "1")).unwrap();
+            assert!(sidecar.contains("Partita's own"), "{sidecar}");
+        }
     }
 }

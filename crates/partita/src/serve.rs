@@ -16,7 +16,7 @@ use hyper::service::Service;
 use hyper::{Request, Response};
 use partita_api::admin::{Installation, Running};
 use partita_api::{App, FileLimits, Files, Intake, Limits, Origins, Secret, Tokens, server};
-use partita_design::{Design, shipped};
+use partita_design::{Design, shipped, sidecar};
 use partita_plan::{Partita, Patience, Surroundings};
 use partita_store::Store;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
@@ -81,7 +81,7 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     // A design that is given need not be the one that is served.
     let designs = opened.as_ref().map_or_else(Vec::new, Opened::served);
     check_apart(&designs)?;
-    let offered = endpoint::open(&flags, &designs, store.clone())?;
+    let offered = endpoint::open(&flags, &designs, store.clone()).await?;
     let endpoint = offered.as_ref().ok().cloned();
     let (stopping, stopped) = watch::channel(false);
     let installation = installation(&flags, &opened, store.clone(), stopped.clone()).await?;
@@ -444,9 +444,8 @@ fn check_apart(designs: &[(String, Design)]) -> Result<()> {
                 bail!("two of the designs are called `{}`", design.name);
             }
             // Each would read and write the other's items, past the other's rules.
-            let mut tables = design.tables.iter().map(|table| &table.name);
-            let shared = tables.find(|name| other.tables.iter().any(|table| table.name == **name));
-            if let Some(table) = shared {
+            let taken = tables_of(other);
+            if let Some(table) = tables_of(design).iter().find(|name| taken.contains(name)) {
                 bail!(
                     "the designs `{}` and `{}` have the same table `{table}`",
                     other.name,
@@ -465,6 +464,12 @@ fn check_apart(designs: &[(String, Design)]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The names of a design's tables, and of the one beside them.
+fn tables_of(design: &Design) -> Vec<String> {
+    let tables = design.tables.iter().map(|table| table.name.clone());
+    tables.chain([sidecar::name(design)]).collect()
 }
 
 async fn open_design(design: Design, secret: &Secret, store: &Arc<dyn Store>) -> Result<Partita> {

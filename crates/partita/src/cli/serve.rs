@@ -39,7 +39,7 @@ pub(crate) struct ServeFlags {
     pub(crate) no_endpoint: bool,
 
     /// Let DynamoDB's clients write the tables of designs too, past rules, counts and views
-    #[arg(long, env = "PARTITA_RAW_WRITES", conflicts_with = "endpoint_only")]
+    #[arg(long, env = "PARTITA_RAW_WRITES")]
     pub(crate) raw_writes: bool,
 
     /// Say for so many seconds that a new, changed or deleted table is CREATING, UPDATING or

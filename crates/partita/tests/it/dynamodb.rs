@@ -86,6 +86,8 @@ async fn changes_beside_items_on_dynamodb_local() {
 async fn servers_that_start_at_once_make_the_tables_and_the_record_together() {
     let folder = tempfile::tempdir().unwrap();
     let flags = ["--endpoint-only", "--memory", "--table-state-delay", "1"];
+    // The servers of the design are its clients.
+    let flags = [&flags[..], &["--raw-writes"]].concat();
     let server = Server::start(folder.path(), &flags);
     let stores = [(); 4].map(|()| {
         let store: Arc<dyn Store> = Arc::new(RemoteStore::local(&server.base, Timeouts::default()));

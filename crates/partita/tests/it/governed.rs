@@ -1,11 +1,13 @@
 //! DynamoDB's endpoint beside the designs: it reads their tables and does not write them.
 
 use std::path::Path;
+use std::process::Command;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::create_table::builders::CreateTableFluentBuilder;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, ConditionCheck, DeleteRequest,
     KeySchemaElement, KeyType, Put, PutRequest, ScalarAttributeType, Tag, TimeToLiveSpecification,
@@ -14,7 +16,7 @@ use aws_sdk_dynamodb::types::{
 use reqwest::StatusCode;
 use serde_json::{Value as Json, json};
 
-use crate::server::{Server, token_for};
+use crate::server::{BINARY, Server, token_for};
 
 const STORY: &str = "01JGFJJZ00000000000000DVNE";
 const TABLE: &str = "stories";
@@ -204,7 +206,7 @@ async fn writes(client: &Client, table: &str) -> Vec<(String, &'static str)> {
     ]
 }
 
-async fn create_table(client: &Client, table: &str) {
+fn new_table(client: &Client, table: &str) -> CreateTableFluentBuilder {
     let definition = AttributeDefinition::builder().attribute_name("id");
     let definition = definition
         .attribute_type(ScalarAttributeType::S)
@@ -217,10 +219,64 @@ async fn create_table(client: &Client, table: &str) {
         .create_table()
         .table_name(table)
         .billing_mode(BillingMode::PayPerRequest);
-    let request = request
+    request
         .attribute_definitions(definition)
-        .key_schema(key.build().unwrap());
-    request.send().await.unwrap();
+        .key_schema(key.build().unwrap())
+}
+
+async fn create_table(client: &Client, table: &str) {
+    new_table(client, table).send().await.unwrap();
+}
+
+/// The rules of a design that is served later cannot be written beforehand, and those of one that
+/// is not served now cannot be changed.
+#[tokio::test]
+async fn designs_that_are_not_served_govern_their_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["stories"]);
+    create_story(&server, folder.path()).await;
+    drop(server);
+    let endpoint_only: &[&str] = &["--endpoint-only"];
+    for flags in [&["figureforge"], endpoint_only] {
+        let server = Server::start(folder.path(), flags);
+        let client = client(&server.base, "any");
+        for (refused, _) in writes(&client, TABLE).await {
+            assert!(
+                refused.contains("the design stories, which is not served now, governs"),
+                "{refused}"
+            );
+            assert!(refused.contains("--raw-writes"), "{refused}");
+        }
+        for (refused, _) in writes(&client, "stories-partita").await {
+            assert!(refused.contains("is Partita's own"), "{refused}");
+        }
+        let planted = denied(new_table(&client, "mine-partita").send().await);
+        assert!(planted.contains("choose another name"), "{planted}");
+        let rows = client.scan().table_name(TABLE).send().await.unwrap();
+        assert_eq!(rows.count(), 2);
+    }
+    let server = Server::start(folder.path(), &["--endpoint-only", "--raw-writes"]);
+    create_table(&client(&server.base, "any"), "mine-partita").await;
+}
+
+/// A design that a command has made beside the server governs its table from then on.
+#[tokio::test]
+async fn a_sidecar_that_comes_later_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["figureforge"]);
+    let data = folder.path().to_str().unwrap();
+    let filled = Command::new(BINARY)
+        .args(["demo", "stories", "--data", data])
+        .output()
+        .unwrap();
+    assert!(filled.status.success(), "{filled:?}");
+    let client = client(&server.base, "any");
+    for (refused, _) in writes(&client, TABLE).await {
+        assert!(
+            refused.contains("the design that stories-partita records"),
+            "{refused}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use crate::codes::Code;
 use crate::design::{self, Settings};
 use crate::document::section::Excuse;
 use crate::document::{Content, Field, Name, Node, Section, Text};
+use crate::sidecar;
 
 /// A table, as far as it could be read.
 #[derive(Debug, Default)]
@@ -135,7 +136,7 @@ fn one(id: String, mut section: Section<'_>, variables: &Variables<'_>) -> Draft
     let name = section.required_text("name", "\"stories\"");
     let name = name.given().and_then(|text| {
         let name = variables.replace(text)?;
-        is_table_name(&name, text).then_some(name)
+        (is_table_name(&name, text) && is_no_sidecar(&name, text)).then_some(name)
     });
     let keys = keys(&mut section);
     let discriminator = match section.text("discriminator") {
@@ -168,6 +169,18 @@ pub(crate) fn is_table_name(name: &str, text: &Text) -> bool {
     let message = format!("`{name}` cannot be the name of a table");
     text.report_here(Code::TableName, message)
         .help("use 3 to 255 letters, digits, `_`, `.` and `-`");
+    false
+}
+
+/// Partita's own tables are beside those of designs, and hold the rules that these are served by.
+fn is_no_sidecar(name: &str, text: &Text) -> bool {
+    if !sidecar::is_name(name) {
+        return true;
+    }
+    let message = format!("`{name}` is the name of a table of Partita's own");
+    let own = name.trim_end_matches(sidecar::SUFFIX);
+    text.report_here(Code::ReservedTable, message)
+        .help(format!("choose another name, such as `{own}-items`"));
     false
 }
 
