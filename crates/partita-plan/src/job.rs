@@ -153,6 +153,9 @@ pub(crate) struct Progress {
     pub(crate) has_moved: bool,
     /// Why the last one could not.
     pub(crate) last_error: Option<String>,
+    /// How many were done without an effect that was refused; none as long as effects are not left
+    /// out.
+    pub(crate) left_out: Option<u64>,
 }
 
 impl Progress {
@@ -191,6 +194,8 @@ pub struct JobStatus {
     pub expected: Option<u64>,
     /// How many items could not be done so far; they are tried again.
     pub refused: u64,
+    /// How many items of a cascade were done without an effect that was refused.
+    pub left_out: u64,
     /// What went wrong last.
     pub last_error: Option<String>,
 }
@@ -271,12 +276,22 @@ impl Job {
             expected: (self.expected > 0 && self.progress.done <= self.expected)
                 .then_some(self.expected),
             refused: self.progress.refused,
+            left_out: self.progress.left_out.unwrap_or(0),
             last_error: self.progress.last_error.clone(),
         }
     }
 }
 
 impl Task {
+    /// Whether it is a part of a cascade.
+    fn is_released(&self) -> bool {
+        match &self.work {
+            Work::Referring(work) => work.kind == TaskKind::Release,
+            Work::Each(work) => work.is_released,
+            Work::Apply(_) | Work::History(_) => false,
+        }
+    }
+
     /// What it follows from, with its identity in the order of the design.
     fn shown_source(&self, design: &Design) -> String {
         let parts: Vec<&Value> = match design.find_record(&self.source) {

@@ -36,6 +36,7 @@ use crate::draft::{Before, Draft, Entry, EntryId};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{Context, Known, Named};
 use crate::place::Address;
+use crate::react::effect::LeftOut;
 use crate::react::kept::KeptNumbers;
 use crate::react::unique::UniqueChange;
 use crate::request::input::refuse;
@@ -67,6 +68,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) faults: Vec<Fault>,
     /// The trigger or action whose effect is being carried out.
     pub(crate) origin: Option<&'a str>,
+    /// Effects that are left out.
+    pub(crate) left_out: LeftOut,
     ids_drawn: u64,
     pub(crate) deferred: Deferred,
     pub(crate) windows: Vec<Window<'a>>,
@@ -88,6 +91,7 @@ impl<'a> Planner<'a> {
             draft: Draft::new(),
             faults: Vec::new(),
             origin: None,
+            left_out: LeftOut::None,
             ids_drawn: 0,
             deferred: Deferred::default(),
             windows: Vec::new(),

@@ -62,6 +62,11 @@ fn table(jobs: &[ListedJob]) -> String {
             let refused = job.refused;
             lines.push(format!("{:28}{refused} could not be done yet", ""));
         }
+        if job.left_out != 0 {
+            let left_out = job.left_out;
+            let what = "done without an effect that was refused";
+            lines.push(format!("{:28}{left_out} {what}", ""));
+        }
         if let Some(error) = &job.last_error {
             lines.push(format!("{:28}{}", "", printable::line(error)));
         }

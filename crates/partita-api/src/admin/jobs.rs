@@ -36,6 +36,8 @@ pub struct ListedJob {
     pub expected: Option<u64>,
     /// Items that could not be done yet.
     pub refused: u64,
+    /// Items of a cascade that were done without an effect that was refused.
+    pub left_out: u64,
     /// Why the last attempt failed.
     pub last_error: Option<String>,
 }
@@ -51,6 +53,7 @@ impl From<&JobStatus> for ListedJob {
             done: job.done,
             expected: job.expected,
             refused: job.refused,
+            left_out: job.left_out,
             last_error: job.last_error.clone(),
         }
     }
@@ -79,7 +82,7 @@ impl Command for Jobs {
     fn schemas() -> [Json; 3] {
         let job = json!({
             "type": "object",
-            "required": ["id", "of", "tasks", "state", "created", "done", "expected", "refused", "lastError"],
+            "required": ["id", "of", "tasks", "state", "created", "done", "expected", "refused", "leftOut", "lastError"],
             "properties": {
                 "id": { "type": "string" },
                 "of": { "type": "string" },
@@ -89,6 +92,7 @@ impl Command for Jobs {
                 "done": { "type": "integer" },
                 "expected": { "type": ["integer", "null"] },
                 "refused": { "type": "integer" },
+                "leftOut": { "type": "integer" },
                 "lastError": { "type": ["string", "null"] },
             },
         });

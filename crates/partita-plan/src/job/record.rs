@@ -276,7 +276,7 @@ impl Work {
     }
 }
 
-const CHANGING: [&str; 10] = [
+const CHANGING: [&str; 11] = [
     CHUNKS,
     "task",
     "listing",
@@ -284,6 +284,7 @@ const CHANGING: [&str; 10] = [
     "done",
     "refused",
     "hasMoved",
+    "leftOut",
     "lastError",
     LEASE_OWNER,
     LEASE_UNTIL,
@@ -300,6 +301,8 @@ fn changing(progress: &Progress, lease: Option<&Lease>) -> Map {
     ]);
     let after = progress.after.clone();
     map.extend(after.map(|after| ("after".to_owned(), Value::M(after))));
+    let left_out = progress.left_out.map(count);
+    map.extend(left_out.map(|left_out| ("leftOut".to_owned(), left_out)));
     let error = progress.last_error.as_deref();
     map.extend(error.map(|error| ("lastError".to_owned(), Value::from(error))));
     if let Some(lease) = lease {
@@ -345,6 +348,7 @@ fn parse(item: &Item) -> Option<Job> {
             refused: size("refused")?,
             has_moved: item.get("hasMoved")? == &Value::Bool(true),
             last_error: text(item, "lastError"),
+            left_out: size("leftOut"),
         },
         lease: integer(item, LEASE_UNTIL).map(|until_millis| Lease {
             owner: text(item, LEASE_OWNER),

@@ -6,6 +6,7 @@
 
 use partita_core::expression::KeyCondition;
 use partita_core::{Item, Value};
+use partita_design::kernel::Does;
 use partita_design::time;
 use partita_store::ErrorKind;
 use partita_store::request::{DeleteItem, Query, TransactAction};
@@ -20,6 +21,7 @@ use crate::evaluate::Listing;
 use crate::partita::{Failed, Partita};
 use crate::place::Address;
 use crate::planner::{Moment, Planner};
+use crate::react::effect::LeftOut;
 use crate::sidecar;
 
 /// How long a job rests that could not go on.
@@ -233,7 +235,8 @@ impl Partita {
         let page = page.await?;
         let (rows, last_key) = (page.items, page.last_key);
         let mut next = job.progress.behind(last_key);
-        match self.chunk(job, &task, within, &rows, &next).await {
+        let done = self.chunk(job, &task, within, &rows, &next, LeftOut::None);
+        match done.await {
             Ok(()) => {
                 *page_items = (*page_items * 2).min(PAGE_MAX);
                 Ok(Worked::On)
@@ -243,14 +246,54 @@ impl Partita {
                 *page_items = rows.len().div_ceil(2);
                 Ok(Worked::On)
             }
-            // This one cannot be done now. It is left for the next pass.
             Err(refusal) => {
-                next.refused += 1;
                 next.last_error = Some(refusal.to_string());
+                if self.leave_out(job, &task, within, &rows, &next).await? {
+                    return Ok(Worked::On);
+                }
+                // This one cannot be done now. It is left for the next pass.
+                next.refused += 1;
                 self.advance(job, next).await?;
                 Ok(Worked::On)
             }
         }
+    }
+
+    /// Does a part of a cascade without an effect that is refused, if the job is that far; without
+    /// any effect, if leaving out one is not enough. Says whether it is done.
+    async fn leave_out(
+        &self,
+        job: &mut Job,
+        task: &Task,
+        within: Within<'_>,
+        rows: &[Item],
+        next: &Progress,
+    ) -> Result<bool, PlanError> {
+        let Some(left_out) = job.progress.left_out.filter(|_| task.is_released()) else {
+            return Ok(false);
+        };
+        let next = Progress {
+            left_out: Some(left_out + 1),
+            ..next.clone()
+        };
+        let Within::Referring(who) = within else {
+            // The effect for one element.
+            self.advance(job, next).await?;
+            return Ok(true);
+        };
+        let reactions = self.blueprint.design.reactions.of(who.entity.id).iter();
+        let effects = reactions.filter_map(|one| match one.does {
+            Does::Operate(effect) => Some(LeftOut::One(effect)),
+            _ => None,
+        });
+        for left_out in effects.chain([LeftOut::All]) {
+            match self.chunk(job, task, within, rows, &next, left_out).await {
+                Ok(()) => return Ok(true),
+                Err(refusal) if !is_about_items(&refusal) => return Err(refusal),
+                Err(_) => {}
+            }
+        }
+        Ok(false)
     }
 
     /// Does to the items of a page what is to be done, and moves on.
@@ -261,12 +304,14 @@ impl Partita {
         within: Within<'_>,
         rows: &[Item],
         next: &Progress,
+        left_out: LeftOut,
     ) -> Result<(), PlanError> {
         let mut attempts = self.runner.attempts();
         let mut doubted: Vec<Address> = Vec::new();
         loop {
             let asked = std::mem::take(&mut doubted);
-            let chunk = self.plan_chunk(job, task, within, rows, asked).await?;
+            let chunk = self.plan_chunk(job, task, within, rows, left_out, asked);
+            let chunk = chunk.await?;
             if !chunk.writes() && !self.is_ending(job) {
                 job.pass(next.clone());
                 return Ok(());
@@ -301,6 +346,7 @@ impl Partita {
         task: &Task,
         within: Within<'_>,
         rows: &[Item],
+        left_out: LeftOut,
         doubted: Vec<Address>,
     ) -> Result<Chunk, PlanError> {
         let moment = job.moment();
@@ -311,7 +357,8 @@ impl Partita {
             .runner
             .settle_extent(&mut reads, may_leave_job, |reads, extent| {
                 let context = self.context(&job.caller, reads, &moment);
-                let planner = Planner::new(context, &moment).with_extent(extent, OWN_ACTIONS);
+                let mut planner = Planner::new(context, &moment).with_extent(extent, OWN_ACTIONS);
+                planner.left_out = left_out;
                 planner.chunk(&job.id, (job.progress.task, task), within, rows)
             });
         chunk.await
@@ -355,7 +402,7 @@ impl Partita {
 
     /// All tasks were gone through once. Items that could not be done are tried again as long as
     /// something else could, which may have been in their way; so are those that an index did not
-    /// show yet.
+    /// show yet. When nothing goes on any more, a cascade leaves out the effects that are refused.
     async fn end_pass(&self, job: &mut Job) -> Result<Worked, PlanError> {
         let progress = &job.progress;
         let is_lacking = progress.refused > 0 || progress.done < job.expected;
@@ -372,6 +419,12 @@ impl Partita {
             self.advance(job, next).await?;
             return Ok(Worked::On);
         }
+        let is_cascade = job.tasks.iter().any(Task::is_released);
+        if progress.refused > 0 && progress.left_out.is_none() && is_cascade {
+            let left_out = Some(0);
+            self.advance(job, Progress { left_out, ..next }).await?;
+            return Ok(Worked::On);
+        }
         if progress.refused > 0 {
             let refused = progress.refused;
             self.rest(job, Progress { refused, ..next }).await?;
@@ -383,10 +436,11 @@ impl Partita {
 
     async fn end(&self, job: &mut Job) -> Result<(), PlanError> {
         let sidecar = &self.blueprint.sidecar;
-        let progress = Progress {
-            last_error: None,
-            ..job.progress.clone()
-        };
+        let mut progress = job.progress.clone();
+        // Why effects were left out is kept.
+        if progress.left_out.unwrap_or(0) == 0 {
+            progress.last_error = None;
+        }
         let ending = job.end(sidecar, &progress, self.clock.now_millis());
         let mut steps: Vec<Step> = ending.into_iter().map(ours).collect();
         for hold in self.holds(job)? {

@@ -25,6 +25,26 @@ pub(crate) struct EffectCause<'s, 'a> {
     pub(crate) refs: &'a [Ref],
 }
 
+/// Which effects of what a cascade removes are left out: they were refused, and the cascade is
+/// acknowledged and comes to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    #[default]
+    None,
+    One(EffectId),
+    All,
+}
+
+impl LeftOut {
+    fn has(self, effect: EffectId) -> bool {
+        match self {
+            LeftOut::None => false,
+            LeftOut::One(one) => one == effect,
+            LeftOut::All => true,
+        }
+    }
+}
+
 impl<'a> Planner<'a> {
     /// Fires a trigger, once for one write of an item.
     pub(super) fn trigger(
@@ -33,7 +53,9 @@ impl<'a> Planner<'a> {
         reaction: &'a Reaction,
         effect: EffectId,
     ) -> Result<(), PlanError> {
-        if self.entry(at).reacted.fired.contains(&effect) {
+        let entry = self.entry(at);
+        let is_left_out = entry.is_released && self.left_out.has(effect);
+        if is_left_out || entry.reacted.fired.contains(&effect) {
             return Ok(());
         }
         if let When::Turns(turns, _) = &reaction.when
