@@ -338,7 +338,8 @@ fn largest_part(records: &[&Record], all: usize) -> String {
     format!("it would touch {all}, {count} of them `{name}`")
 }
 
-fn is_unchanged(path: Path, value: Option<&Value>) -> Condition {
+/// That a value is as it was read.
+pub(crate) fn is_unchanged(path: Path, value: Option<&Value>) -> Condition {
     match value {
         Some(value) => Condition::equals(path, value.clone()),
         None => Condition::NotExists(path),

@@ -3,11 +3,14 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use partita_core::expression::Path;
 use partita_core::{Map, Number, Value};
 use partita_design::design::{Access, Record, Repeat, SoftDelete};
+use partita_design::template::dotted;
 
 use super::values::{Beginning, compute};
 use super::{By, Planner};
+use crate::commit::emit::is_unchanged;
 use crate::draft::{Entry, EntryId, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::evaluate::Composed;
@@ -173,7 +176,8 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         entry.apply(changes, now)?;
-        if by == By::Effect {
+        // Where there is a version, a caller's change is guarded by it.
+        if by == By::Effect || entry.record.version().is_none() {
             entry.guard_settled(changes);
         }
         if matches!(entry.operation, None | Some(Access::Update)) {
@@ -278,14 +282,30 @@ impl<'a> Planner<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Guards what an effect finds as it leaves it. It writes nothing there, and another writer may
-    /// change it before the effect's transaction arrives.
+    /// Guards what a change finds as it leaves it. Nothing is written there, and another writer may
+    /// change it before the transaction arrives.
     fn guard_settled(&mut self, changes: &Changes<'a>) {
         let set = changes.set.iter().map(|(slot, _)| slot);
         for slot in set.chain(&changes.remove) {
-            if let Slot::Declared(attribute) = slot {
-                self.guard_unless_replaced(&attribute.name);
+            match slot {
+                // What only the key has does not change while the item is there.
+                Slot::Declared(attribute) if attribute.key_only => {}
+                Slot::Declared(attribute) => self.guard_unless_replaced(&attribute.name),
+                Slot::Open(name) => self.require_settled(Path::attribute(name.as_str())),
+                Slot::Inside(name) => self.require_settled(dotted(name)),
             }
+        }
+    }
+
+    /// Requires what the design does not list to be as it was read, unless the write replaces it.
+    fn require_settled(&mut self, path: Path) {
+        let (Some(old), Some(new)) = (self.old(), &self.after) else {
+            return;
+        };
+        let value = path.find(old);
+        if value == path.find(new) {
+            let condition = is_unchanged(path.clone(), value);
+            self.guards.require(condition);
         }
     }
 

@@ -1,10 +1,13 @@
 //! What a write was decided on is guarded by its transaction.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use partita_core::{Item, Map, Value};
 use partita_plan::{Answer, Caller, Operation, Partita, PlanError};
-use partita_store::{ModelStore, Store};
+use partita_store::capacity::Metered;
+use partita_store::request::TransactWriteItems;
+use partita_store::{Layer, ModelStore, Store, StoreResult};
 use partita_testkit::{Faults, FaultyStore};
 
 use crate::stage::{items, open, texts};
@@ -279,5 +282,60 @@ async fn what_follows_from_a_value_is_that_of_the_one_that_is_stored() {
         let key = Value::from(format!("TITLE#{title}"));
         assert_eq!(task["titlePK"], key, "seed {seed}: {task:?}");
         assert_eq!(task["small"], Value::from(title), "seed {seed}: {task:?}");
+    }
+}
+
+/// A store on which another writer comes between the reads of a write and its commit.
+struct Interrupted {
+    inner: Arc<dyn Store>,
+    other: Partita,
+    operation: Mutex<Option<Operation>>,
+}
+
+#[async_trait]
+impl Layer for Interrupted {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
+        let operation = self.operation.lock().unwrap().take();
+        if let Some(operation) = operation {
+            run(&self.other, operation).await.unwrap();
+        }
+        self.inner.transact_write_items(request).await
+    }
+}
+
+/// Who gives a value that is there already has it there with the rest of the change: another writer
+/// who was faster does not decide on it.
+#[tokio::test]
+async fn what_a_caller_gives_is_there_with_the_rest() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let other = open(TASKS, store.clone(), 0).await;
+    for operation in [
+        create("Desk", &[("desk", "d")]),
+        create("Task", &[("desk", "d"), ("task", "t")]),
+    ] {
+        run(&other, operation).await.unwrap();
+    }
+    let interrupted = Interrupted {
+        inner: store.clone(),
+        other,
+        operation: Mutex::new(Some(change(&[("title", "Milk")]))),
+    };
+    let partita = open(TASKS, Arc::new(interrupted), 1).await;
+    let given = change(&[("title", "Tea"), ("state", "late")]);
+    let answer = run(&partita, given).await.unwrap();
+    let items = items(&*store, "desk").await;
+    let task = items
+        .iter()
+        .find(|item| item["SK"] == Value::from("TASK#t"));
+    let Answer::Record(seen) = answer else {
+        panic!("{answer:?}");
+    };
+    for (name, value) in [("title", "Tea"), ("state", "late"), ("small", "tea")] {
+        assert_eq!(task.unwrap()[name], Value::from(value), "{task:?}");
+        assert_eq!(seen.attributes[name], Value::from(value), "{seen:?}");
     }
 }
