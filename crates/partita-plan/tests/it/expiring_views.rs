@@ -28,7 +28,7 @@ SK = "CODE"
 
 [entity.Code.attributes]
 id    = "string"
-text  = "string?"
+text  = "string"
 tags  = "list of string ..9 default []"
 until = "expiry?"
 
@@ -46,6 +46,18 @@ of   = "Code"
 each = "tag in tags"
 PK   = "TAG#{tag}"
 SK   = "{id}"
+
+[view.Version]
+history-of = "Code"
+PK         = "CODE#{id}"
+SK         = "VERSION#{text}"
+keep       = ["text"]
+
+[view.Passing]
+history-of = "Code"
+PK         = "CODE#{id}"
+SK         = "PASSING#{text}"
+keep       = ["text", "until"]
 
 [pattern.all]
 query = "PK = 'ALL'"
@@ -179,4 +191,22 @@ async fn are_mended() {
     assert_eq!(codes.shown().await, [0, 0]);
     codes.create("1", None).await.unwrap();
     codes.assert_clean().await;
+}
+
+/// States that were kept of an item that expires stay, or go at the time that they keep.
+#[tokio::test]
+async fn of_the_past_stay() {
+    let codes = Codes::open().await;
+    codes.create("1", Some(10)).await.unwrap();
+    let later = [("text", Value::from("y")), ("until", seconds(20))];
+    codes.update(Map::from(later)).await;
+    codes.clock.set(NOW + 25_000);
+    codes.assert_clean().await;
+    codes.create("1", None).await.unwrap();
+    codes.assert_clean().await;
+    let stored = items(&*codes.store, "codes").await;
+    let kept = |sort: &str| stored.iter().find(|item| item["SK"] == Value::from(sort));
+    assert_eq!(kept("VERSION#x").and_then(|state| state.get("until")), None);
+    let passing = kept("PASSING#x").unwrap();
+    assert_eq!(passing["until"], seconds(10));
 }

@@ -105,6 +105,8 @@ pub(crate) fn judge_record<'d>(
         Known::Unread => {}
         // It is on its way to where the item went, or away with it.
         Known::Missing if view.history && subject.jobs.has_history(layout, &place) => {}
+        // Nothing sees an item expire, and what was kept of it stays.
+        Known::Missing if view.history && source.expiry().is_some() => {}
         Known::Missing => {
             let reason = format!("is left behind by {} that is gone", one(&source.name));
             left_behind(subject, (scope.record, view), reason, findings);

@@ -8,7 +8,8 @@ use crate::codes::Code;
 use crate::design::{Attribute, Design, Record};
 use crate::types::AttributeType;
 
-/// Reports attributes that have the name of the `ttl` and another type, and second `expiry` attributes.
+/// Reports attributes that have the name of the `ttl` and another type, such as a view has for
+/// itself, and second `expiry` attributes.
 pub(crate) fn check(symbols: &Symbols, design: &Design) {
     for record in &design.records {
         if let Some(ttl) = &design[record.table].ttl {
@@ -20,13 +21,23 @@ pub(crate) fn check(symbols: &Symbols, design: &Design) {
 
 fn named(symbols: &Symbols, record: &Record, ttl: &str) {
     let named = stored(record).filter(|one| one.name.split('.').next() == Some(ttl));
-    for attribute in named.filter(|one| one.kind != AttributeType::Expiry) {
+    // A state that was kept may go when it likes: nothing is derived from it.
+    let is_current = record.view.as_ref().is_some_and(|view| !view.history);
+    for attribute in named {
         let span = symbols[record.id].span_of(&attribute.name);
-        let message =
-            format!("`{ttl}` is when the store deletes an item, so it must be an `expiry`");
-        symbols
-            .report(Code::TtlType, span, message)
-            .help("write the type `expiry`, or give the attribute another name");
+        if is_current && attribute.is_declared() {
+            let message =
+                format!("records of a view expire with their items, so `{ttl}` is not theirs");
+            symbols
+                .report(Code::TtlType, span, message)
+                .help("leave it out, or give the attribute another name");
+        } else if attribute.kind != AttributeType::Expiry {
+            let message =
+                format!("`{ttl}` is when the store deletes an item, so it must be an `expiry`");
+            symbols
+                .report(Code::TtlType, span, message)
+                .help("write the type `expiry`, or give the attribute another name");
+        }
     }
 }
 
