@@ -81,7 +81,7 @@ fn fired(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> Vec
     if trigger.on.of != shape.id || !is_meant {
         return Vec::new();
     }
-    if trigger.turns.is_none() && is_derived_only(shape, transition) {
+    if is_derived_only(shape, transition) {
         return Vec::new();
     }
     let caller = Caller::default();
@@ -113,8 +113,7 @@ fn fired(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> Vec
     }
 }
 
-/// Whether a change is one of derived values alone. It is no write of the item, and fires only what
-/// turns with it.
+/// Whether a change is one of derived values alone. It is no write of the item, and fires nothing.
 fn is_derived_only(shape: Shape<'_>, transition: &Transition) -> bool {
     let (Some(old), Some(new)) = (&transition.old, &transition.new) else {
         return false;
