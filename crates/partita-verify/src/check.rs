@@ -16,6 +16,7 @@ pub(crate) mod shares;
 mod sound;
 pub(crate) mod views;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use partita_core::{Item, Map, Value};
@@ -148,7 +149,7 @@ impl<'s, 'd> Subject<'s, 'd> {
     }
 
     /// An entity's item as it should be, from its sources.
-    fn expected(self, entity: &'d Record, item: &Map) -> Map {
+    fn expected<'i>(self, entity: &'d Record, item: &'i Map) -> Cow<'i, Map> {
         own::judge(self, entity, item, &mut Findings::default())
     }
 

@@ -1,5 +1,7 @@
 //! What is derived in an entity's item: keys, computed values, copies.
 
+use std::borrow::Cow;
+
 use partita_core::expression::{Found, Scope as _};
 use partita_core::{Map, Value};
 use partita_design::design::{Attribute, Computed, Record, Ref, Source, Timing};
@@ -16,13 +18,13 @@ use partita_design::nested;
 
 /// Judges an item by what it says itself, and by what its refs lead to. The answer is the item as
 /// it should be: whatever is derived from it is judged by that.
-pub(crate) fn judge<'d>(
+pub(crate) fn judge<'i, 'd>(
     subject: Subject<'_, 'd>,
     entity: &'d Record,
-    item: &Map,
+    item: &'i Map,
     findings: &mut Findings,
-) -> Map {
-    let mut expected = item.clone();
+) -> Cow<'i, Map> {
+    let mut expected = Cow::Borrowed(item);
     // Each comes behind those that it is computed from.
     let own = subject.state.layout.design.reactions.own(entity.id);
     for attribute in own.computed(entity) {
@@ -42,8 +44,8 @@ pub(crate) fn judge<'d>(
         };
         if value_drifts(subject, entity, attribute, &value, mend, item, findings) {
             match value {
-                Some(value) => nested::set(&mut expected, &attribute.name, value),
-                None => nested::remove(&mut expected, &attribute.name),
+                Some(value) => nested::set(expected.to_mut(), &attribute.name, value),
+                None => nested::remove(expected.to_mut(), &attribute.name),
             }
         }
     }
