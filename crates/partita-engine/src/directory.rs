@@ -43,10 +43,11 @@ pub(crate) fn open(
     }
     let storage = |error| EngineError::storage(directory, error);
     let closed = fjall::closed_file(&data);
-    if journal::closing::check(&data, &closed).map_err(storage)? {
+    let noted = journal::closing::read(&closed).map_err(storage)?;
+    journal::mend(&data, noted).map_err(storage)?;
+    if journal::closing::forget(&closed).map_err(storage)? {
         sync_directory(directory).map_err(|error| EngineError::io(directory, error))?;
     }
-    journal::mend(&data).map_err(storage)?;
     let (views, commits) = fjall::open(&data, Some(lock), durability, room).map_err(storage)?;
     check_format(directory, &views)?;
     Ok((views, commits))

@@ -153,7 +153,8 @@ pub struct Readable {
 /// An object that a write puts in its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Placement {
-    /// The attribute that names it.
+    /// The entity and the attribute that name it; no entity where it is an upload by itself.
+    pub(crate) entity: Option<String>,
     pub(crate) attribute: String,
     pub(crate) bucket: String,
     pub(crate) from: String,

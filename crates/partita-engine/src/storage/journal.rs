@@ -45,6 +45,7 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
+pub(crate) use closing::Closed;
 pub(crate) use mark::Mark;
 
 use super::StorageError;
@@ -62,22 +63,47 @@ const SECTOR_BYTES: usize = 512;
 /// What is read at once in search of a journal's end.
 const CHUNK_BYTES: usize = 1_048_576;
 
-/// Checks every journal of a directory, and mends the end of the last one.
-pub(crate) fn mend(directory: &Path) -> Result<(), StorageError> {
+/// Checks every journal of a directory, and mends the end of the last one. Where the store was
+/// closed in good order, its journal must reach the end that was noted.
+pub(crate) fn mend(directory: &Path, closed: Option<Closed>) -> Result<(), StorageError> {
     let mut journals = journals(directory)?;
+    if let Some(closed) = closed {
+        closed.demand_journal(&journals)?;
+    }
     let last = journals.pop();
-    for (_, path) in &journals {
-        let content = content(path)?;
-        let whole: Vec<Range<usize>> = batches(&content).collect();
-        let end = whole.last().map_or(0, |batch| batch.end);
-        if end < content.len() {
-            return Err(damaged(path, end));
+    for (number, path) in &journals {
+        let journal = Journal::read(*number, path, closed)?;
+        if journal.end() < journal.content.len() {
+            return Err(damaged(path, journal.end()));
         }
-        check_order(path, &content, &whole)?;
+        check_order(path, &journal.content, &journal.whole)?;
     }
     match last {
-        Some((_, path)) => mend_last(&path),
+        Some((number, path)) => mend_last(&path, &Journal::read(number, &path, closed)?),
         None => Ok(()),
+    }
+}
+
+/// A journal without the zeros at its end, and its whole batches.
+struct Journal {
+    content: Vec<u8>,
+    whole: Vec<Range<usize>>,
+}
+
+impl Journal {
+    fn read(number: u64, path: &Path, closed: Option<Closed>) -> Result<Journal, StorageError> {
+        let content = content(path)?;
+        let whole = batches(&content).collect();
+        let journal = Journal { content, whole };
+        if let Some(closed) = closed {
+            closed.demand_end(number, journal.end())?;
+        }
+        Ok(journal)
+    }
+
+    /// Where the last whole batch ends.
+    fn end(&self) -> usize {
+        self.whole.last().map_or(0, |batch| batch.end)
     }
 }
 
@@ -97,11 +123,10 @@ pub(crate) fn trim(directory: &Path) -> Result<(), StorageError> {
     Ok(())
 }
 
-fn mend_last(path: &Path) -> Result<(), StorageError> {
-    let content = content(path)?;
-    let whole: Vec<Range<usize>> = batches(&content).collect();
-    check_order(path, &content, &whole)?;
-    let end = whole.last().map_or(0, |batch| batch.end);
+fn mend_last(path: &Path, journal: &Journal) -> Result<(), StorageError> {
+    let Journal { content, whole } = journal;
+    check_order(path, content, whole)?;
+    let end = journal.end();
     let last = whole.last().and_then(|last| mark(&content[last.clone()]));
     let is_cut = end < content.len();
     if is_cut && !is_torn(&content[end..], end, last) {
@@ -115,7 +140,7 @@ fn mend_last(path: &Path) -> Result<(), StorageError> {
         );
         file.set_len(end as u64)?;
     }
-    let start = first_unsynced(&content, &whole, last);
+    let start = first_unsynced(content, whole, last);
     file.seek(SeekFrom::Start(start as u64))?;
     file.write_all(&content[start..end])?;
     Ok(file.sync_all()?)
@@ -157,13 +182,22 @@ fn first_unsynced(content: &[u8], whole: &[Range<usize>], last: Option<Mark>) ->
 /// something else, so no whole one is shortened.
 fn content(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
+    let end = end(&mut file)?;
+    let mut content = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(end).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Where the zeros at the end of a journal begin.
+fn end(file: &mut File) -> io::Result<u64> {
     let mut end = file.metadata()?.len();
     let mut chunk = Vec::with_capacity(CHUNK_BYTES);
     while end > 0 {
         let start = end.saturating_sub(CHUNK_BYTES as u64);
         chunk.clear();
         file.seek(SeekFrom::Start(start))?;
-        (&mut file).take(end - start).read_to_end(&mut chunk)?;
+        (&mut *file).take(end - start).read_to_end(&mut chunk)?;
         if !is_blank(&chunk) {
             let blank = chunk.iter().rev().take_while(|byte| **byte == 0).count();
             end -= blank as u64;
@@ -171,10 +205,7 @@ fn content(path: &Path) -> io::Result<Vec<u8>> {
         }
         end = start;
     }
-    let mut content = Vec::new();
-    file.seek(SeekFrom::Start(0))?;
-    file.take(end).read_to_end(&mut content)?;
-    Ok(content)
+    Ok(end)
 }
 
 /// The journals by number, the newest last.

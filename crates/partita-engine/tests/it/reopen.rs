@@ -1,4 +1,5 @@
-//! How long a store takes to open after it was killed under load: a measurement, run by hand.
+//! What it takes to open a store: how long after it was killed under load, a measurement that is run
+//! by hand; and how often its journal is read after it was closed.
 //!
 //! ```text
 //! cargo test --profile long -p partita-engine --test it reopen::after_a_kill -- --ignored --nocapture
@@ -15,9 +16,9 @@ use partita_core::Value;
 use partita_engine::EngineStore;
 use partita_store::Store as _;
 use partita_store::index::IndexProjection;
-use partita_store::request::{BatchWrite, BatchWriteItem, CreateTable};
+use partita_store::request::{BatchWrite, BatchWriteItem, CreateTable, PutItem, ReturnValues};
 
-use crate::bench::{CHILD_DIRECTORY, child, key, number, open, put, schema, table};
+use crate::bench::{CHILD_DIRECTORY, child, create_table, key, number, open, put, schema, table};
 
 const WRITERS: u64 = 16;
 const OPENED_MAX: Duration = Duration::from_secs(2);
@@ -56,6 +57,55 @@ fn after_a_kill() {
     });
     println!("{} items: opened after {opened:.2?}", items());
     assert!(opened <= OPENED_MAX);
+}
+
+/// The journal is read once to be checked and once by the storage, and its end is found without the
+/// rest when the store is closed.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_journal_is_read_twice_after_a_clean_stop() {
+    let directory = tempfile::tempdir().unwrap();
+    {
+        let store = open(directory.path());
+        create_table(&store).await;
+        for number in 0..100 {
+            let mut item = put(key("item", number), "amount", 1).item;
+            item.insert("text".to_owned(), Value::from("x".repeat(100_000)));
+            let put = PutItem::new(table(), item);
+            store.put_item(put, ReturnValues::None).await.unwrap();
+        }
+        store.close().await;
+    }
+    // The first start gives back the room behind the end.
+    drop(open(directory.path()));
+    let journal = directory.path().join("data").join("0.jnl");
+    let bytes = std::fs::metadata(journal).unwrap().len();
+    assert!(bytes > 10_000_000, "{bytes}");
+    let command = Command::new(std::env::current_exe().unwrap());
+    let output = child(command, "reopen::opener", directory.path()).output();
+    let output = String::from_utf8(output.unwrap().stdout).unwrap();
+    let read = output.lines().find_map(|line| line.split("read ").nth(1));
+    let read: u64 = read.unwrap_or_else(|| panic!("{output}")).parse().unwrap();
+    assert!(read < bytes * 5 / 2, "{read} of {bytes} bytes");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "runs as the child of `a_journal_is_read_twice_after_a_clean_stop`"]
+fn opener() {
+    let Ok(directory) = std::env::var(CHILD_DIRECTORY) else {
+        return;
+    };
+    let read = || -> u64 {
+        let counts = std::fs::read_to_string("/proc/self/io").unwrap();
+        let mut lines = counts.lines();
+        let read = lines.find_map(|line| line.strip_prefix("rchar: "));
+        read.unwrap().parse().unwrap()
+    };
+    let before = read();
+    let store = open(Path::new(&directory));
+    println!("read {}", read() - before);
+    drop(store);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -68,6 +68,12 @@ pub(crate) fn prefix_of<'d>(
     })
 }
 
+/// Why an object cannot have a name, whatever the reason: that there is an object of that name, which
+/// may be a stranger's, is not to be told from a name that no object can have.
+pub(crate) fn no_place(name: &str) -> String {
+    format!("cannot be at `{name}`")
+}
+
 /// Where the uploads of a bucket are: under the prefix whose objects do not stay.
 pub fn staging(bucket: &Bucket) -> &str {
     temporary(bucket).map_or(STAGING, |(path, _)| path)

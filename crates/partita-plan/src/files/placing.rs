@@ -3,6 +3,7 @@
 use partita_core::expression::Condition;
 use partita_store::request::PutItem;
 
+use super::names::no_place;
 use super::record::{FileRecord, due_row, is_copy_of};
 use super::{Copied, Placement, Taken, put};
 use crate::error::{Fault, FaultRule, PlanError};
@@ -33,9 +34,10 @@ impl Partita {
                 (Copied::Missing, Taken::Upload) => {
                     "has not been uploaded yet: send its bytes to the URL first".to_owned()
                 }
-                (Copied::NoPlace, _) => format!("cannot be at `{to}`"),
+                (Copied::NoPlace, _) => no_place(to),
             };
             faults.push(Fault {
+                entity: placement.entity.clone(),
                 rule: FaultRule::File,
                 ..Fault::new(&placement.attribute, message)
             });

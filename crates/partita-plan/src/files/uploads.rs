@@ -219,6 +219,7 @@ impl Partita {
         let path = path.map_err(|message| invalid("file", &message))?;
         let last = record.name.rsplit('/').next().unwrap_or_default();
         let placement = Placement {
+            entity: None,
             attribute: "file".to_owned(),
             bucket: bucket.clone(),
             from: record.name.clone(),

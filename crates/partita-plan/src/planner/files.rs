@@ -27,7 +27,7 @@ use super::owners::Past;
 use crate::draft::EntryId;
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{Known, ReadSet};
-use crate::files::names::{self, File, NAME_BYTES_MAX, Spot};
+use crate::files::names::{self, File, NAME_BYTES_MAX, Spot, no_place};
 use crate::files::{self, FileRecord, MARGIN_MILLIS, Owner, Placement, Taken};
 
 /// Names that are tried for the copy of a file before it is given up for now.
@@ -204,6 +204,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let placement = Placement {
+            entity: Some(naming.entity.name.clone()),
             attribute: place.to_owned(),
             bucket: source.bucket.clone(),
             from,
@@ -391,15 +392,18 @@ impl<'a> Planner<'a> {
         let rest = is_inside
             .ok_or_else(|| format!("was uploaded to `{}`, and belongs to `{name}`", prefix.name))?;
         check_plain(&name, rest)?;
-        // The copy of an earlier attempt with the same upload is as good as this one.
-        let other = self.known_file(&upload.bucket, &name);
-        let is_free = other.is_none_or(|other| {
-            other.name == upload.name || other.copy_of.as_ref() == Some(&upload.name)
-        });
-        if is_free {
-            Ok((prefix.name.clone(), name))
-        } else {
-            Err(format!("cannot be replaced: there is a file `{name}`"))
+        match self.known_file(&upload.bucket, &name) {
+            // The copy of an earlier attempt with the same upload is as good as this one.
+            Some(other)
+                if other.name != upload.name && other.copy_of.as_ref() != Some(&upload.name) =>
+            {
+                Err(if self.is_owner(&other, naming.owner) {
+                    format!("cannot be replaced: there is a file `{name}`")
+                } else {
+                    no_place(&name)
+                })
+            }
+            _ => Ok((prefix.name.clone(), name)),
         }
     }
 
@@ -445,7 +449,7 @@ impl<'a> Planner<'a> {
         let free = to.find(|name| self.is_place_for(&source.bucket, name, source, naming.owner));
         match free {
             Some(name) => Ok((prefix.name.clone(), name)),
-            None => Err("cannot be copied now: there is another file in its place".to_owned()),
+            None => Err("cannot be copied to its place".to_owned()),
         }
     }
 

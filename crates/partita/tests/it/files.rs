@@ -676,16 +676,27 @@ async fn names_that_a_directory_cannot_have_are_refused() {
         ("d2", "t.png/u".to_owned(), &cat, false),
         ("d3", "w.png/u".to_owned(), &cat, true),
         ("d4", "w".to_owned(), &ann, false),
-        ("d5", "x".repeat(300), &ann, false),
+        ("d5", "t".to_owned(), &cat, false),
+        ("d6", "x".repeat(300), &ann, false),
     ];
     for (id, title, token, is_good) in cases {
-        let (status, answer) = create(id, title, token.clone()).await;
+        let (status, answer) = create(id, title.clone(), token.clone()).await;
         let expected = if is_good {
             StatusCode::CREATED
         } else {
             StatusCode::UNPROCESSABLE_ENTITY
         };
         assert_eq!(status, expected, "{id}: {answer}");
+        // That there is a stranger's file is not told.
+        if !is_good && title.len() < 300 {
+            let fault = json!({
+                "entity": "Doc",
+                "attribute": "file",
+                "rule": "file",
+                "detail": format!("cannot be at `docs/{title}.png`"),
+            });
+            assert_eq!(answer["faults"], json!([fault]), "{id}");
+        }
     }
 }
 

@@ -36,7 +36,7 @@ fn edits(number: u8) -> Vec<Edit> {
 
 /// The batches that are there, each as a whole; none if the storage does not open.
 fn opened(directory: &Path) -> Option<Vec<u8>> {
-    if let Err(error) = mend(directory) {
+    if let Err(error) = mend(directory, None) {
         assert!(matches!(error, StorageError::Damaged(_)), "{error}");
         return None;
     }
@@ -53,7 +53,7 @@ fn opened(directory: &Path) -> Option<Vec<u8>> {
     // What is written now stays.
     commits.commit(edits(100)).unwrap();
     drop((view, views, commits));
-    mend(directory).unwrap();
+    mend(directory, None).unwrap();
     let (views, _commits) = open(directory, None, Durability::Sync, Room::SMALL).unwrap();
     assert!(views.view().get(&[100, EDITS - 1]).unwrap().is_some());
     Some(numbers)
@@ -102,7 +102,7 @@ fn a_good_journal_stays_as_it_is() {
     let (directory, path) = storage(Durability::Sync);
     let before = fs::read(&path).unwrap();
     assert!(before.len() > 60_000_000, "with the room behind its end");
-    mend(directory.path()).unwrap();
+    mend(directory.path(), None).unwrap();
     assert!(fs::read(&path).unwrap() == before);
     assert_eq!(opened(directory.path()), Some((0..BATCHES).collect()));
 }
@@ -171,11 +171,11 @@ fn a_journal_that_is_not_the_last_is_whole() {
     let bytes = content(&path).unwrap();
     let next = path.with_file_name("9.jnl");
     fs::write(&next, &bytes[..place(&bytes, 0).end]).unwrap();
-    mend(directory.path()).unwrap();
+    mend(directory.path(), None).unwrap();
     let mut torn = bytes.clone();
     lose_page(&mut torn, LAST, 0);
     fs::write(&path, torn).unwrap();
-    assert!(mend(directory.path()).is_err());
+    assert!(mend(directory.path(), None).is_err());
 }
 
 /// The first batch of a storage that is opened so says only that it is.

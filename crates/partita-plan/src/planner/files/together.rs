@@ -81,6 +81,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         let placement = Placement {
+            entity: Some(naming.entity.name.clone()),
             attribute: place.to_owned(),
             bucket: source.bucket.clone(),
             from,
