@@ -158,6 +158,9 @@ codes! {
     NoSuchOperation      "no-such-operation"     Error   File "The rule is for an operation that the entity does not have."
     ClosedEntity         "closed-entity"         Warning File "An entity has no rules, so nobody may use it."
 
+    OpenAdministrators   "open-administrators"   Warning File "Everybody is an administrator, or everybody with a token."
+    SelfMadeRole         "self-made-role"        Warning File "Callers can give themselves a role or group that rules rely on."
+
     // Views.
     KeyOnlyKept          "key-only-kept"         Error   File "A view cannot copy what is not stored."
     IncompleteViewKey    "incomplete-view-key"   Error   File "Two items would share one record of a view."

@@ -10,6 +10,7 @@
 //! | [`secrets`], [`unseen`], [`readable`] | secrets that are shown elsewhere, rows that no caller sees, views whose readers are undecidable |
 //! | [`sizes`] | writes that take more actions than a transaction has |
 //! | [`beyond`] | effects on items that the caller of their cause need not be allowed to see |
+//! | [`self_made`] | roles and groups that callers could give themselves |
 //! | [`files`] | names of files, and who keeps the files |
 //! | [`paths`] | paths of URLs against each other |
 
@@ -24,6 +25,7 @@ pub(crate) mod positions;
 pub(crate) mod readable;
 pub(crate) mod requirements;
 pub(crate) mod secrets;
+pub(crate) mod self_made;
 pub(crate) mod sizes;
 pub(crate) mod unseen;
 pub(crate) mod usage;
@@ -46,5 +48,6 @@ pub(crate) fn lint(symbols: &Symbols, design: &Design) {
     requirements::check(symbols, design);
     sizes::check(symbols, design);
     beyond::check(symbols, design);
+    self_made::check(symbols, design);
     files::check(symbols, design);
 }

@@ -9,7 +9,7 @@ use crate::codes::Code;
 use crate::design::reference::CALLER;
 use crate::design::rules::EVERY;
 use crate::design::{Access, Action, ActionId, AttributeRule, RecordId, Rule, RuleLine, Rules};
-use crate::document::{Name, Node, Section};
+use crate::document::{Name, Node, Section, Text};
 use crate::expression::Predicate;
 
 /// Whom a rule is for.
@@ -255,6 +255,7 @@ fn demand_arguments(
 pub(crate) fn administrators(caller: Option<Section<'_>>, symbols: &Symbols) -> Option<Rule> {
     let text = caller?.text("administrators").given()?;
     if let Some(rule) = Rule::find(text.as_str()) {
+        open_administrators(text, &rule);
         return Some(rule);
     }
     let tree = condition::parse(text)?;
@@ -272,6 +273,19 @@ pub(crate) fn administrators(caller: Option<Section<'_>>, symbols: &Symbols) -> 
     }
     let rule = condition::resolve(tree, text, &Names::of_caller(symbols))?;
     Some(Rule::When(Box::new(rule)))
+}
+
+/// Reports a rule that leaves out nobody. Administrators see items past all other rules.
+fn open_administrators(text: &Text, rule: &Rule) {
+    let whose = match rule {
+        Rule::Public => "everybody",
+        Rule::SignedIn => "everybody with a token",
+        Rule::Never | Rule::When(_) => return,
+    };
+    let message = format!("{whose} is an administrator, and sees all items past the other rules");
+    text.report_here(Code::OpenAdministrators, message)
+        .help("write `caller.role = 'admin'`, or `contains(caller.groups, 'admin')`")
+        .acceptable(vec![vec!["caller.administrators".to_owned()]]);
 }
 
 /// Puts the rule for every operation in the place of those that have none of their own.
