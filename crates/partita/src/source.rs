@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use partita_design::render::{Colours, render};
 use partita_design::{Design, Diagnostic, Severity, check, shipped};
+use tracing::warn;
 
 use crate::cli::VariableFlags;
 
@@ -18,30 +19,35 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads a design: a file if there is one of that name, else a shipped one.
+    /// Reads a design: the shipped one of that name, or else a file. What a name means does not
+    /// depend on what is in the working directory.
     pub(crate) fn find(design: &str) -> Result<Source> {
         let path = Path::new(design);
-        if path.is_file() {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read the design {design}"))?;
-            let name = design.to_owned();
+        if let Some(shipped) = shipped::find(design) {
+            if path.is_file() {
+                warn!(
+                    "`{design}` is the shipped design; for the file of that name write `./{design}`"
+                );
+            }
             return Ok(Source {
-                name,
-                text,
-                is_shipped: false,
+                name: format!("{design}.toml"),
+                text: shipped.source.to_owned(),
+                is_shipped: true,
             });
         }
-        let Some(shipped) = shipped::find(design) else {
+        if !path.is_file() {
             let names: Vec<_> = shipped::all().iter().map(|shipped| shipped.name).collect();
             bail!(
                 "there is no file `{design}` and no shipped design of that name; shipped are: {}",
                 names.join(", ")
             );
-        };
+        }
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read the design {design}"))?;
         Ok(Source {
-            name: format!("{design}.toml"),
-            text: shipped.source.to_owned(),
-            is_shipped: true,
+            name: design.to_owned(),
+            text,
+            is_shipped: false,
         })
     }
 

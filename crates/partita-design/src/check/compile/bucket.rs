@@ -133,6 +133,9 @@ fn quantity(
 /// A path may have attributes in it; whose, is known when an attribute names the prefix.
 fn path_template(text: &Text, symbols: &Symbols) -> Option<Template> {
     let pieces = template::parse(text)?;
+    if !is_inside(text) {
+        return None;
+    }
     let resolved = symbols.entities().find_map(|record| {
         let names = Names::own(symbols, record);
         let template = || Values::new(&names).template(&pieces);
@@ -143,6 +146,18 @@ fn path_template(text: &Text, symbols: &Symbols) -> Option<Template> {
         text.report_here(Code::UnknownAttribute, message);
     }
     resolved
+}
+
+/// Whether a path stays inside its bucket, where that is a directory too.
+fn is_inside(text: &Text) -> bool {
+    let path = text.as_str();
+    let is_good = !path.starts_with('/') && path.split('/').all(|part| part != "." && part != "..");
+    if !is_good {
+        let message = "a path of a bucket has no `/` in front and no `.` or `..` in it";
+        text.report_here(Code::InvalidName, message)
+            .help("write `letters/` or `users/{userId}/`");
+    }
+    is_good
 }
 
 /// The seconds of a unit of time.

@@ -38,6 +38,26 @@ fn all_shipped_designs_check_without_a_word() {
     }
 }
 
+/// What a name means does not depend on the working directory.
+#[test]
+fn the_name_of_a_shipped_design_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    file(folder.path(), "stories", "design = \"other\"");
+    let check = |design: &str| {
+        let mut command = Command::new(BINARY);
+        command.args(["check", design]).current_dir(folder.path());
+        command.env_remove("TABLE_NAME").output().unwrap()
+    };
+    let shipped = check("stories");
+    assert!(shipped.status.success(), "{}", stderr(&shipped));
+    assert!(
+        stderr(&shipped).contains("for the file of that name write `./stories`"),
+        "{}",
+        stderr(&shipped)
+    );
+    assert_eq!(check("./stories").status.code(), Some(1));
+}
+
 #[test]
 fn check_tells_programs_what_it_tells_people() {
     let folder = tempfile::tempdir().unwrap();
