@@ -53,6 +53,11 @@ pub(crate) fn open(
     Ok((views, commits))
 }
 
+/// Whether there is a storage in a directory.
+pub(crate) fn is_store(directory: &Path) -> bool {
+    directory.join("data").is_dir()
+}
+
 fn prepare(directory: &Path) -> io::Result<File> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

@@ -1,6 +1,7 @@
 //! Reads of one moment, or of what is stored now. They may wait for the disk, so they run where waiting is allowed.
 
 mod asked;
+pub(crate) mod snapshot;
 
 use std::sync::Arc;
 

@@ -55,7 +55,7 @@ pub(crate) trait Views: Send + Sync {
 }
 
 /// One state of the storage.
-pub(crate) trait View {
+pub(crate) trait View: Send + Sync {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError>;
 
     /// The entries between the bounds, which must not be the wrong way round.

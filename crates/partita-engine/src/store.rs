@@ -22,7 +22,7 @@ use partita_store::stream::{
     StreamDescription, StreamNames,
 };
 use partita_store::table::TableName;
-use partita_store::{Clock, FoundItem, Store, StoreError, StoreResult};
+use partita_store::{Clock, FoundItem, Snapshot, Store, StoreError, StoreResult};
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::batch::Batch;
@@ -32,6 +32,7 @@ use crate::expiry::Earliest;
 use crate::meters::CommitMeters;
 use crate::options::{Durability, Options, Upkeep};
 use crate::queue::Queue;
+use crate::read::snapshot::KeptMoment;
 use crate::read::{Latest, Moment};
 use crate::storage::{Commits, StorageError, View, Views};
 use crate::tables::{Catalog, Tables};
@@ -62,6 +63,11 @@ pub struct EngineStore {
 }
 
 impl EngineStore {
+    /// Whether there is a store in a directory, so that opening it creates none.
+    pub fn is_at(directory: &Path) -> bool {
+        directory::is_store(directory)
+    }
+
     /// Opens the store in a directory, or creates it there.
     pub fn open(directory: &Path, options: Options) -> Result<EngineStore, EngineError> {
         let (views, commits) = directory::open(directory, options.durability, options.room())?;
@@ -206,11 +212,7 @@ impl EngineStore {
         request: R,
         read: ReadPage<R>,
     ) -> StoreResult<Metered<Page>> {
-        self.read(move |moment| {
-            let page = read(moment, &request, usize::MAX)?;
-            Ok(page.expect("there is room for any number of rows"))
-        })
-        .await
+        self.read(move |moment| whole(moment, &request, read)).await
     }
 
     fn now(&self) -> Moment {
@@ -233,7 +235,17 @@ const ROWS_INLINE_MAX: usize = 64;
 const KEYS_INLINE_MAX: usize = 16;
 
 /// Reads a page that has at most so many rows; none if there are more.
-type ReadPage<R> = fn(&Moment, &R, usize) -> StoreResult<Option<Metered<Page>>>;
+pub(crate) type ReadPage<R> = fn(&Moment, &R, usize) -> StoreResult<Option<Metered<Page>>>;
+
+/// Reads a page, however many rows it has.
+pub(crate) fn whole<R>(
+    moment: &Moment,
+    request: &R,
+    read: ReadPage<R>,
+) -> StoreResult<Metered<Page>> {
+    let page = read(moment, request, usize::MAX)?;
+    Ok(page.expect("there is room for any number of rows"))
+}
 
 /// Runs a read that takes few items where it is asked for.
 fn here<T>(work: impl FnOnce() -> StoreResult<T>) -> StoreResult<T> {
@@ -242,7 +254,7 @@ fn here<T>(work: impl FnOnce() -> StoreResult<T>) -> StoreResult<T> {
 }
 
 /// Runs a read that may take many items on a thread that may be kept waiting.
-async fn in_background<T: Send + 'static>(
+pub(crate) async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> StoreResult<T> + Send + 'static,
 ) -> StoreResult<T> {
     spawn_blocking(work).await.unwrap_or_else(stopped_short)
@@ -440,6 +452,10 @@ impl Store for EngineStore {
             Some(page) => Ok(page),
             None => self.page(request, Moment::scan).await,
         }
+    }
+
+    fn snapshot(&self) -> Option<Arc<dyn Snapshot>> {
+        Some(Arc::new(KeptMoment(Arc::new(self.now()))))
     }
 
     async fn put_item(

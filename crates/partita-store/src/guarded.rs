@@ -18,6 +18,7 @@ use crate::request::{
     TransactAction, TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable,
     UpdateTimeToLive,
 };
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::stream::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
@@ -218,6 +219,10 @@ impl<G: Guard> Store for GuardedStore<G> {
 
     fn meters(&self) -> Option<Meters> {
         self.inner.meters()
+    }
+
+    fn snapshot(&self) -> Option<Arc<dyn Snapshot>> {
+        self.inner.snapshot()
     }
 
     fn doubts_clock(&self) -> bool {

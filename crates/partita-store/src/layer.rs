@@ -4,6 +4,8 @@
 //! operation which is added to [`Store`] passes through; a wrapper for which it is not, such as
 //! [`GuardedStore`](crate::GuardedStore), implements [`Store`] itself.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use partita_core::Item;
 
@@ -16,6 +18,7 @@ use crate::request::{
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
     TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
 };
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::stream::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
@@ -142,6 +145,10 @@ pub trait Layer: Send + Sync {
 
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
         self.inner().transact_write_items(request).await
+    }
+
+    fn snapshot(&self) -> Option<Arc<dyn Snapshot>> {
+        self.inner().snapshot()
     }
 
     fn doubts_clock(&self) -> bool {
@@ -271,6 +278,10 @@ impl<L: Layer> Store for L {
 
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
         Layer::transact_write_items(self, request).await
+    }
+
+    fn snapshot(&self) -> Option<Arc<dyn Snapshot>> {
+        Layer::snapshot(self)
     }
 
     fn doubts_clock(&self) -> bool {

@@ -1,5 +1,7 @@
 //! The trait that every store implements.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use partita_core::Item;
 
@@ -12,6 +14,7 @@ use crate::request::{
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
     TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
 };
+use crate::snapshot::Snapshot;
 use crate::stream::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
     StreamDescription, StreamNames,
@@ -119,6 +122,12 @@ pub trait Store: Send + Sync {
 
     /// Writes several items, all or none.
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>>;
+
+    /// What the store holds now, to be read at leisure; none where a store has no such reads, as
+    /// DynamoDB has not.
+    fn snapshot(&self) -> Option<Arc<dyn Snapshot>> {
+        None
+    }
 
     /// Whether the clock may be wrong, so that nothing is to be removed because its time has come.
     fn doubts_clock(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Many writers at once: nothing is counted twice, nothing is lost, and syncs are shared.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use partita_core::expression::{Bindings, Condition};
 use partita_store::request::{ReturnValues, Scan, TransactAction, TransactWriteItems};
@@ -125,4 +126,74 @@ async fn total(store: &dyn Store) -> i64 {
         .iter()
         .map(|item| number_of(item, "amount"))
         .sum()
+}
+
+/// Money moves while somebody adds it up, page after page, in reads of one moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_shows_one_moment_however_long_it_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(directory.path()));
+    create_table(&store).await;
+    for account in 0..ACCOUNTS {
+        let request = add(key("account", account), BALANCE);
+        store
+            .update_item(request, ReturnValues::None)
+            .await
+            .unwrap();
+    }
+    let is_over = Arc::new(AtomicBool::new(false));
+    let writer = tokio::spawn({
+        let (store, is_over) = (store.clone(), is_over.clone());
+        async move {
+            let mut moved = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let (from, to) = (moved % ACCOUNTS, (moved + 1) % ACCOUNTS);
+                let changes = [(from, -1), (to, 1)];
+                let actions = changes.map(|(at, by)| adding(key("account", at), by));
+                let request = TransactWriteItems {
+                    actions: actions.into(),
+                    token: None,
+                };
+                store.transact_write_items(request).await.unwrap();
+                // What is there afterwards is not there in a snapshot that was taken before.
+                let request = put(key("later", moved), "number", moved);
+                store.put_item(request, ReturnValues::None).await.unwrap();
+                moved += 1;
+            }
+            moved
+        }
+    });
+    for _ in 0..20 {
+        let snapshot = store.snapshot().unwrap();
+        let mut sums = Vec::new();
+        let mut counts = Vec::new();
+        for _ in 0..3 {
+            let (mut sum, mut count) = (0, 0);
+            let mut request = Scan {
+                limit: Some(2),
+                ..Scan::new(table())
+            };
+            loop {
+                let page = snapshot.scan(request.clone()).await.unwrap().answer;
+                for item in page.items {
+                    let item = item.into_item().unwrap();
+                    if item.contains_key("amount") {
+                        sum += number_of(&item, "amount");
+                    }
+                    count += 1;
+                }
+                tokio::task::yield_now().await;
+                match page.last_key {
+                    None => break,
+                    last => request.start_after = last,
+                }
+            }
+            sums.push(sum);
+            counts.push(count);
+        }
+        assert_eq!(sums, vec![ACCOUNTS * BALANCE; 3]);
+        assert_eq!(counts, vec![counts[0]; 3]);
+    }
+    is_over.store(true, Ordering::Relaxed);
+    assert!(writer.await.unwrap() > 0);
 }
