@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum as _};
 
-use crate::{DesignName, Workload};
+use crate::{Beside, DesignName, Workload};
 
 /// What the command line says.
 #[derive(Clone, Debug, Args)]
@@ -69,6 +69,14 @@ pub struct BenchFlags {
     /// vote beside one through the library; then verify it
     #[arg(long, conflicts_with_all = ["endpoint", "compare", "workloads", "echo", "grow", "start", "design"])]
     pub(crate) mixed: bool,
+
+    /// Measure instead a storyhub in use, in turn alone and beside this command of its server
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["endpoint", "compare", "workloads", "echo", "grow", "start", "design", "mixed"])]
+    pub(crate) beside: Option<Beside>,
+
+    /// Requests a second of all clients of a storyhub in use; as many as it answers if none is given
+    #[arg(long, value_name = "REQUESTS")]
+    pub(crate) rate: Option<u32>,
 
     /// Print JSON instead of a table
     #[arg(long)]

@@ -13,8 +13,11 @@
 //! | `start` | how soon an empty server answers, and what it takes when idle |
 //! | `design` | a design's writes and patterns on the embedded store, without a server |
 //! | `mixed` | a storyhub in use: reads and writes over HTTP, its memory, and a check at the end |
+//! | `traffic` | the clients of a storyhub in use |
+//! | `beside` | what `verify` and `repair` cost the traffic beside them |
 //! | `report` | the figures as a table and as JSON |
 
+mod beside;
 mod connection;
 mod design;
 mod echo;
@@ -25,6 +28,7 @@ mod report;
 mod server;
 mod start;
 mod target;
+mod traffic;
 mod workload;
 
 use std::io::Write as _;
@@ -33,6 +37,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use tracing::info;
 
+pub use beside::Beside;
 pub use design::DesignName;
 pub use flags::BenchFlags;
 use measure::Figures;
@@ -46,11 +51,17 @@ pub fn run(flags: &BenchFlags) -> Result<ExitCode> {
         return echo::serve(directory);
     }
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let text = match (flags.start, flags.design) {
-        (true, _) => runtime.block_on(start::run(flags))?,
-        (false, None) if flags.mixed => runtime.block_on(mixed::run(flags))?,
-        (false, Some(name)) => runtime.block_on(design::run(name, flags))?.text(flags.json),
-        (false, None) => runtime.block_on(bench(flags))?.text(flags.json),
+    let text = if flags.start {
+        runtime.block_on(start::run(flags))?
+    } else if flags.mixed {
+        runtime.block_on(mixed::run(flags))?
+    } else if let Some(command) = flags.beside {
+        let report = runtime.block_on(beside::run(command, flags))?;
+        report.text(flags.json)
+    } else if let Some(name) = flags.design {
+        runtime.block_on(design::run(name, flags))?.text(flags.json)
+    } else {
+        runtime.block_on(bench(flags))?.text(flags.json)
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

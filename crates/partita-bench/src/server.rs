@@ -31,7 +31,7 @@ impl Server {
     /// `partita serve --endpoint-only` on an empty directory, with further arguments.
     pub(super) fn partita(arguments: &[String]) -> Result<Server> {
         let directory = tempfile::tempdir().context("cannot create a directory for the data")?;
-        let mut command = partita(["serve", "--endpoint-only", "--listen", "127.0.0.1:0"])?;
+        let mut command = partita(&["serve", "--endpoint-only", "--listen", "127.0.0.1:0"])?;
         command.arg("--data").arg(directory.path()).args(arguments);
         Server::start(command, directory)
     }
@@ -43,7 +43,7 @@ impl Server {
         designs: &[&str],
         arguments: &[String],
     ) -> Result<Server> {
-        let mut command = partita(["serve", "--listen", "127.0.0.1:0"])?;
+        let mut command = partita(&["serve", "--listen", "127.0.0.1:0"])?;
         command.arg("--data").arg(directory.path());
         command.args(designs).args(arguments);
         Server::start(command, directory)
@@ -65,7 +65,7 @@ impl Server {
 
     /// `partita bench --serve-echo` on a directory with the answers.
     pub(super) fn echo(directory: TempDir) -> Result<Server> {
-        let mut command = partita(["bench", "--serve-echo"])?;
+        let mut command = partita(&["bench", "--serve-echo"])?;
         command.arg(directory.path());
         Server::start(command, directory)
     }
@@ -132,7 +132,7 @@ pub(super) fn cpu_of(process: &str) -> Option<Duration> {
 }
 
 /// A command of this very binary.
-fn partita<const N: usize>(arguments: [&str; N]) -> Result<Command> {
+pub(super) fn partita(arguments: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments);
     Ok(command)
