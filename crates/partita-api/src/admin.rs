@@ -41,7 +41,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-pub use desk::{Desk, Installation, Running, StoreUse};
+pub use desk::{Desk, Installation, Running, Scans, StoreUse};
 pub use events::{Events, Line};
 
 /// Every command, in the order in which documents list them.

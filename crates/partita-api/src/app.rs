@@ -41,7 +41,7 @@ use crate::request::{self, Request};
 use crate::request_id::{self, REQUEST_ID};
 use crate::routes::{Found, Routes, Target, Verb};
 use crate::server;
-use crate::token::{Tokens, Verified};
+use crate::token::{TokenError, Tokens, Verified};
 use files::OnFiles;
 
 /// The largest body: an item of 400 KB, written in JSON at its most verbose.
@@ -311,16 +311,20 @@ impl App {
             return Err(Problem::no_route("there is no administration here"));
         };
         let partita = call.served.partita.clone();
+        if !call.verified.is_sent_with(command.name, call.request.body) {
+            return Err(TokenError::Invalid.into());
+        }
         let request = plain::map_to_json(&body::object(&call.request)?);
         let design = &partita.design().name;
-        let by = call.verified.who();
+        let (by, is_operator) = (call.verified.who(), call.verified.is_operator());
         info!(
             design,
             command = command.name,
             by,
+            is_operator,
             "a command for administrators"
         );
-        let desk = Desk::of_served(installation, partita, call.verified.is_operator());
+        let desk = Desk::of_served(installation, partita, is_operator);
         let lines = command.start(desk.clone(), Json::Object(request));
         let lines = lines.map_err(|failure| Problem::bad_request(failure.detail))?;
         Ok(admin::answer::response(desk, lines))

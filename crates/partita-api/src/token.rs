@@ -16,12 +16,15 @@ pub mod keys;
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode,
 };
 use partita_plan::Caller;
 use partita_store::Clock;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::secret::Secret;
 
@@ -49,14 +52,15 @@ pub struct Tokens {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     caller: Caller,
-    is_operator: bool,
+    /// Of an operator: what the token was made for.
+    errand: Option<String>,
 }
 
 impl Verified {
     fn user(caller: Caller) -> Self {
         Verified {
             caller,
-            is_operator: false,
+            errand: None,
         }
     }
 
@@ -67,7 +71,7 @@ impl Verified {
 
     /// Who it is, for the log.
     pub(crate) fn who(&self) -> &str {
-        match (&self.caller.id, self.is_operator) {
+        match (&self.caller.id, self.is_operator()) {
             (_, true) => "the operator",
             (Some(id), false) => id,
             (None, false) => "nobody",
@@ -77,8 +81,22 @@ impl Verified {
     /// Whether it is whoever operates the installation and has its secret: nobody to the rules of a
     /// design, but somebody who may see its jobs and keys.
     pub fn is_operator(&self) -> bool {
-        self.is_operator
+        self.errand.is_some()
     }
+
+    /// Whether this command may be asked for with this body: of an operator's token, whether it was
+    /// made for them.
+    pub(crate) fn is_sent_with(&self, command: &str, body: &[u8]) -> bool {
+        let errand = self.errand.as_ref();
+        errand.is_none_or(|made_for| *made_for == errand_of(command, body))
+    }
+}
+
+/// What an operator's token is made for: one command with one body. Whoever gets hold of the token
+/// can ask for nothing else.
+fn errand_of(command: &str, body: &[u8]) -> String {
+    let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(body));
+    format!("{command} {digest}")
 }
 
 /// Why a token is refused. It says no more, so as not to help a forger.
@@ -104,6 +122,9 @@ struct Claims {
     role: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     groups: Vec<String>,
+    /// Of an operator: what the token was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    errand: Option<String>,
     iat: i64,
     exp: i64,
     /// `partita token` makes none.
@@ -139,36 +160,45 @@ impl Tokens {
         groups: &[String],
         lifetime_seconds: u32,
     ) -> String {
-        self.signed(ISSUER, design, user, lifetime_seconds, role, groups)
+        self.signed(&Claims {
+            role: role.map(str::to_owned),
+            groups: groups.to_vec(),
+            ..self.claims(ISSUER, design, user, lifetime_seconds)
+        })
     }
 
-    fn signed(
+    /// A token for whoever operates the installation, to ask for one command with one body.
+    pub fn make_for_operator(
         &self,
-        issuer: &str,
         design: &str,
-        user: &str,
+        command: &str,
+        body: &[u8],
         lifetime_seconds: u32,
-        role: Option<&str>,
-        groups: &[String],
     ) -> String {
+        self.signed(&Claims {
+            errand: Some(errand_of(command, body)),
+            ..self.claims(OPERATOR, design, OPERATOR, lifetime_seconds)
+        })
+    }
+
+    fn claims(&self, issuer: &str, design: &str, user: &str, lifetime_seconds: u32) -> Claims {
         let now = self.now_seconds();
-        let claims = Claims {
+        Claims {
             iss: issuer.to_owned(),
             aud: design.to_owned(),
             sub: user.to_owned(),
-            role: role.map(str::to_owned),
-            groups: groups.to_vec(),
+            role: None,
+            groups: Vec::new(),
+            errand: None,
             iat: now,
             exp: now.saturating_add(i64::from(lifetime_seconds)),
             nbf: None,
-        };
-        encode(&Header::new(Algorithm::HS256), &claims, &self.signing)
-            .expect("plain claims are signed with a key of the right kind")
+        }
     }
 
-    /// A token for whoever operates the installation, to look into a design.
-    pub fn make_for_operator(&self, design: &str, lifetime_seconds: u32) -> String {
-        self.signed(OPERATOR, design, OPERATOR, lifetime_seconds, None, &[])
+    fn signed(&self, claims: &Claims) -> String {
+        encode(&Header::new(Algorithm::HS256), claims, &self.signing)
+            .expect("plain claims are signed with a key of the right kind")
     }
 
     /// Who is calling, by the bearer token of a request; nobody without one.
@@ -217,7 +247,7 @@ impl Tokens {
         if claims.iss == OPERATOR {
             return Ok(Verified {
                 caller: Caller::anonymous(),
-                is_operator: true,
+                errand: Some(claims.errand.unwrap_or_default()),
             });
         }
         Ok(Verified::user(Caller {

@@ -16,7 +16,7 @@ use partita_store::{StoreError, StoreResult};
 use crate::check::shares::number;
 use crate::grouping::{Grouping, Place};
 use crate::pass::Pass;
-use crate::reader::Written;
+use crate::reader::{Reader, Written};
 use crate::report::{VerifyError, Watch};
 
 /// How many numbers of missing items are looked up at once.
@@ -74,7 +74,10 @@ impl<'a> Pass<'a> {
     }
 
     /// Those of some numbers of missing items that are not kept as they are counted.
-    pub(crate) async fn forgotten(&self, gone: Vec<(Place, Number)>) -> StoreResult<Vec<Place>> {
+    pub(crate) async fn forgotten(
+        &self,
+        gone: Vec<(Place, Number)>,
+    ) -> StoreResult<Vec<(Place, Number)>> {
         // The numbers of one item come one after the other.
         let mut addresses: Vec<ItemAddress> = Vec::new();
         let mut which = Vec::new();
@@ -85,19 +88,20 @@ impl<'a> Pass<'a> {
             }
             which.push(addresses.len() - 1);
         }
-        let kept = self.kept_records(&addresses).await?;
+        let kept = self.kept_records(&addresses, self.reader).await?;
         let differing = gone.into_iter().zip(which).filter(|((place, sum), at)| {
             number(kept_number(kept[*at].as_ref(), place)) != Some(*sum)
         });
-        Ok(differing.map(|((place, _), _)| place).collect())
+        Ok(differing.map(|(counted, _)| counted).collect())
     }
 
     /// Records of the sidecar, each found or missing.
     pub(crate) async fn kept_records(
         &self,
         addresses: &[ItemAddress],
+        reader: Reader<'_>,
     ) -> StoreResult<Vec<Option<Item>>> {
-        match self.reader.items(addresses).await {
+        match reader.items(addresses).await {
             Err(StoreError::TableNotFound { .. }) => Ok(vec![None; addresses.len()]),
             items => items,
         }

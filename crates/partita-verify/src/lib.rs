@@ -14,7 +14,8 @@
 //! | `pass` | one pass over the tables, page by page |
 //! | `suspects` | what a pass found, until it is known what follows from what |
 //! | `check` | one stored item, judged |
-//! | `numbers` | counts and sums, counted once more before anything is said of them |
+//! | `numbers` | counts and sums, compared with what counts for them |
+//! | `recount` | the same counted again, where a scan is not a moment |
 //! | `kept` | the numbers of items that are gone, over items that stay |
 //! | `grouping` | what counts for which number, also when memory does not hold it |
 //! | `layout` | which record a stored item is, and where records are |
@@ -50,10 +51,11 @@
 //! bound, until it is known which follow from others; beyond it, another pass reports them as they
 //! are found.
 //!
-//! **Beside live traffic.** Whatever looks wrong is looked at again by itself, and counts only if
-//! nothing that it rests on has changed between two readings. A repair writes on the condition
-//! that all of it is still as it was read, and looks again where that fails. A value that keeps
-//! moving is reported as such.
+//! **Beside live traffic.** Where the store has reads of one moment, a pass sees that moment and
+//! nothing that is written later. On DynamoDB, which has none, whatever looks wrong is looked at
+//! again by itself, and counts only if nothing that it rests on has changed between two readings. A
+//! repair writes on the condition that all of it is still as it was read, and looks again where that
+//! fails. A value that keeps moving is reported as such.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
@@ -99,6 +101,7 @@ mod pass;
 pub mod permission;
 mod reader;
 mod reads;
+mod recount;
 pub mod report;
 mod rounds;
 mod scope;

@@ -113,8 +113,7 @@ pub(crate) async fn mend_own(
     };
     let others = sources(reads, findings).filter(|one| *one != address);
     let checks = others.map(|other| check(layout, reads, other));
-    let actions = std::iter::once(action).chain(checks).take(ACTIONS_MAX);
-    reader.write(actions.collect()).await
+    write(reader, std::iter::once(action).chain(checks).collect()).await
 }
 
 /// Carries out a write on an item that is derived from this one, while this one and what it was
@@ -130,8 +129,15 @@ pub(crate) async fn mend_other(
     let others = sources(reads, findings).filter(|one| *one != address);
     let sources = std::iter::once(address).chain(others);
     let checks = sources.map(|source| check(layout, reads, source));
-    let actions = std::iter::once(action).chain(checks).take(ACTIONS_MAX);
-    reader.write(actions.collect()).await
+    write(reader, std::iter::once(action).chain(checks).collect()).await
+}
+
+/// Carries a transaction out, if it has room for all conditions that it rests on.
+async fn write(reader: Reader<'_>, actions: Vec<TransactAction>) -> StoreResult<Written> {
+    if actions.len() > ACTIONS_MAX {
+        return Ok(Written::Refused);
+    }
+    reader.write(actions).await
 }
 
 /// What was read and is not derived from the item itself.

@@ -1,13 +1,15 @@
-//! Counts and sums that look wrong: counted once more before anything is said of them.
+//! Counts and sums, compared with what counts for them.
 //!
-//! A scan is not a moment: an item may have been counted before a write, and the number been read
-//! after it. So those that differ are read, all their parts are counted in another scan, and they
-//! are read again. If a number stood still all that time, what was counted is what it should be.
-
-use std::collections::HashMap;
+//! Where a store has reads of one moment, the numbers and their parts are read at the same, and what
+//! was counted is what they should be. Elsewhere a scan is not a moment, and those that differ are
+//! counted again, as `recount` says.
+//!
+//! Every write that changes a part changes the number by as much. So the difference between the two
+//! stays while others write, and a number is mended by that difference, whatever it is by then.
 
 use partita_core::expression::{Condition, Path};
 use partita_core::{Item, Number, Value, plain};
+use partita_design::design::Record;
 use partita_design::template::dotted;
 use partita_store::request::{ItemAddress, TransactAction, UpdateItem};
 use partita_store::{StoreResult, table::TableName};
@@ -19,15 +21,21 @@ use crate::grouping::{Grouping, Place};
 use crate::kept::{GONE_MAX, kept_number};
 use crate::layout::Stored;
 use crate::pass::{Mode, Pass};
-use crate::reader::Written;
+use crate::reader::{Reader, Written, pause};
 use crate::report::{Drift, DriftKind, Outcome, VerifyError, Watch};
 use crate::suspects::Suspect;
 use partita_design::nested;
 
-/// How many numbers are counted again at once.
-const SUSPECTS_MAX: usize = 50_000;
+/// How many numbers are looked at again at once.
+const SUSPECTS_MAX: usize = 10_000;
+/// Groups between two steps. They come from the disk, where there are many.
+const STEP_GROUPS: usize = 1_000;
+/// Items that are read at once; only their numbers are kept.
+const READ_ITEMS: usize = 100;
+/// How often a number is written that changes meanwhile.
+const WRITES_MAX: u32 = 8;
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
     /// Compares all numbers with what counts for them.
     pub(crate) async fn settle_numbers(
         &mut self,
@@ -36,9 +44,12 @@ impl Pass<'_> {
     ) -> Result<(), VerifyError> {
         let mut merge = grouping.merge()?;
         let (mut suspects, mut gone) = (Vec::new(), Vec::new());
+        let mut groups = 0;
         while let Some((place, group)) = merge.next()? {
             match group.stored {
-                Some(stored) if number(stored.as_ref()) != Some(group.sum) => suspects.push(place),
+                Some(stored) if number(stored.as_ref()) != Some(group.sum) => {
+                    suspects.push((place, group.sum));
+                }
                 Some(_) => {}
                 // What counts for an item that is not there is kept for it, or counts nowhere.
                 None if self.is_kept(&place) => gone.push((place, group.sum)),
@@ -50,13 +61,13 @@ impl Pass<'_> {
             if suspects.len() >= SUSPECTS_MAX {
                 self.confirm(std::mem::take(&mut suspects), watch).await?;
             }
+            groups += 1;
+            if groups % STEP_GROUPS == 0 {
+                watch.between_steps().await?;
+            }
         }
         suspects.extend(self.forgotten(gone).await?);
-        if suspects.is_empty() {
-            Ok(())
-        } else {
-            self.confirm(suspects, watch).await
-        }
+        self.confirm(suspects, watch).await
     }
 
     /// Whether a number is kept while its item is gone, and is looked at.
@@ -65,42 +76,42 @@ impl Pass<'_> {
         entity.is_some_and(|entity| self.looked_at.has(entity))
     }
 
+    /// Looks again at numbers that differ from what counts for them, and reports or mends them.
     async fn confirm(
         &mut self,
-        mut suspects: Vec<Place>,
+        mut suspects: Vec<(Place, Number)>,
         watch: &mut dyn Watch,
     ) -> Result<(), VerifyError> {
+        if suspects.is_empty() {
+            return Ok(());
+        }
         // The numbers of one item come one after the other.
-        suspects.sort_unstable();
-        let before = self.stored(&suspects).await?;
-        let sums = suspects.iter().cloned();
-        let mut sums: HashMap<Place, Number> =
-            sums.map(|place| (place, Number::default())).collect();
-        let add = |place: Place, amount: Number| {
-            if let Some(sum) = sums.get_mut(&place) {
-                *sum = sum.checked_add(amount).unwrap_or(*sum);
-            }
+        suspects.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        let counted = if self.reader.is_of_one_moment() {
+            let places: Vec<&Place> = suspects.iter().map(|(place, _)| place).collect();
+            let seen = self.stored(&places, self.reader).await?;
+            let sums = suspects.iter().map(|(_, sum)| Some(*sum));
+            seen.into_iter().zip(sums).collect()
+        } else {
+            self.recount(&suspects, watch).await?
         };
-        self.count_again(add, watch).await?;
-        let after = self.stored(&suspects).await?;
-        for ((place, before), after) in suspects.into_iter().zip(before).zip(after) {
-            let Some((drift, sum)) = self.judged(&place, &after, &sums) else {
+        for ((place, sum), (seen, counted)) in suspects.into_iter().zip(counted) {
+            let Some(drift) = self.judged(&place, &seen, counted.unwrap_or(sum)) else {
                 continue;
             };
-            let derived_by = match &after {
-                Home::Kept(_) => kept_place(&drift.says),
-                Home::Item(_) | Home::None => drift.says.clone(),
+            let derived_by = match seen.home {
+                Home::Kept => kept_place(&drift.says),
+                Home::Item | Home::None => drift.says.clone(),
             };
-            let is_still = before.is_there() == after.is_there()
-                && before.value(&place) == after.value(&place);
-            let outcome = match (is_still, self.mode) {
-                (false, _) => Outcome::Moving,
-                (true, Mode::Verify) => Outcome::Found,
-                (true, Mode::Survey) => Outcome::Mendable,
-                (true, Mode::Repair(_)) if self.is_later(&derived_by) => Outcome::Found,
-                (true, Mode::Repair(_)) => match self.write(&place, &after, sum).await? {
+            let outcome = match (counted, self.mode) {
+                (None, _) => Outcome::Moving,
+                (Some(_), Mode::Verify) => Outcome::Found,
+                (Some(_), Mode::Survey) => Outcome::Mendable,
+                (Some(_), Mode::Repair(_)) if self.is_later(&derived_by) => Outcome::Found,
+                (Some(sum), Mode::Repair(_)) => match self.correct(&place, &seen, sum).await? {
                     Written::Done => Outcome::Mended,
                     Written::Stale => Outcome::Moving,
+                    Written::Refused => Outcome::Left { removable: false },
                 },
             };
             let suspect = Suspect {
@@ -114,31 +125,65 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Where some numbers are now: in their items, or kept for them.
-    async fn stored(&self, places: &[Place]) -> StoreResult<Vec<Home>> {
-        // The numbers of one item come one after the other.
-        let mut addresses: Vec<ItemAddress> = Vec::new();
-        let mut which = Vec::new();
-        for place in places {
-            let address = self.address(place)?;
-            if addresses.last() != Some(&address) {
-                addresses.push(address);
-            }
-            which.push(addresses.len() - 1);
-        }
-        let items = self.reader.items(&addresses).await?;
-        let mut homes = Vec::new();
-        for (place, at) in places.iter().zip(which) {
-            homes.push(match (&items[at], self.outliving(place)) {
-                (Some(item), _) => Home::Item(item.clone()),
-                (None, Some(_)) => {
-                    let kept = self.kept_records(&[self.kept_at(place)?]).await?;
-                    Home::Kept(kept.into_iter().next().flatten())
+    /// Some numbers, in their items or kept for them.
+    pub(crate) async fn stored(
+        &self,
+        places: &[&Place],
+        reader: Reader<'_>,
+    ) -> StoreResult<Vec<Seen<'a>>> {
+        let mut all = Vec::with_capacity(places.len());
+        for places in places.chunks(READ_ITEMS) {
+            // The numbers of one item come one after the other.
+            let mut addresses: Vec<ItemAddress> = Vec::new();
+            let mut which = Vec::new();
+            for place in places {
+                let address = self.address(place)?;
+                if addresses.last() != Some(&address) {
+                    addresses.push(address);
                 }
-                (None, None) => Home::None,
+                which.push(addresses.len() - 1);
+            }
+            let items = reader.items(&addresses).await?;
+            for (place, at) in places.iter().zip(which) {
+                let item = items[at].as_ref();
+                all.push(self.seen(place, &addresses[at], item, reader).await?);
+            }
+        }
+        Ok(all)
+    }
+
+    async fn seen(
+        &self,
+        place: &Place,
+        address: &ItemAddress,
+        item: Option<&Item>,
+        reader: Reader<'_>,
+    ) -> StoreResult<Seen<'a>> {
+        if let Some(item) = item {
+            let entity = match self.layout.recognise(&address.table, item) {
+                Stored::Record(record, _) => Some(record),
+                Stored::Guard(..) | Stored::Stranger => None,
+            };
+            return Ok(Seen {
+                home: Home::Item,
+                entity,
+                value: nested::get(item, &place.attribute).cloned(),
             });
         }
-        Ok(homes)
+        let Some(entity) = self.outliving(place) else {
+            return Ok(Seen {
+                home: Home::None,
+                entity: None,
+                value: None,
+            });
+        };
+        let kept = self.kept_records(&[self.kept_at(place)?], reader).await?;
+        let kept = kept.into_iter().next().flatten();
+        Ok(Seen {
+            home: Home::Kept,
+            entity: Some(entity),
+            value: kept_number(kept.as_ref(), place).cloned(),
+        })
     }
 
     fn address(&self, place: &Place) -> StoreResult<ItemAddress> {
@@ -153,24 +198,10 @@ impl Pass<'_> {
     }
 
     /// The drift of a number that is not what was counted.
-    fn judged(
-        &self,
-        place: &Place,
-        home: &Home,
-        sums: &HashMap<Place, Number>,
-    ) -> Option<(Drift, Number)> {
-        let sum = *sums.get(place)?;
+    fn judged(&self, place: &Place, seen: &Seen<'a>, sum: Number) -> Option<Drift> {
         let address = self.address(place).ok()?;
-        let entity = match home {
-            Home::Item(item) => match self.layout.recognise(&address.table, item) {
-                Stored::Record(record, _) => record,
-                _ => return None,
-            },
-            Home::Kept(_) => self.outliving(place)?,
-            Home::None => return None,
-        };
-        let stored = home.value(place);
-        if number(stored) == Some(sum) {
+        let entity = seen.entity?;
+        if number(seen.value.as_ref()) == Some(sum) {
             return None;
         }
         let counted = self.numbers.find(entity, &place.attribute)?;
@@ -182,91 +213,134 @@ impl Pass<'_> {
         let says = attribute_place(entity, counted.attribute);
         let name = Some(place.attribute.as_str());
         let mut drift = drift(kind, &entity.name, &address, name, says);
-        drift.stored = stored.cloned();
+        drift.stored = seen.value.clone();
         drift.expected = Some(Value::N(sum));
-        if let Home::Kept(_) = home {
-            let kept = match stored {
+        if seen.home == Home::Kept {
+            let kept = match &seen.value {
                 Some(stored) => format!("is kept as {}", plain::to_json(stored)),
                 None => "is not kept".to_owned(),
             };
             drift.note = Some(format!("{kept} while the item is gone, should be {sum}"));
         }
-        Some((drift, sum))
+        Some(drift)
     }
 
-    /// Writes the right number, if the wrong one is still there.
-    async fn write(&self, place: &Place, home: &Home, sum: Number) -> StoreResult<Written> {
-        let address = self.address(place)?;
-        let item = match (home, self.outliving(place)) {
-            (Home::Item(item), _) => item,
-            (Home::Kept(record), Some(entity)) => {
-                let record = record.as_ref();
-                return self.keep(place, entity, &address, record, sum).await;
+    /// Writes the right number, however often others change it meanwhile.
+    async fn correct(&self, place: &Place, seen: &Seen<'a>, sum: Number) -> StoreResult<Written> {
+        let reader = self.reader.now();
+        for attempt in 0..WRITES_MAX {
+            let now = self.stored(&[place], reader).await?;
+            let Some(now) = now.into_iter().next() else {
+                break;
+            };
+            if now.home != seen.home {
+                break;
             }
-            _ => return Ok(Written::Stale),
+            let Some(right) = corrected(seen, &now, sum) else {
+                break;
+            };
+            match self.write(place, &now, right).await? {
+                Written::Stale => pause(attempt).await,
+                written => return Ok(written),
+            }
+        }
+        Ok(Written::Stale)
+    }
+
+    /// Writes a number, if the one that was seen is still there.
+    async fn write(&self, place: &Place, now: &Seen<'a>, right: Number) -> StoreResult<Written> {
+        let address = self.address(place)?;
+        let reader = self.reader.now();
+        let Some(entity) = now.entity else {
+            return Ok(Written::Stale);
+        };
+        if now.home == Home::Kept {
+            let kept = self.kept_records(&[self.kept_at(place)?], reader).await?;
+            let kept = kept.into_iter().next().flatten();
+            return self
+                .keep(place, entity, &address, kept.as_ref(), right)
+                .await;
+        }
+        let items = reader.items(std::slice::from_ref(&address)).await?;
+        let Some(item) = items.into_iter().next().flatten() else {
+            return Ok(Written::Stale);
         };
         let path = dotted(&place.attribute);
-        let stored = path.find(item);
-        let mut update = partita_core::expression::Update::default();
-        let condition = match (stored, item.get(&path.root)) {
-            (Some(stored), _) => {
-                update = update.setting(path.clone(), Value::N(sum));
-                Condition::equals(path, stored.clone())
-            }
-            (None, Some(_)) => {
-                update = update.setting(path.clone(), Value::N(sum));
-                Condition::NotExists(path)
-            }
-            // The map around it is missing too.
-            (None, None) => {
-                let mut whole = Item::new();
-                nested::set(&mut whole, &place.attribute, Value::N(sum));
-                let root = Path::attribute(path.root.clone());
-                if let Some(value) = whole.remove(&path.root) {
-                    update = update.setting(root.clone(), value);
-                }
-                Condition::NotExists(root)
+        let condition = match &now.value {
+            Some(stored) => Condition::equals(path.clone(), stored.clone()),
+            None => Condition::NotExists(path.clone()),
+        };
+        let mut whole = item.clone();
+        nested::set(&mut whole, &place.attribute, Value::N(right));
+        // Something else is in the place of the map around it, and that is not ours to replace.
+        if nested::get(&whole, &place.attribute) != Some(&Value::N(right))
+            || !has_maps_around(&item, &path)
+        {
+            return Ok(Written::Refused);
+        }
+        let (target, value) = match item.get(&path.root) {
+            Some(_) => (path, Value::N(right)),
+            None => {
+                let root = path.root.clone();
+                let value = whole.remove(&root).unwrap_or(Value::N(right));
+                (Path::attribute(root), value)
             }
         };
-        let partition = self
-            .layout
-            .table(&address.table)
-            .map(|table| &table.partition);
+        let partition = self.layout.table(&address.table);
+        let partition = partition.map(|table| table.partition.clone());
         let is_there = partition.map(|name| Condition::Exists(Path::attribute(name)));
         let action = TransactAction::Update(UpdateItem {
             table: address.table,
             key: address.key,
-            update,
+            update: partita_core::expression::Update::default().setting(target, value),
             condition: is_there
                 .into_iter()
                 .chain([condition])
                 .reduce(Condition::and),
             return_item_on_failure: false,
         });
-        self.reader.write(vec![action]).await
+        reader.write(vec![action]).await
     }
 }
 
+/// A number as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Seen<'d> {
+    home: Home,
+    /// The entity that has it; none if there is no item, or one of another kind.
+    entity: Option<&'d Record>,
+    value: Option<Value>,
+}
+
 /// The place of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {
     /// In the item that it is of.
-    Item(Item),
-    /// In the record that keeps it while the item is gone, if there is one.
-    Kept(Option<Item>),
+    Item,
+    /// In the record that keeps it while the item is gone.
+    Kept,
     /// Nowhere: the item is gone, and the number with it.
     None,
 }
 
-impl Home {
-    fn is_there(&self) -> bool {
-        matches!(self, Home::Item(_))
+/// What a number should be now, which should have been a sum when it was seen.
+fn corrected(seen: &Seen<'_>, now: &Seen<'_>, sum: Number) -> Option<Number> {
+    if now.value == seen.value {
+        return Some(sum);
     }
+    let (seen, now) = (number(seen.value.as_ref())?, number(now.value.as_ref())?);
+    now.checked_add(sum.checked_sub(seen).ok()?).ok()
+}
 
-    fn value(&self, place: &Place) -> Option<&Value> {
-        match self {
-            Home::Item(item) => nested::get(item, &place.attribute),
-            Home::Kept(record) => kept_number(record.as_ref(), place),
-            Home::None => None,
+/// Whether a path leads through maps, as far as there is something.
+fn has_maps_around(item: &Item, path: &Path) -> bool {
+    let mut around = Path::attribute(path.root.clone());
+    for step in &path.steps {
+        match around.find(item) {
+            Some(Value::M(_)) => around.steps.push(step.clone()),
+            Some(_) => return false,
+            None => return true,
         }
     }
+    true
 }

@@ -11,7 +11,7 @@ use partita_core::Item;
 use partita_design::Design;
 use partita_store::request::{ItemAddress, Scan};
 use partita_store::table::TableName;
-use partita_store::{Clock, Store, StoreResult};
+use partita_store::{Clock, Snapshot, Store, StoreResult};
 
 use crate::check::shares::Numbers;
 use crate::check::{Finding, Findings, Mend, Subject, examine};
@@ -53,7 +53,7 @@ pub(crate) struct Pass<'a> {
     clock: &'a dyn Clock,
     pub(crate) mode: Mode<'a>,
     rights: Rights,
-    extent: &'a Extent,
+    pub(crate) extent: &'a Extent,
     derivation: &'a Derivation,
     /// What was asked for.
     chosen: Chosen,
@@ -65,6 +65,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) report: Report,
     /// What a repair would write.
     pub(crate) intent: Intent,
+    /// What it has written of that.
+    spent: Intent,
     progress: Progress,
 }
 
@@ -79,12 +81,12 @@ pub(crate) struct Passed {
 }
 
 /// An item of a page with what it counts.
-struct Judged {
-    address: ItemAddress,
+pub(crate) struct Judged {
+    pub(crate) address: ItemAddress,
     /// Whether it is an item of what was asked for.
     is_asked: bool,
     findings: Findings,
-    shares: Vec<(Place, partita_core::Number)>,
+    pub(crate) shares: Vec<(Place, partita_core::Number)>,
     kept: Vec<(Place, Option<partita_core::Value>)>,
 }
 
@@ -92,6 +94,7 @@ impl<'a> Pass<'a> {
     /// A pass that knows the roots, or one that finds them out.
     pub(crate) fn new(
         rounds: &'a Rounds<'a>,
+        moment: Option<&'a dyn Snapshot>,
         mode: Mode<'a>,
         rights: Rights,
         roots: Option<BTreeSet<String>>,
@@ -107,9 +110,7 @@ impl<'a> Pass<'a> {
         Ok(Pass {
             numbers: Numbers::new(&layout),
             layout,
-            reader: Reader {
-                store: rounds.store,
-            },
+            reader: Reader::new(rounds.store, moment),
             clock: rounds.clock,
             mode,
             rights,
@@ -121,6 +122,7 @@ impl<'a> Pass<'a> {
             suspects: Suspects::default(),
             report: Report::default(),
             intent: Intent::default(),
+            spent: Intent::default(),
             progress: Progress::default(),
         })
     }
@@ -178,8 +180,20 @@ impl<'a> Pass<'a> {
         is_told
     }
 
+    /// What an item is judged by, once it looks wrong: what is mended is as it is now.
+    fn present(&self) -> Reader<'a> {
+        match self.mode {
+            Mode::Verify | Mode::Survey => self.reader,
+            Mode::Repair(_) => self.reader.now(),
+        }
+    }
+
     /// Looks at the items of a page, and reads what that takes.
-    async fn judge_page(&self, request: &Scan, items: &[Item]) -> StoreResult<Vec<Judged>> {
+    pub(crate) async fn judge_page(
+        &self,
+        request: &Scan,
+        items: &[Item],
+    ) -> StoreResult<Vec<Judged>> {
         let mut reads = Reads::new(self.clock.now_millis());
         for item in items {
             if let Some(address) = self.layout.address_of(&request.table, item) {
@@ -300,7 +314,7 @@ impl<'a> Pass<'a> {
                 return Ok(());
             };
             findings.hold_back(|says| self.is_later(says));
-            let second = reads.again(&self.layout, self.reader).await?;
+            let second = reads.again(&self.layout, self.present()).await?;
             let is_still = reads.is_same(&second);
             if is_still && self.conclude(address, &reads, &findings, watch).await? {
                 return Ok(());
@@ -317,7 +331,7 @@ impl<'a> Pass<'a> {
     /// The item as it is now, judged by itself; none if it is gone.
     async fn look(&self, address: &ItemAddress) -> StoreResult<Option<(Reads, Findings)>> {
         let mut reads = Reads::new(self.clock.now_millis());
-        let jobs = Jobs::load(&self.layout, self.reader).await?;
+        let jobs = Jobs::load(&self.layout, self.present()).await?;
         for _ in 0..ROUNDS_MAX {
             let findings = match reads.item(address) {
                 Known::Missing => return Ok(None),
@@ -336,7 +350,7 @@ impl<'a> Pass<'a> {
             if reads.is_complete() {
                 return Ok(Some((reads, findings)));
             }
-            reads.fill(&self.layout, self.reader).await?;
+            reads.fill(&self.layout, self.present()).await?;
         }
         Ok(None)
     }
@@ -349,15 +363,9 @@ impl<'a> Pass<'a> {
         findings: &Findings,
         watch: &mut dyn Watch,
     ) -> Result<bool, VerifyError> {
-        if let Mode::Repair(agreed) = self.mode {
-            let mut mended = findings.found.iter().filter(|one| one.mend.is_write());
-            // What is not permitted yet is asked for with the next pass.
-            if !mended.all(|one| agreed.covers(&one.drift)) {
-                return Ok(true);
-            }
-            if !self.mend(address, reads, findings, watch).await? {
-                return Ok(false);
-            }
+        let is_permitted = self.is_permitted(findings);
+        if is_permitted && !self.mend(address, reads, findings, watch).await? {
+            return Ok(false);
         }
         for finding in &findings.found {
             let outcome = match (&finding.mend, self.mode) {
@@ -368,11 +376,24 @@ impl<'a> Pass<'a> {
                 (Mend::Held, _) => Outcome::Held,
                 (Mend::Own | Mend::Other(_) | Mend::Later, Mode::Survey) => Outcome::Mendable,
                 (Mend::Later, Mode::Repair(_)) => Outcome::Found,
-                (Mend::Own | Mend::Other(_), Mode::Repair(_)) => continue,
+                (Mend::Own | Mend::Other(_), Mode::Repair(_)) if is_permitted => continue,
+                // It is asked for with the next pass.
+                (Mend::Own | Mend::Other(_), Mode::Repair(_)) => Outcome::Mendable,
             };
             self.find(watch, finding, outcome);
         }
         Ok(true)
+    }
+
+    /// Whether all that would be written for an item was agreed to.
+    fn is_permitted(&self, findings: &Findings) -> bool {
+        let Mode::Repair(agreed) = self.mode else {
+            return false;
+        };
+        let mut wanted = self.spent.clone();
+        let writes = findings.found.iter().filter(|one| one.mend.is_write());
+        writes.for_each(|one| wanted.add(&one.drift));
+        agreed.covers(&wanted)
     }
 
     /// Carries out all writes that mend an item and what is derived from it; false where one of
@@ -414,12 +435,18 @@ impl<'a> Pass<'a> {
         findings: &Findings,
         watch: &mut dyn Watch,
     ) -> bool {
-        if written == Written::Done {
-            for finding in findings.found.iter().filter(|one| one.mend == *by) {
-                self.find(watch, finding, Outcome::Mended);
+        let outcome = match written {
+            Written::Done => Outcome::Mended,
+            Written::Refused => Outcome::Left { removable: false },
+            Written::Stale => return false,
+        };
+        for finding in findings.found.iter().filter(|one| one.mend == *by) {
+            if written == Written::Done {
+                self.spent.add(&finding.drift);
             }
+            self.find(watch, finding, outcome.clone());
         }
-        written == Written::Done
+        true
     }
 
     /// Whether what a declaration derives waits until what it is derived from is right.
@@ -476,31 +503,6 @@ impl<'a> Pass<'a> {
         }
         watch.finds(&drift, &outcome);
     }
-
-    /// The shares of every item, for those numbers that are asked for.
-    pub(crate) async fn count_again(
-        &self,
-        mut take: impl FnMut(Place, partita_core::Number) + Send,
-        watch: &mut dyn Watch,
-    ) -> Result<(), VerifyError> {
-        for table in self.layout.names() {
-            let mut request = page(table.clone(), self.extent);
-            loop {
-                let found = self.reader.scan(&request).await?;
-                for judged in self.judge_page(&request, &found.items).await? {
-                    for (place, amount) in judged.shares {
-                        take(place, amount);
-                    }
-                }
-                watch.between_steps().await?;
-                match found.last_key {
-                    None => break,
-                    last_key => request.start_after = last_key,
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Whether a table has items that the design does not recognise. It is known before anything is
@@ -511,7 +513,8 @@ pub(crate) async fn has_unrecognised(
     extent: &Extent,
     watch: &mut dyn Watch,
 ) -> Result<bool, VerifyError> {
-    let (layout, reader) = (Layout::new(design)?, Reader { store });
+    let moment = store.snapshot();
+    let (layout, reader) = (Layout::new(design)?, Reader::new(store, moment.as_deref()));
     for table in layout.names() {
         let mut request = page(table.clone(), extent);
         loop {
@@ -531,7 +534,7 @@ pub(crate) async fn has_unrecognised(
     Ok(false)
 }
 
-fn page(table: TableName, extent: &Extent) -> Scan {
+pub(crate) fn page(table: TableName, extent: &Extent) -> Scan {
     Scan {
         limit: Some(extent.page_items.max(1)),
         ..Scan::new(table)

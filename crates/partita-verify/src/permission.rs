@@ -33,10 +33,9 @@ impl Intent {
             (&self.cleared, &other.cleared),
             (&self.written, &other.written),
         ];
-        kinds.into_iter().all(|(agreed, asked)| {
-            let mut asked = asked.iter();
-            asked.all(|(name, count)| agreed.get(name).is_some_and(|most| count <= most))
-        })
+        kinds
+            .into_iter()
+            .all(|(agreed, asked)| is_within(agreed, asked))
     }
 
     pub(crate) fn add(&mut self, drift: &Drift) {
@@ -48,18 +47,38 @@ impl Intent {
         *kinds.entry(name).or_default() += 1;
     }
 
-    /// Whether a removal is of a kind that was agreed to. What is written is worked out from what
-    /// is there, and can be worked out again.
-    pub(crate) fn covers(&self, drift: &Drift) -> bool {
-        match (&drift.attribute, &drift.expected) {
-            (None, None) => self.removed.contains_key(&drift.record),
-            (Some(name), None) => {
-                let name = format!("{}.{name}", drift.record);
-                self.cleared.contains_key(&name)
+    /// Whether no more is removed than was agreed to, of any kind. What is written is worked out
+    /// from what is there, and can be worked out again.
+    pub(crate) fn covers(&self, wanted: &Intent) -> bool {
+        let kinds = [
+            (&self.removed, &wanted.removed),
+            (&self.cleared, &wanted.cleared),
+        ];
+        kinds
+            .into_iter()
+            .all(|(agreed, wanted)| is_within(agreed, wanted))
+    }
+
+    /// Takes what is written from what was agreed to.
+    pub fn subtract(&mut self, written: &Intent) {
+        let kinds = [
+            (&mut self.removed, &written.removed),
+            (&mut self.cleared, &written.cleared),
+            (&mut self.written, &written.written),
+        ];
+        for (agreed, written) in kinds {
+            for (name, count) in written {
+                if let Some(left) = agreed.get_mut(name) {
+                    *left = left.saturating_sub(*count);
+                }
             }
-            (_, Some(_)) => true,
         }
     }
+}
+
+fn is_within(agreed: &BTreeMap<String, u64>, asked: &BTreeMap<String, u64>) -> bool {
+    let mut asked = asked.iter();
+    asked.all(|(name, count)| agreed.get(name).is_some_and(|most| count <= most))
 }
 
 /// Who decides whether a repair writes, and what it may remove besides what is derived.

@@ -7,7 +7,7 @@ use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_store::request::{
     BatchGetItem, BatchGot, ItemAddress, Page, Query, Scan, TransactAction, TransactWriteItems,
 };
-use partita_store::{ErrorKind, Store, StoreError, StoreResult};
+use partita_store::{ErrorKind, Snapshot, Store, StoreError, StoreResult};
 
 /// How often something is tried.
 const ATTEMPTS: u32 = 10;
@@ -18,6 +18,8 @@ const PAUSE_MILLIS: u64 = 10;
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'s> {
     pub(crate) store: &'s dyn Store,
+    /// The moment that is read, where the store has reads of one.
+    moment: Option<&'s dyn Snapshot>,
 }
 
 /// What became of a write.
@@ -27,14 +29,34 @@ pub(crate) enum Written {
     Done,
     /// Something has changed, or that is unknown: look again.
     Stale,
+    /// The store does not take it, now or later.
+    Refused,
 }
 
-impl Reader<'_> {
+impl<'s> Reader<'s> {
+    pub(crate) fn new(store: &'s dyn Store, moment: Option<&'s dyn Snapshot>) -> Reader<'s> {
+        Reader { store, moment }
+    }
+
+    /// The same store as it is when it is read.
+    pub(crate) fn now(self) -> Reader<'s> {
+        Reader::new(self.store, None)
+    }
+
+    /// Whether all reads are of one moment, so that what they show belongs together.
+    pub(crate) fn is_of_one_moment(self) -> bool {
+        self.moment.is_some()
+    }
+
     /// One page of a table.
     pub(crate) async fn scan(&self, request: &Scan) -> StoreResult<Page<Item>> {
         let mut attempt = 0;
         loop {
-            match self.store.scan(request.clone()).await {
+            let page = match self.moment {
+                Some(moment) => moment.scan(request.clone()).await,
+                None => self.store.scan(request.clone()).await,
+            };
+            match page {
                 Err(error) if is_worth_another(&error, &mut attempt).await => {}
                 answer => return answer?.answer.into_parts(),
             }
@@ -46,7 +68,11 @@ impl Reader<'_> {
         let mut rows = Vec::new();
         let mut attempt = 0;
         loop {
-            let page = match self.store.query(request.clone()).await {
+            let page = match self.moment {
+                Some(moment) => moment.query(request.clone()).await,
+                None => self.store.query(request.clone()).await,
+            };
+            let page = match page {
                 Err(error) if is_worth_another(&error, &mut attempt).await => continue,
                 answer => answer?.answer.into_parts()?,
             };
@@ -73,7 +99,12 @@ impl Reader<'_> {
         let mut attempt = 0;
         while !open.is_empty() {
             let asked = open.iter().map(|&at| addresses[at].clone()).collect();
-            let got = match self.store.batch_get_item(BatchGetItem::new(asked)).await {
+            let request = BatchGetItem::new(asked);
+            let got = match self.moment {
+                Some(moment) => moment.batch_get_item(request).await,
+                None => self.store.batch_get_item(request).await,
+            };
+            let got = match got {
                 Err(error) if is_worth_another(&error, &mut attempt).await => continue,
                 got => got?.answer,
             };
@@ -102,11 +133,19 @@ impl Reader<'_> {
         let Err(error) = self.store.transact_write_items(request).await else {
             return Ok(Written::Done);
         };
-        match error.kind() {
-            ErrorKind::ConditionFailed
-            | ErrorKind::Conflict
-            | ErrorKind::Retry
-            | ErrorKind::OutcomeUnknown => Ok(Written::Stale),
+        match (error.kind(), &error) {
+            (
+                ErrorKind::ConditionFailed
+                | ErrorKind::Conflict
+                | ErrorKind::Retry
+                | ErrorKind::OutcomeUnknown,
+                _,
+            ) => Ok(Written::Stale),
+            // The write does not fit the item: it would be too large, say.
+            (
+                ErrorKind::FixRequest,
+                StoreError::Validation { .. } | StoreError::TransactionCanceled { .. },
+            ) => Ok(Written::Refused),
             _ => Err(error),
         }
     }

@@ -105,7 +105,8 @@ impl<'a> Rounds<'a> {
     ) -> Result<Passed, VerifyError> {
         self.passes += 1;
         watch.begins(self.passes);
-        let pass = Pass::new(self, mode, rights, roots)?;
+        let moment = self.store.snapshot();
+        let pass = Pass::new(self, moment.as_deref(), mode, rights, roots)?;
         pass.run(watch).await
     }
 

@@ -17,12 +17,14 @@ use clap::Args;
 use futures::{Stream, StreamExt as _};
 use partita_api::Tokens;
 use partita_api::admin::client::{self, Server};
-use partita_api::admin::{self, Command, Desk, Failure, Installation, Line, Running, StoreUse};
+use partita_api::admin::{
+    self, Command, Desk, Failure, Installation, Line, Running, Scans, StoreUse,
+};
 use partita_design::Design;
 use partita_plan::Partita;
 use partita_store::Store;
 use partita_store::surroundings::SystemClock;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::cli::{SecretFlags, StoreFlags, VariableFlags};
 use crate::demo::Stages;
@@ -63,6 +65,9 @@ pub(crate) struct DoorFlags {
     #[command(flatten)]
     pub(crate) secret: SecretFlags,
 }
+
+/// Makes a token for a request with this body.
+type MakeToken = dyn Fn(&[u8]) -> String + Send + Sync;
 
 /// A design that a command is for.
 pub(crate) struct Subject {
@@ -123,8 +128,8 @@ impl<'f> Door<'f> {
     ) -> Result<C::Outcome> {
         if let Some(url) = &self.flags.server {
             let server = Server::at(url)?;
-            let token = self.token(&subject.name)?;
-            let lines = server.ask(&subject.name, &token, &command).await?;
+            let token = self.token::<C>(&subject.name)?;
+            let lines = server.ask(&subject.name, &*token, &command).await?;
             return outcome(lines, on_event).await;
         }
         let design = subject.design.as_ref();
@@ -143,14 +148,17 @@ impl<'f> Door<'f> {
         }
     }
 
-    /// The token that was given, or one that the installation's secret makes good.
-    fn token(&self, design: &str) -> Result<String> {
-        if let Some(token) = &self.flags.token {
-            return Ok(token.clone());
+    /// The token that was given, or one that the installation's secret makes good for a request.
+    fn token<C: Command>(&self, design: &str) -> Result<Box<MakeToken>> {
+        if let Some(token) = self.flags.token.clone() {
+            return Ok(Box::new(move |_| token.clone()));
         }
         let secret = secret_file::find(&self.flags.secret)?;
         let tokens = Tokens::new(&secret, Arc::new(SystemClock));
-        Ok(tokens.make_for_operator(design, TOKEN_SECONDS))
+        let design = design.to_owned();
+        Ok(Box::new(move |body| {
+            tokens.make_for_operator(&design, C::NAME, body, TOKEN_SECONDS)
+        }))
     }
 
     async fn open<C: Command>(&self, design: &Design) -> Result<Opened> {
@@ -206,7 +214,7 @@ impl<'f> Door<'f> {
             clock: Arc::new(SystemClock),
             tokens,
             demos: Arc::new(Stages),
-            scans: Arc::new(Semaphore::new(1)),
+            scans: Scans::default(),
             running: Running::default(),
             stopping: watch::channel(false).1,
             has_traffic: false,

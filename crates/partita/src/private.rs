@@ -24,12 +24,27 @@ pub(crate) fn keep(data: &Path) {
 #[cfg(not(unix))]
 pub(crate) fn keep(_: &Path) {}
 
+/// Refuses a data directory that another user has made, or filled. Whoever knows the secret in it
+/// makes tokens for anybody, and links in it lead where they like.
+#[cfg(unix)]
+pub(crate) fn demand_own(data: &Path) -> anyhow::Result<()> {
+    unix::demand_own(data)
+}
+
+/// Elsewhere users are not told apart by numbers.
+#[cfg(not(unix))]
+pub(crate) fn demand_own(_: &Path) -> anyhow::Result<()> {
+    Ok(())
+}
+
 #[cfg(unix)]
 mod unix {
     use std::fs::{self, Metadata, Permissions};
     use std::io;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::path::{Path, PathBuf};
+
+    use anyhow::{Result, bail};
 
     /// The directories and files that Partita makes in a data directory.
     const OURS: [&str; 4] = ["store", "files", "secret", crate::socket::NAME];
@@ -42,15 +57,54 @@ mod unix {
         pub(super) failure: Option<(PathBuf, io::Error)>,
     }
 
+    pub(super) fn demand_own(data: &Path) -> Result<()> {
+        let Ok(found) = data.metadata() else {
+            // It is made by whoever needs it.
+            return Ok(());
+        };
+        let user = rustix::process::geteuid().as_raw();
+        let owner = found.uid();
+        if owner != user && owner != 0 && !(user == 0 && is_arranged(data)) {
+            bail!(
+                "the data directory {} belongs to another user ({owner}), who could have put anything in it: \
+                 run as that user, or use a directory of your own",
+                data.display()
+            );
+        }
+        for name in OURS {
+            let path = data.join(name);
+            let Ok(found) = path.metadata() else {
+                continue;
+            };
+            if ![user, owner, 0].contains(&found.uid()) {
+                let other = found.uid();
+                bail!(
+                    "{} belongs to another user ({other}): look who has put it there",
+                    path.display()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a directory of another user is where not everybody can make one: root runs on a
+    /// service's or a container's directory, and not on one that somebody was quicker to make.
+    fn is_arranged(data: &Path) -> bool {
+        let whole = fs::canonicalize(data).ok();
+        let parent = whole.as_deref().and_then(Path::parent);
+        let mode = parent.and_then(|parent| Some(parent.metadata().ok()?.permissions().mode()));
+        mode.is_some_and(|mode| mode & 0o002 == 0)
+    }
+
     /// Closes what is ours in a data directory. The directory itself is ours if there is nothing
-    /// else in it.
+    /// else in it. The outermost comes first: nobody else changes then what is in it.
     pub(super) fn close(data: &Path) -> Closed {
         let mut closed = Closed::default();
-        for name in OURS {
-            closed.tree(&data.join(name));
-        }
         if is_all_ours(data) {
             closed.one(data);
+        }
+        for name in OURS {
+            closed.tree(&data.join(name));
         }
         closed
     }
@@ -76,22 +130,20 @@ mod unix {
                 return;
             };
             if found.is_dir() && is_open(&found) {
-                let entries = fs::read_dir(path).into_iter().flatten();
-                for entry in entries.flatten() {
-                    self.inner(&entry.path());
-                }
+                self.inner(path);
+            } else {
+                self.one(path);
             }
-            self.one(path);
         }
 
         fn inner(&mut self, path: &Path) {
+            self.one(path);
             if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
                 let entries = fs::read_dir(path).into_iter().flatten();
                 for entry in entries.flatten() {
                     self.inner(&entry.path());
                 }
             }
-            self.one(path);
         }
 
         fn one(&mut self, path: &Path) {

@@ -9,13 +9,17 @@ use partita_api::Secret;
 use partita_api::secret::SECRET_BYTES_MIN;
 use partita_store::Entropy as _;
 use partita_store::surroundings::SystemEntropy;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::cli::SecretFlags;
+use crate::private;
 
 /// Reads the given secret, or the one in the data directory, which is made at the first start.
 pub(crate) fn find_or_make(flags: &SecretFlags) -> Result<Secret> {
     let path = place(flags);
+    if flags.secret_file.is_none() {
+        private::demand_own(&flags.data)?;
+    }
     if flags.secret_file.is_none() && !path.exists() {
         fs::create_dir_all(&flags.data).with_context(|| {
             format!("cannot create the data directory {}", flags.data.display())
@@ -30,6 +34,9 @@ pub(crate) fn find_or_make(flags: &SecretFlags) -> Result<Secret> {
 /// no server has are good for nothing.
 pub(crate) fn find(flags: &SecretFlags) -> Result<Secret> {
     let path = place(flags);
+    if flags.secret_file.is_none() {
+        private::demand_own(&flags.data)?;
+    }
     if flags.secret_file.is_none() && !path.exists() {
         let data = flags.data.display();
         let what = if flags.data.is_dir() {
@@ -51,9 +58,29 @@ fn place(flags: &SecretFlags) -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<Secret> {
+    #[cfg(unix)]
+    demand_safe(path)?;
     let bytes =
         fs::read(path).with_context(|| format!("cannot read the secret {}", path.display()))?;
     Secret::new(bytes).with_context(|| format!("the secret {} is no good", path.display()))
+}
+
+/// Whoever can write the secret makes tokens for anybody, and so does whoever can read it.
+#[cfg(unix)]
+fn demand_safe(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(found) = path.metadata() else {
+        return Ok(());
+    };
+    let mode = found.permissions().mode();
+    if mode & 0o022 != 0 {
+        let path = path.display();
+        bail!("others can write the secret {path}: make a new one that is yours alone (mode 0600)");
+    }
+    if mode & 0o004 != 0 {
+        warn!(path = %path.display(), "everybody on this machine can read the secret; mode 0600 is yours alone");
+    }
+    Ok(())
 }
 
 /// Writes a new secret beside the path and links it there, so that whoever finds the file finds

@@ -14,7 +14,7 @@ use futures::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper::{Request, Response};
-use partita_api::admin::{Installation, Running};
+use partita_api::admin::{Installation, Running, Scans};
 use partita_api::{App, FileLimits, Files, Intake, Limits, Origins, Secret, Tokens, server};
 use partita_design::{Design, shipped, sidecar};
 use partita_plan::{Partita, Patience, Surroundings};
@@ -22,7 +22,7 @@ use partita_store::Store;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::table::TableName;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tracing::warn;
 
 use crate::announce;
@@ -48,9 +48,6 @@ const BACKLOG: u32 = 1_024;
 /// Connections to the address for operators, if there is one.
 const OPERATORS_MAX: usize = 32;
 
-/// Commands that go through whole tables at a time. Others wait for them.
-const SCANS_MAX: usize = 2;
-
 /// Serves until it is told to stop.
 pub(crate) fn run(flags: ServeFlags) -> Result<ExitCode> {
     check_safety(&flags)?;
@@ -71,6 +68,7 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         Some(address) => Some(bind(address)?),
         None => None,
     };
+    private::demand_own(&flags.secret.data)?;
     private::keep(&flags.secret.data);
     let store = open_store(&flags, limits.storage_files).await?;
     let opened = if flags.endpoint_only {
@@ -147,7 +145,7 @@ async fn installation(
         clock,
         tokens,
         demos: Arc::new(Stages),
-        scans: Arc::new(Semaphore::new(SCANS_MAX)),
+        scans: Scans::default(),
         running: Running::default(),
         stopping,
         has_traffic: true,

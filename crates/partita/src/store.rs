@@ -89,6 +89,7 @@ impl StoreFlags {
         match self.store {
             StoreKind::Dynamodb => self.connect().await,
             StoreKind::Embedded => {
+                private::demand_own(data)?;
                 private::keep(data);
                 Ok(embedded(data, Options::new(Arc::new(SystemClock)))?)
             }
@@ -102,6 +103,7 @@ impl StoreFlags {
             StoreKind::Dynamodb => self.connect().await,
             StoreKind::Embedded => {
                 demand_store(data)?;
+                private::demand_own(data)?;
                 private::keep(data);
                 let options = Options::new(Arc::new(SystemClock)).upkeep(Upkeep::OnRequest);
                 Ok(embedded(data, options)?)
@@ -112,7 +114,7 @@ impl StoreFlags {
     /// Whether a data directory, one that can be meant, has no store yet.
     pub(crate) fn is_new(&self, data: &Path) -> bool {
         let is_meant = data.as_os_str() == DATA_DEFAULT || data.is_dir();
-        self.store == StoreKind::Embedded && is_meant && !data.join(STORE).exists()
+        self.store == StoreKind::Embedded && is_meant && !EngineStore::is_at(&data.join(STORE))
     }
 
     /// A store to ask what a write would become before the first start.
@@ -163,7 +165,7 @@ fn demand_store(data: &Path) -> Result<()> {
             data.display()
         );
     }
-    if !data.join(STORE).exists() {
+    if !EngineStore::is_at(&data.join(STORE)) {
         bail!("there is no store in {}", data.display());
     }
     Ok(())

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _};
 use partita_design::{Design, check};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -85,8 +86,9 @@ pub(crate) fn response(desk: Desk, lines: Started) -> Response {
     let lines = lines.take_until(Box::pin(stopped)).map(|line| {
         let mut text = serde_json::to_vec(&line).unwrap_or_default();
         text.push(b'\n');
-        Ok::<_, Infallible>(Bytes::from(text))
+        Bytes::from(text)
     });
+    let lines = kept_alive(lines).map(Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(lines));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(NDJSON));
@@ -94,4 +96,20 @@ pub(crate) fn response(desk: Desk, lines: Started) -> Response {
     let nosniff = HeaderValue::from_static("nosniff");
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
     response
+}
+
+/// The time after which a command that has nothing to say sends an empty line. Proxies close a
+/// connection over which nothing comes for a minute, and a command may wait for others or count
+/// for longer.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+
+/// The same lines, with empty ones where there is nothing for a while.
+fn kept_alive(lines: impl Stream<Item = Bytes> + Send) -> impl Stream<Item = Bytes> + Send {
+    futures::stream::unfold(Box::pin(lines), async |mut lines| {
+        let line = match tokio::time::timeout(SILENCE_MAX, lines.next()).await {
+            Ok(line) => line?,
+            Err(_) => Bytes::from_static(b"\n"),
+        };
+        Some((line, lines))
+    })
 }

@@ -8,8 +8,8 @@ use partita_plan::{Partita, Surroundings};
 use partita_store::{Clock, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::Failure;
 use super::demo::Demos;
+use super::{Command, Events, Failure};
 use crate::token::Tokens;
 
 /// What a command needs of the store, where a process opens one for it.
@@ -36,15 +36,43 @@ pub struct Installation {
     pub tokens: Option<Arc<Tokens>>,
     /// Plays demos.
     pub demos: Arc<dyn Demos>,
-    /// Commands that go through whole tables share places, so that many at once load the store no
-    /// more than a few.
-    pub scans: Arc<Semaphore>,
+    /// The places of commands that go through whole tables.
+    pub scans: Scans,
     /// Counts the commands that are being carried out.
     pub running: Running,
     /// Becomes true when the process is told to stop; answers end then.
     pub stopping: watch::Receiver<bool>,
     /// Whether others work on the same store, and a command that takes long leaves room for them.
     pub has_traffic: bool,
+}
+
+/// Places of commands that go through whole tables, so that many at once load the store no more
+/// than a few. The operator has one that no administrator of a design takes.
+#[derive(Clone, Debug)]
+pub struct Scans {
+    operator: Arc<Semaphore>,
+    administrators: Arc<Semaphore>,
+    /// Administrators' commands that have a place or wait for one.
+    queue: Arc<Semaphore>,
+}
+
+/// Administrators' commands that have a place or wait for one, at most.
+const QUEUE_MAX: usize = 16;
+
+impl Default for Scans {
+    fn default() -> Self {
+        Scans {
+            operator: Arc::new(Semaphore::new(1)),
+            administrators: Arc::new(Semaphore::new(1)),
+            queue: Arc::new(Semaphore::new(QUEUE_MAX)),
+        }
+    }
+}
+
+/// A place, until this is dropped.
+pub(super) struct ScanPlace {
+    _place: OwnedSemaphorePermit,
+    _queued: Option<OwnedSemaphorePermit>,
 }
 
 /// How many commands are being carried out.
@@ -130,9 +158,29 @@ impl Desk {
         }
     }
 
-    /// Waits for a place among the commands that go through whole tables.
-    pub(super) async fn place_to_scan(&self) -> Option<OwnedSemaphorePermit> {
-        let place = self.installation.scans.clone().acquire_owned();
-        place.await.ok()
+    /// Waits for a place among the commands that go through whole tables, as long as the client
+    /// does.
+    pub(super) async fn place_to_scan<C: Command>(
+        &self,
+        events: &Events<C>,
+    ) -> Result<ScanPlace, Failure> {
+        let scans = &self.installation.scans;
+        let (places, queued) = if self.is_operator {
+            (&scans.operator, None)
+        } else {
+            let queued = scans.queue.clone().try_acquire_owned().map_err(|_| {
+                let detail = format!("{QUEUE_MAX} such commands are waiting: try again later");
+                Failure::new(detail)
+            })?;
+            (&scans.administrators, Some(queued))
+        };
+        let place = tokio::select! {
+            place = places.clone().acquire_owned() => place,
+            gone = events.gone() => return Err(gone.into()),
+        };
+        Ok(ScanPlace {
+            _place: place.map_err(|error| Failure::of(&error))?,
+            _queued: queued,
+        })
     }
 }

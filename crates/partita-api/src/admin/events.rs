@@ -78,6 +78,12 @@ impl<C: Command> Events<C> {
         self.lines.is_closed()
     }
 
+    /// Waits until the client is gone.
+    pub(super) async fn gone(&self) -> Gone {
+        self.lines.closed().await;
+        Gone
+    }
+
     /// Sends the last line. A client that is gone does not get it.
     pub(super) async fn end(&self, ended: Result<C::Outcome, Failure>) {
         let line = ended.map_or_else(Line::Failure, Line::Outcome);

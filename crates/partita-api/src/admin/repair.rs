@@ -61,14 +61,19 @@ impl Command for Repair {
         }
         let partita = desk.partita().await?;
         let extent = desk.extent(self.entities);
-        let _place = desk.place_to_scan().await;
+        let _place = desk.place_to_scan(&events).await?;
         let mut watch = Reporter::new(&desk, events);
         let refused: Arc<Mutex<Option<Intent>>> = Arc::default();
-        let (agreed, kept) = (self.agreed, refused.clone());
+        let (mut agreed, kept) = (self.agreed, refused.clone());
         let mut permission = Permission::asked(move |intent| {
-            let is_agreed = match &agreed {
+            let is_agreed = match &mut agreed {
                 Agreed::Nothing => false,
-                Agreed::Shown(shown) => shown.includes(intent),
+                Agreed::Shown(shown) => {
+                    let is_agreed = shown.includes(intent);
+                    // The next round has what is left.
+                    shown.subtract(intent);
+                    is_agreed
+                }
                 Agreed::All => true,
             };
             if !is_agreed {

@@ -2,12 +2,12 @@
 //!
 //! The operator has the data itself, and is shown what is there.
 
-use partita_core::Value;
+use partita_core::{Item, Value};
 use partita_design::design::{Attribute, Record};
 use partita_design::{Design, Occupant, occupant};
 use partita_plan::Preview;
 use partita_store::request::TransactAction;
-use partita_verify::Drift;
+use partita_verify::{Drift, Unrecognised};
 use serde_json::{Map, Value as Json};
 
 use super::Failure;
@@ -43,15 +43,19 @@ fn has_secrets(design: &Design, action: &TransactAction, shown: &Json) -> bool {
 
 /// The record that an action writes or looks at, by its key.
 fn record_of<'d>(design: &'d Design, action: &TransactAction) -> Option<&'d Record> {
-    let name = action.table().as_str();
-    let table = design.tables.iter().find(|table| table.name == name)?;
     let item = match action {
         TransactAction::Put(put) => &put.item,
         TransactAction::Update(update) => &update.key,
         TransactAction::Delete(delete) => &delete.key,
         TransactAction::Check(check) => &check.key,
     };
-    let part = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
+    record_at(design, action.table().as_str(), item)
+}
+
+/// The record of the item with this key, or the entity whose unique value it guards.
+fn record_at<'d>(design: &'d Design, name: &str, key: &Item) -> Option<&'d Record> {
+    let table = design.tables.iter().find(|table| table.name == name)?;
+    let part = |name: &str| key.get(name).and_then(Value::as_str).unwrap_or_default();
     match occupant(design, name, part(&table.partition), part(&table.sort))? {
         Occupant::Record { record, .. } | Occupant::Guard { entity: record } => Some(record),
     }
@@ -65,35 +69,58 @@ fn secrets<'d>(design: &'d Design, record: &'d Record) -> impl Iterator<Item = &
     attributes.filter(|attribute| attribute.secret)
 }
 
-/// Whether the primary key of a record spells a secret.
+/// Whether the primary key of a record spells a secret, or that of a guard of its unique values.
 fn is_in_key(design: &Design, record: &Record) -> bool {
-    let mut parts = record.identity.iter();
-    parts.any(|part| secrets(design, record).any(|one| one.name == part.attribute))
+    let identity = record.identity.iter().map(|part| &part.attribute);
+    let unique = record.unique.iter().flat_map(|unique| &unique.attributes);
+    let mut names = identity.chain(unique);
+    names.any(|name| secrets(design, record).any(|one| one.name == *name))
 }
 
-/// A drift without the values of a record that has secrets, and without its key if that spells one.
+/// A drift without the value of a secret, and without its key if that spells one.
 pub(super) fn masked(design: &Design, drift: &Drift) -> Drift {
     let mut masked = drift.clone();
-    let Some(record) = design.find_record(&drift.record) else {
+    let record = record_at(design, &drift.table, &drift.key);
+    let Some(record) = record.or_else(|| design.find_record(&drift.record)) else {
         return masked;
     };
-    if secrets(design, record).next().is_none() {
-        return masked;
-    }
-    for value in [&mut masked.stored, &mut masked.expected] {
-        if value.is_some() {
-            *value = Some(MASK.into());
+    let attribute = drift.attribute.as_deref();
+    let has_secrets = secrets(design, record).next().is_some();
+    let is_declared = |name: &str| record.attributes.iter().any(|one| one.name == name);
+    // A key of an index may spell a secret.
+    let is_secret = |name: &str| {
+        secrets(design, record).any(|one| one.name == name) || (has_secrets && !is_declared(name))
+    };
+    if attribute.is_some_and(is_secret) {
+        for value in [&mut masked.stored, &mut masked.expected] {
+            if value.is_some() {
+                *value = Some(MASK.into());
+            }
         }
     }
     if is_in_key(design, record) {
-        let names: Vec<_> = masked.key.keys().cloned().collect();
-        for name in names {
-            masked.key.insert(name, MASK.into());
-        }
+        mask_key(&mut masked.key);
         // What it says in words may repeat the key.
         masked.note = None;
     }
     masked
+}
+
+/// Something unrecognised, without a key that spells a secret.
+pub(super) fn masked_unrecognised(design: &Design, one: &Unrecognised) -> Unrecognised {
+    let mut masked = one.clone();
+    let record = record_at(design, &one.table, &one.key);
+    if record.is_some_and(|record| is_in_key(design, record)) {
+        mask_key(&mut masked.key);
+    }
+    masked
+}
+
+fn mask_key(key: &mut Item) {
+    let names: Vec<_> = key.keys().cloned().collect();
+    for name in names {
+        key.insert(name, MASK.into());
+    }
 }
 
 /// The attributes that identify an item, without secrets.

@@ -71,7 +71,7 @@ impl Command for Verify {
     async fn run(self, desk: Desk, events: Events<Self>) -> Result<Report, Failure> {
         let partita = desk.partita().await?;
         let extent = desk.extent(self.entities);
-        let _place = desk.place_to_scan().await;
+        let _place = desk.place_to_scan(&events).await?;
         let mut watch = Reporter::new(&desk, events);
         let report = partita.verify_within(&extent, &mut watch).await;
         watch.finish(report, &desk).await
@@ -227,7 +227,12 @@ impl<C: Command<Event = Found>> Watch for Reporter<C> {
     }
 
     fn meets(&mut self, unrecognised: &Unrecognised) {
-        let found = FoundUnrecognised::of(unrecognised);
+        let found = match &self.masking {
+            Some(design) => {
+                FoundUnrecognised::of(&secrets::masked_unrecognised(design, unrecognised))
+            }
+            None => FoundUnrecognised::of(unrecognised),
+        };
         self.found.push(Found::Unrecognised(found));
     }
 }

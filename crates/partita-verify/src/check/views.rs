@@ -261,27 +261,34 @@ fn row<'d>(record: &'d Record, view: &'d View, scope: &StoredScope<'_, 'd>) -> O
     let kept = kept.map(|name| (name.clone(), nested::get(scope.item, name).cloned()));
     let mut leaves: Vec<_> = kept.collect();
     let names = own_names(record, scope);
-    // What is read through a ref was taken when the record was written, and may be older.
-    let derived = record
-        .derived()
-        .filter(|(_, value)| is_own(source, &value.reads));
-    leaves.extend(derived.map(|(attribute, _)| {
-        let name = &attribute.name;
-        let value = names.iter().find(|(known, _)| known == name);
-        (name.clone(), value.and_then(|(_, value)| value.clone()))
-    }));
     let scope = StoredScope {
         names: &names,
         ..*scope
     };
     let layout = scope.state.layout;
+    let mut initial = initial(record, &scope);
+    for (attribute, value) in record.derived() {
+        let name = &attribute.name;
+        let known = names.iter().find(|(known, _)| known == name);
+        let made = known.and_then(|(_, value)| value.clone());
+        // What is read through a ref is taken when the record is written, and may be older later.
+        if is_own(source, &value.reads) {
+            leaves.push((name.clone(), made));
+        } else if let Some(made) = made {
+            nested::set(&mut initial, name, made);
+        }
+    }
+    let keys = layout.index_keys(record, &scope);
     let mut indexes = record.indexes.iter();
     let has_own_keys = indexes.all(|index| is_own(source, &index.reads));
+    if !has_own_keys {
+        initial.extend(keys.clone());
+    }
     Some(Row {
         address: layout.address(record, &scope)?,
         leaves,
-        keys: has_own_keys.then(|| layout.index_keys(record, &scope)),
-        initial: initial(record, &scope),
+        keys: has_own_keys.then_some(keys),
+        initial,
     })
 }
 

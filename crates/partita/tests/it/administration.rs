@@ -3,6 +3,7 @@
 
 mod load;
 mod strangers;
+mod tls;
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -51,10 +52,14 @@ fn filled() -> tempfile::TempDir {
 
 /// Puts items past the design; no process has the store open.
 async fn put(data: &Path, items: impl IntoIterator<Item = Item>) {
+    put_into(TABLE, data, items).await;
+}
+
+async fn put_into(table: &str, data: &Path, items: impl IntoIterator<Item = Item>) {
     let options = Options::new(std::sync::Arc::new(SystemClock)).upkeep(Upkeep::OnRequest);
     let store = EngineStore::open(&data.join("store"), options).unwrap();
     for item in items {
-        let put = PutItem::new(TABLE.parse().unwrap(), item);
+        let put = PutItem::new(table.parse().unwrap(), item);
         store.put_item(put, ReturnValues::None).await.unwrap();
     }
 }

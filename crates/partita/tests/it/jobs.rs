@@ -139,10 +139,15 @@ fn token(data: &Path, role: Option<&str>) -> String {
         .to_owned()
 }
 
-/// A token of whoever has the installation's secret.
-fn operator(data: &Path) -> String {
+/// A token of whoever has the installation's secret, to ask for the jobs with this body.
+fn operator(data: &Path, body: &str) -> String {
     let secret = Secret::new(std::fs::read(data.join("secret")).unwrap()).unwrap();
-    Tokens::new(&secret, Arc::new(SystemClock)).make_for_operator("mediahub", 60)
+    Tokens::new(&secret, Arc::new(SystemClock)).make_for_operator(
+        "mediahub",
+        "jobs",
+        body.as_bytes(),
+        3_600,
+    )
 }
 
 /// What `partita jobs` prints.
@@ -179,7 +184,7 @@ async fn delete_and_kill(data: &Path, links: usize) -> usize {
     let client = Client::new();
     let url = format!("{}/mediahub/Album/{album}", server.base);
     let call = client.delete(&url).bearer_auth(token(data, None));
-    let admin = operator(data);
+    let admin = operator(data, r#"{"all":true}"#);
     let url = format!("{}/mediahub/admin/jobs", server.base);
     let response = call.send().await.unwrap();
     assert_eq!(response.status(), StatusCode::NO_CONTENT);
@@ -238,7 +243,7 @@ async fn jobs_are_for_administrators_and_keys_for_everybody() {
     let (user, admin) = (token(data, None), token(data, Some("admin")));
     let url = format!("{}/mediahub/admin/jobs", server.base);
     // The design's roles are in its items, whatever a token says.
-    for (token, status) in [(&user, 403), (&admin, 403), (&operator(data), 200)] {
+    for (token, status) in [(&user, 403), (&admin, 403), (&operator(data, "{}"), 200)] {
         let call = client.post(&url).bearer_auth(token).json(&json!({}));
         assert_eq!(call.send().await.unwrap().status().as_u16(), status);
     }

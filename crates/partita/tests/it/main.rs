@@ -37,6 +37,7 @@ mod logs;
 mod meddler;
 mod memberships;
 mod monitoring;
+mod moving_counts;
 mod numbers;
 mod openapi;
 mod overload;

@@ -2,12 +2,17 @@
 
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
+use partita_api::{Secret, Tokens};
+use partita_core::{Item, Value};
+use partita_store::surroundings::SystemClock;
 use reqwest::Client;
 use serde_json::{Value as Json, json};
 
-use super::{admin, filled, partita};
+use super::{admin, filled, partita, put_into};
 use crate::server::{BINARY, Server, make_secret, token_for};
 
 /// Over HTTP: the same refusal whatever is asked about, before the request is read.
@@ -80,6 +85,90 @@ async fn strangers_are_refused_over_http() {
         said.contains("403 Forbidden: this is for administrators"),
         "{said}"
     );
+}
+
+/// The operator's token asks for one command with one body. Whoever gets hold of it can ask for
+/// nothing else.
+#[tokio::test]
+async fn a_token_of_the_operator_is_good_for_its_request_alone() {
+    let data = filled();
+    let server = Server::start(data.path(), &["stories"]);
+    let secret = std::fs::read(data.path().join("secret")).unwrap();
+    let tokens = Tokens::new(&Secret::new(secret).unwrap(), Arc::new(SystemClock));
+    let token = tokens.make_for_operator("stories", "verify", b"{}", 60);
+    let user = r#"{"user":"ann"}"#;
+    let cases = [
+        ("verify", "{}", 200),
+        ("verify", r#"{"entities":[]}"#, 401),
+        ("jobs", "{}", 401),
+        ("token", user, 401),
+    ];
+    for (command, body, status) in cases {
+        let url = format!("{}/stories/admin/{command}", server.base);
+        let call = Client::new().post(url).bearer_auth(&token);
+        let call = call.header("content-type", "application/json").body(body);
+        let answer = call.send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{command} {body}");
+    }
+}
+
+/// Where `localhost` is `::1` too, another user may listen there.
+#[test]
+fn localhost_is_where_servers_listen() {
+    let data = filled();
+    let server = Server::start(data.path(), &["stories"]);
+    let localhost = server.base.replace("127.0.0.1", "localhost");
+    let output = partita(data.path(), &["jobs", "stories", "--server", &localhost]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Whoever made the directory, or put the secret there, could make tokens for anybody.
+#[test]
+fn a_directory_that_another_user_has_made_is_refused() {
+    if !rustix_is_root() {
+        return;
+    }
+    let nobody = Some(65_534);
+    // Everybody can make directories where this one is.
+    let shared = tempfile::tempdir().unwrap();
+    let mode = std::fs::Permissions::from_mode(0o1777);
+    std::fs::set_permissions(shared.path(), mode).unwrap();
+    let refused = |data: &Path| {
+        for words in [
+            &["serve", "stories", "--listen", "127.0.0.1:0"][..],
+            &["token", "stories", "--user", "ann"],
+        ] {
+            let output = partita(data, words);
+            assert_eq!(output.status.code(), Some(1), "{words:?}: {output:?}");
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(said.contains("belongs to another user (65534)"), "{said}");
+        }
+    };
+    let made = shared.path().join("made");
+    std::fs::create_dir(&made).unwrap();
+    make_secret(&made);
+    std::os::unix::fs::chown(&made, nobody, nobody).unwrap();
+    refused(&made);
+    let filled = shared.path().join("filled");
+    std::fs::create_dir(&filled).unwrap();
+    make_secret(&filled);
+    std::os::unix::fs::chown(filled.join("secret"), nobody, nobody).unwrap();
+    refused(&filled);
+}
+
+/// A secret that others can write is no secret.
+#[test]
+fn a_secret_that_others_can_write_is_refused() {
+    let data = tempfile::tempdir().unwrap();
+    make_secret(data.path());
+    let secret = data.path().join("secret");
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o622)).unwrap();
+    let secret = secret.to_str().unwrap();
+    let words = ["token", "stories", "--user", "ann", "--secret-file", secret];
+    let output = partita(data.path(), &words);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("others can write the secret"), "{said}");
 }
 
 /// A token is sent over plain HTTP to this machine alone.
@@ -246,4 +335,40 @@ fn secrets_are_shown_to_the_operator_alone() {
     let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     assert!(said.contains("only the operator is shown it"), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
+}
+
+/// A drift shows the key of its item. That of a guard spells the value that it guards.
+#[tokio::test]
+async fn a_drift_shows_secrets_to_the_operator_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let file = folder.path().join("vault.toml");
+    let unique = "\n[entity.User.unique]\npassword = \"PIN#{password}\"\n";
+    std::fs::write(&file, format!("{VAULT}{unique}")).unwrap();
+    let file = file.to_str().unwrap();
+    let server = Server::start(&data, &[file]);
+    let token = admin(&data, file);
+    assert_eq!(server.stop(), Some(0));
+    let text = |name: &str, value: &str| (name.to_owned(), Value::from(value));
+    let user = Item::from([
+        text("PK", "USER#ann"),
+        text("SK", "PROFILE"),
+        text("userId", "ann"),
+        text("password", "hunter2"),
+    ]);
+    put_into("vault", &data, [user]).await;
+    let server = Server::start(&data, &[file]);
+    let over = ["verify", file, "--server", &server.base];
+    let shown = |words: &[&str]| {
+        let output = partita(&data, words);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let said = shown(&over);
+    assert!(said.contains("hunter2"), "the guard is missing: {said}");
+    for format in ["text", "json"] {
+        let said = shown(&[&over[..], &["--token", &token, "--format", format]].concat());
+        assert!(said.contains("guard of User"), "{said}");
+        assert!(!said.contains("hunter2"), "{said}");
+    }
 }
