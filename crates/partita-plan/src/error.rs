@@ -486,3 +486,27 @@ fn hint(deleted: bool) -> &'static str {
         ""
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_attribute_or_the_operation() {
+        for (access, said) in [
+            ("write role", "write `role` of this `User`"),
+            ("update", "update this `User`"),
+        ] {
+            let refusal = PlanError::Forbidden {
+                access: access.to_owned(),
+                entity: "User".to_owned(),
+                rule: "never".to_owned(),
+            };
+            let expected = format!("the rule `never` does not let you {said}");
+            assert_eq!(refusal.to_string(), expected);
+        }
+        let entity = "Alert".to_owned();
+        let exists = PlanError::Exists { entity }.to_string();
+        assert_eq!(exists, "an `Alert` with this identity exists already");
+    }
+}

@@ -173,3 +173,17 @@ fn filter(text: &str) -> Result<String, String> {
         Err(error) => Err(error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_json_in_the_log_has_escapes() {
+        let mut log = Vec::new();
+        let line = "{\"key\":\"a\u{202e}\u{9b}\"}\n";
+        EscapedJson(&mut log).write_all(line.as_bytes()).unwrap();
+        let expected = "{\"key\":\"a\\u202e\\u009b\"}\n";
+        assert_eq!(String::from_utf8(log).unwrap(), expected);
+    }
+}

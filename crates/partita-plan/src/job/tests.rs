@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use partita_core::{Item, Map, Value};
-use partita_store::request::Scan;
+use partita_store::request::{Scan, TransactAction};
 use partita_store::surroundings::{ManualClock, SeededEntropy};
 use partita_store::{Clock, ModelStore, Store};
 use partita_testkit::{Faults, FaultyStore};
 
-use super::{JobState, JobStatus};
+use super::{Job, JobState, JobStatus, Progress, Referring, Task, TaskKind, Work};
 use crate::{Caller, Operation, Partita, Patience, PlanError, Surroundings};
 
 /// Books stand on shelves and belong to readers, who know how many they have. A book may be the
@@ -225,6 +225,53 @@ async fn only_job(partita: &Partita) -> JobStatus {
     let mut jobs = partita.jobs().await.unwrap();
     assert_eq!(jobs.len(), 1, "{jobs:?}");
     jobs.remove(0)
+}
+
+/// A job that removes the pages of two books.
+fn job_of_pages() -> Job {
+    let task = |book: &str| Task {
+        source: "Book".to_owned(),
+        identity: Map::from([("bookId", Value::from(book)), ("shelfId", Value::from("s"))]),
+        work: Work::Referring(Referring {
+            kind: TaskKind::Release,
+            entity: "Page".to_owned(),
+            reference: "book".to_owned(),
+            target: 0,
+        }),
+    };
+    let seed = "01JGFJJZ00000000000000SEED".to_owned();
+    Job {
+        id: Job::id_of(&seed, 0),
+        seed,
+        created_millis: 0,
+        caller: Caller::user("ann"),
+        tasks: vec![task("b1"), task("b2")],
+        expected: 0,
+        progress: Progress::default(),
+        lease: None,
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_listed_by_identities_in_order_and_each_kind_of_task_once() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let partita = open(&store, manual(), 1).await;
+    let listed = job_of_pages().status(partita.design(), false, 0);
+    assert_eq!(listed.of, "Book s b1");
+    assert_eq!(listed.tasks, ["Page.book"]);
+}
+
+/// The ids of items that a job creates are made of its seed, or in jobs of earlier versions of its id.
+#[test]
+fn a_job_keeps_its_seed() {
+    let job = job_of_pages();
+    let TransactAction::Put(put) = job.put(&"library-partita".parse().unwrap()) else {
+        panic!("a new job is put");
+    };
+    assert_eq!(Job::read(&put.item), Ok(job.clone()));
+    let mut earlier = put.item;
+    earlier.remove("seed");
+    assert_eq!(Job::read(&earlier).unwrap().seed, job.id);
 }
 
 #[tokio::test]
