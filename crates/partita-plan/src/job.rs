@@ -156,6 +156,8 @@ pub(crate) struct Progress {
     /// How many were done without an effect that was refused; none as long as effects are not left
     /// out.
     pub(crate) left_out: Option<u64>,
+    /// How often it has waited for indexes and begun once more.
+    pub(crate) looks: usize,
 }
 
 impl Progress {
@@ -243,6 +245,17 @@ impl Job {
             .fold(0, |all, byte| all << 8 | u128::from(*byte));
         let millis = u64::try_from(created_millis).unwrap_or(0);
         Ulid::from_parts(millis, random).to_string()
+    }
+
+    /// Whether it finds the items that refer to one by an index, which may be behind.
+    fn goes_by_index(&self, blueprint: &Blueprint) -> bool {
+        self.tasks.iter().any(|task| match task.within(blueprint) {
+            Some(Within::Referring(who)) => {
+                let finder = who.target.finder.as_ref();
+                finder.is_some_and(|finder| finder.index.is_some())
+            }
+            _ => false,
+        })
     }
 
     /// The worker that has the lease.

@@ -24,6 +24,9 @@ pub struct RemoteConfig {
     pub endpoint: Option<String>,
     /// The AWS region, unless the environment names it.
     pub region: Option<String>,
+    /// How far behind its table a global index may be. Amazon's are mostly behind by
+    /// milliseconds, and names no bound.
+    pub index_delay: Duration,
 }
 
 /// How long to wait.

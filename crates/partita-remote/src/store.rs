@@ -27,6 +27,7 @@ use crate::{
 pub struct RemoteStore {
     clients: Clients,
     timeouts: Timeouts,
+    index_delay_millis: i64,
 }
 
 impl RemoteStore {
@@ -36,6 +37,7 @@ impl RemoteStore {
         Ok(RemoteStore {
             clients: Clients::connect(&config, timeouts).await?,
             timeouts,
+            index_delay_millis: i64::try_from(config.index_delay.as_millis()).unwrap_or(i64::MAX),
         })
     }
 
@@ -45,6 +47,8 @@ impl RemoteStore {
         RemoteStore {
             clients: Clients::local(endpoint, timeouts),
             timeouts,
+            // Its indexes are a part of its tables.
+            index_delay_millis: 0,
         }
     }
 }
@@ -172,5 +176,9 @@ impl Store for RemoteStore {
 
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
         transact_write::transact_write_items(&self.clients, request).await
+    }
+
+    fn index_delay_millis(&self) -> i64 {
+        self.index_delay_millis
     }
 }

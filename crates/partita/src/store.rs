@@ -29,6 +29,20 @@ pub(crate) struct StoreFlags {
     /// The region of DynamoDB, if the environment does not name it
     #[arg(long, env = "PARTITA_REGION")]
     region: Option<String>,
+
+    /// How far behind its table an index of DynamoDB may be: jobs look for items that refer to
+    /// another after so long, and once more later
+    #[arg(
+        long,
+        env = "PARTITA_INDEX_DELAY",
+        value_name = "SECONDS",
+        default_value_t = 60
+    )]
+    #[cfg_attr(
+        not(feature = "dynamodb"),
+        expect(dead_code, reason = "only DynamoDB's indexes are behind")
+    )]
+    index_delay: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -137,6 +151,7 @@ impl StoreFlags {
         let config = partita_remote::RemoteConfig {
             endpoint: self.endpoint.clone(),
             region: self.region.clone(),
+            index_delay: std::time::Duration::from_secs(self.index_delay),
         };
         Ok(Arc::new(
             partita_remote::RemoteStore::connect(config).await?,

@@ -23,6 +23,7 @@ const KEPT_SECONDS: i64 = 7 * 86_400;
 const LEASE_OWNER: &str = "leaseOwner";
 const LEASE_UNTIL: &str = "leaseUntil";
 const CHUNKS: &str = "chunks";
+const LOOKS: &str = "looks";
 
 impl Job {
     /// Records a new job.
@@ -276,7 +277,7 @@ impl Work {
     }
 }
 
-const CHANGING: [&str; 11] = [
+const CHANGING: [&str; 12] = [
     CHUNKS,
     "task",
     "listing",
@@ -286,6 +287,7 @@ const CHANGING: [&str; 11] = [
     "hasMoved",
     "leftOut",
     "lastError",
+    LOOKS,
     LEASE_OWNER,
     LEASE_UNTIL,
 ];
@@ -303,6 +305,9 @@ fn changing(progress: &Progress, lease: Option<&Lease>) -> Map {
     map.extend(after.map(|after| ("after".to_owned(), Value::M(after))));
     let left_out = progress.left_out.map(count);
     map.extend(left_out.map(|left_out| ("leftOut".to_owned(), left_out)));
+    if progress.looks > 0 {
+        map.insert(LOOKS, count(progress.looks as u64));
+    }
     let error = progress.last_error.as_deref();
     map.extend(error.map(|error| ("lastError".to_owned(), Value::from(error))));
     if let Some(lease) = lease {
@@ -349,6 +354,7 @@ fn parse(item: &Item) -> Option<Job> {
             has_moved: item.get("hasMoved")? == &Value::Bool(true),
             last_error: text(item, "lastError"),
             left_out: size("leftOut"),
+            looks: place(LOOKS).unwrap_or_default(),
         },
         lease: integer(item, LEASE_UNTIL).map(|until_millis| Lease {
             owner: text(item, LEASE_OWNER),

@@ -201,7 +201,7 @@ impl Partita {
                         ..job.progress.clone()
                     };
                     // Best effort: without it, the lease ends by itself.
-                    let _ = self.rest(&job, progress).await;
+                    let _ = self.rest(&job, progress, REST_MILLIS).await;
                     return Err(error);
                 }
             }
@@ -427,11 +427,28 @@ impl Partita {
         }
         if progress.refused > 0 {
             let refused = progress.refused;
-            self.rest(job, Progress { refused, ..next }).await?;
+            let rest = Progress { refused, ..next };
+            self.rest(job, rest, REST_MILLIS).await?;
+            return Ok(Worked::Off);
+        }
+        if let Some(wait_millis) = self.look_again_after(job) {
+            let looks = progress.looks + 1;
+            let rest = Progress { looks, ..next };
+            self.rest(job, rest, wait_millis).await?;
             return Ok(Worked::Off);
         }
         self.end(job).await?;
         Ok(Worked::Done)
+    }
+
+    /// How long to wait before another pass: an index may lack an item that referred before the
+    /// write. Each wait begins when a pass has ended, which is after the write by any clock; the
+    /// second is for a worker whose clock was wrong.
+    fn look_again_after(&self, job: &Job) -> Option<i64> {
+        let delay = self.runner.store.index_delay_millis();
+        let waits = [delay, delay.saturating_mul(2)];
+        let wait = waits.get(job.progress.looks).copied();
+        wait.filter(|wait| *wait > 0 && job.goes_by_index(&self.blueprint))
     }
 
     async fn end(&self, job: &mut Job) -> Result<(), PlanError> {
@@ -489,10 +506,10 @@ impl Partita {
     }
 
     /// Gives a job back, to be taken up after a while.
-    async fn rest(&self, job: &Job, progress: Progress) -> Result<(), PlanError> {
+    async fn rest(&self, job: &Job, progress: Progress, wait_millis: i64) -> Result<(), PlanError> {
         let lease = Lease {
             owner: None,
-            until_millis: self.clock.now_millis().saturating_add(REST_MILLIS),
+            until_millis: self.clock.now_millis().saturating_add(wait_millis),
         };
         let update = job.release(&self.blueprint.sidecar, &progress, Some(&lease));
         self.runner.update(&update).await

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
 mod batch;
+mod behind;
 mod bounds;
 mod cascade_effects;
 mod cascades;

@@ -1,0 +1,175 @@
+//! An index that is behind: whoever it does not show yet is found later.
+
+use std::sync::Arc;
+
+use partita_core::Value;
+use partita_plan::{Caller, Operation, Partita, Patience, Surroundings};
+use partita_store::Store;
+use partita_store::surroundings::SeededEntropy;
+use partita_testkit::amazon::behaviour::Lag;
+use partita_testkit::amazon::{Behaviour, Connection, Network};
+use partita_testkit::simulation::host::{Host, Manners};
+use partita_testkit::{Amazon, Simulation};
+
+use crate::stage::{NOW, items, texts};
+
+const DESIGN: &str = r#"
+design = "inn"
+
+[table]
+name = "inn"
+key  = ["PK", "SK"]
+
+[index]
+rooms = ["room", "guest"]
+
+[entity.Room]
+PK = "ROOM#{roomId}"
+SK = "METADATA"
+
+[entity.Room.attributes]
+roomId = "string"
+title  = "string"
+
+[entity.Room.allow]
+"*" = "signed-in"
+
+[entity.Guest]
+PK    = "GUEST#{guestId}"
+SK    = "METADATA"
+room  = "ROOM#{roomId}"
+guest = "GUEST#{guestId}"
+
+[entity.Guest.attributes]
+guestId = "string"
+roomId  = "string"
+title   = "copy home.title"
+
+[entity.Guest.refs]
+home = "Room(roomId), on delete cascade"
+
+[entity.Guest.allow]
+"*" = "signed-in"
+
+[pattern.guests]
+query = "room = 'ROOM#{roomId}' AND begins_with(guest, 'GUEST#')"
+"#;
+
+/// How far behind the index is, and how far the server believes that it may be.
+const LAG_MILLIS: i64 = 30_000;
+const DELAY_MILLIS: i64 = 60_000;
+
+async fn open(simulation: &Simulation, delay_millis: i64) -> (Arc<Amazon>, Partita) {
+    let behaviour = Behaviour {
+        index_lag: Lag {
+            usual_millis: LAG_MILLIS..=LAG_MILLIS,
+            rare: 0.0,
+            worst_millis: 0,
+        },
+        ..Behaviour::still()
+    };
+    let amazon = Arc::new(Amazon::new(simulation, behaviour, 1));
+    let host = Host::new(simulation, "server", Manners::default(), 1);
+    let network = Network {
+        index_delay_millis: delay_millis,
+        ..Network::still()
+    };
+    let store = Connection::new(simulation, amazon.clone(), host.clone(), network, 1);
+    let (design, diagnostics) = partita_design::check(DESIGN, &|_| None);
+    let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
+    let surroundings = Surroundings {
+        clock: host,
+        entropy: Arc::new(SeededEntropy::new(1)),
+        patience: Patience {
+            attempts: 10,
+            pause_millis: 0,
+        },
+        ..Surroundings::default()
+    };
+    let partita = Partita::open_with(design, Arc::new(store), surroundings);
+    (amazon, partita.await.unwrap())
+}
+
+/// A room with a guest whom the index does not show when the room is removed or renamed. Answers
+/// the titles that there are when a worker has looked at the given times.
+fn titles(last: Operation, delay_millis: i64, looks_millis: &[i64]) -> Vec<Vec<Value>> {
+    let simulation = Simulation::new(1, NOW);
+    simulation.run(async {
+        let (amazon, partita) = open(&simulation, delay_millis).await;
+        for (entity, given) in [
+            ("Room", texts(&[("roomId", "r"), ("title", "blue")])),
+            ("Guest", texts(&[("guestId", "g"), ("roomId", "r")])),
+        ] {
+            let create = Operation::Create {
+                entity: entity.into(),
+                attributes: given,
+            };
+            partita.run(&Caller::user("ann"), create).await.unwrap();
+        }
+        partita.run(&Caller::user("ann"), last).await.unwrap();
+        let mut seen = Vec::new();
+        for millis in looks_millis {
+            simulation.sleep(*millis).await;
+            partita.run_jobs().await.unwrap();
+            let items = items(&*amazon as &dyn Store, "inn").await;
+            seen.push(items.iter().map(|item| item["title"].clone()).collect());
+        }
+        assert_eq!(
+            partita
+                .jobs()
+                .await
+                .unwrap()
+                .iter()
+                .filter(|job| job.state.word() != "done")
+                .count(),
+            0
+        );
+        seen
+    })
+}
+
+fn renaming() -> Operation {
+    Operation::Update {
+        entity: "Room".into(),
+        identity: vec!["r".into()],
+        changes: texts(&[("title", "red")]),
+        with_deleted: false,
+        version: None,
+    }
+}
+
+fn removal() -> Operation {
+    Operation::Delete {
+        entity: "Room".into(),
+        identity: vec!["r".into()],
+        version: None,
+    }
+}
+
+#[test]
+fn a_copy_follows_when_the_index_has_caught_up() {
+    let (red, blue) = (Value::from("red"), Value::from("blue"));
+    let seen = titles(
+        renaming(),
+        DELAY_MILLIS,
+        &[0, DELAY_MILLIS, 2 * DELAY_MILLIS],
+    );
+    let followed = vec![red.clone(), red.clone()];
+    assert_eq!(
+        seen,
+        [vec![blue.clone(), red.clone()], followed.clone(), followed]
+    );
+    // Who believes that indexes are never behind does not look again.
+    let seen = titles(renaming(), 0, &[0, DELAY_MILLIS]);
+    assert_eq!(seen, [vec![blue.clone(), red.clone()], vec![blue, red]]);
+}
+
+#[test]
+fn a_cascade_follows_when_the_index_has_caught_up() {
+    let seen = titles(
+        removal(),
+        DELAY_MILLIS,
+        &[0, DELAY_MILLIS, 2 * DELAY_MILLIS],
+    );
+    assert_eq!(seen, [vec![Value::from("blue")], vec![], vec![]]);
+}
