@@ -13,6 +13,7 @@
 //! | `KEY#` and a caller | an idempotency key | the outcome of a write; it expires |
 //! | `ROOM#` and a caller | a number | how much was kept of the caller's outcomes in this hour; it expires |
 //! | `LIMIT#` and a caller | the name of a limit | how often the caller did it in this window; it expires |
+//! | `FENCE` | the token of a transaction | the transaction is not carried out any more; it expires |
 //! | `FILE#`, a bucket and a name | `FILE` | an object of a bucket |
 //! | the same | `OWNER#` and a digest | an item that names it, where there are several |
 //! | `FILE#DUE` | a time, a bucket and a name | objects that are to be looked at then |

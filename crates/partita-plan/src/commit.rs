@@ -6,9 +6,11 @@
 //! | `update` | the update that makes of an item what it will be |
 //! | `deferred` | what no transaction can hold becomes a job, which the transaction records |
 //! | `run` | the transaction is sent; conflicts and unknown outcomes are tried again |
+//! | `fence` | a transaction in doubt that was refused is not carried out any more |
 
 pub(crate) mod deferred;
 pub(crate) mod emit;
+mod fence;
 pub(crate) mod run;
 pub(crate) mod update;
 

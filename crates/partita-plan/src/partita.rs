@@ -84,6 +84,8 @@ pub(crate) fn runner(store: Arc<dyn Store>, surroundings: &Surroundings) -> Runn
         tokens: surroundings.entropy.clone(),
         entropy: surroundings.entropy.clone(),
         patience: surroundings.patience,
+        clock: surroundings.clock.clone(),
+        sidecar: None,
     }
 }
 
@@ -154,9 +156,14 @@ impl Partita {
 
     fn assemble(blueprint: Blueprint, runner: Runner, surroundings: Surroundings) -> Self {
         let keys = blueprint.keys.clone();
+        let sidecar = Some(blueprint.sidecar.clone());
         Partita {
             blueprint,
-            runner: Runner { keys, ..runner },
+            runner: Runner {
+                keys,
+                sidecar,
+                ..runner
+            },
             clock: surroundings.clock,
             seal: CursorSeal::new(&surroundings.cursor_key),
             outcome_bytes_per_hour: BYTES_PER_HOUR,

@@ -1,10 +1,10 @@
 //! Rows of the sidecar table. `partita_design::sidecar` lists them.
 
-use partita_core::Item;
 use partita_core::expression::{Condition, Path};
+use partita_core::{Item, Number, Value};
 use partita_design::Design;
 use partita_design::sidecar::{KEPT, kept_partition};
-use partita_store::request::CreateTable;
+use partita_store::request::{CreateTable, PutItem};
 use partita_store::table::{KeySchema, TableName, string_key};
 use partita_store::{Store, StoreError};
 
@@ -14,6 +14,10 @@ use crate::error::PlanError;
 use crate::place::{Address, Place};
 use crate::table;
 
+/// The partition of tokens that are taken.
+const FENCE: &str = "FENCE";
+/// How long it can be seen that a token is taken. The store itself knows it for ten minutes.
+const FENCED_SECONDS: i64 = 3_600;
 /// When an item may be swept, in seconds since 1970.
 pub(crate) const EXPIRES: &str = "expires";
 
@@ -52,6 +56,14 @@ pub(crate) fn hold(sidecar: &TableName, removed: &Place) -> Address {
 pub(crate) fn kept(sidecar: &TableName, owner: &Place) -> Address {
     let partition = kept_partition(owner.table.as_str(), &owner.partition);
     address(sidecar, &partition, &owner.sort)
+}
+
+/// Takes the token of a transaction that is not to be carried out any more.
+pub(crate) fn fence(sidecar: &TableName, token: &str, now_millis: i64) -> PutItem {
+    let mut item = key(FENCE, token);
+    let expires = now_millis / 1000 + FENCED_SECONDS;
+    item.insert(EXPIRES, Value::N(Number::from(expires)));
+    PutItem::new(sidecar.clone(), item)
 }
 
 /// That there is no such item.

@@ -10,7 +10,8 @@ use partita_store::request::{
     BatchGetItem, BatchGot, Page, PutItem, Query, ReturnValues, Scan, TransactAction,
     TransactWriteItems, UpdateItem,
 };
-use partita_store::{Entropy, ErrorKind, FoundItem, Store, StoreError};
+use partita_store::table::TableName;
+use partita_store::{Clock, Entropy, ErrorKind, FoundItem, Store, StoreError};
 use ulid::Ulid;
 
 use crate::commit::deferred::Extent;
@@ -26,6 +27,10 @@ use crate::room::Room;
 
 /// Rounds of reading at most. A path goes through a few refs; only a very deep tree needs more.
 const ROUNDS_MAX: usize = 32;
+
+/// How long the same transaction is sent again. A store knows its token for ten minutes only, and
+/// the sender may be held up for some of them.
+const RESENT_MILLIS_MAX: i64 = 5 * 60_000;
 
 /// How long a write or read is tried again before the caller hears of it.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +60,9 @@ pub(crate) struct Runner {
     /// Randomness for the tokens of transactions and workers.
     pub(crate) tokens: Arc<dyn Entropy>,
     pub(crate) patience: Patience,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The sidecar, once it is known.
+    pub(crate) sidecar: Option<TableName>,
 }
 
 /// What became of a plan.
@@ -83,7 +91,8 @@ impl Runner {
     ///
     /// A transaction whose outcome is unknown is sent again, the very same one under the same
     /// token, until the store says what became of it: accepted means that it is done once,
-    /// whichever of the attempts did it, and a failed condition means that none did.
+    /// whichever of the attempts did it. A failed condition means that none has done it yet, and
+    /// [`Runner::fence`] that none will.
     pub(crate) async fn commit(&self, plan: &WritePlan) -> Result<Committed, PlanError> {
         if plan.steps.is_empty() {
             return Ok(Committed::Done);
@@ -92,9 +101,14 @@ impl Runner {
             return self.count(&plan.steps).await;
         }
         let token = self.token();
+        let first_millis = self.clock.now_millis();
         let mut in_doubt = false;
         let mut attempts = self.attempts();
         loop {
+            let since_millis = self.clock.now_millis().saturating_sub(first_millis);
+            if in_doubt && since_millis > RESENT_MILLIS_MAX {
+                return Err(PlanError::OutcomeUnknown);
+            }
             // Made of the steps each time: a second attempt is rare, a copy kept for it is not.
             let request = TransactWriteItems {
                 actions: plan.steps.iter().map(|step| step.action.clone()).collect(),
@@ -104,7 +118,12 @@ impl Runner {
                 return Ok(Committed::Done);
             };
             match error.kind() {
-                ErrorKind::ConditionFailed => return refused(&plan.steps, error),
+                ErrorKind::ConditionFailed => {
+                    if in_doubt {
+                        self.fence(&token).await?;
+                    }
+                    return refused(&plan.steps, error);
+                }
                 ErrorKind::OutcomeUnknown => in_doubt = true,
                 ErrorKind::Conflict | ErrorKind::Retry if in_doubt => {}
                 ErrorKind::Conflict | ErrorKind::Retry => {
@@ -334,7 +353,7 @@ impl Runner {
             .await
     }
 
-    async fn ask_while<T, F>(
+    pub(super) async fn ask_while<T, F>(
         &self,
         is_passing: impl Fn(ErrorKind) -> bool,
         request: impl Fn() -> F,

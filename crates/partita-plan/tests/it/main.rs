@@ -15,6 +15,7 @@ mod figureforge;
 mod files;
 mod guards;
 mod kept;
+mod late;
 mod letters;
 mod limits;
 mod lists;
