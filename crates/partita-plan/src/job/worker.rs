@@ -512,7 +512,11 @@ impl Partita {
             until_millis: self.clock.now_millis().saturating_add(wait_millis),
         };
         let update = job.release(&self.blueprint.sidecar, &progress, Some(&lease));
-        self.runner.update(&update).await
+        match self.runner.update(&update).await {
+            // An update whose answer was lost has given it back, or another worker has it.
+            Err(PlanError::Store(error)) if error.kind() == ErrorKind::ConditionFailed => Ok(()),
+            done => done,
+        }
     }
 
     fn listing(
