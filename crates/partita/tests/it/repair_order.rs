@@ -19,7 +19,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::TableName;
 use partita_store::{Layer, ModelStore, Store, StoreResult};
 use partita_verify::permission::Mistake;
-use partita_verify::{Collected, Extent, Permission, Report};
+use partita_verify::{Collected, Extent, Outcome, Permission, Report};
 use serde_json::json;
 
 use crate::histories::{drawn, history, world::World};
@@ -163,12 +163,14 @@ async fn spoil(store: &dyn Store, table: &TableName, design: &Design, random: &m
     }
 }
 
-/// How much a verification finds.
-async fn found(store: &dyn Store, design: &Design) -> (u64, u64) {
+/// How much a repair would mend, now and later.
+async fn found(store: &dyn Store, design: &Design) -> (usize, u64) {
     let (clock, mut all) = (ManualClock::default(), Collected::default());
-    let report = partita_verify::verify(design, store, &clock, &mut all);
+    let denied = Permission::denied();
+    let report = partita_verify::repair(design, store, &clock, denied, &mut all);
     let report = report.await.unwrap();
-    (report.drifts, report.following)
+    let mendable = all.open.iter().filter(|(_, one)| *one == Outcome::Mendable);
+    (mendable.count(), report.following)
 }
 
 async fn remove(store: &dyn Store, table: &TableName, item: &Item) {
