@@ -11,10 +11,12 @@
 //! | `job::record` | a job as it is stored |
 //! | `job::worker` | leases, chunks, the end |
 //! | `job::chunk` | the transaction of a chunk |
+//! | `job::leave_out` | cascades whose effects are refused |
 //! | `job::every` | what is done for every item of a pattern |
 
 pub(crate) mod chunk;
 pub(crate) mod every;
+mod leave_out;
 mod record;
 mod worker;
 

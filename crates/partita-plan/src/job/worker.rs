@@ -6,7 +6,6 @@
 
 use partita_core::expression::KeyCondition;
 use partita_core::{Item, Value};
-use partita_design::kernel::Does;
 use partita_design::time;
 use partita_store::ErrorKind;
 use partita_store::request::{DeleteItem, Query, TransactAction};
@@ -259,45 +258,8 @@ impl Partita {
         }
     }
 
-    /// Does a part of a cascade without an effect that is refused, if the job is that far; without
-    /// any effect, if leaving out one is not enough. Says whether it is done.
-    async fn leave_out(
-        &self,
-        job: &mut Job,
-        task: &Task,
-        within: Within<'_>,
-        rows: &[Item],
-        next: &Progress,
-    ) -> Result<bool, PlanError> {
-        let Some(left_out) = job.progress.left_out.filter(|_| task.is_released()) else {
-            return Ok(false);
-        };
-        let next = Progress {
-            left_out: Some(left_out + 1),
-            ..next.clone()
-        };
-        let Within::Referring(who) = within else {
-            // The effect for one element.
-            self.advance(job, next).await?;
-            return Ok(true);
-        };
-        let reactions = self.blueprint.design.reactions.of(who.entity.id).iter();
-        let effects = reactions.filter_map(|one| match one.does {
-            Does::Operate(effect) => Some(LeftOut::One(effect)),
-            _ => None,
-        });
-        for left_out in effects.chain([LeftOut::All]) {
-            match self.chunk(job, task, within, rows, &next, left_out).await {
-                Ok(()) => return Ok(true),
-                Err(refusal) if !is_about_items(&refusal) => return Err(refusal),
-                Err(_) => {}
-            }
-        }
-        Ok(false)
-    }
-
     /// Does to the items of a page what is to be done, and moves on.
-    async fn chunk(
+    pub(super) async fn chunk(
         &self,
         job: &mut Job,
         task: &Task,
@@ -365,7 +327,7 @@ impl Partita {
     }
 
     /// Moves a job on, without doing anything.
-    async fn advance(&self, job: &mut Job, next: Progress) -> Result<(), PlanError> {
+    pub(super) async fn advance(&self, job: &mut Job, next: Progress) -> Result<(), PlanError> {
         let mut attempts = self.runner.attempts();
         while let Some(failed) = self.try_commit(job, Vec::new(), next.clone()).await? {
             attempts.again(failed.cause).await?;
@@ -626,7 +588,7 @@ fn ours(action: TransactAction) -> Step {
 }
 
 /// Whether a refusal is about the items of a chunk, and not about the store or other writers.
-fn is_about_items(refusal: &PlanError) -> bool {
+pub(super) fn is_about_items(refusal: &PlanError) -> bool {
     !matches!(
         refusal,
         PlanError::Conflict
