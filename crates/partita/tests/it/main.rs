@@ -14,6 +14,7 @@ mod config;
 mod crash;
 mod crash_endpoint;
 mod demo;
+mod dependencies;
 mod deploy;
 mod drift;
 #[cfg(feature = "dynamodb")]
