@@ -188,7 +188,10 @@ impl<'a> Planner<'a> {
         let random = self.moment.random.wrapping_add(u128::from(self.ids_drawn));
         self.ids_drawn += 1;
         match kind {
-            AttributeType::Uuid => uuid(random),
+            AttributeType::Uuid => {
+                let id = uuid::Builder::from_random_bytes(random.to_be_bytes());
+                id.into_uuid().to_string()
+            }
             _ => {
                 let millis = u64::try_from(self.moment.now_millis).unwrap_or(0);
                 Ulid::from_parts(millis, random).to_string()
@@ -204,20 +207,6 @@ impl<'a> Planner<'a> {
             None => now,
         }
     }
-}
-
-/// A random UUID: version 4, variant 1.
-fn uuid(random: u128) -> String {
-    let bits = (random & !(0xf << 76) & !(0b11 << 62)) | (0x4 << 76) | (0b10 << 62);
-    let hex = format!("{bits:032x}");
-    let parts = [
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..],
-    ];
-    parts.join("-")
 }
 
 /// Elements and parameters that an expression can name.
