@@ -24,6 +24,7 @@ use crate::place::Address;
 use crate::planner::{Moment, Planner};
 use crate::request::Request;
 use crate::room::Room;
+use crate::running::Running;
 use earlier::Earlier;
 use joined::Joined;
 
@@ -85,7 +86,16 @@ impl Partita {
 
     /// As [`Partita::run_all`], or as [`Partita::run_all_once`] with a key. Beside the answers are
     /// the jobs that do the rest of the writes, if there are any.
-    pub async fn perform_all(
+    pub fn perform_all<'a>(
+        &'a self,
+        caller: &'a Caller,
+        operations: Vec<Operation>,
+        key: Option<&'a str>,
+    ) -> Running<'a, Reply<Vec<Answer>>> {
+        Box::pin(self.carry_out_all(caller, operations, key))
+    }
+
+    async fn carry_out_all(
         &self,
         caller: &Caller,
         operations: Vec<Operation>,

@@ -23,6 +23,7 @@ use crate::operation::{Answer, Caller, Operation, Reply};
 use crate::place::{Address, KeyNames};
 use crate::planner::{Moment, Planner};
 use crate::request::{NamedItem, Request};
+use crate::running::Running;
 use crate::sidecar;
 use crate::table;
 
@@ -118,7 +119,15 @@ impl Partita {
 
     /// As [`Partita::open`], with a clock, randomness, a secret for cursors and a patience of one's
     /// own: processes that share the secret share cursors.
-    pub async fn open_with(
+    pub fn open_with(
+        design: Design,
+        store: Arc<dyn Store>,
+        surroundings: Surroundings,
+    ) -> Running<'static, Self> {
+        Box::pin(Partita::adopt(design, store, surroundings))
+    }
+
+    async fn adopt(
         design: Design,
         store: Arc<dyn Store>,
         surroundings: Surroundings,
@@ -229,7 +238,16 @@ impl Partita {
         Planner::new(context, &moment).admit(&request)
     }
 
-    async fn execute(
+    fn execute<'a>(
+        &'a self,
+        caller: &'a Caller,
+        operation: Operation,
+        once: Option<Once>,
+    ) -> Running<'a, Reply> {
+        Box::pin(self.carry_out(caller, operation, once))
+    }
+
+    async fn carry_out(
         &self,
         caller: &Caller,
         operation: Operation,

@@ -19,6 +19,7 @@ use crate::error::PlanError;
 use crate::job::Job;
 use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
+use crate::running::Running;
 
 /// What a write would become.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,7 +77,11 @@ impl Partita {
     /// assert!(preview.to_string().starts_with("TransactWriteItems, 2 actions, 4 write units"));
     /// # Ok::<(), partita_plan::PlanError>(()) }).unwrap();
     /// ```
-    pub async fn preview(
+    pub fn preview<'a>(&'a self, caller: &'a Caller, operation: Operation) -> Running<'a, Preview> {
+        Box::pin(self.look_ahead(caller, operation))
+    }
+
+    async fn look_ahead(
         &self,
         caller: &Caller,
         operation: Operation,

@@ -15,6 +15,7 @@ use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
 use crate::planner::Planner;
 use crate::request::rules::{Asked, Verdict, attribute_rules};
+use crate::running::Running;
 
 /// Whether a caller may do something, and what decided.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,7 +173,11 @@ impl Partita {
     /// assert_eq!((rule.words.as_str(), rule.text.as_str()), ("delete", "userId = caller"));
     /// # Ok::<(), partita_plan::PlanError>(()) }).unwrap();
     /// ```
-    pub async fn can(&self, caller: &Caller, operation: Operation) -> Result<Decision, PlanError> {
+    pub fn can<'a>(&'a self, caller: &'a Caller, operation: Operation) -> Running<'a, Decision> {
+        Box::pin(self.decide(caller, operation))
+    }
+
+    async fn decide(&self, caller: &Caller, operation: Operation) -> Result<Decision, PlanError> {
         if let Operation::Query {
             pattern,
             parameters,

@@ -6,6 +6,7 @@
 //! there at one moment. So writers may go on meanwhile.
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 
 use partita_core::Item;
 use partita_design::Design;
@@ -127,8 +128,19 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Goes through all tables.
-    pub(crate) async fn run(mut self, watch: &mut dyn Watch) -> Result<Passed, VerifyError> {
+    /// Goes through all tables. Boxed, so that the code is compiled here and not once more in each
+    /// crate that awaits it.
+    pub(crate) fn run<'r>(
+        self,
+        watch: &'r mut dyn Watch,
+    ) -> Pin<Box<dyn Future<Output = Result<Passed, VerifyError>> + Send + 'r>>
+    where
+        Self: 'r,
+    {
+        Box::pin(self.go_through(watch))
+    }
+
+    async fn go_through(mut self, watch: &mut dyn Watch) -> Result<Passed, VerifyError> {
         let jobs = Jobs::load(&self.layout, self.reader).await?;
         (self.report.jobs, self.report.stalled) = (jobs.count, jobs.stalled);
         let tables: Vec<_> = self.layout.names().cloned().collect();

@@ -2,7 +2,7 @@
 //! by hand; and how often its journal is read after it was closed.
 //!
 //! ```text
-//! cargo test --profile long -p partita-engine --test it reopen::after_a_kill -- --ignored --nocapture
+//! cargo test --release -p partita-engine --test it reopen::after_a_kill -- --ignored --nocapture
 //! ```
 
 use std::io::{BufRead as _, BufReader};

@@ -21,6 +21,7 @@ use crate::partita::{Failed, Partita};
 use crate::place::Address;
 use crate::planner::{Moment, Planner};
 use crate::react::effect::LeftOut;
+use crate::running::Running;
 use crate::sidecar;
 
 /// How long a job rests that could not go on.
@@ -49,7 +50,11 @@ impl Partita {
     ///
     /// A write whose effects exceed a transaction leaves a job; call this for it, or keep
     /// [`Partita::keep_working`] running.
-    pub async fn run_jobs(&self) -> Result<usize, PlanError> {
+    pub fn run_jobs(&self) -> Running<'_, usize> {
+        Box::pin(self.work_until_idle())
+    }
+
+    async fn work_until_idle(&self) -> Result<usize, PlanError> {
         let owner = self.runner.token();
         let mut finished = 0;
         let mut failure = None;

@@ -88,12 +88,13 @@ impl Objects for Shelf {
             return Ok(Copied::Missing);
         }
         names.insert(to.to_owned());
-        match self.dies.swap(false, Ordering::SeqCst) {
-            false => Ok(Copied::Done),
-            true => Err(ObjectsError {
+        if self.dies.swap(false, Ordering::SeqCst) {
+            Err(ObjectsError {
                 bucket: bucket.to_owned(),
                 message: "the process is gone".to_owned(),
-            }),
+            })
+        } else {
+            Ok(Copied::Done)
         }
     }
 
