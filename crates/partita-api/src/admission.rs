@@ -2,7 +2,7 @@
 
 use partita_plan::{Caller, Partita};
 
-use crate::decode::{self, Brought, Content};
+use crate::decode::{self, BodyContent, Brought};
 use crate::problem::Problem;
 use crate::routes::{Found, Verb};
 
@@ -38,7 +38,7 @@ pub(crate) fn admit<'h>(
     known.map_err(|refusal| Refusal::Ruled(Problem::from(refusal).about(design, verb)))?;
     let malformed = |problem: Problem| Refusal::Malformed(problem.about(design, verb));
     let head = Brought {
-        content: Content::Awaited,
+        content: BodyContent::Awaited,
         ..head.map_err(malformed)?
     };
     if verb.is_read() {

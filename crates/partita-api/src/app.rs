@@ -223,9 +223,10 @@ impl App {
         admit_administrator(served, &verified, &found.route.target).await?;
         let reader = Reader::new(name, caller, &head.extensions, request.is_write());
         self.intake.demand_room(&reader).map_err(Problem::unread)?;
-        let received = match found.route.target.takes_body() {
-            true => self.receive(caller, body).await?,
-            false => Received::none(),
+        let received = if found.route.target.takes_body() {
+            self.receive(caller, body).await?
+        } else {
+            Received::none()
         };
         let call = Call {
             served,

@@ -6,7 +6,8 @@
 //!     { "method": "POST", "path": "users/ann/votes", "body": { … } } ] }
 //! ```
 //!
-//! The answer lists what each came to: `{ "results": [{ "status": 200, "etag": "\"4\"", "body": { … } }, …] }`.
+//! The answer lists what each came to: `{ "results": [{ "status": 200, "etag": "\"4\"", "body": { …
+//! } }, …] }`.
 
 use axum::http::{Method, StatusCode};
 use partita_core::{Map, Value, excerpt};
@@ -17,7 +18,7 @@ use serde_json::json;
 use crate::admission::{self, Refusal};
 use crate::decode::conditions::Conditions;
 use crate::decode::wish::Wish;
-use crate::decode::{self, Brought, Content, body};
+use crate::decode::{self, BodyContent, Brought, body};
 use crate::encode::Outcome;
 use crate::problem::Problem;
 use crate::request::{self, Request};
@@ -25,11 +26,11 @@ use crate::routes::{Routes, Target, Verb};
 
 /// The operations of a batch that are understood, and those that are not.
 pub(crate) struct Batch {
-    entries: Vec<Entry>,
+    entries: Vec<BatchEntry>,
     malformed: Vec<(usize, Problem)>,
 }
 
-struct Entry {
+struct BatchEntry {
     /// Where it is among the operations of the request.
     position: usize,
     verb: Verb,
@@ -150,7 +151,7 @@ fn entry(
     position: usize,
     operation: Value,
     routes: &Routes,
-) -> Result<Entry, Refusal> {
+) -> Result<BatchEntry, Refusal> {
     let Value::M(mut members) = operation else {
         let detail = "an operation is an object with `method` and `path`";
         return Err(Refusal::Malformed(Problem::bad_request(detail)));
@@ -177,7 +178,7 @@ fn entry(
     let design = partita.design();
     let operation = decode::operation(design, verb, &found, &brought)
         .map_err(|problem| Refusal::Malformed(problem.about(design, verb)))?;
-    Ok(Entry {
+    Ok(BatchEntry {
         position,
         verb,
         conditions: brought.conditions,
@@ -200,27 +201,27 @@ fn line(members: &mut Map) -> Result<(Method, String), Problem> {
     Ok((method, path))
 }
 
-/// What an operation says besides, but for its body.
+/// What a single request has in its query string and its headers.
 fn head(members: &mut Map, query: &str) -> Result<Brought<'static>, Problem> {
     let only_if = text(members, "ifMatch")?;
     let unless = text(members, "ifNoneMatch")?;
     Ok(Brought {
         parameters: request::parameters(query)?,
         conditions: Conditions::new(only_if.as_deref(), unless.as_deref())?,
-        content: Content::Awaited,
+        content: BodyContent::Awaited,
     })
 }
 
 /// The body of an operation, which is all that is left of it.
-fn content(mut members: Map) -> Result<Content<'static>, Problem> {
+fn content(mut members: Map) -> Result<BodyContent<'static>, Problem> {
     let body = members.remove("body");
     if let Some(name) = members.keys().next() {
         let detail = format!("an operation has no `{}`", excerpt::name(name));
         return Err(Problem::bad_request(detail));
     }
     match body {
-        None | Some(Value::Null) => Ok(Content::Given(None)),
-        Some(Value::M(body)) => Ok(Content::Given(Some(body))),
+        None | Some(Value::Null) => Ok(BodyContent::Given(None)),
+        Some(Value::M(body)) => Ok(BodyContent::Given(Some(body))),
         Some(_) => Err(Problem::bad_request("a `body` is an object")),
     }
 }

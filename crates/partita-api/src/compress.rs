@@ -13,7 +13,7 @@ use crate::intake::work_on;
 /// Bodies that are smaller fit into a packet or two as they are.
 const BYTES_MIN: u64 = 1024;
 
-/// Bodies that are larger are not ours alone: whoever streams them knows what they are.
+/// Larger bodies are streamed, and compressing them would hold them in memory as a whole.
 const BYTES_MAX: u64 = 16 * 1_048_576;
 
 /// Compresses a response with gzip if the caller takes that and it is worth it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderName, HeaderValue, Method, Uri, header};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// How long a browser may remember what it was told.
+/// How long a browser may cache the answer to a preflight request.
 const MAX_AGE: Duration = Duration::from_secs(600);
 
 /// The origins from which browsers may call.

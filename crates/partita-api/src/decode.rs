@@ -1,11 +1,11 @@
 //! What a request asks for. Pure: nothing here reads a socket.
 //!
-//! [`Routes`](crate::routes::Routes) say what a path means; what stands behind the `?`, in headers
-//! and in the body is read here.
+//! [`Routes`](crate::routes::Routes) say what a path means; the query string, headers and the body
+//! are read here.
 //!
 //! | module | what it reads |
 //! |---|---|
-//! | [`body`] | the body: a JSON object in which every name stands once |
+//! | [`body`] | the body: a JSON object without repeated names |
 //! | [`conditions`] | `If-Match` and `If-None-Match` |
 //! | [`wish`] | `Prefer` and `?keys=true`: what the answer is to hold |
 
@@ -27,22 +27,22 @@ use conditions::{Conditions, Tags};
 /// What a request brings besides its method and path.
 #[derive(Clone, Debug)]
 pub struct Brought<'a> {
-    /// What stands behind the `?`.
+    /// The query string.
     pub parameters: Parameters,
     /// What must be so.
     pub conditions: Conditions,
     /// The body.
-    pub content: Content<'a>,
+    pub content: BodyContent<'a>,
 }
 
 /// Where the body of a request comes from.
 #[derive(Clone, Debug)]
-pub enum Content<'a> {
+pub enum BodyContent<'a> {
     /// From the socket. It is read only when it is needed.
     Sent(&'a Request<'a>),
     /// From within another body.
     Given(Option<Map>),
-    /// It is not read yet, and nobody has to know it yet.
+    /// It has not been read, because nothing has depended on it.
     Awaited,
 }
 
@@ -52,25 +52,27 @@ impl<'a> Brought<'a> {
         Ok(Brought {
             parameters: request.parameters()?,
             conditions: Conditions::of(request)?,
-            content: Content::Sent(request),
+            content: BodyContent::Sent(request),
         })
     }
 
     pub(crate) fn attributes(&self) -> Result<Map, Problem> {
         match &self.content {
-            Content::Sent(request) => body::object(request),
-            Content::Given(Some(object)) => Ok(object.clone()),
-            Content::Given(None) => Err(Problem::bad_request("a body is missing")),
-            Content::Awaited => Ok(Map::new()),
+            BodyContent::Sent(request) => body::object(request),
+            BodyContent::Given(Some(object)) => Ok(object.clone()),
+            BodyContent::Given(None) => Err(Problem::bad_request("a body is missing")),
+            BodyContent::Awaited => Ok(Map::new()),
         }
     }
 
     /// Most actions need nothing but their name.
     fn attributes_if_any(&self) -> Result<Map, Problem> {
         match &self.content {
-            Content::Sent(request) if request.body.is_empty() => Ok(Map::new()),
-            Content::Given(None) => Ok(Map::new()),
-            Content::Sent(_) | Content::Given(Some(_)) | Content::Awaited => self.attributes(),
+            BodyContent::Sent(request) if request.body.is_empty() => Ok(Map::new()),
+            BodyContent::Given(None) => Ok(Map::new()),
+            BodyContent::Sent(_) | BodyContent::Given(Some(_)) | BodyContent::Awaited => {
+                self.attributes()
+            }
         }
     }
 
@@ -171,7 +173,7 @@ pub fn operation(
     }
 }
 
-/// A PUT creates or changes; a condition may leave only one of the two.
+/// A PUT creates or changes. `If-None-Match: *` leaves only the creation, `If-Match` the change.
 fn upsert(entity: &Record, found: &Found<'_>, brought: &Brought<'_>) -> Result<Operation, Problem> {
     let conditions = &brought.conditions;
     let attributes = with_values(brought.attributes()?, entity, found)?;
@@ -216,14 +218,14 @@ fn without_values(mut attributes: Map, entity: &Record) -> Map {
     attributes
 }
 
-/// The values in the path that tell an item from others, in the order of its identity.
+/// The values in the path that identify an item, in the order of its identity.
 fn identity(record: &Record, found: &Found<'_>) -> Vec<String> {
     let parts = record.identity.iter();
     let values = parts.filter_map(|part| found.value(&part.name));
     values.map(str::to_owned).collect()
 }
 
-/// The attributes of a new item, with those that stand in the path.
+/// The attributes of a new item, with those from the path.
 fn with_values(mut attributes: Map, entity: &Record, found: &Found<'_>) -> Result<Map, Problem> {
     let mut faults = Vec::new();
     for (name, text) in found.values() {

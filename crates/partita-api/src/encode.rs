@@ -11,7 +11,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value as Json, json};
 
 use crate::decode::wish::Wish;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 use crate::routes;
 use crate::tag::Tag;
 
@@ -77,7 +77,7 @@ impl Outcome {
         let only_if = wish.only_if.as_ref();
         if only_if.is_some_and(|tags| !tags.have_version_of(tag)) {
             return Err(Problem::new(
-                Kind::StaleVersion,
+                ProblemKind::StaleVersion,
                 "the item has another version than `If-Match` says",
             ));
         }

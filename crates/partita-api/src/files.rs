@@ -18,7 +18,7 @@
 //! | `s3_client` | S3's requests through our own client |
 //!
 //! Who may have what is decided by the planner ([`partita_plan::files`]); here it is turned into
-//! URLs that stand for themselves for a while. The names of objects are the server's own. What a
+//! URLs that are valid by themselves for a while. The names of objects are the server's own. What a
 //! client calls its file, it keeps in an attribute if it needs it.
 
 mod directory;
@@ -56,7 +56,7 @@ use crate::token::Verified;
 pub use objects::Buckets;
 pub use place::{Place, PlaceError};
 
-use sign::{Grant, Signer, Size};
+use sign::{Grant, Signer, SizeLimit};
 
 /// What the server grants clients, beside what designs say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct FileLimits {
     /// Uploads of one caller that no item has taken over yet.
     pub uploads_per_caller: usize,
     /// Whether a signed URL is good only with a token of the caller that it was made for. Without
-    /// this, it is good for whoever has it, as in an `<img>`, but not with somebody else's token.
+    /// this, anybody who has it can use it, as in an `<img>`, but not with another user's token.
     pub is_bound: bool,
 }
 
@@ -127,7 +127,7 @@ impl Files {
         prefix: &str,
         asked: &Map,
     ) -> Result<Response, Problem> {
-        let asked = Asked::read(asked)?;
+        let asked = UploadWish::read(asked)?;
         let limits = UploadLimits {
             bytes: self.limits.upload_bytes,
             open: self.limits.uploads_per_caller,
@@ -144,7 +144,7 @@ impl Files {
             media_type: &upload.media_type,
             size: upload
                 .bytes
-                .map_or(Size::AtMost(upload.bytes_max), Size::Exactly),
+                .map_or(SizeLimit::AtMost(upload.bytes_max), SizeLimit::Exactly),
             caller: caller.id.as_deref(),
             expires: self.now_seconds().saturating_add(seconds),
         };
@@ -207,7 +207,7 @@ impl Files {
             bucket: &file.bucket,
             name: &file.name,
             media_type: &file.media_type,
-            size: Size::AtMost(0),
+            size: SizeLimit::AtMost(0),
             caller: caller.id.as_deref(),
             expires,
         }))
@@ -283,9 +283,10 @@ impl Files {
             Some(caller) => self.signer.is_for(&signed, caller),
             None => !self.limits.is_bound,
         };
-        match is_for_caller {
-            true => Ok(signed),
-            false => Err(Problem::bad_signature()),
+        if is_for_caller {
+            Ok(signed)
+        } else {
+            Err(Problem::bad_signature())
         }
     }
 
@@ -328,20 +329,21 @@ pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
         let is_letter = |letter: char| !letter.is_control() && letter != '\\';
         !matches!(step, "" | "." | "..") && step.chars().all(is_letter)
     };
-    match name.len() <= NAME_BYTES_MAX && name.split('/').all(is_step) {
-        true => Ok(()),
-        false => Err(Problem::no_route("this is not the name of a file")),
+    if name.len() <= NAME_BYTES_MAX && name.split('/').all(is_step) {
+        Ok(())
+    } else {
+        Err(Problem::no_route("this is not the name of a file"))
     }
 }
 
 /// What a client says of the file that it wants to upload.
-struct Asked {
+struct UploadWish {
     media_type: String,
     bytes: Option<u64>,
 }
 
-impl Asked {
-    fn read(asked: &Map) -> Result<Asked, Problem> {
+impl UploadWish {
+    fn read(asked: &Map) -> Result<UploadWish, Problem> {
         let mut faults = Vec::new();
         let mut text = |name: &str| match asked.get(name) {
             None => None,
@@ -377,7 +379,7 @@ impl Asked {
             faults.push(Fault::new("contentType", message));
         }
         match (faults.is_empty(), media_type) {
-            (true, Some(media_type)) => Ok(Asked { media_type, bytes }),
+            (true, Some(media_type)) => Ok(UploadWish { media_type, bytes }),
             _ => Err(PlanError::Invalid { faults }.into()),
         }
     }

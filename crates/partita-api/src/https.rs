@@ -16,7 +16,7 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// A client for requests with bodies of this kind.
 pub(crate) type HttpsClient<B> = Client<HttpsConnector<HttpConnector>, B>;
 
-/// A client; plain HTTP is for whoever allows it.
+/// A client. Callers decide whether plain HTTP is allowed.
 pub(crate) fn client<B>() -> io::Result<HttpsClient<B>>
 where
     B: Body<Data: Send> + Send,

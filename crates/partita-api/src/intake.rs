@@ -2,8 +2,8 @@
 //! long.
 //!
 //! Bodies are held in memory until their requests are answered. So there is a bound for all of them
-//! together, and a smaller one for those of callers who are not known (yet): whoever has no token
-//! and no credentials cannot take the room of those who have.
+//! together, and a smaller one for those of callers who are not known (yet): requests without token
+//! and credentials cannot take the room of the others.
 
 pub(crate) mod answers;
 
@@ -28,7 +28,7 @@ pub const KNOWN_BYTES_DEFAULT: usize = 256 * 1_048_576;
 /// The part of that which callers who are not known have beside it.
 const UNKNOWN_SHARE: usize = 4;
 
-/// Bodies that are larger are worked on where they keep nobody else waiting.
+/// Larger bodies are worked on outside the threads of the connections.
 pub const LONG_BYTES: usize = 64 * 1024;
 
 /// Requests with such bodies that are worked on at a time. Further ones wait.
@@ -43,7 +43,8 @@ const HEAVY_MAX: usize = 8;
 /// The part of the bytes of all answers that one caller or address may leave unread.
 const ANSWERS_SHARE: usize = 8;
 
-/// What is read of a body that nobody wants, so that its sender is still there for the answer.
+/// How long the body of a refused request is read, so that its sender is still there for the
+/// answer.
 const DRAINED_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The bounds of what is held in memory.
@@ -162,9 +163,10 @@ impl Intake {
     /// request waiting.
     pub async fn carry_out<T>(&self, body_bytes: usize, work: impl Future<Output = T>) -> T {
         let is_long = body_bytes > LONG_BYTES;
-        let _place = match is_long {
-            true => Some(self.long.acquire().await),
-            false => None,
+        let _place = if is_long {
+            Some(self.long.acquire().await)
+        } else {
+            None
         };
         load::carry_out(self.heavy.clone(), is_long, work).await
     }
@@ -193,8 +195,8 @@ impl Received {
     }
 }
 
-/// Reads what is left of a body and forgets it, for a moment and up to some bytes: whoever is still
-/// sending would not read an answer.
+/// Reads and drops what is left of a body, for a moment and up to some bytes: a client that is
+/// still sending would not read an answer.
 pub async fn drain<B: Body<Data = Bytes>>(body: B, bytes_max: usize) {
     if body.is_end_stream() {
         return;

@@ -1,14 +1,14 @@
 //! The OpenAPI 3.1 document of a design.
 //!
 //! Everything in it comes from the compiled design and from the same table of routes that answers
-//! requests ([`crate::routes`]), so that it cannot tell of a request that is not answered, or leave
-//! one out. Where a design gives a path of its own, the operation stands there, and its description
-//! names the other.
+//! requests ([`crate::routes`]), so that it has exactly the requests that are answered. Where a
+//! design gives a path of its own, the operation is under that path, and its description names the
+//! other.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `schema` | types as JSON Schema |
-//! | `object` | objects whose members stand inside maps |
+//! | `object` | objects with members inside maps |
 //! | `record` | entities and views: as they are answered, and as they are given |
 //! | `operation` | one route, and what the rules say of it |
 //! | `item`, `action`, `pattern`, `files`, `own`, `admin` | the kinds of routes: parameters, bodies and answers |

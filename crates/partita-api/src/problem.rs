@@ -25,7 +25,7 @@ use crate::routes::Miss;
 use crate::shares::Short;
 use crate::token::TokenError;
 
-pub use kind::Kind;
+pub use kind::ProblemKind;
 
 /// Characters of a detail at most, whatever it repeats of a request.
 const DETAIL_CHARS_MAX: usize = 5_000;
@@ -34,7 +34,7 @@ const DETAIL_CHARS_MAX: usize = 5_000;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// What kind of problem it is.
-    pub kind: Kind,
+    pub kind: ProblemKind,
     /// What happened this time.
     pub detail: String,
     /// Further members.
@@ -43,7 +43,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem without further members.
-    pub fn new(kind: Kind, detail: impl Into<String>) -> Self {
+    pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         Problem {
             kind,
             detail: excerpt::of_owned(detail.into(), DETAIL_CHARS_MAX),
@@ -53,43 +53,47 @@ impl Problem {
 
     /// The request cannot be understood.
     pub fn bad_request(detail: impl Into<String>) -> Self {
-        Problem::new(Kind::BadRequest, detail)
+        Problem::new(ProblemKind::BadRequest, detail)
     }
 
     /// There is nothing at this path.
     pub fn no_route(detail: impl Into<String>) -> Self {
-        Problem::new(Kind::NoRoute, detail)
+        Problem::new(ProblemKind::NoRoute, detail)
     }
 
     /// The path is there, the method is not.
     pub fn method_not_allowed(allowed: &str) -> Self {
         let detail = format!("this path takes {allowed}");
-        Problem::new(Kind::MethodNotAllowed, detail).with("allow", allowed)
+        Problem::new(ProblemKind::MethodNotAllowed, detail).with("allow", allowed)
     }
 
     /// The body does not fit.
     pub fn too_large(bytes_max: usize) -> Self {
         let detail = format!("a body has at most {bytes_max} bytes");
-        Problem::new(Kind::BodyTooLarge, detail)
+        Problem::new(ProblemKind::BodyTooLarge, detail)
     }
 
     /// The body does not come.
     pub fn too_slow(seconds: u64) -> Self {
         let detail = format!("a body must be sent within {seconds} seconds");
-        Problem::new(Kind::BodyTooSlow, detail)
+        Problem::new(ProblemKind::BodyTooSlow, detail)
     }
 
     /// The answer does not come; a write may still be carried out.
     pub fn stuck(is_write: bool) -> Self {
-        match is_write {
-            true => PlanError::OutcomeUnknown.into(),
-            false => Problem::new(Kind::Timeout, "try again in a moment"),
+        if is_write {
+            PlanError::OutcomeUnknown.into()
+        } else {
+            Problem::new(ProblemKind::Timeout, "try again in a moment")
         }
     }
 
     /// Others have taken all the room or all the places there are.
     pub fn busy() -> Self {
-        Problem::new(Kind::Throttled, "the server is busy; try again in a moment")
+        Problem::new(
+            ProblemKind::Throttled,
+            "the server is busy; try again in a moment",
+        )
     }
 
     /// There is no room for another answer before those that wait are read.
@@ -98,7 +102,7 @@ impl Problem {
             Short::All => return Problem::busy(),
             Short::Own => "your earlier answers are not read yet; read them, then try again",
         };
-        Problem::new(Kind::Throttled, detail)
+        Problem::new(ProblemKind::Throttled, detail)
     }
 
     /// There is no place for another upload or download.
@@ -109,14 +113,14 @@ impl Problem {
                 "as many transfers are under way for you as there are for one caller; try again when one has ended"
             }
         };
-        Problem::new(Kind::Throttled, detail)
+        Problem::new(ProblemKind::Throttled, detail)
     }
 
     /// Only an administrator of the design may do this.
     pub fn for_administrators(caller: &Caller, design: &Design) -> Self {
         let kind = match caller.id {
-            Some(_) => Kind::Forbidden,
-            None => Kind::Unauthenticated,
+            Some(_) => ProblemKind::Forbidden,
+            None => ProblemKind::Unauthenticated,
         };
         let detail = match &design.callers.administrators {
             Rule::Never => "the design names no administrators".to_owned(),
@@ -128,8 +132,8 @@ impl Problem {
     /// Only the operator of the installation may do this.
     pub fn for_operator(caller: &Caller) -> Self {
         let kind = match caller.id {
-            Some(_) => Kind::Forbidden,
-            None => Kind::Unauthenticated,
+            Some(_) => ProblemKind::Forbidden,
+            None => ProblemKind::Unauthenticated,
         };
         let detail = "this is for the operator: use the socket in the server's data directory, or a \
                       token made with its secret";
@@ -138,7 +142,7 @@ impl Problem {
 
     /// A mistake of ours.
     pub fn internal() -> Self {
-        Problem::new(Kind::Internal, "the server's log says what")
+        Problem::new(ProblemKind::Internal, "the server's log says what")
     }
 
     /// The status of the response.
@@ -208,8 +212,8 @@ impl From<Miss> for Problem {
 impl From<TokenError> for Problem {
     fn from(error: TokenError) -> Self {
         let kind = match error {
-            TokenError::Expired => Kind::TokenExpired,
-            _ => Kind::TokenInvalid,
+            TokenError::Expired => ProblemKind::TokenExpired,
+            _ => ProblemKind::TokenInvalid,
         };
         Problem::new(kind, error.to_string())
     }

@@ -7,10 +7,10 @@ use axum::http::{HeaderMap, Method, Uri, header};
 use partita_core::excerpt;
 use percent_encoding::percent_decode_str;
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
-/// Headers of a request at most. The accept loop reads twice as many, so that whoever sends a few
-/// too many is told so.
+/// Headers of a request at most. The accept loop reads twice as many, so that a client that sends
+/// a few too many gets a problem document.
 pub const HEADERS_MAX: usize = 64;
 
 /// Bytes of a request's path and headers at most; the accept loop reads twice as many here, too.
@@ -44,7 +44,7 @@ impl<'a> Request<'a> {
         segments(path.strip_prefix('/').unwrap_or(path))
     }
 
-    /// What stands behind the `?`.
+    /// The query string.
     pub fn parameters(&self) -> Result<Parameters, Problem> {
         parameters(self.uri.query().unwrap_or_default())
     }
@@ -55,10 +55,10 @@ impl<'a> Request<'a> {
         let Some(value) = values.next() else {
             return Ok(None);
         };
-        // What stands between might look at one of two, and we at the other.
+        // A proxy might use the first of two, and we the second.
         if values.next().is_some() {
             let detail = "there is more than one Authorization header";
-            return Err(Problem::new(Kind::TokenInvalid, detail));
+            return Err(Problem::new(ProblemKind::TokenInvalid, detail));
         }
         let text = value.to_str().ok().and_then(|text| text.split_once(' '));
         match text {
@@ -66,7 +66,7 @@ impl<'a> Request<'a> {
                 Ok(Some(token.trim()))
             }
             _ => Err(Problem::new(
-                Kind::TokenInvalid,
+                ProblemKind::TokenInvalid,
                 "the Authorization header must be `Bearer` and a token",
             )),
         }
@@ -74,13 +74,14 @@ impl<'a> Request<'a> {
 
     /// The key under which a write is carried out once. Reads need none.
     pub fn idempotency_key(&self) -> Result<Option<&'a str>, Problem> {
-        match self.is_write() {
-            true => self.header("Idempotency-Key"),
-            false => Ok(None),
+        if self.is_write() {
+            self.header("Idempotency-Key")
+        } else {
+            Ok(None)
         }
     }
 
-    /// The value of a header that stands in a request once at most.
+    /// The value of a header that may occur once.
     pub(crate) fn header(&self, name: &str) -> Result<Option<&'a str>, Problem> {
         let mut values = self.headers.get_all(name).iter();
         let (value, another) = (values.next(), values.next());
@@ -108,7 +109,7 @@ pub(crate) fn check_head(head: &Parts) -> Result<(), Problem> {
         let detail = format!(
             "a request has at most {HEADERS_MAX} headers, and {HEAD_BYTES_MAX} bytes in its path and headers"
         );
-        return Err(Problem::new(Kind::HeadTooLarge, detail));
+        return Err(Problem::new(ProblemKind::HeadTooLarge, detail));
     }
     Ok(())
 }
@@ -124,7 +125,7 @@ pub(crate) fn segments(path: &str) -> Result<Vec<String>, Problem> {
         .collect()
 }
 
-/// What stands behind the `?`, each name once.
+/// The parameters of a query string, each name once.
 pub(crate) fn parameters(query: &str) -> Result<Parameters, Problem> {
     let mut parameters = Parameters::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {

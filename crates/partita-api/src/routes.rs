@@ -296,9 +296,10 @@ impl Place {
             method,
             path,
             // Names in a design have no dots, so this is nobody else's.
-            operation_id: match self.is_canonical {
-                true => id,
-                false => format!("{id}.byPath"),
+            operation_id: if self.is_canonical {
+                id
+            } else {
+                format!("{id}.byPath")
             },
             target: Target::Operation(verb),
             is_canonical: self.is_canonical,

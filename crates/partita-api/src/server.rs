@@ -42,7 +42,7 @@ pub use listener::Listener;
 #[cfg(unix)]
 pub use listener::LocalListener;
 use pace::Paced;
-use places::{Place, Places};
+use places::{ConnectionPlace, Places};
 
 /// What the server grants clients.
 #[derive(Clone, Debug)]
@@ -94,11 +94,11 @@ const RESERVED_HEAD: Duration = Duration::from_secs(3);
 const HEADERS_MAX: usize = 2 * request::HEADERS_MAX;
 const HEAD_BYTES_MAX: usize = 2 * request::HEAD_BYTES_MAX;
 
-/// What a client is told that finds no place.
+/// The answer to a client for which there is no place.
 const BUSY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// What a client is told whose request is not for one host.
+/// The answer to a request without exactly one host.
 const ONE_HOST: &str = "a request of HTTP/1.1 has one Host header, with a name or an address\n";
 
 /// What is said when the server stops before an answer is there.
@@ -110,11 +110,11 @@ struct Reserved;
 
 /// Marks a request with the address or network that it comes from, unless that is a proxy.
 #[derive(Clone, Copy, Debug)]
-struct Origin(IpAddr);
+struct RequestOrigin(IpAddr);
 
 /// The address or network that a request comes from, unless that is a proxy.
 pub(crate) fn network_of(extensions: &Extensions) -> Option<IpAddr> {
-    extensions.get::<Origin>().map(|origin| origin.0)
+    extensions.get::<RequestOrigin>().map(|origin| origin.0)
 }
 
 /// Whether a request came when all places were taken, so that only operators are answered.
@@ -191,7 +191,8 @@ where
                     }
                 });
             }
-            // Out of file descriptors, say: the next attempt may succeed, a busy loop will not help.
+            // Out of file descriptors, say: the next attempt may succeed, a busy loop will not
+            // help.
             Err(error) => {
                 warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -214,7 +215,7 @@ fn connection<T, S, B>(
     stream: T,
     service: S,
     limits: &Limits,
-    place: &Arc<Place>,
+    place: &Arc<ConnectionPlace>,
 ) -> http1::Connection<
     TokioIo<Paced<T>>,
     impl Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>
@@ -237,17 +238,16 @@ where
     let service = service_fn(move |mut request: Request<Incoming>| {
         let place = place.clone();
         place.has_asked();
-        let answer = match has_one_host(request.version(), request.headers()) {
-            true => {
-                if is_reserved {
-                    request.extensions_mut().insert(Reserved);
-                }
-                if let Some(network) = place.network() {
-                    request.extensions_mut().insert(Origin(network));
-                }
-                Ok(service.call(request))
+        let answer = if has_one_host(request.version(), request.headers()) {
+            if is_reserved {
+                request.extensions_mut().insert(Reserved);
             }
-            false => Err(refusal(ONE_HOST)),
+            if let Some(network) = place.network() {
+                request.extensions_mut().insert(RequestOrigin(network));
+            }
+            Ok(service.call(request))
+        } else {
+            Err(refusal(ONE_HOST))
         };
         async move {
             match answer {
@@ -258,9 +258,10 @@ where
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(match is_reserved {
-            true => RESERVED_HEAD.min(limits.head),
-            false => limits.head,
+        .header_read_timeout(if is_reserved {
+            RESERVED_HEAD.min(limits.head)
+        } else {
+            limits.head
         })
         .keep_alive(!is_reserved)
         .max_headers(HEADERS_MAX)
@@ -268,12 +269,12 @@ where
         .serve_connection(TokioIo::new(Paced::new(stream, limits.write)), service)
 }
 
-/// Has a request answered also if its client hangs up. A write may be several writes to the store,
-/// and whoever breaks off in between would leave half of them. It keeps the place of its
-/// connection, so that those who hang up have no more requests than those who wait.
+/// Answers a request also if its client hangs up. A write may be several writes to the store, and
+/// must not stop between them. It keeps the place of its connection, so that clients that hang up
+/// have no more requests than clients that wait.
 async fn to_the_end<B>(
     answer: impl Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
-    place: Arc<Place>,
+    place: Arc<ConnectionPlace>,
 ) -> Result<Response<B>, Infallible>
 where
     B: From<&'static str> + Send + 'static,
@@ -286,13 +287,13 @@ where
     match answered.await.map_err(JoinError::try_into_panic) {
         Ok(answer) => answer,
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        // The server stops, and nobody reads this.
+        // The server stops, and the client is gone.
         Err(Err(_)) => Ok(refusal(STOPPED)),
     }
 }
 
-/// Whether a request says for whom it is, once. What stands between might take one `Host`, and we
-/// the other. HTTP/1.0 has none by right.
+/// Whether a request has exactly one `Host`. A proxy might use the first of two, and we the
+/// second. HTTP/1.0 has none by right.
 fn has_one_host(version: Version, headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {

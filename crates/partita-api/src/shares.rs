@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The holder that stands for many who cannot be told apart. It has no share of its own.
+/// The holder of all requests whose sender is unknown. It has no share of its own.
 pub(crate) const EVERYBODY: &str = "";
 
 /// Room for bytes or places.
@@ -17,13 +17,13 @@ pub(crate) struct Shares {
 #[derive(Debug, Default)]
 struct Taken {
     sum: usize,
-    // INVARIANT: nobody is in here with nothing.
+    // INVARIANT: every holder in here has something.
     by: HashMap<String, usize>,
 }
 
 /// What somebody has taken. It is free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct HeldShare {
     shares: Arc<Shares>,
     holder: String,
     amount: usize,
@@ -48,14 +48,14 @@ impl Shares {
     }
 
     /// Takes some for a holder. The first that one takes may be more than a share.
-    pub(crate) fn take(self: &Arc<Self>, holder: &str, amount: usize) -> Result<Share, Short> {
+    pub(crate) fn take(self: &Arc<Self>, holder: &str, amount: usize) -> Result<HeldShare, Short> {
         let mut taken = self.taken();
         self.check(&taken, holder, amount)?;
         Ok(self.add(&mut taken, holder, amount))
     }
 
     /// Takes some, whether there is room or not: for what cannot be undone any more.
-    pub(crate) fn take_anyway(self: &Arc<Self>, holder: &str, amount: usize) -> Share {
+    pub(crate) fn take_anyway(self: &Arc<Self>, holder: &str, amount: usize) -> HeldShare {
         self.add(&mut self.taken(), holder, amount)
     }
 
@@ -76,10 +76,10 @@ impl Shares {
         Ok(())
     }
 
-    fn add(self: &Arc<Self>, taken: &mut Taken, holder: &str, amount: usize) -> Share {
+    fn add(self: &Arc<Self>, taken: &mut Taken, holder: &str, amount: usize) -> HeldShare {
         taken.sum = taken.sum.saturating_add(amount);
         *taken.by.entry(holder.to_owned()).or_default() += amount;
-        Share {
+        HeldShare {
             shares: self.clone(),
             holder: holder.to_owned(),
             amount,
@@ -91,7 +91,7 @@ impl Shares {
     }
 }
 
-impl Drop for Share {
+impl Drop for HeldShare {
     fn drop(&mut self) {
         let mut taken = self.shares.taken();
         taken.sum = taken.sum.saturating_sub(self.amount);

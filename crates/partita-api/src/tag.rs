@@ -22,7 +22,7 @@ const DIGITS: usize = 16;
 pub struct Tag {
     /// The version of the item.
     pub version: i64,
-    /// What tells states of one version apart, where there can be several.
+    /// A digest of the state, where a version can have several.
     pub digest: Option<String>,
 }
 

@@ -17,7 +17,7 @@ use tracing::info;
 
 use super::design::{DesignName, Stage, Workload};
 use super::measure::histogram;
-use super::report::Report;
+use super::report::BenchReport;
 use super::server::{self, Server};
 use super::traffic::{self, DESIGN};
 use crate::flags::BenchFlags;
@@ -48,13 +48,13 @@ impl Beside {
 }
 
 /// Uses a storyhub alone and beside a command, in turn.
-pub(super) async fn run(beside: Beside, flags: &BenchFlags) -> Result<Report> {
+pub(super) async fn run(beside: Beside, flags: &BenchFlags) -> Result<BenchReport> {
     let directory = tempfile::tempdir().context("cannot create a directory for the data")?;
     let workloads = prepare(&directory, flags).await?;
     let path = directory.path().to_owned();
     let server = Server::designs(directory, &[DESIGN], &flags.server_arguments)?;
     let tokens = traffic::tokens(&path)?;
-    let mut report = Report::new(vec!["alone".to_owned(), beside.title().to_owned()]);
+    let mut report = BenchReport::new(vec!["alone".to_owned(), beside.title().to_owned()]);
     for round in 0..flags.rounds {
         for (target, is_beside) in [false, true].into_iter().enumerate() {
             let command = is_beside.then(|| Repeated::start(beside, &path));

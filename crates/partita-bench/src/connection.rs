@@ -78,7 +78,7 @@ impl Connection {
             }
             self.read_more().await?;
         };
-        let head = Head::read(&self.answer[..head_end])?;
+        let head = AnswerHead::read(&self.answer[..head_end])?;
         let length = match (head.length, head.status) {
             (Some(length), _) => length,
             (None, 204 | 304) => 0,
@@ -101,33 +101,34 @@ impl Connection {
     }
 }
 
-/// An answer, and where its body stands among what was read.
+/// An answer, and the range of its body in the buffer.
 struct Answer {
     status: u16,
     body: Range<usize>,
 }
 
 /// What the bench must know of an answer's head.
-struct Head {
+struct AnswerHead {
     status: u16,
     length: Option<usize>,
 }
 
-impl Head {
-    fn read(bytes: &[u8]) -> Result<Head> {
+impl AnswerHead {
+    fn read(bytes: &[u8]) -> Result<AnswerHead> {
         let text = std::str::from_utf8(bytes)?;
         let mut lines = text.split("\r\n");
         let status = lines.next().and_then(|line| line.split(' ').nth(1));
         let status = status.context("an answer that is not HTTP")?.parse()?;
         let length = lines
             .filter_map(|line| line.split_once(':'))
-            .find_map(
-                |(name, value)| match name.eq_ignore_ascii_case("content-length") {
-                    true => value.trim().parse().ok(),
-                    false => None,
-                },
-            );
-        Ok(Head { status, length })
+            .find_map(|(name, value)| {
+                if name.eq_ignore_ascii_case("content-length") {
+                    value.trim().parse().ok()
+                } else {
+                    None
+                }
+            });
+        Ok(AnswerHead { status, length })
     }
 }
 

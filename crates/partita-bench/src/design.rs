@@ -30,7 +30,7 @@ use partita_store::surroundings::SystemClock;
 use tracing::info;
 
 use super::measure::{Figures, Stopwatch, histogram, now};
-use super::report::Report;
+use super::report::BenchReport;
 use crate::flags::BenchFlags;
 use population::Population;
 
@@ -79,12 +79,12 @@ impl Workload {
 }
 
 /// Fills a store with a design's items and measures its writes and its patterns.
-pub(super) async fn run(design: DesignName, flags: &BenchFlags) -> Result<Report> {
+pub(super) async fn run(design: DesignName, flags: &BenchFlags) -> Result<BenchReport> {
     let directory = tempfile::tempdir().context("cannot create a directory for the data")?;
     let stage = Stage::open(design, directory.path(), flags).await?;
     let is_wanted = |name: &String| flags.only.is_empty() || flags.only.contains(name);
     let name = design.name().to_owned();
-    let mut report = Report::new(vec![name, "bare transaction".to_owned()]);
+    let mut report = BenchReport::new(vec![name, "bare transaction".to_owned()]);
     let mut is_done = false;
     for workload in &stage.workloads {
         if !is_wanted(&workload.name) {

@@ -20,7 +20,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
 /// The answers, by the operations that they answer.
-type Answers = Vec<(String, Bytes)>;
+type EchoAnswers = Vec<(String, Bytes)>;
 
 /// Serves the answers in the files of a directory until the process is ended.
 pub(super) fn serve(directory: &Path) -> Result<ExitCode> {
@@ -30,8 +30,8 @@ pub(super) fn serve(directory: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(directory: &Path) -> Result<Answers> {
-    let mut answers = Answers::new();
+fn read(directory: &Path) -> Result<EchoAnswers> {
+    let mut answers = EchoAnswers::new();
     for file in fs::read_dir(directory)? {
         let file = file?;
         let operation = file.file_name().to_string_lossy().into_owned();
@@ -40,7 +40,7 @@ fn read(directory: &Path) -> Result<Answers> {
     Ok(answers)
 }
 
-async fn accept(answers: Arc<Answers>) -> Result<()> {
+async fn accept(answers: Arc<EchoAnswers>) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout();
     writeln!(out, "echo http://{}", listener.local_addr()?)?;
@@ -55,7 +55,7 @@ async fn accept(answers: Arc<Answers>) -> Result<()> {
 }
 
 async fn answer(
-    answers: Arc<Answers>,
+    answers: Arc<EchoAnswers>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();

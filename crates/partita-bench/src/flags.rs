@@ -93,10 +93,12 @@ pub struct BenchFlags {
 
 impl BenchFlags {
     pub(crate) fn workloads(&self) -> Vec<Workload> {
-        match self.workloads.is_empty() {
-            true if self.grow.is_some() => vec![Workload::Get, Workload::Query],
-            true => Workload::value_variants().to_vec(),
-            false => self.workloads.clone(),
+        if !self.workloads.is_empty() {
+            self.workloads.clone()
+        } else if self.grow.is_some() {
+            vec![Workload::Get, Workload::Query]
+        } else {
+            Workload::value_variants().to_vec()
         }
     }
 }

@@ -41,8 +41,8 @@ pub use beside::Beside;
 pub use design::DesignName;
 pub use flags::BenchFlags;
 use measure::Figures;
-use report::Report;
-use target::Target;
+use report::BenchReport;
+use target::BenchTarget;
 pub use workload::Workload;
 
 /// Runs the workloads on every target in turn, round after round, and prints the figures.
@@ -67,9 +67,9 @@ pub fn run(flags: &BenchFlags) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn bench(flags: &BenchFlags) -> Result<Report> {
+async fn bench(flags: &BenchFlags) -> Result<BenchReport> {
     let targets = targets(flags).await?;
-    let mut report = Report::new(targets.iter().map(|target| target.name.clone()).collect());
+    let mut report = BenchReport::new(targets.iter().map(|target| target.name.clone()).collect());
     for workload in flags.workloads() {
         // Targets take turns, so that whatever else the machine does meets all of them.
         for round in 0..flags.rounds {
@@ -89,32 +89,32 @@ async fn bench(flags: &BenchFlags) -> Result<Report> {
 }
 
 /// The endpoints with their tables filled: the first, its peers, itself grown, and the echo.
-async fn targets(flags: &BenchFlags) -> Result<Vec<Target>> {
+async fn targets(flags: &BenchFlags) -> Result<Vec<BenchTarget>> {
     let arguments = &flags.server_arguments;
     let mut targets = vec![match &flags.endpoint {
-        Some(url) => Target::given(url, flags.items)?,
-        None => Target::own("partita", arguments, flags.items)?,
+        Some(url) => BenchTarget::given(url, flags.items)?,
+        None => BenchTarget::own("partita", arguments, flags.items)?,
     }];
     for url in &flags.compare {
-        targets.push(Target::given(url, flags.items)?);
+        targets.push(BenchTarget::given(url, flags.items)?);
     }
     if let Some(items) = flags.grow {
         let name = format!("partita, {items} items");
-        targets.push(Target::own(&name, arguments, items)?);
+        targets.push(BenchTarget::own(&name, arguments, items)?);
     }
     for target in &targets {
         info!(target = %target.name, items = target.items, "filling the table");
         target.prepare(flags).await?;
     }
     if flags.echo {
-        let echo = Target::echo(&targets[0], flags).await?;
+        let echo = BenchTarget::echo(&targets[0], flags).await?;
         targets.push(echo);
     }
     Ok(targets)
 }
 
 async fn one_run(
-    target: &Target,
+    target: &BenchTarget,
     workload: Workload,
     flags: &BenchFlags,
     round: u32,

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::connection::Connection;
 use super::server;
-use super::target::Target;
+use super::target::BenchTarget;
 use super::workload::Workload;
 use crate::flags::BenchFlags;
 
@@ -31,7 +31,7 @@ pub(super) fn histogram() -> Result<Histogram<u64>> {
 
 /// Lets all connections send one request after the other until the time is over.
 pub(super) async fn run(
-    target: &Target,
+    target: &BenchTarget,
     workload: Workload,
     flags: &BenchFlags,
     round: u32,

@@ -16,14 +16,14 @@ use tempfile::TempDir;
 
 use super::design::{DesignName, Stage, Workload};
 use super::measure::Figures;
-use super::report::Report;
+use super::report::BenchReport;
 use super::server::Server;
 use super::traffic::{self, DESIGN};
 use crate::flags::BenchFlags;
 
 /// What came of it.
 struct Mixed {
-    report: Report,
+    report: BenchReport,
     /// What the server had in memory after a third of the time, and at the end.
     megabytes: [Option<f64>; 2],
     /// A vote over HTTP to one through the library, by their medians.
@@ -32,7 +32,7 @@ struct Mixed {
     drifts: u64,
 }
 
-/// Uses a storyhub, and tells how that went.
+/// Runs the mixed load on storyhub and reports its latencies.
 pub(super) async fn run(flags: &BenchFlags) -> Result<String> {
     let directory = tempfile::tempdir().context("cannot create a directory for the data")?;
     let (workloads, library) = prepare(&directory, flags).await?;
@@ -44,7 +44,7 @@ pub(super) async fn run(flags: &BenchFlags) -> Result<String> {
     let (seen, watch) = seen?;
     let directory = server.stop()?;
 
-    let mut report = Report::new(vec!["over HTTP".to_owned(), "library".to_owned()]);
+    let mut report = BenchReport::new(vec!["over HTTP".to_owned(), "library".to_owned()]);
     let mut vote = library.p50;
     for (name, times) in seen {
         let figures = watch.figures(&times);
@@ -65,9 +65,10 @@ pub(super) async fn run(flags: &BenchFlags) -> Result<String> {
     if drifts > 0 {
         bail!("{}", mixed.to_text());
     }
-    Ok(match flags.json {
-        true => format!("{:#}\n", mixed.to_json()),
-        false => mixed.to_text(),
+    Ok(if flags.json {
+        format!("{:#}\n", mixed.to_json())
+    } else {
+        mixed.to_text()
     })
 }
 

@@ -7,29 +7,29 @@ use serde_json::{Value as Json, json};
 use super::measure::Figures;
 
 /// All runs, by workload and target, in the order in which they came first.
-pub(super) struct Report {
+pub(super) struct BenchReport {
     targets: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<WorkloadRuns>,
 }
 
 /// The runs of one workload on one target.
-struct Row {
+struct WorkloadRuns {
     workload: String,
     target: usize,
     runs: Vec<Figures>,
 }
 
-impl Report {
+impl BenchReport {
     pub(super) fn new(targets: Vec<String>) -> Self {
         let rows = Vec::new();
-        Report { targets, rows }
+        BenchReport { targets, rows }
     }
 
     pub(super) fn add(&mut self, workload: &str, target: usize, figures: Figures) {
         let mut rows = self.rows.iter_mut();
         match rows.find(|row| row.workload == workload && row.target == target) {
             Some(row) => row.runs.push(figures),
-            None => self.rows.push(Row {
+            None => self.rows.push(WorkloadRuns {
                 workload: workload.to_owned(),
                 target,
                 runs: vec![figures],
@@ -39,9 +39,10 @@ impl Report {
 
     /// Medians over all rounds; the first target is what the others are measured by.
     pub(super) fn text(&self, as_json: bool) -> String {
-        match as_json {
-            true => format!("{:#}\n", self.to_json()),
-            false => self.to_table(),
+        if as_json {
+            format!("{:#}\n", self.to_json())
+        } else {
+            self.to_table()
         }
     }
 
@@ -96,7 +97,7 @@ impl Report {
     }
 
     /// How many times as fast the first target is.
-    fn ratio(&self, row: &Row) -> Option<f64> {
+    fn ratio(&self, row: &WorkloadRuns) -> Option<f64> {
         let mut rows = self.rows.iter();
         let first = rows.find(|one| one.workload == row.workload && one.target == 0)?;
         let (first, other) = (median(&first.runs), median(&row.runs));

@@ -123,7 +123,7 @@ impl Server {
 /// The time that a process has spent on processors; none where there is no `/proc`.
 pub(super) fn cpu_of(process: &str) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program stands in parentheses and may hold anything. Behind it, the 12th and
+    // The name of the program is in parentheses and may contain anything. After it, the 12th and
     // 13th fields are ticks of a hundredth of a second.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11);

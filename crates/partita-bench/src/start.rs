@@ -1,4 +1,4 @@
-//! How soon a server answers, and what it takes while nobody asks: an empty one, or one that has
+//! How soon a server answers, and how much it uses while it is idle: an empty one, or one that has
 //! served the shipped designs before.
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(2);
 
 /// One start.
 #[derive(Serialize)]
-struct Start {
+struct MeasuredStart {
     /// From the start of the process to its first answer.
     answer_ms: f64,
     /// What it takes thereafter; none where there is no `/proc`.
@@ -34,26 +34,24 @@ pub(super) async fn run(flags: &BenchFlags) -> Result<String> {
     let answers = starts.iter().map(|start| start.answer_ms);
     let memory = starts.iter().filter_map(|start| start.idle_megabytes);
     let (answer, memory) = (median_of(answers), median_of(memory));
-    Ok(match flags.json {
-        true => format!("{:#}\n", to_json(&starts, answer, memory)),
-        false => to_table(&starts, answer, memory),
+    Ok(if flags.json {
+        format!("{:#}\n", to_json(&starts, answer, memory))
+    } else {
+        to_table(&starts, answer, memory)
     })
 }
 
-async fn start(flags: &BenchFlags) -> Result<Start> {
+async fn start(flags: &BenchFlags) -> Result<MeasuredStart> {
     let arguments = &flags.server_arguments;
-    let (began, server, request) = match flags.designs {
-        false => {
-            let began = now();
-            (began, Server::partita(arguments)?, LIST_TABLES)
-        }
-        true => {
-            let directory = tempfile::tempdir().context("cannot create a directory")?;
-            // The first start makes the secret and the tables.
-            let directory = Server::designs(directory, &[], arguments)?.stop()?;
-            let began = now();
-            (began, Server::designs(directory, &[], arguments)?, BROWSE)
-        }
+    let (began, server, request) = if flags.designs {
+        let directory = tempfile::tempdir().context("cannot create a directory")?;
+        // The first start makes the secret and the tables.
+        let directory = Server::designs(directory, &[], arguments)?.stop()?;
+        let began = now();
+        (began, Server::designs(directory, &[], arguments)?, BROWSE)
+    } else {
+        let began = now();
+        (began, Server::partita(arguments)?, LIST_TABLES)
     };
     let mut connection = Connection::open(&server.host).await?;
     let (status, body) = connection.exchange(request).await?;
@@ -62,7 +60,7 @@ async fn start(flags: &BenchFlags) -> Result<Start> {
     }
     let answer_ms = millis(began.elapsed());
     tokio::time::sleep(IDLE).await;
-    Ok(Start {
+    Ok(MeasuredStart {
         answer_ms,
         idle_megabytes: server.resident_megabytes(),
     })
@@ -71,14 +69,14 @@ async fn start(flags: &BenchFlags) -> Result<Start> {
 /// What is asked of a server without designs.
 const LIST_TABLES: &str = "POST / HTTP/1.1\r\nhost: localhost\r\nx-amz-target: DynamoDB_20120810.ListTables\r\nx-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0\r\ncontent-length: 2\r\n\r\n{}";
 
-/// What is asked of one with designs: a query of a table, which nobody must sign for.
+/// The first request to a server with designs: a query that needs no token.
 const BROWSE: &str = "GET /storyhub/query/browse HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
-fn to_json(starts: &[Start], answer: Option<f64>, memory: Option<f64>) -> Json {
+fn to_json(starts: &[MeasuredStart], answer: Option<f64>, memory: Option<f64>) -> Json {
     json!({"median": {"answer_ms": answer, "idle_megabytes": memory}, "starts": starts})
 }
 
-fn to_table(starts: &[Start], answer: Option<f64>, memory: Option<f64>) -> String {
+fn to_table(starts: &[MeasuredStart], answer: Option<f64>, memory: Option<f64>) -> String {
     let shown =
         |figure: Option<f64>| figure.map_or("-".to_owned(), |figure| format!("{figure:.1}"));
     let longest = starts.iter().map(|start| start.answer_ms);

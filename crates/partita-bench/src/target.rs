@@ -11,7 +11,7 @@ use super::workload::{self, Workload};
 use crate::flags::BenchFlags;
 
 /// An endpoint with a table of the bench's own.
-pub(super) struct Target {
+pub(super) struct BenchTarget {
     /// What the report calls it.
     pub(super) name: String,
     /// `host:port`.
@@ -25,14 +25,14 @@ pub(super) struct Target {
     is_echo: bool,
 }
 
-impl Target {
+impl BenchTarget {
     /// An endpoint that is already there.
     pub(super) fn given(url: &str, items: u64) -> Result<Self> {
         let Some(host) = url.strip_prefix("http://") else {
             bail!("`{url}` must begin with http://");
         };
         let host = host.trim_end_matches('/').to_owned();
-        Ok(Target {
+        Ok(BenchTarget {
             name: url.to_owned(),
             host,
             table: format!("partita-bench-{}", std::process::id()),
@@ -44,11 +44,11 @@ impl Target {
 
     /// A server of our own on an empty directory.
     pub(super) fn own(name: &str, arguments: &[String], items: u64) -> Result<Self> {
-        Target::on(name, Server::partita(arguments)?, items)
+        BenchTarget::on(name, Server::partita(arguments)?, items)
     }
 
     /// A bare server that answers as this target does.
-    pub(super) async fn echo(other: &Target, flags: &BenchFlags) -> Result<Self> {
+    pub(super) async fn echo(other: &BenchTarget, flags: &BenchFlags) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let mut connection = Connection::open(&other.host).await?;
         let mut random = fastrand::Rng::with_seed(0);
@@ -57,16 +57,16 @@ impl Target {
             let answer = connection.call(operation, &body).await?;
             std::fs::write(directory.path().join(operation), answer)?;
         }
-        let echo = Target::on("echo", Server::echo(directory)?, other.items)?;
-        Ok(Target {
+        let echo = BenchTarget::on("echo", Server::echo(directory)?, other.items)?;
+        Ok(BenchTarget {
             is_echo: true,
             ..echo
         })
     }
 
     fn on(name: &str, server: Server, items: u64) -> Result<Self> {
-        let target = Target::given(&format!("http://{}", server.host), items)?;
-        Ok(Target {
+        let target = BenchTarget::given(&format!("http://{}", server.host), items)?;
+        Ok(BenchTarget {
             name: name.to_owned(),
             server: Some(server),
             ..target

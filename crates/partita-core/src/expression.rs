@@ -51,7 +51,7 @@ pub use cache::ExpressionCache;
 pub use condition::{Comparator, Condition, Found, Operand, Scope, Truth};
 pub use java_order::listed;
 pub use key_condition::{KeyCondition, KeyRange};
-pub use partiql::{Returning, Select, Source, Statement};
+pub use partiql::{Returning, Select, SelectSource, Statement};
 pub use path::{Path, Span, Step};
 pub use projection::Projection;
 pub use render::Renderer;
@@ -71,7 +71,7 @@ pub struct ExpressionError {
 }
 
 impl ExpressionError {
-    fn fault(fault: messages::Fault, span: Span) -> Self {
+    fn fault(fault: messages::ExpressionFault, span: Span) -> Self {
         ExpressionError::new(fault.to_string(), span)
     }
 

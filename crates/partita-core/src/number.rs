@@ -30,14 +30,15 @@ const MAGNITUDE_MAX: i64 = 125;
 /// The powers of ten that a `u128` holds, by exponent.
 const POWERS: [u128; DIGITS_MAX + 1] = powers_of_ten();
 
-/// An exact decimal of up to 38 significant digits, from 1E-130 to 9.9…9E+125 in magnitude, or zero.
+/// An exact decimal of up to 38 significant digits, from 1E-130 to 9.9…9E+125 in magnitude, or
+/// zero.
 // INVARIANT: `coefficient` is below 10^38 and has no trailing zero; zero is `false, 0, 0`. The
 // derived equality and hash rest on it.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Number {
     negative: bool,
     /// The upper and the lower half. A `u128` would make numbers, and so all values, half as large
-    /// again, because of where in memory it may stand.
+    /// again, because it is aligned to 16 bytes.
     coefficient: [u64; 2],
     exponent: i16,
 }

@@ -2,7 +2,7 @@
 //!
 //! JSON has fewer types than DynamoDB. Reading gives strings, numbers, booleans, nulls, lists
 //! and maps; writing turns sets into arrays and binaries into base64, and numbers keep every
-//! digit. Whoever knows the type of an attribute can read the others back.
+//! digit. The other types can be read back where the type of the attribute is known.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde_json::Value as Json;

@@ -84,7 +84,7 @@ fn members(lengths: impl Iterator<Item = usize>, each: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// What is bounded by memory rests on it: four times as many bytes as `{"S":""}` has.
+    /// Bounds on memory rely on this: a value takes at most four times the bytes of its JSON.
     #[test]
     fn a_value_takes_32_bytes() {
         assert_eq!(size_of::<Value>(), 32);

@@ -93,7 +93,7 @@ impl Function {
         found.map(|(function, _)| *function)
     }
 
-    /// Its name.
+    /// The word in expressions.
     pub fn word(self) -> &'static str {
         Self::WORDS[self as usize].1
     }

@@ -47,7 +47,7 @@ pub enum KeyFault {
     /// One attribute was given under its name and under its alias.
     #[error("`{name}` is given twice, once as `{alias}`")]
     GivenTwice {
-        /// Its name.
+        /// The attribute as it is stored.
         name: String,
         /// Its other name.
         alias: String,

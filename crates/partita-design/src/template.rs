@@ -159,10 +159,11 @@ impl Hole {
             Format::Padded { width } | Format::Decimal { width, .. } => {
                 let bare = text.trim_start_matches('0');
                 let is_whole = text.len() == *width;
-                let bare = match bare.starts_with(|letter: char| letter.is_ascii_digit()) {
-                    true => bare,
+                let bare = if bare.starts_with(|letter: char| letter.is_ascii_digit()) {
+                    bare
+                } else {
                     // `000.50` and `000` keep the zero before the dot.
-                    false => text.get(text.len() - bare.len() - 1..)?,
+                    text.get(text.len() - bare.len() - 1..)?
                 };
                 is_whole.then_some(bare)
             }

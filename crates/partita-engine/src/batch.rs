@@ -32,7 +32,7 @@ use crate::tables::{Table, Tables};
 use crate::tokens::{Remembered, Tokens};
 use crate::{item, keys};
 
-pub(crate) use finish::Outcome;
+pub(crate) use finish::BatchOutcome;
 
 /// What was stored before, and what has changed since.
 pub(crate) struct Batch<'a> {
@@ -48,7 +48,7 @@ pub(crate) struct Batch<'a> {
     changed_streams: BTreeMap<u32, StreamName>,
     new_tokens: HashMap<Arc<str>, Remembered>,
     /// By stored key: the items that were written.
-    items: BTreeMap<Vec<u8>, Written>,
+    items: BTreeMap<Vec<u8>, WrittenItem>,
     recording: Recording,
     /// Ids whose rows are to be cleared away.
     dropped: Vec<u32>,
@@ -60,7 +60,7 @@ pub(crate) struct Batch<'a> {
 }
 
 /// An item that was written, once or several times, or met by what builds an index.
-struct Written {
+struct WrittenItem {
     table: Arc<Table>,
     /// As it is stored.
     before: Option<Item>,
@@ -176,7 +176,7 @@ impl<'a> Batch<'a> {
             let before = placed.old;
             made.push((
                 stored_key,
-                Written {
+                WrittenItem {
                     table,
                     before,
                     after,
@@ -201,7 +201,7 @@ impl<'a> Batch<'a> {
 
     /// Adds a record of a change to the table's stream. Every write has its own, also where
     /// several change the same item.
-    fn record(&mut self, written: &Written, cause: Cause) {
+    fn record(&mut self, written: &WrittenItem, cause: Cause) {
         let Some(stream) = self.tables.stream_of(&written.table) else {
             return;
         };

@@ -11,11 +11,11 @@ use std::thread::{self, JoinHandle};
 use partita_store::{Clock, StoreError, StoreResult};
 use tokio::sync::mpsc;
 
-use crate::batch::{Batch, Outcome};
+use crate::batch::{Batch, BatchOutcome};
 use crate::expiry::Earliest;
 use crate::keys;
 use crate::meters::{self, CommitMeters};
-use crate::queue::{Message, Request, Settle, Turn, Waiting};
+use crate::queue::{Message, QueuedWrite, Settle, Turn, Waiting};
 use crate::storage::{Commits, Edit, StorageError, Views};
 use crate::tables::Catalog;
 use crate::tokens::Tokens;
@@ -59,7 +59,7 @@ pub(crate) struct Committer {
 }
 
 impl Committer {
-    /// Starts the thread. It ends when it is told to, or when nobody is left to tell it.
+    /// Starts the thread. It ends on request, or when the last sender is dropped.
     pub(crate) fn start(
         self,
         messages: mpsc::Receiver<Message>,
@@ -80,10 +80,10 @@ impl Committer {
     }
 
     /// One batch, from the requests to the answers.
-    fn turn(&mut self, first: Request, waiting: &mut Waiting) {
+    fn turn(&mut self, first: QueuedWrite, waiting: &mut Waiting) {
         let (answers, outcome) = self.gather(first, waiting);
-        // INVARIANT: nobody is answered before the commit. An answer of any kind, a refusal
-        // too, may tell of a write of the same batch, and that must not be lost any more.
+        // INVARIANT: no request is answered before the commit. Even a refusal can reveal a write
+        // of the same batch, and that write must not be lost afterwards.
         let committed = outcome.map_err(Failure::Refused);
         let committed = committed.and_then(|outcome| self.commit(outcome, answers.len()));
         for settle in answers {
@@ -91,7 +91,11 @@ impl Committer {
         }
     }
 
-    fn gather(&self, first: Request, waiting: &mut Waiting) -> (Vec<Settle>, StoreResult<Outcome>) {
+    fn gather(
+        &self,
+        first: QueuedWrite,
+        waiting: &mut Waiting,
+    ) -> (Vec<Settle>, StoreResult<BatchOutcome>) {
         let (tables, view) = (self.catalog.tables(), self.views.view());
         let mut batch = Batch::new(tables, &self.tokens, view, self.clock.now_millis());
         let mut answers = Vec::new();
@@ -106,7 +110,7 @@ impl Committer {
         (answers, batch.finish())
     }
 
-    fn commit(&mut self, outcome: Outcome, writes: usize) -> Committed {
+    fn commit(&mut self, outcome: BatchOutcome, writes: usize) -> Committed {
         if let Some(cause) = &self.failure {
             return Err(Failure::Before(cause.clone()));
         }
@@ -141,10 +145,10 @@ impl Committer {
             self.earliest.put(id, seconds);
         }
         // INVARIANT: the rows of a deleted table are touched only after the catalog has lost
-        // it: by a later commit. Whoever finds the table there reads a view in which all of its
+        // it: by a later commit. A reader that finds the table reads a view in which all of its
         // rows are.
         if has_news {
-            // Nobody tends a store that is being closed; the next one will.
+            // A store that is being closed has no tending thread; the next one continues.
             let _ = self.news.send(());
         }
         for token in &outcome.expired_tokens {
@@ -182,7 +186,7 @@ impl Committer {
     fn sync(&mut self) {
         self.is_dirty = false;
         if self.is_full {
-            // Nobody may dare to write any more; then this is how it is noticed.
+            // Without writes there is no commit that would notice that there is room again.
             self.lack_of_room();
         }
         if self.failure.is_none()
@@ -203,9 +207,9 @@ impl Committer {
         cause
     }
 
-    /// Writes one last commit that says nothing. The end of a journal is the one place where
-    /// damage cannot be told from a write that a crash has cut short (see `storage::journal`),
-    /// so what was acknowledged does not stay there longer than it must.
+    /// Writes an empty commit last. Only at the end of a journal is damage indistinguishable from a
+    /// write that a crash has cut short (see `storage::journal`), so acknowledged writes do not
+    /// stay there longer than necessary.
     fn seal(&mut self) {
         if self.failure.is_some() {
             return;
@@ -241,7 +245,7 @@ pub(crate) enum Failure {
     Refused(StoreError),
 }
 
-/// What a caller learns, now that it is known what became of the commit.
+/// The answer to a caller after the commit: a failed commit leaves the outcome of a write unknown.
 pub(crate) fn settle<T>(answer: StoreResult<T>, committed: &Committed) -> StoreResult<T> {
     match (committed, answer) {
         (Ok(()), answer) => answer,

@@ -18,7 +18,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 use partita_store::{FoundItem, Store as _, StoreError, StoreResult};
 
-use crate::options::Room;
+use crate::options::StorageRoom;
 use crate::storage::journal;
 use crate::{Durability, EngineError, EngineStore, Options, Upkeep, directory};
 
@@ -123,7 +123,8 @@ async fn filled(directory: &Path) -> Answers {
     store.create_table(request).await.unwrap();
     put(&store, 0..150).await;
     drop(store);
-    let (views, commits) = directory::open(directory, Durability::Sync, Room::SMALL).unwrap();
+    let (views, commits) =
+        directory::open(directory, Durability::Sync, StorageRoom::SMALL).unwrap();
     commits.flush();
     drop((views, commits));
     let store = open(directory).unwrap();
@@ -160,7 +161,7 @@ fn restore(directory: &Path, good: &BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Whether a damaged store is told to be; what it answers all the same must be right.
+/// Whether the store reports the damage; what it answers all the same must be right.
 async fn is_noticed(directory: &Path, good: &Answers, what: &str) -> bool {
     let store = match open(directory) {
         Ok(store) => store,

@@ -163,7 +163,7 @@ async fn records(store: &EngineStore) -> StoreResult<usize> {
 
 const WRITES: u32 = 60;
 
-/// Writes, cuts the power, reopens, and tells what is wrong.
+/// Writes, cuts the power, reopens, and returns what is wrong.
 async fn lose_power(seed: u64, defect: Option<Defect>) -> Result<(), String> {
     let disk = Disk::default();
     let store = open(&disk, Durability::Sync, defect);

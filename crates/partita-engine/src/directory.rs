@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::error::EngineError;
 use crate::keys;
-use crate::options::{Durability, Room};
+use crate::options::{Durability, StorageRoom};
 use crate::storage::fjall::{self, FjallCommits, FjallViews};
 use crate::storage::{Commits, Edit, Views, journal};
 
@@ -29,7 +29,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) fn open(
     directory: &Path,
     durability: Durability,
-    room: Room,
+    room: StorageRoom,
 ) -> Result<(FjallViews, FjallCommits), EngineError> {
     let lock = prepare(directory).map_err(|error| EngineError::io(directory, error))?;
     if !acquire(&lock).map_err(|error| EngineError::io(directory, error))? {
@@ -61,7 +61,7 @@ pub(crate) fn is_store(directory: &Path) -> bool {
 fn prepare(directory: &Path) -> io::Result<File> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    // Whoever cannot enter the directory cannot read what is in it.
+    // Users who cannot enter the directory cannot read its files.
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(directory)?;
@@ -97,7 +97,7 @@ fn create(directory: &Path, data: &Path) -> Result<(), EngineError> {
         fs::remove_dir_all(&new).map_err(io)?;
     }
     let write_format = || {
-        let (views, mut commits) = fjall::open(&new, None, Durability::Sync, Room::SMALL)?;
+        let (views, mut commits) = fjall::open(&new, None, Durability::Sync, StorageRoom::SMALL)?;
         let format = FORMAT.to_be_bytes().to_vec();
         commits.commit(vec![Edit::Put(keys::FORMAT.to_vec(), format)])?;
         drop((views, commits));

@@ -3,7 +3,7 @@
 //! | projection | value of the entry |
 //! |---|---|
 //! | ALL | the item's own bytes, up to [`COPY_BYTES_MAX`]; nothing if it is larger, and the entry points to it |
-//! | INCLUDE | the included attributes; the keys of index and item stand in the entry's key |
+//! | INCLUDE | the included attributes; the keys of index and item are in the entry's key |
 //! | KEYS_ONLY | nothing |
 //!
 //! INVARIANT: an item and its entries are written in one commit, so every view has all of them
@@ -12,7 +12,7 @@
 use partita_core::size::{item_bytes, value_bytes};
 use partita_core::{Item, Name, Value};
 use partita_store::index::{IndexProjection, IndexSchema};
-use partita_store::read::{Place, Source};
+use partita_store::read::{ReadSource, RowPlace};
 use partita_store::{FoundItem, StoreError, StoreResult};
 
 use crate::row_change::RowChange;
@@ -87,8 +87,8 @@ pub(crate) fn value(table: &Table, index: &IndexSchema, item: &Item, bytes: &[u8
     }
 }
 
-/// Whether the entries of an item point to it instead of copying it. It is counted in
-/// DynamoDB's bytes, so that nobody has to encode an item to know.
+/// Whether the entries of an item point to it instead of copying it. The size is DynamoDB's, which
+/// is known without encoding the item.
 fn points(item: &Item) -> bool {
     item_bytes(item) > COPY_BYTES_MAX
 }
@@ -105,7 +105,7 @@ fn is_same(table: &Table, index: &IndexSchema, before: Option<&Item>, after: &It
     }
 }
 
-/// What an entry holds of an item besides the keys.
+/// The attributes that an entry copies from its item, besides the keys.
 fn included<'a>(
     table: &'a Table,
     index: &'a IndexSchema,
@@ -141,7 +141,11 @@ pub(crate) fn read(
 }
 
 /// The place of an entry that was stored under a key.
-pub(crate) fn place(table: &Table, index: &IndexSchema, stored_key: &[u8]) -> StoreResult<Place> {
+pub(crate) fn place(
+    table: &Table,
+    index: &IndexSchema,
+    stored_key: &[u8],
+) -> StoreResult<RowPlace> {
     let place = keys::place(&source(table, index), stored_key);
     place.ok_or_else(|| damaged(table, index, stored_key, "is not under a key of the index"))
 }
@@ -153,7 +157,7 @@ pub(crate) fn row(
     index: &IndexSchema,
     stored_key: &[u8],
     bytes: &[u8],
-) -> StoreResult<(Place, Option<Item>)> {
+) -> StoreResult<(RowPlace, Option<Item>)> {
     let damaged = |how: String| damaged(table, index, stored_key, &how);
     let source = source(table, index);
     let place = place(table, index, stored_key)?;
@@ -189,12 +193,12 @@ pub(crate) fn row(
     Ok((place, Some(row)))
 }
 
-/// Holds an entry against the item that it stands for, which must be there, in this place, and
-/// hold what the row holds.
+/// Compares an entry with its item, which must exist, have this place in the index, and contain
+/// what the row contains.
 pub(crate) fn check(
     table: &Table,
     index: &IndexSchema,
-    (place, row): (&Place, Option<&Item>),
+    (place, row): (&RowPlace, Option<&Item>),
     item: Option<&Item>,
 ) -> StoreResult<()> {
     let stored_key = keys::entry(table.id_of(Some(index)), place);
@@ -221,8 +225,8 @@ pub(crate) fn lost(table: &Table, index: &IndexSchema, stored_key: &[u8]) -> Sto
     damaged(table, index, stored_key, "has no item")
 }
 
-fn source<'a>(table: &'a Table, index: &'a IndexSchema) -> Source<'a> {
-    Source {
+fn source<'a>(table: &'a Table, index: &'a IndexSchema) -> ReadSource<'a> {
+    ReadSource {
         schema: &table.schema,
         index: Some(index),
     }

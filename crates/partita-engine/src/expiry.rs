@@ -1,5 +1,5 @@
-//! When items expire: rows in the order of time, so that nobody has to look through a table for
-//! those that have.
+//! When items expire: rows in the order of time, so that expired items are found without a scan of
+//! the table.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +10,8 @@ use crate::keys;
 use crate::row_change::RowChange;
 use crate::storage::Edit;
 
-/// What an item's change makes of the row that tells when it expires, and the second of a new
-/// row. A table whose items do not expire has none.
+/// The edits to an item's expiry row when the item changes, and the second of a new row. Only
+/// tables with a time to live have such rows.
 pub(crate) fn edits(change: &RowChange<'_>) -> (Vec<Edit>, Option<(u32, i64)>) {
     let Some(expiry) = &change.now.expiry else {
         return (Vec::new(), None);
@@ -32,8 +32,8 @@ pub(crate) fn edits(change: &RowChange<'_>) -> (Vec<Edit>, Option<(u32, i64)>) {
 
 /// From which second on there may be rows, by the id of the expiry.
 ///
-/// Rows that were removed leave traces, and whoever looks for the first row reads past all of
-/// them. So the sweeper goes on where it was, unless a commit has put a row before that.
+/// Removed rows leave tombstones, and a search for the first row reads past all of them. So the
+/// sweeper continues where it was, unless a commit has put a row before that.
 #[derive(Debug, Default)]
 pub(crate) struct Earliest(Mutex<HashMap<u32, i64>>);
 

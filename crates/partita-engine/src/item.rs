@@ -1,9 +1,9 @@
-//! Items as they are stored: DynamoDB JSON, the one format that everybody knows. In front of it
-//! stands the item's size as DynamoDB counts it, four bytes, so that a read can be metered and
-//! answered without being parsed.
+//! Items as they are stored: DynamoDB JSON, which any tool can read. Before it is the item's size
+//! as DynamoDB counts it, in four bytes, so that a read can be metered and answered without being
+//! parsed.
 //!
-//! What a read copies has been held against a checksum by the storage, together with the key
-//! that it stands under: a block of the storage holds both, and so does a batch of its journal.
+//! The storage verifies a checksum over what a read copies, together with its key: a block of the
+//! storage contains both, and so does a batch of its journal.
 //! Bytes that changed, or a block in the wrong place, are noticed there. That an item is the one
 //! that belongs under its key is a question about our own writing, which `verify` asks.
 

@@ -28,7 +28,7 @@
 use std::ops::Bound::{self, Excluded, Included, Unbounded};
 
 use partita_core::key::KeyValue;
-use partita_store::read::{KeyQuery, Place, SortRange, Source};
+use partita_store::read::{KeyQuery, ReadSource, RowPlace, SortRange};
 use partita_store::table::{Key, KeyAttribute, TableName};
 
 use crate::storage::{Bounds, Direction};
@@ -180,7 +180,7 @@ pub(crate) fn item(table_id: u32, key: &Key) -> Vec<u8> {
 // largest is an index entry's: 2,048 and 1,024 bytes for the two sides of the index's key, as
 // much for the item's, and everything twice if it is all zeros. That is 12 KB.
 /// The key of an index entry.
-pub(crate) fn entry(index_id: u32, place: &Place) -> Vec<u8> {
+pub(crate) fn entry(index_id: u32, place: &RowPlace) -> Vec<u8> {
     let mut bytes = row_prefix(index_id);
     let values = place.values.iter().chain(place.item.values());
     values.for_each(|value| value.write(&mut bytes));
@@ -204,7 +204,7 @@ pub(crate) fn row_id(key: &[u8]) -> Option<u32> {
 }
 
 /// The place of a row that [`rows`] found; none if it cannot be one of this source.
-pub(crate) fn place(source: &Source<'_>, key: &[u8]) -> Option<Place> {
+pub(crate) fn place(source: &ReadSource<'_>, key: &[u8]) -> Option<RowPlace> {
     let mut rest = key.get(ROW_PREFIX_BYTES..)?;
     let mut next = |attribute: &KeyAttribute| {
         let (value, used) = KeyValue::read(attribute.kind, rest)?;
@@ -225,15 +225,15 @@ pub(crate) fn place(source: &Source<'_>, key: &[u8]) -> Option<Place> {
     let item = Key { partition, sort };
     let is_whole = rest.is_empty();
     is_whole.then(|| match source.index {
-        Some(_) => Place { values, item },
+        Some(_) => RowPlace { values, item },
         None => place_of_item(item),
     })
 }
 
 /// The place of an item in its table.
-pub(crate) fn place_of_item(item: Key) -> Place {
+pub(crate) fn place_of_item(item: Key) -> RowPlace {
     let values = item.values().cloned().collect();
-    Place { values, item }
+    RowPlace { values, item }
 }
 
 /// The rows that a query asks for.

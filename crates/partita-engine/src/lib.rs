@@ -17,7 +17,7 @@
 //! | `streams` | what is stored of streams, and how they are read |
 //! | `keys` | the bytes under which it is stored |
 //! | `directory` | who may open a directory, and how a store comes to be in it |
-//! | `storage` | ordered bytes, views and commits; `storage::fjall` has them on disk, `storage::journal` sees that a crash leaves them whole, `storage::contents` that nobody is misled by damage |
+//! | `storage` | ordered bytes, views and commits; `storage::fjall` has them on disk, `storage::journal` repairs what a crash leaves, `storage::contents` finds damage |
 //! | [`error`] | [`EngineError`]: why a store does not open |
 //!
 //! A write goes from the store to the committer and is answered when it is on disk. A read

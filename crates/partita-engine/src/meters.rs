@@ -14,7 +14,7 @@ const MICROS: &[u64] = &[
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000,
 ];
 
-/// Counts commits. It is shared by the committer and whoever asks.
+/// Counts commits. The committer writes it, and `meters` reads it.
 #[derive(Debug)]
 pub(crate) struct CommitMeters {
     writes: Histogram,
@@ -40,7 +40,7 @@ impl CommitMeters {
     pub(crate) fn commit(&self, writes: usize, bytes: usize, micros: i64) {
         self.writes.observe(writes as u64);
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        // A clock that was set back tells nothing.
+        // After the clock was set back, the difference means nothing.
         self.micros.observe(u64::try_from(micros).unwrap_or(0));
     }
 

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use partita_store::Clock;
 
-/// What is kept in memory, if nobody has chosen otherwise.
+/// The memory for caches by default.
 const CACHE_BYTES: u64 = 256 * 1_048_576;
 
-/// Files that are kept open, if nobody has chosen otherwise: with a thousand that a process may open
-/// on most systems there are some left for others.
+/// Open files by default: most systems let a process open a thousand, and connections need some of
+/// them.
 const FILES: usize = 900;
 
 /// How a store is opened.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// Tells when items expire, how long client request tokens and stream records are kept.
+    /// Decides when items expire, and how long client request tokens and stream records are kept.
     pub clock: Arc<dyn Clock>,
     /// When a write is answered.
     pub durability: Durability,
@@ -32,7 +32,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What nobody has chosen otherwise.
+    /// The defaults.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Options {
             clock,
@@ -62,8 +62,8 @@ impl Options {
         Options { files, ..self }
     }
 
-    pub(crate) fn room(&self) -> Room {
-        Room {
+    pub(crate) fn room(&self) -> StorageRoom {
+        StorageRoom {
             cache_bytes: self.cache_bytes,
             files: self.files,
         }
@@ -97,14 +97,14 @@ impl fmt::Debug for Options {
 
 /// What the storage may take of the machine.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct StorageRoom {
     pub(crate) cache_bytes: u64,
     pub(crate) files: usize,
 }
 
-impl Room {
+impl StorageRoom {
     /// What is enough to look or to write once.
-    pub(crate) const SMALL: Room = Room {
+    pub(crate) const SMALL: StorageRoom = StorageRoom {
         cache_bytes: 0,
         files: 100,
     };

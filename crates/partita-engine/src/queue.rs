@@ -15,7 +15,7 @@ const WAITING_BYTES_MAX: u32 = 64 * 1_048_576;
 /// What is sent to the committer.
 pub(crate) enum Message {
     /// A write.
-    Write(Request),
+    Write(QueuedWrite),
     /// Put on disk what is not there yet.
     Sync,
     /// Take no more. The sender is dropped when everything before is done.
@@ -23,20 +23,20 @@ pub(crate) enum Message {
 }
 
 /// A write that is waiting.
-pub(crate) struct Request {
-    work: Work,
+pub(crate) struct QueuedWrite {
+    work: PendingWork,
     /// Its share of the queue's bytes. It is held until the answer is sent, because so long
     /// the bytes are in memory.
     room: OwnedSemaphorePermit,
 }
 
 /// Carries a write out in thought, and says how to answer it.
-type Work = Box<dyn FnOnce(&mut Batch<'_>) -> Settle + Send>;
+type PendingWork = Box<dyn FnOnce(&mut Batch<'_>) -> Settle + Send>;
 
 /// Answers a write, now that it is known what became of the commit.
 pub(crate) type Settle = Box<dyn FnOnce(&Committed) + Send>;
 
-impl Request {
+impl QueuedWrite {
     pub(crate) fn carry_out(self, batch: &mut Batch<'_>) -> Settle {
         let settle = (self.work)(batch);
         let room = self.room;
@@ -81,12 +81,12 @@ impl Queue {
             .acquire_many_owned(bytes.clamp(1, WAITING_BYTES_MAX));
         let room = room.await.map_err(|_| closed())?;
         let (reply, answer) = oneshot::channel();
-        let work: Work = Box::new(move |batch| {
+        let work: PendingWork = Box::new(move |batch| {
             let answer = work(batch);
-            // Whoever asked may have gone; the write stands all the same.
+            // The caller may have gone; the write is carried out all the same.
             Box::new(move |committed| drop(reply.send(settle(answer, committed))))
         });
-        let message = Message::Write(Request { work, room });
+        let message = Message::Write(QueuedWrite { work, room });
         self.messages.send(message).await.map_err(|_| closed())?;
         answer.await.unwrap_or_else(|_| {
             Err(StoreError::OutcomeUnknown {
@@ -129,7 +129,7 @@ impl Queue {
 }
 
 impl WeakQueue {
-    /// Whether there is nobody left to do what is asked for.
+    /// Whether the committer has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.messages
             .upgrade()
@@ -154,7 +154,7 @@ fn closed() -> StoreError {
 /// What the committer does next.
 pub(crate) enum Turn {
     /// Commits this write, and others with it.
-    Write(Request),
+    Write(QueuedWrite),
     /// Puts on disk what is not there yet.
     Sync,
 }
@@ -190,7 +190,7 @@ impl Waiting {
     }
 
     /// The next request, if it is there already.
-    pub(crate) fn try_next(&mut self) -> Option<Request> {
+    pub(crate) fn try_next(&mut self) -> Option<QueuedWrite> {
         loop {
             match self.messages.try_recv().ok()? {
                 Message::Write(request) => return Some(request),

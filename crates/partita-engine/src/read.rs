@@ -1,4 +1,5 @@
-//! Reads of one moment, or of what is stored now. They may wait for the disk, so they run where waiting is allowed.
+//! Reads of one moment, or of what is stored now. They may wait for the disk, so they run where
+//! waiting is allowed.
 
 mod asked;
 pub(crate) mod snapshot;
@@ -13,8 +14,8 @@ use partita_store::request::{ItemAddress, Page, Query, Scan};
 use partita_store::table::Key;
 use partita_store::{FoundItem, StoreResult};
 
-use self::asked::{Asked, Row};
-use crate::storage::cache::{Kept, Known};
+use self::asked::{CheckedRead, RowContent};
+use crate::storage::cache::{CacheLookup, CachedRead};
 use crate::storage::run::Recorder;
 use crate::storage::{View, Views};
 use crate::tables::{Catalog, Table, Tables};
@@ -68,7 +69,7 @@ impl Moment {
         rows_max: usize,
         recorder: &mut Option<Recorder>,
     ) -> StoreResult<Option<Metered<Page>>> {
-        let asked = Asked::by_query(&self.tables, request)?;
+        let asked = CheckedRead::by_query(&self.tables, request)?;
         let page = PageBuilder::of_query(asked.reading.source, request)?;
         self.fill(&asked, page, rows_max, recorder)
     }
@@ -79,14 +80,14 @@ impl Moment {
         request: &Scan,
         rows_max: usize,
     ) -> StoreResult<Option<Metered<Page>>> {
-        let asked = Asked::by_scan(&self.tables, request)?;
+        let asked = CheckedRead::by_scan(&self.tables, request)?;
         let page = PageBuilder::of_scan(asked.reading.source, request)?;
         self.fill(&asked, page, rows_max, &mut None)
     }
 
     fn fill(
         &self,
-        asked: &Asked<'_>,
+        asked: &CheckedRead<'_>,
         mut page: PageBuilder<'_>,
         rows_max: usize,
         recorder: &mut Option<Recorder>,
@@ -107,18 +108,18 @@ impl Moment {
                 continue;
             }
             match asked.row(&stored_key, bytes)? {
-                Row::Whole(row) => {
+                RowContent::Whole(row) => {
                     if let Some(recorder) = recorder {
                         recorder.push(&stored_key, &row);
                     }
                     page.push(row, None)?;
                 }
-                Row::Part(row, index) => {
+                RowContent::Part(row, index) => {
                     let item = self.item_of_entry(asked.table, index, &stored_key)?;
                     page.push(row, Some(item))?;
                 }
-                // Such an entry stands for all of its item, so nothing was fetched besides.
-                Row::Pointer(index) => {
+                // Such an entry covers its whole item, so nothing was fetched besides.
+                RowContent::Pointer(index) => {
                     *recorder = None;
                     page.push(self.item_of_entry(asked.table, index, &stored_key)?, None)?;
                 }
@@ -177,12 +178,12 @@ impl Latest<'_> {
         rows_max: usize,
     ) -> StoreResult<Option<Metered<Page>>> {
         let tables = self.catalog.tables();
-        let asked = Asked::by_query(&tables, request)?;
+        let asked = CheckedRead::by_query(&tables, request)?;
         let Some((cache, partition)) = self.views.cache().zip(asked.partition()) else {
             return self.now().query(request, rows_max);
         };
         let mut known = cache.run(partition);
-        if let Known::This(run) = &known {
+        if let CacheLookup::This(run) = &known {
             let page = PageBuilder::of_query(asked.reading.source, request)?;
             let page = asked.page_of(run, page)?;
             // As above: a table that is being deleted may have lost rows already.
@@ -193,7 +194,7 @@ impl Latest<'_> {
             cache.forget_run(partition);
             known = cache.run(partition);
         }
-        let Known::Nothing(announced) = known else {
+        let CacheLookup::Nothing(announced) = known else {
             return self.now().query(request, rows_max);
         };
         let mut recorder = Some(Recorder::default());
@@ -203,7 +204,7 @@ impl Latest<'_> {
         if let Some((page, recorder)) = page.as_ref().zip(recorder)
             && let Some(run) = asked.run_of(recorder, page.answer.last_key.is_none())
         {
-            announced.keep(Kept::Run(run));
+            announced.keep(CachedRead::Run(run));
         }
         Ok(page)
     }

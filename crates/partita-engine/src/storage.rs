@@ -68,7 +68,7 @@ pub(crate) trait Commits: Send {
     /// Writes all of the edits or none, and returns when they are as safe as the storage was
     /// opened to make them: on disk, or with the operating system until the next [`sync`].
     ///
-    /// After an error nobody knows whether they are, and the storage takes no further ones.
+    /// After an error it is unknown whether they are, and the storage refuses further ones.
     ///
     /// [`sync`]: Commits::sync
     fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError>;
@@ -76,7 +76,7 @@ pub(crate) trait Commits: Send {
     /// Returns when all that was committed is on disk. An error is as final as a commit's.
     fn sync(&mut self) -> Result<(), StorageError>;
 
-    /// How much room there is for more; nobody knows without.
+    /// How much room there is for more; `None` if the storage cannot know.
     fn free_bytes(&self) -> Option<u64> {
         None
     }

@@ -171,9 +171,8 @@ impl EngineStore {
         spawn_blocking(finish).await.unwrap_or_else(stopped_short)
     }
 
-    /// Reads all that is stored and holds it against itself: every item against its index entries
-    /// and the other way round, streams against gaps, and how much there is against what is
-    /// counted. Tells what is wrong, or at least the first hundred things.
+    /// Reads everything that is stored and checks its consistency: items against index entries in
+    /// both directions, streams for gaps, and the totals. Returns up to a hundred findings.
     pub async fn verify(&self) -> StoreResult<Vec<String>> {
         self.read(verify::verify).await
     }

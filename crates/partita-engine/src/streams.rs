@@ -1,6 +1,6 @@
 //! Streams: what is stored of one, and how it is read.
 //!
-//! A record is written in the same commit as the change that it tells of. The records of a stream
+//! A record is written in the same commit as its change. The records of a stream
 //! form a chain: each carries a checksum over itself and the one before. Its two ends are kept
 //! apart from the records, in the stream's [`Head`], so that a record that is missing, doubled
 //! or out of place is noticed wherever it was.
@@ -23,7 +23,7 @@ pub(crate) use record::{Link, decode, encode};
 /// A stream: what does not change with every record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stream {
-    /// Stands in the keys of its records.
+    /// Part of the keys of its records.
     pub(crate) id: u32,
     pub(crate) name: StreamName,
     pub(crate) view: StreamView,

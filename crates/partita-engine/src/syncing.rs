@@ -19,7 +19,7 @@ pub(crate) fn start(commits: Receiver<()>, queue: WeakQueue) -> std::io::Result<
                 if !pause(&commits) {
                     return;
                 }
-                // Nobody left in the queue means that the committer ends, and syncs by itself.
+                // Without the queue the committer ends, and syncs by itself.
                 let Some(queue) = queue.upgrade() else { return };
                 queue.ask_for_sync();
             }

@@ -26,17 +26,17 @@ pub(crate) use catalog::Catalog;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
     pub(crate) name: TableName,
-    /// Stands in the keys of its items, in place of the longer name.
+    /// Part of the keys of its items, in place of the longer name.
     pub(crate) id: u32,
     pub(crate) schema: Arc<TableSchema>,
-    /// Stand in the keys of index entries; in the order of the schema's indexes.
+    /// Part of the keys of index entries; in the order of the schema's indexes.
     pub(crate) index_ids: Vec<u32>,
     pub(crate) created_millis: i64,
     /// When it was last put on demand.
     pub(crate) on_demand_millis: Option<i64>,
     pub(crate) settings: TableSettings,
     pub(crate) tags: Tags,
-    /// Which attribute tells when items expire.
+    /// The attribute with the time at which items expire.
     pub(crate) expiry: Option<Expiry>,
     /// The stream that it has, or the last that it had.
     pub(crate) stream: Option<StreamName>,
@@ -48,15 +48,15 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Expiry {
     pub(crate) attribute: String,
-    /// Stands in the keys of the rows that say when which item expires.
+    /// Part of the keys of its rows.
     pub(crate) id: u32,
 }
 
 /// An index that is being built, or the rows of an expiry.
 ///
 /// INVARIANT: it has the rows of the items up to a certain one, all of them, and no others.
-/// Whoever writes an item up to there keeps its rows right, and whoever writes one behind it
-/// leaves them to the building.
+/// A write to an item up to there maintains its rows, and a write behind it leaves them to the
+/// building.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Building {
     pub(crate) id: u32,
@@ -102,7 +102,7 @@ impl Table {
         self.index_ids.iter().copied().zip(&self.schema.indexes)
     }
 
-    /// The id under which the table's rows stand, or those of one of its indexes.
+    /// The id in the keys of the table's rows, or of one of its indexes' rows.
     pub(crate) fn id_of(&self, index: Option<&IndexSchema>) -> u32 {
         let named =
             |index: &IndexSchema| self.indexes().find(|(_, other)| other.name == index.name);

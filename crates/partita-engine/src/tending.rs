@@ -39,7 +39,7 @@ const ERROR_PAUSE: Duration = Duration::from_secs(10);
 pub(crate) struct Tending {
     pub(crate) views: Arc<dyn Views>,
     pub(crate) catalog: Arc<Catalog>,
-    // Weak, because the committer ends when nobody is left in the queue.
+    // Weak, because the committer ends when the last queue is dropped.
     pub(crate) queue: WeakQueue,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) earliest: Arc<Earliest>,

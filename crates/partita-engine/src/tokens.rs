@@ -48,7 +48,7 @@ impl Remembered {
 /// They are kept in memory, about 150 bytes each, because every transaction asks, and because
 /// the first to expire must be found without reading past the traces of all that went before.
 ///
-/// INVARIANT: what stands here is on disk. It changes only after a commit.
+/// INVARIANT: these tokens are on disk. They change only after a commit.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens {
     remembered: HashMap<Arc<str>, Remembered>,
@@ -73,7 +73,7 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// The transaction that a token stands for, as long as it counts.
+    /// The transaction that used a token, until the token expires.
     pub(crate) fn find(&self, token: &str, now_millis: i64) -> Option<Remembered> {
         let remembered = self.remembered.get(token).copied();
         remembered.filter(|remembered| remembered.until_millis > now_millis)

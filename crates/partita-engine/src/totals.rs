@@ -40,7 +40,7 @@ impl TableTotals {
             return;
         }
         let totals = self.0.entry(id).or_default();
-        // Numbers that are wrong already must not stop a write; `verify` tells of them.
+        // Totals that are wrong already must not stop a write; `verify` reports them.
         if let Some(bytes) = before {
             totals.items = totals.items.saturating_sub(1);
             totals.bytes = totals.bytes.saturating_sub(bytes as u64);

@@ -21,7 +21,7 @@ use crate::tending::clearing;
 use crate::totals::TableTotals;
 use crate::{entry, item, keys};
 
-/// Findings that are told; more do not make the store any worse.
+/// Findings that are reported: a hundred are enough to know that a store is damaged.
 const FINDINGS_MAX: usize = 100;
 
 /// Everything that is wrong at this moment.
@@ -113,7 +113,7 @@ fn each(
     Ok(())
 }
 
-/// An item has its entries, and the row that tells when it expires.
+/// An item has its index entries and its expiry row.
 fn check_item(
     moment: &Moment,
     table: &Table,
@@ -177,7 +177,7 @@ fn check_entry(
     }
 }
 
-/// A row that tells when an item expires tells the truth.
+/// An expiry row belongs to an item that expires in its second.
 fn check_expiry(moment: &Moment, table: &Table, expiry: &Expiry, key: &[u8]) -> StoreResult<()> {
     let damaged = |how: &str| {
         let (name, key) = (&table.name, key.escape_ascii());

@@ -39,7 +39,7 @@ async fn learn(clients: &Clients, stream: &StreamName) -> StoreResult<String> {
     Ok(clients.arn_prefix.get_or_init(|| prefix.to_owned()).clone())
 }
 
-/// What stands before the name of the table.
+/// The part before the name of the table.
 fn prefix_of(arn: &str) -> Option<&str> {
     let at = arn.find(TABLE)?;
     Some(&arn[..at + TABLE.len()])

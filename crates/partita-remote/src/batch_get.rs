@@ -11,7 +11,7 @@ use partita_store::request::{BatchGetItem, BatchGot, ItemAddress};
 use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
-use crate::capacity::{BY_INDEX, Kind, metered};
+use crate::capacity::{BY_INDEX, CapacityKind, metered};
 use crate::connect::Clients;
 use crate::convert::{Attributes, Unreadable, from_attributes, to_attributes};
 use crate::error::{Call, send};
@@ -51,7 +51,7 @@ pub(crate) async fn batch_get_item(
     };
     let answers = request.addresses.iter().map(got).collect();
     let consumed = answer.consumed_capacity.unwrap_or_default();
-    Ok(metered(answers, Kind::Read, consumed))
+    Ok(metered(answers, CapacityKind::Read, consumed))
 }
 
 fn by_table(request: &BatchGetItem) -> StoreResult<HashMap<String, KeysAndAttributes>> {
@@ -79,8 +79,8 @@ fn by_table(request: &BatchGetItem) -> StoreResult<HashMap<String, KeysAndAttrib
     keys.into_iter().map(asked).collect()
 }
 
-/// The projection with the keys in it, which tell the answers apart. A path into a key leads
-/// nowhere, and would touch that of the key.
+/// The projection with the keys, by which the answers are assigned to requests. A path into a key
+/// leads nowhere, and would overlap with that of the key.
 fn with_keys(projection: &Projection, keys: &[&Item]) -> StoreResult<Projection> {
     let names = keys.iter().flat_map(|key| key.keys());
     let names: BTreeSet<&str> = names.map(Name::as_str).collect();
@@ -92,7 +92,7 @@ fn with_keys(projection: &Projection, keys: &[&Item]) -> StoreResult<Projection>
     Ok(Projection::new(others.chain(keys).collect())?)
 }
 
-/// The item without the keys that nobody asked for.
+/// The item without the keys that only this crate asked for.
 fn asked_for(request: &BatchGetItem, address: &ItemAddress, mut item: Item) -> Item {
     if let Some(projection) = request.projections.get(&address.table) {
         let is_asked_for = |name: &str| {
@@ -117,8 +117,8 @@ impl Answers {
         Ok(Answers(answers))
     }
 
-    /// The item with this key. No schema is needed: the request's own key attributes tell which
-    /// of an item's attributes to look at. A hundred items need no index.
+    /// The item with this key. No schema is needed: the key in the request names the attributes to
+    /// compare. A hundred items need no index.
     fn at(&self, address: &ItemAddress) -> Option<&Item> {
         let mut items = self.0.get(address.table.as_str())?.iter();
         items.find(|item| {

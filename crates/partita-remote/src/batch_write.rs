@@ -9,7 +9,7 @@ use partita_store::request::{BatchWrite, BatchWriteItem, ItemAddress};
 use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
-use crate::capacity::{BY_INDEX, Kind, metered};
+use crate::capacity::{BY_INDEX, CapacityKind, metered};
 use crate::connect::Clients;
 use crate::convert::{Unreadable, from_attributes, to_attributes};
 use crate::error::{Call, send};
@@ -45,7 +45,7 @@ pub(crate) async fn batch_write_item(
     };
     let rest = unprocessed(answer.unprocessed_items.unwrap_or_default())?;
     let consumed = answer.consumed_capacity.unwrap_or_default();
-    Ok(metered(rest, Kind::Write, consumed))
+    Ok(metered(rest, CapacityKind::Write, consumed))
 }
 
 fn table_of(write: &BatchWrite) -> &TableName {
@@ -89,7 +89,7 @@ fn unprocessed(tables: HashMap<String, Vec<WriteRequest>>) -> StoreResult<Vec<Ba
     Ok(writes)
 }
 
-/// What is left over of a table that we did not name: nobody knows what was written.
+/// Unprocessed items of a table that was not in the request: what was written is unknown.
 fn unclear(error: StoreError) -> StoreError {
     StoreError::OutcomeUnknown {
         message: error.to_string(),

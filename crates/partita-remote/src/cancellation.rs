@@ -11,7 +11,7 @@ use partita_store::{StoreError, StoreResult};
 use crate::convert;
 use crate::error::Call;
 
-/// Errors that may tell of each action.
+/// Errors that may have a reason for each action.
 pub(crate) trait MayCancel: ProvideErrorMetadata + std::error::Error + 'static {
     fn cancelled(&self) -> Option<&TransactionCanceledException>;
 }
@@ -52,8 +52,8 @@ pub(crate) fn error<E: MayCancel>(call: &Call, error: &SdkError<E>, actions: usi
     }
 }
 
-/// DynamoDB Local gives one reason alone for what Amazon says of the action. Callers rely on one
-/// for each, so this is told of the request.
+/// DynamoDB Local gives a single reason where Amazon gives one for each action. Callers rely on
+/// one for each, so this is an error of the request.
 fn misfit(reasons: Vec<CancellationReason>, actions: usize) -> StoreError {
     let count = reasons.len();
     let faults = reasons.into_iter().filter_map(|reason| match reason {

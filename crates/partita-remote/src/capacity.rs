@@ -13,7 +13,7 @@ pub(crate) const BY_INDEX: ReturnConsumedCapacity = ReturnConsumedCapacity::Inde
 /// What an operation does. DynamoDB says it of transactions only; the units of any other
 /// operation are of its own kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CapacityKind {
     Read,
     Write,
 }
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 /// An answer with what it consumed, as far as the service says so.
 pub(crate) fn metered<T>(
     answer: T,
-    kind: Kind,
+    kind: CapacityKind,
     consumed: impl IntoIterator<Item = ConsumedCapacity>,
 ) -> Metered<T> {
     let mut by_table: BTreeMap<TableName, Consumed> = BTreeMap::new();
@@ -40,8 +40,8 @@ pub(crate) fn metered<T>(
     }
 }
 
-fn of_table(capacity: ConsumedCapacity, kind: Kind) -> Consumed {
-    // A service that does not tell indexes apart says only how much it is together.
+fn of_table(capacity: ConsumedCapacity, kind: CapacityKind) -> Consumed {
+    // A service that does not itemise indexes reports only the total.
     let table = capacity.table.unwrap_or_else(|| {
         Capacity::builder()
             .set_capacity_units(capacity.capacity_units)
@@ -71,7 +71,7 @@ fn of_table(capacity: ConsumedCapacity, kind: Kind) -> Consumed {
     consumed
 }
 
-fn split(capacity: &Capacity, kind: Kind) -> (Option<HalfUnits>, Option<HalfUnits>) {
+fn split(capacity: &Capacity, kind: CapacityKind) -> (Option<HalfUnits>, Option<HalfUnits>) {
     let Capacity {
         read_capacity_units: read,
         write_capacity_units: write,
@@ -79,8 +79,8 @@ fn split(capacity: &Capacity, kind: Kind) -> (Option<HalfUnits>, Option<HalfUnit
         ..
     } = capacity;
     match (read, write, kind) {
-        (None, None, Kind::Read) => (units.map(half_units), None),
-        (None, None, Kind::Write) => (None, units.map(half_units)),
+        (None, None, CapacityKind::Read) => (units.map(half_units), None),
+        (None, None, CapacityKind::Write) => (None, units.map(half_units)),
         _ => (read.map(half_units), write.map(half_units)),
     }
 }

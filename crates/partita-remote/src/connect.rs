@@ -56,7 +56,7 @@ pub(crate) struct Clients {
     pub(crate) reads: Client,
     pub(crate) writes: Client,
     pub(crate) streams: aws_sdk_dynamodbstreams::Client,
-    /// What the ARNs of all tables begin with, once an answer has told.
+    /// What the ARNs of all tables begin with, known after the first answer.
     pub(crate) arn_prefix: OnceLock<String>,
 }
 
@@ -132,7 +132,8 @@ impl Clients {
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
         Clients {
             reads: client(retries),
-            // See the crate's introduction: after a retry nobody knows what came of the first.
+            // See the crate's introduction: after a retry, the outcome of the first attempt is
+            // unknown.
             writes: client(RetryConfig::disabled()),
             streams: aws_sdk_dynamodbstreams::Client::from_conf(streams.build()),
             arn_prefix: OnceLock::new(),
@@ -149,9 +150,10 @@ async fn require_credentials(shared: &SdkConfig, is_endpoint: bool) -> StoreResu
         None => Err("no provider is configured".to_owned()),
     };
     let Err(reason) = found else { return Ok(()) };
-    let local = match is_endpoint {
-        true => " (for DynamoDB Local any values do)",
-        false => "",
+    let local = if is_endpoint {
+        " (for DynamoDB Local any values do)"
+    } else {
+        ""
     };
     Err(unavailable(format!(
         "no AWS credentials were found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY{local}, or AWS_PROFILE, or run under a role: {reason}"

@@ -141,9 +141,10 @@ pub(crate) fn to_return_value(returns: ReturnValues) -> ReturnValue {
 }
 
 pub(crate) fn on_failure(return_item: bool) -> ReturnValuesOnConditionCheckFailure {
-    match return_item {
-        true => ReturnValuesOnConditionCheckFailure::AllOld,
-        false => ReturnValuesOnConditionCheckFailure::None,
+    if return_item {
+        ReturnValuesOnConditionCheckFailure::AllOld
+    } else {
+        ReturnValuesOnConditionCheckFailure::None
     }
 }
 

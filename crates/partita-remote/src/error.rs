@@ -28,7 +28,7 @@ macro_rules! send {
 
 pub(crate) use send;
 
-/// What is known of one call, so that its errors can be told.
+/// What is known of one call, for its errors.
 pub(crate) struct Call {
     /// The table that is meant, unless it is all of them.
     table: Option<TableName>,
@@ -92,7 +92,7 @@ enum Verdict {
 }
 
 impl Verdict {
-    /// Sound for one attempt only: after a retry, the last error tells nothing about the
+    /// Sound for one attempt only: after a retry, the last error says nothing about the
     /// attempts before it.
     fn on<E>(error: &SdkError<E>, was_sent: bool) -> Verdict
     where
@@ -111,7 +111,7 @@ impl Verdict {
             SdkError::ServiceError(context) => {
                 let status = context.raw().status();
                 // Only a client error with a code is a refusal. A server error may come after
-                // the effect, and an answer that nobody can read has no code, whatever its
+                // the effect, and an answer that cannot be parsed has no code, whatever its
                 // status.
                 match context.err().code() {
                     // An earlier request with the same token is still being carried out.
@@ -135,8 +135,8 @@ fn never_connected(error: &(dyn Error + 'static)) -> bool {
         .is_some_and(hyper_util::client::legacy::Error::is_connect)
 }
 
-/// A refusal; conditions and cancelled transactions carry more, and are told by their
-/// operations.
+/// A refusal. Failed conditions and cancelled transactions carry more, which their operations
+/// read.
 fn refused(code: &str, message: String, table: Option<TableName>) -> StoreError {
     match (code, table) {
         ("ResourceNotFoundException", Some(table)) => StoreError::TableNotFound { table },

@@ -8,7 +8,7 @@ use partita_store::{StoreError, StoreResult};
 use crate::connect::Clients;
 use crate::error::{Call, send};
 
-/// Says which attribute of a table's items tells when they expire.
+/// Sets the attribute with the time at which a table's items expire.
 pub(crate) async fn update_time_to_live(
     clients: &Clients,
     request: UpdateTimeToLive,
@@ -28,7 +28,7 @@ pub(crate) async fn update_time_to_live(
     Ok(())
 }
 
-/// The attribute that tells when a table's items expire, if one does.
+/// The attribute with the time at which a table's items expire, if there is one.
 pub(crate) async fn describe_time_to_live(
     clients: &Clients,
     table: &TableName,

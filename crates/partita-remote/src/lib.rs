@@ -30,7 +30,7 @@
 //! The question that matters most after an error is whether a write was carried out. This crate
 //! answers it from what is certain: a request that never left, or that the service refused, was
 //! not; about any other it says so, with [`OutcomeUnknown`]. It therefore never retries a write,
-//! because the last attempt's error tells nothing about the attempts before it; whoever planned
+//! because the last attempt's error says nothing about the attempts before it; only the planner of
 //! the write knows whether repeating it is harmless.
 //!
 //! Nor does it ever cache an item, or show a secret in a message or in debug output.

@@ -6,7 +6,7 @@ use partita_store::capacity::Metered;
 use partita_store::request::{GetItem, Page, Query, Scan, Select};
 use partita_store::{FoundItem, StoreResult};
 
-use crate::capacity::{BY_INDEX, Kind, metered};
+use crate::capacity::{BY_INDEX, CapacityKind, metered};
 use crate::connect::Clients;
 use crate::convert::{self, Attributes, Unreadable, from_attributes, to_attributes};
 use crate::error::{Call, send};
@@ -32,7 +32,7 @@ pub(crate) async fn get_item(
         .return_consumed_capacity(BY_INDEX);
     let answer = send!(call, sent).map_err(|error| call.error(&error))?;
     let item = convert::read_parts(answer.item)?.map(FoundItem::from);
-    Ok(metered(item, Kind::Read, answer.consumed_capacity))
+    Ok(metered(item, CapacityKind::Read, answer.consumed_capacity))
 }
 
 /// Reads a page, with what a query and a scan both have.
@@ -58,7 +58,7 @@ macro_rules! read_page {
         let answer = send!(call, sent).map_err(|error| call.error(&error))?;
         let (count, scanned) = (answer.count, answer.scanned_count);
         let page = page(answer.items, count, scanned, answer.last_evaluated_key)?;
-        Ok(metered(page, Kind::Read, answer.consumed_capacity))
+        Ok(metered(page, CapacityKind::Read, answer.consumed_capacity))
     }};
 }
 

@@ -15,9 +15,9 @@ use crate::convert::{from_scalar_type, to_scalar_type};
 /// What is provisioned of indexes, by their names; nothing of a table that is billed by request.
 pub(crate) type IndexThroughput = BTreeMap<String, ProvisionedThroughput>;
 
-/// What CreateTable is told of a schema.
+/// A schema in the form of CreateTable.
 #[derive(Default)]
-pub(crate) struct Definition {
+pub(crate) struct TableDefinition {
     pub(crate) attributes: Vec<AttributeDefinition>,
     pub(crate) key: Vec<KeySchemaElement>,
     /// DynamoDB refuses either list if it is there and empty.
@@ -25,16 +25,16 @@ pub(crate) struct Definition {
     pub(crate) local: Option<Vec<LocalSecondaryIndex>>,
 }
 
-impl Definition {
+impl TableDefinition {
     pub(crate) fn of(
         schema: &TableSchema,
         throughput: &IndexThroughput,
     ) -> Result<Self, BuildError> {
         let TableSchema { key, indexes } = schema;
-        let mut definition = Definition {
+        let mut definition = TableDefinition {
             attributes: definitions(key.attributes().chain(of_indexes(indexes)))?,
             key: elements(std::slice::from_ref(&key.partition), key.sort.as_slice())?,
-            ..Definition::default()
+            ..TableDefinition::default()
         };
         for index in indexes {
             let key = Some(elements(&index.partition, &index.sort)?);
@@ -64,7 +64,7 @@ fn of_indexes(indexes: &[IndexSchema]) -> impl Iterator<Item = &KeyAttribute> {
     indexes.iter().flat_map(IndexSchema::attributes)
 }
 
-/// What UpdateTable is told of a new index: its key attributes, and itself.
+/// A new index in the form of UpdateTable: its key attributes, and itself.
 pub(crate) fn creation(
     index: &IndexSchema,
     throughput: Option<ProvisionedThroughput>,
@@ -139,7 +139,7 @@ pub(crate) fn schema_of(described: &types::TableDescription) -> Result<TableSche
         _ => return Err("its key does not consist of one or two attributes".to_owned()),
     };
     let mut indexes = Vec::new();
-    // An index that is being deleted is still told of, perhaps without the types of its keys.
+    // An index that is being deleted is still described, perhaps without the types of its keys.
     let is_there = |status: Option<&IndexStatus>| status != Some(&IndexStatus::Deleting);
     let global = described.global_secondary_indexes().iter();
     for index in global.filter(|index| is_there(index.index_status())) {
@@ -192,13 +192,13 @@ fn from_projection(projection: &types::Projection) -> Option<IndexProjection> {
 }
 
 /// The attributes of a key: those of its partition, and those of its sort key.
-type Keys = (Vec<KeyAttribute>, Vec<KeyAttribute>);
+type KeyAttributes = (Vec<KeyAttribute>, Vec<KeyAttribute>);
 
 fn keys(
     definitions: &[AttributeDefinition],
     elements: &[KeySchemaElement],
-) -> Result<Keys, String> {
-    let mut keys = Keys::default();
+) -> Result<KeyAttributes, String> {
+    let mut keys = KeyAttributes::default();
     for element in elements {
         let name = element.attribute_name();
         let mut definitions = definitions.iter();

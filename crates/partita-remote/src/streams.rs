@@ -149,9 +149,10 @@ pub(crate) async fn get_shard_iterator(
             let is_missing = error
                 .as_service_error()
                 .is_some_and(|service| service.is_resource_not_found_exception());
-            return Err(match is_missing {
-                true => missing(clients, stream, shard).await,
-                false => call.error(&error),
+            return Err(if is_missing {
+                missing(clients, stream, shard).await
+            } else {
+                call.error(&error)
             });
         }
     };

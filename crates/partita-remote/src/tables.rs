@@ -11,7 +11,7 @@ use partita_store::{StoreError, StoreResult};
 
 use crate::connect::Clients;
 use crate::error::{Call, send};
-use crate::schema::{Definition, schema_of};
+use crate::schema::{TableDefinition, schema_of};
 use crate::{settings, tags};
 
 /// How often a table that comes or goes is looked at.
@@ -34,7 +34,7 @@ pub(crate) async fn create_table(
     settings.check(&schema)?;
     let built = |error: BuildError| StoreError::validation(error.to_string());
     let throughput = settings::throughput(&settings.billing).map_err(built)?;
-    let definition = Definition::of(&schema, &throughput.indexes).map_err(built)?;
+    let definition = TableDefinition::of(&schema, &throughput.indexes).map_err(built)?;
     let call = Call::write(&table);
     let sent = clients
         .writes
@@ -66,7 +66,7 @@ pub(crate) async fn create_table(
         Some(described) => described,
         None => until(patience, &table, active(clients, &table)).await?,
     };
-    // As it was asked for: the service tells indexes in any order.
+    // In the order of the request: the service describes indexes in any order.
     Ok(settings::description(table, schema, &described))
 }
 

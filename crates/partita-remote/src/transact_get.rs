@@ -9,7 +9,7 @@ use partita_store::request::{ItemAddress, TransactGetItems};
 use partita_store::{FoundItem, StoreError, StoreResult};
 
 use crate::cancellation;
-use crate::capacity::{BY_INDEX, Kind, metered};
+use crate::capacity::{BY_INDEX, CapacityKind, metered};
 use crate::connect::Clients;
 use crate::convert::{self, to_attributes};
 use crate::error::{Call, send};
@@ -54,7 +54,7 @@ pub(crate) async fn transact_get_items(
     });
     let found = found.collect::<StoreResult<_>>()?;
     let consumed = answer.consumed_capacity.unwrap_or_default();
-    Ok(metered(found, Kind::Read, consumed))
+    Ok(metered(found, CapacityKind::Read, consumed))
 }
 
 fn to_item(

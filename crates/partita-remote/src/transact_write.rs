@@ -11,7 +11,7 @@ use partita_store::write::check_shape;
 use partita_store::{StoreError, StoreResult};
 
 use crate::cancellation;
-use crate::capacity::{BY_INDEX, Kind, metered};
+use crate::capacity::{BY_INDEX, CapacityKind, metered};
 use crate::connect::Clients;
 use crate::convert::to_attributes;
 use crate::error::{Call, send};
@@ -26,7 +26,7 @@ pub(crate) async fn transact_write_items(
     request: TransactWriteItems,
 ) -> StoreResult<Metered<()>> {
     // The service checks this too, but DynamoDB Local answers with an error of its own making,
-    // after which nobody could know that nothing was written.
+    // after which it would be unknown whether something was written.
     check_shape(&request)?;
     let TransactWriteItems { actions, token } = request;
     let items = actions
@@ -45,7 +45,7 @@ pub(crate) async fn transact_write_items(
     match send!(call, sent) {
         Ok(answer) => {
             let consumed = answer.consumed_capacity.unwrap_or_default();
-            Ok(metered((), Kind::Write, consumed))
+            Ok(metered((), CapacityKind::Write, consumed))
         }
         Err(error) => {
             let error = cancellation::error(&call, &error, actions.len());

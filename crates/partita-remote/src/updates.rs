@@ -44,7 +44,7 @@ pub(crate) async fn update_table(
     tables::understood(table, &described)
 }
 
-/// What the operation of the service is told.
+/// An update in the form of UpdateTable.
 fn told(
     mut update: UpdateTableFluentBuilder,
     request: &UpdateTable,
@@ -97,8 +97,8 @@ fn deleting(
     Ok(update.global_secondary_index_updates(action))
 }
 
-/// The service refuses to change what stays as it is, so only the difference is told. Where
-/// there is none at all, the table's own throughput is, and the service has the last word.
+/// The service refuses to change what stays as it is, so only the difference is sent. Without a
+/// difference the table's own throughput is sent, and the service decides.
 fn billing_as(
     mut update: UpdateTableFluentBuilder,
     billing: &Billing,

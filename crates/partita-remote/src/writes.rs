@@ -11,7 +11,7 @@ use partita_store::request::{DeleteItem, PutItem, ReturnValues, UpdateItem};
 use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
-use crate::capacity::{BY_INDEX, Kind, metered};
+use crate::capacity::{BY_INDEX, CapacityKind, metered};
 use crate::connect::Clients;
 use crate::convert::{self, Attributes, to_attributes, to_return_value};
 use crate::error::{Call, send};
@@ -29,7 +29,7 @@ macro_rules! write {
         let answer = send!(call, sent);
         let answer = answer.map_err(|error| write_error(&call, &request.table, error))?;
         let item = convert::returned(answer.attributes)?;
-        Ok(metered(item, Kind::Write, answer.consumed_capacity))
+        Ok(metered(item, CapacityKind::Write, answer.consumed_capacity))
     }};
 }
 

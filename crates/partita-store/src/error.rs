@@ -22,13 +22,13 @@ pub enum StoreError {
     /// The table does not exist.
     #[error("the table `{table}` does not exist")]
     TableNotFound {
-        /// Its name.
+        /// The table of the request.
         table: TableName,
     },
     /// The table exists already.
     #[error("the table `{table}` exists already")]
     TableExists {
-        /// Its name.
+        /// The table of the request.
         table: TableName,
     },
     /// The table has no such index that could be changed or deleted.
@@ -42,7 +42,7 @@ pub enum StoreError {
     /// The stream does not exist, or not any more.
     #[error("the stream `{stream}` does not exist")]
     StreamNotFound {
-        /// Its name.
+        /// The stream of the request.
         stream: StreamName,
     },
     /// The stream has no such shard.
@@ -137,7 +137,7 @@ pub enum ErrorKind {
     Conflict,
     /// The same request may succeed later.
     Retry,
-    /// Nobody knows whether the request was carried out.
+    /// It is unknown whether the request was carried out.
     OutcomeUnknown,
     /// The store needs an operator.
     Unavailable,

@@ -28,7 +28,8 @@ pub fn is_past(expires_seconds: i64, now_millis: i64) -> bool {
     (1..=PAST_SECONDS_MAX).contains(&ago)
 }
 
-/// Whether an item has expired.
+/// Whether an item has expired: DynamoDB ignores times that are no number, and those that are more
+/// than five years old.
 pub fn has_expired(item: &Item, attribute: &str, now_millis: i64) -> bool {
     expires_seconds(item, attribute).is_some_and(|expires| is_past(expires, now_millis))
 }

@@ -36,7 +36,7 @@ use crate::tags;
 use crate::write::{self, Change, PlacedChange, Tables};
 
 use streams::Streams;
-use table::Table;
+use table::ModelTable;
 
 /// A store in memory.
 pub struct ModelStore {
@@ -46,7 +46,7 @@ pub struct ModelStore {
 
 #[derive(Default)]
 struct State {
-    tables: BTreeMap<TableName, Table>,
+    tables: BTreeMap<TableName, ModelTable>,
     streams: Streams,
     /// By client request token: the transaction's fingerprint, and until when it counts.
     tokens: HashMap<String, (u64, i64)>,
@@ -125,11 +125,11 @@ enum Cause {
 }
 
 impl State {
-    fn table(&self, table: &TableName) -> StoreResult<&Table> {
+    fn table(&self, table: &TableName) -> StoreResult<&ModelTable> {
         self.tables.get(table).ok_or_else(|| not_found(table))
     }
 
-    fn table_mut(&mut self, table: &TableName) -> StoreResult<&mut Table> {
+    fn table_mut(&mut self, table: &TableName) -> StoreResult<&mut ModelTable> {
         self.tables.get_mut(table).ok_or_else(|| not_found(table))
     }
 
@@ -225,7 +225,7 @@ impl Store for ModelStore {
         let view = settings.stream;
         let begin = |view| state.streams.begin(&table, view, &schema.key, now);
         let stream = view.map(begin);
-        let created = Table {
+        let created = ModelTable {
             schema: Arc::new(schema),
             on_demand_millis: settings.billing.on_demand_millis(None, None, now),
             settings,

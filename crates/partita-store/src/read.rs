@@ -1,12 +1,12 @@
 //! Queries and scans held against a table's keys, and pages filled to their bounds.
 //!
 //! As with writes, the stores that evaluate reads themselves share this. A table and an index
-//! are read alike: every row has a [`Place`], a list of key values and the item's own key, and a
+//! are read alike: every row has a [`RowPlace`], a list of key values and the item's own key, and a
 //! query is a prefix of those values and a range of the next one.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `source` | [`Source`]: a table or an index, its places and its rows |
+//! | `source` | [`ReadSource`]: a table or an index, its places and its rows |
 //! | `key_query` | [`KeyQuery`]: what a query asks of places |
 //! | `segment` | which part of a parallel scan a partition belongs to |
 //! | `page` | [`PageBuilder`]: limits, filters, projections, units |
@@ -28,10 +28,10 @@ use crate::table::TableSchema;
 pub use items::{Items, batch, check_batch, check_transaction, one, transaction};
 pub use key_query::{KeyQuery, SortRange};
 pub use page::PageBuilder;
-pub use source::Source;
+pub use source::ReadSource;
 
 /// The place of a row. A table's rows are under their own keys.
-pub type Place = IndexKey;
+pub type RowPlace = IndexKey;
 
 /// Refuses to read an index that is still being built.
 pub fn check_is_built(index: Option<&str>, building: &[String]) -> StoreResult<()> {
@@ -62,11 +62,11 @@ fn check_scalar_keys(
 #[derive(Clone, Debug)]
 pub struct Reading<'s> {
     /// What is read.
-    pub source: Source<'s>,
+    pub source: ReadSource<'s>,
     /// Which rows.
     pub keys: KeyQuery,
     /// Where to go on.
-    pub start: Option<Place>,
+    pub start: Option<RowPlace>,
     /// Which part of a parallel scan.
     pub segment: Option<Segment>,
     /// Whether the rows are read from the largest place to the smallest.
@@ -78,7 +78,7 @@ pub struct Reading<'s> {
 impl<'s> Reading<'s> {
     /// Holds a query against a table.
     pub fn of_query(schema: &'s TableSchema, query: &Query) -> StoreResult<Self> {
-        let source = Source::named(schema, query.index.as_deref())?;
+        let source = ReadSource::named(schema, query.index.as_deref())?;
         source.check_consistency(query.consistent)?;
         source.check_start(query.start_after.as_ref())?;
         let keys = source.resolve(&query.keys)?;
@@ -107,14 +107,14 @@ impl<'s> Reading<'s> {
 
     /// Holds a scan against a table.
     pub fn of_scan(schema: &'s TableSchema, scan: &Scan) -> StoreResult<Self> {
-        let source = Source::named(schema, scan.index.as_deref())?;
+        let source = ReadSource::named(schema, scan.index.as_deref())?;
         source.check_consistency(scan.consistent)?;
         source.check_start(scan.start_after.as_ref())?;
         check_scalar_keys(schema, scan.filter.as_ref(), &scan.select)?;
         let start = source.start(scan.start_after.as_ref())?;
         if let Some(segment) = scan.segment {
             segment.check()?;
-            let is_inside = |start: &Place| segment.contains(source.partition_of(start));
+            let is_inside = |start: &RowPlace| segment.contains(source.partition_of(start));
             if !start.as_ref().is_none_or(is_inside) {
                 return Err(StoreError::validation(
                     "Exclusive start key must lie within the segment",
@@ -132,9 +132,9 @@ impl<'s> Reading<'s> {
     }
 
     /// Whether a row is among those that are read, and behind where the last page ended.
-    pub fn contains(&self, place: &Place) -> bool {
+    pub fn contains(&self, place: &RowPlace) -> bool {
         let partition = self.source.partition_of(place);
-        let is_after = |start: &Place| {
+        let is_after = |start: &RowPlace| {
             if self.descending {
                 place < start
             } else {

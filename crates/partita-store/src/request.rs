@@ -15,7 +15,7 @@ use crate::table::{TableName, TableSchema};
 /// A new table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
-    /// Its name.
+    /// What requests call the table.
     pub table: TableName,
     /// Its keys and indexes.
     pub schema: TableSchema,
@@ -57,7 +57,7 @@ pub enum TableStatus {
 /// What a store knows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDescription {
-    /// Its name.
+    /// What requests call the table.
     pub table: TableName,
     /// Whether it can be used.
     pub status: TableStatus,

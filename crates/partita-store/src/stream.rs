@@ -113,7 +113,7 @@ pub struct StreamDescription {
 /// A part of a stream whose records have an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Its name.
+    /// What requests for records call the shard.
     pub id: String,
     /// The shard that it continues.
     pub parent: Option<String>,
@@ -193,7 +193,7 @@ pub struct StreamRecord {
     pub key: Item,
     /// The item as it was, if the stream carries it and it was there.
     pub old: Option<Item>,
-    /// The item as it is, if the stream carries it and it is there.
+    /// The item after the change, if the view of the stream includes it and it was not deleted.
     pub new: Option<Item>,
     /// What the stream carries.
     pub view: StreamView,

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Tells the time.
+/// The time of day.
 pub trait Clock: Send + Sync {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     fn now_millis(&self) -> i64;
@@ -40,7 +40,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is set.
+/// A clock that moves only when it is set.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicI64);
 

@@ -1,6 +1,6 @@
 //! The suite that every store passes.
 //!
-//! A [`Case`] is one promise of the [`Store`] trait, put to the test on tables of its own. What
+//! A [`ConformanceCase`] is one promise of the [`Store`] trait, put to the test on tables of its own. What
 //! a case expects is what Amazon DynamoDB does; the model, the engine and DynamoDB itself all
 //! run the same cases, so none of them can drift from the others unnoticed.
 //!
@@ -94,7 +94,7 @@ pub use aging::streams_age;
 pub use expiring::items_expire;
 
 /// One promise, and how it is tested.
-pub struct Case {
+pub struct ConformanceCase {
     topic: &'static str,
     name: &'static str,
     test: Test,
@@ -105,7 +105,7 @@ pub struct Case {
 type Test = for<'a> fn(&'a Bench<'a>) -> BoxFuture<'a, StoreResult<()>>;
 
 /// Every case of the suite.
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<ConformanceCase> {
     let topics = [
         tables::cases,
         schemas::cases,
@@ -157,7 +157,7 @@ pub async fn run(store: &dyn Store, unique: &str) {
 }
 
 /// Runs some of the cases, for a store with differences that its tests account for.
-pub async fn run_cases(store: &dyn Store, unique: &str, cases: &[Case]) {
+pub async fn run_cases(store: &dyn Store, unique: &str, cases: &[ConformanceCase]) {
     let mut failures = Vec::new();
     for case in cases {
         if let Err(message) = case.run(store, unique).await {
@@ -173,13 +173,13 @@ pub async fn run_cases(store: &dyn Store, unique: &str, cases: &[Case]) {
     );
 }
 
-impl Case {
+impl ConformanceCase {
     /// The case's topic and name, as `get::a_missing_item_is_no_error`.
     pub fn name(&self) -> String {
         self.to_string()
     }
 
-    /// Runs this case; a failure is told, not thrown.
+    /// Runs this case. A failure is returned and does not panic.
     pub async fn run(&self, store: &dyn Store, unique: &str) -> Result<(), String> {
         let bench = Bench::new(store, format!("{}-{}-{unique}", self.topic, self.name));
         // A case owns everything that it might leave half done, save the store, and a store
@@ -192,7 +192,7 @@ impl Case {
     }
 }
 
-impl std::fmt::Display for Case {
+impl std::fmt::Display for ConformanceCase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}::{}", self.topic, self.name)
     }
@@ -210,8 +210,8 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
 macro_rules! topic {
     ($topic:literal: $($case:ident),* $(,)?) => {
         /// The cases of this topic.
-        pub(super) fn cases() -> Vec<$crate::conformance::Case> {
-            vec![$($crate::conformance::Case {
+        pub(super) fn cases() -> Vec<$crate::conformance::ConformanceCase> {
+            vec![$($crate::conformance::ConformanceCase {
                 topic: $topic,
                 name: stringify!($case),
                 test: |bench| Box::pin($case(bench)),

@@ -49,15 +49,15 @@ pub struct Endpoint {
 
 /// What a request came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct EndpointOutcome {
     status: StatusCode,
     /// As JSON, before it is compressed.
     body: Bytes,
 }
 
-impl Outcome {
+impl EndpointOutcome {
     fn new(status: StatusCode, body: Bytes) -> Self {
-        Outcome { status, body }
+        EndpointOutcome { status, body }
     }
 
     /// How many bytes are to be encoded.
@@ -106,28 +106,28 @@ impl Endpoint {
     }
 
     /// Carries a request out, whatever it holds. What it came to is still to be encoded.
-    pub async fn carry_out(&self, head: &Parts, body: Bytes) -> Outcome {
+    pub async fn carry_out(&self, head: &Parts, body: Bytes) -> EndpointOutcome {
         if head.method == Method::GET && head.uri.path() == "/" {
-            return Outcome::new(StatusCode::OK, Bytes::from_static(HEALTHY));
+            return EndpointOutcome::new(StatusCode::OK, Bytes::from_static(HEALTHY));
         }
         if let Some(status) = foreign(head) {
-            return Outcome::new(status, Bytes::from_static(FOREIGN));
+            return EndpointOutcome::new(status, Bytes::from_static(FOREIGN));
         }
         let begun = self.clock.now_micros();
         let result = self.run(head, body).await;
         let micros = self.clock.now_micros().saturating_sub(begun);
         self.count(head, &result, micros);
         match result {
-            Ok(answer) => Outcome::new(StatusCode::OK, answer),
+            Ok(answer) => EndpointOutcome::new(StatusCode::OK, answer),
             Err(refusal) => {
                 self.tell(&refusal);
-                Outcome::new(refusal.fault.status(), refusal.to_json())
+                EndpointOutcome::new(refusal.fault.status(), refusal.to_json())
             }
         }
     }
 
     /// The answer as the client wants it, which takes long where it is large and compressed.
-    pub fn encode(&self, head: &Parts, outcome: Outcome) -> Response<Bytes> {
+    pub fn encode(&self, head: &Parts, outcome: EndpointOutcome) -> Response<Bytes> {
         self.response(head, outcome.status, outcome.body)
     }
 
@@ -163,7 +163,7 @@ impl Endpoint {
         debug!(fault = ?refusal.fault, message = refusal.message, "refused");
     }
 
-    /// Tells what was counted of requests so far.
+    /// Writes the counts of requests so far.
     pub fn expose(&self, text: &mut Exposition) {
         self.meters.expose(text);
     }

@@ -27,7 +27,7 @@ use crate::refusal::Refusal;
 
 pub(crate) use comparison::{Comparisons, check_comparisons, filter};
 pub(crate) use expected::{Expected, check_expected, expectation};
-pub(crate) use keys::{Keys, key_conditions};
+pub(crate) use keys::{LegacyKeys, key_conditions};
 pub(crate) use updates::{AttributeUpdates, check_updates, reworded, update};
 
 /// Whether a parameter is there, beside its name.

@@ -19,7 +19,7 @@ mod reading;
 mod writing;
 
 use partita_core::Value;
-use partita_core::expression::{Source, Statement};
+use partita_core::expression::{SelectSource, Statement};
 use partita_core::json::Received;
 use partita_store::Store;
 use partita_store::request::TableDescription;
@@ -32,8 +32,8 @@ use crate::parameters::{self, ReturnOnFailure};
 use crate::refusal::Refusal;
 
 pub(crate) use next_token::NextTokens;
-pub(crate) use reading::{Columns, Place, Reading, single};
-pub(crate) use writing::{Write, action};
+pub(crate) use reading::{Columns, PageStart, SelectReading, single};
+pub(crate) use writing::{StatementWrite, action};
 
 /// Characters of a statement.
 const STATEMENT_CHARS: std::ops::RangeInclusive<usize> = 1..=8192;
@@ -110,7 +110,7 @@ pub(crate) async fn described(
 
 /// The table that a statement is about.
 pub(crate) fn table(statement: &Statement) -> Result<TableName, Refusal> {
-    let Source { table, .. } = statement.source();
+    let SelectSource { table, .. } = statement.source();
     let name = parameters::name_of_arn(table).unwrap_or(table);
     let table = name.parse();
     table.map_err(|_| Refusal::validation(messages::INVALID_STATEMENT_TABLE))

@@ -20,7 +20,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use self::authorization::{Authorization, Scope};
+use self::authorization::{Authorization, CredentialScope};
 use self::canonical::{canonical_request, hex};
 use crate::messages;
 use crate::neighbour;
@@ -134,7 +134,7 @@ fn check_claims<'h>(
     authorization: &Authorization<'h>,
     head: &Parts,
     now_millis: i64,
-) -> Result<Scope<'h>, Refusal> {
+) -> Result<CredentialScope<'h>, Refusal> {
     date::check_skew(authorization.date, now_millis.div_euclid(1000))?;
     authorization.check_signed_headers(head)?;
     authorization.check_algorithm()?;
@@ -152,7 +152,7 @@ fn check_claims<'h>(
 fn check_signature(
     credentials: &Credentials,
     authorization: &Authorization<'_>,
-    scope: &Scope<'_>,
+    scope: &CredentialScope<'_>,
     head: &Parts,
     body_hash: &str,
 ) -> Result<(), Refusal> {

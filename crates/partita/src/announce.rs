@@ -11,7 +11,7 @@ use tracing::warn;
 use crate::cli::ServeFlags;
 use crate::invocation;
 
-/// What there is to tell.
+/// Everything that is announced.
 pub(crate) struct Told<'a> {
     pub(crate) flags: &'a ServeFlags,
     pub(crate) address: SocketAddr,
@@ -23,8 +23,7 @@ pub(crate) struct Told<'a> {
     pub(crate) endpoint: Result<(), &'static str>,
 }
 
-/// Says where everything is. This is the answer of the command, so it goes to standard output; a
-/// server whose output nobody reads serves all the same.
+/// Prints where everything is. It goes to standard output; a closed one does not stop the server.
 pub(crate) fn say(told: &Told<'_>) {
     let mut out = std::io::stdout();
     let written = out.write_all(told.text().as_bytes());

@@ -41,7 +41,7 @@ pub(crate) use store::{DATA_DEFAULT, SecretFlags, VariableFlags};
 pub(crate) use crate::door::DoorFlags;
 pub(crate) use crate::store::StoreFlags;
 
-/// What the storage crates tell at `info` is for whoever works on them.
+/// What the storage crates log at `info` is for their developers.
 const LOG_DEFAULT: &str = "info,fjall=warn,lsm_tree=warn";
 
 /// Write a single-table design once. Partita runs it.
@@ -104,17 +104,17 @@ pub(crate) enum Command {
         ))
     )]
     Plan(AskFlags),
-    /// Fill a design with a few hundred items that belong together, and tell how to look at them
+    /// Fill a design with a few hundred items that belong together, and print how to look at them
     Demo(DemoFlags),
     /// List the designs that the data of a design follow or followed, or print the text of one
     History(HistoryFlags),
     /// List the jobs of a design: what follows writes that are larger than a transaction
     Jobs(JobsFlags),
-    /// Recompute everything that is derived in a design's tables, and tell what drifted; exit 1 if
-    /// something did, 2 if it cannot be told
+    /// Recompute everything that is derived in a design's tables, and report what drifted; exit 1 if
+    /// something did, 2 if that is not known
     Verify(VerifyFlags),
-    /// Mend the derived data that `verify` would tell of, never what callers gave; exit 1 if
-    /// something is left, 2 if it cannot be told
+    /// Mend the derived data that `verify` reports, never what callers gave; exit 1 if
+    /// something is left, 2 if that is not known
     Repair(RepairFlags),
     /// Measure a DynamoDB endpoint, alone or side by side with others, or a shipped design
     Bench(partita_bench::BenchFlags),

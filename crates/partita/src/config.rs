@@ -1,4 +1,4 @@
-//! `partita.toml`: what the command line of `serve` says when nobody says otherwise.
+//! `partita.toml`: defaults for the command line of `serve`.
 //!
 //! A file's values become the defaults of the flags, so that a flag goes before the environment,
 //! the environment before the file, and the file before what is built in. There is no second list
@@ -68,9 +68,10 @@ fn command(arguments: &[OsString]) -> Result<(Command, Vec<Setting>)> {
             .get_arguments()
             .any(|arg| arg.get_id() == id.as_str());
         let default = |arg: Arg| arg.default_values(values.clone());
-        command = match is_global {
-            true => command.mut_arg(id, default),
-            false => command.mut_subcommand(SERVE, |serve| serve.mut_arg(id, default)),
+        command = if is_global {
+            command.mut_arg(id, default)
+        } else {
+            command.mut_subcommand(SERVE, |serve| serve.mut_arg(id, default))
         };
     }
     Ok((command, settings))
@@ -82,9 +83,9 @@ struct File {
     is_named: bool,
 }
 
-/// The file that `serve` is told to read; other commands read none.
+/// The file that `serve --config` names; other commands read none.
 fn named_file(command: &Command, arguments: &[OsString]) -> Option<File> {
-    // Mistakes are told when everything is known.
+    // Mistakes are reported by the second parse, which has the defaults of the file.
     let first = command.clone().ignore_errors(true);
     let matches = first.try_get_matches_from(arguments).ok()?;
     let serve = matches.subcommand_matches(SERVE)?;
@@ -102,7 +103,7 @@ struct Setting {
     values: Vec<String>,
 }
 
-/// What a file says. All mistakes are told at once, each with its line.
+/// The settings of a file. All mistakes are reported at once, each with its line.
 fn read(text: &str, command: &Command) -> Result<Vec<Setting>> {
     let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let table = DeTable::parse(text).map_err(|error| {
@@ -132,9 +133,10 @@ fn read(text: &str, command: &Command) -> Result<Vec<Setting>> {
             )),
         }
     }
-    match mistakes.is_empty() {
-        true => Ok(settings),
-        false => bail!("{}", mistakes.join("\n")),
+    if mistakes.is_empty() {
+        Ok(settings)
+    } else {
+        bail!("{}", mistakes.join("\n"))
     }
 }
 
@@ -191,8 +193,9 @@ fn print(command: &Command, serve: &ArgMatches, file: &[Setting]) -> String {
 
 /// A word as TOML has it: truths and numbers are no texts. A text of JSON is one of TOML.
 fn literal(word: &str) -> String {
-    match word == "true" || word == "false" || word.parse::<i64>().is_ok() {
-        true => word.to_owned(),
-        false => Json::from(word).to_string(),
+    if word == "true" || word == "false" || word.parse::<i64>().is_ok() {
+        word.to_owned()
+    } else {
+        Json::from(word).to_string()
     }
 }

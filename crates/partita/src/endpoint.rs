@@ -125,9 +125,10 @@ where
     let (head, mut body) = request.into_parts();
     let answer = match receive(endpoint, intake, &head, &mut body).await {
         Ok(received) => {
-            let bytes = match is_compressed(&head) {
-                true => BODY_BYTES_MAX,
-                false => received.bytes.len(),
+            let bytes = if is_compressed(&head) {
+                BODY_BYTES_MAX
+            } else {
+                received.bytes.len()
             };
             let outcome = endpoint.carry_out(&head, received.bytes.clone());
             let outcome = intake.carry_out(bytes, outcome).await;
@@ -155,12 +156,13 @@ where
     B: HttpBody<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin,
 {
     let is_small = body.size_hint().upper().is_some_and(|it| it <= SMALL_BYTES);
-    let admission = match is_small && !intake.is_short() {
+    let admission = if is_small && !intake.is_short() {
         // It costs less to hold it than to verify its signature twice.
-        true => Admission::Unknown,
-        false => endpoint
+        Admission::Unknown
+    } else {
+        endpoint
             .admit(head)
-            .map_err(|refusal| Box::new(refusal.map(Body::from)))?,
+            .map_err(|refusal| Box::new(refusal.map(Body::from)))?
     };
     let sender = match admission {
         Admission::Known => Sender::Known,

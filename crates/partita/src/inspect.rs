@@ -1,4 +1,5 @@
-//! What commands tell of a design: `check`, `keys`, `describe`, `openapi`, `docs`; and `new`, which makes one.
+//! Commands on a design alone: `check`, `keys`, `describe`, `openapi`, `docs`; and `new`, which
+//! makes one.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
@@ -142,11 +143,12 @@ fn record_keys(design: &Design, record: &str, attributes: &Map) -> Result<Json> 
     // A view with `each` has a record for every element.
     let view = design.find_record(record).and_then(|one| one.view.as_ref());
     let is_each = view.is_some_and(|view| view.each.is_some());
-    Ok(match is_each {
-        true => Json::Array(found),
-        false => found
+    Ok(if is_each {
+        Json::Array(found)
+    } else {
+        found
             .pop()
-            .unwrap_or_else(|| Json::Object(Default::default())),
+            .unwrap_or_else(|| Json::Object(Default::default()))
     })
 }
 

@@ -53,7 +53,7 @@ fn program() -> String {
     quoted(&called.unwrap_or_else(|| "partita".to_owned()))
 }
 
-/// What `token` and `serve` must be told to use the same secret and data.
+/// The flags that `token` and `serve` need to use the same secret and data.
 pub(crate) fn secrets(flags: &SecretFlags) -> String {
     let mut text = String::new();
     let mut add = |flag: &str, path: &Path| {
@@ -79,9 +79,10 @@ fn settings(flags: &VariableFlags) -> String {
 /// A word as a shell reads it.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_./:=@%+,".contains(one);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

@@ -15,13 +15,12 @@ pub(crate) async fn attach(tokens: Tokens, flags: &IssuerFlags) -> Result<Tokens
     let (Some(place), Some(issuer)) = (&flags.jwks, &flags.issuer) else {
         return Ok(tokens);
     };
-    let keys = match place.contains("://") {
-        true => from_url(place).await,
-        false => {
-            let file = KeyFile(place.into());
-            let keys = Keys::fetch(file, Arc::new(SystemClock)).await;
-            keys.map_err(anyhow::Error::from)
-        }
+    let keys = if place.contains("://") {
+        from_url(place).await
+    } else {
+        let file = KeyFile(place.into());
+        let keys = Keys::fetch(file, Arc::new(SystemClock)).await;
+        keys.map_err(anyhow::Error::from)
     };
     let keys = keys.context("tokens of another issuer cannot be verified")?;
     let expected = Expected {

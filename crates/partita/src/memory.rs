@@ -13,7 +13,7 @@ const BODIES_SHARE: u64 = 16;
 /// Four of the largest bodies, so that there is always room for one whose sender is not known.
 const BODIES_MB_MIN: u32 = 64;
 
-/// Where nobody knows how much memory there is.
+/// Used where the system does not say how much memory there is.
 const DEFAULT_MB: u32 = 256;
 
 const MEGABYTE: u64 = 1_048_576;

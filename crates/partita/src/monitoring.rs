@@ -42,7 +42,7 @@ pub(crate) struct Watched {
     /// Commands for administrators that are being carried out.
     commands: Running,
     begun_millis: i64,
-    /// Whether the server was told to stop.
+    /// Whether the server is stopping.
     is_stopping: Arc<AtomicBool>,
 }
 
@@ -65,7 +65,8 @@ impl Watched {
         }
     }
 
-    /// From here on the server is not ready any more, so that nobody sends it further requests.
+    /// From here on the server is not ready any more, so that load balancers send no further
+    /// requests.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
     }
@@ -93,8 +94,8 @@ async fn health(State(watched): State<Watched>) -> Response {
     }
 }
 
-/// Whether requests should be sent here: not while writes are not taken or the store cannot be
-/// reached, and not any more once the server was told to stop.
+/// Whether requests should be sent here: not while writes are refused or the store cannot be
+/// reached, and not once the server is stopping.
 async fn readiness(State(watched): State<Watched>) -> Response {
     if watched.is_stopping.load(Ordering::Relaxed) {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
@@ -111,7 +112,7 @@ async fn readiness(State(watched): State<Watched>) -> Response {
 /// Asks a store that is elsewhere for a table, and remembers the answer for a moment.
 struct Probe {
     table: TableName,
-    /// When it was asked, and whether it answered. Held by whoever asks, so that one does.
+    /// When it was asked, and whether it answered. Locked while asking, so that one request does.
     last: Mutex<Option<(i64, bool)>>,
 }
 
@@ -174,7 +175,7 @@ async fn exposition(State(watched): State<Watched>) -> Response {
     ([(CONTENT_TYPE, content_type)], text.into_text()).into_response()
 }
 
-/// The memory of this process, where the system tells it as Linux does.
+/// The memory of this process, on Linux.
 fn expose_memory(text: &mut Exposition) {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
         return;

@@ -45,14 +45,15 @@ pub(crate) fn claim(wanted: Wanted) -> Result<OpenFiles> {
         storage,
         connections,
     } = files;
-    match connections < wanted.connections {
-        true => warn!(
+    if connections < wanted.connections {
+        warn!(
             limit,
             storage,
             connections,
             "few files may be open, so there are fewer connections; raise the limit with `ulimit -n` or LimitNOFILE"
-        ),
-        false => info!(limit, storage, connections, "files that may be open"),
+        )
+    } else {
+        info!(limit, storage, connections, "files that may be open")
     }
     Ok(files)
 }

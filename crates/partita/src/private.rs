@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Lets nobody else read what this process creates from now on, and what it finds of its own in a
-/// data directory.
+/// Makes what this process creates from now on, and its own files in a data directory, unreadable
+/// to other users.
 #[cfg(unix)]
 pub(crate) fn keep(data: &Path) {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
@@ -123,8 +123,8 @@ mod unix {
     }
 
     impl Closed {
-        /// Closes a file, or a directory with everything in it. One that is closed hides what is
-        /// in it, so that nobody goes through it again.
+        /// Closes a file, or a directory with everything in it. A directory that is closed already
+        /// protects its contents, so it is not walked again.
         fn tree(&mut self, path: &Path) {
             let Ok(found) = path.symlink_metadata() else {
                 return;

@@ -65,7 +65,8 @@ fn read(path: &Path) -> Result<Secret> {
     Secret::new(bytes).with_context(|| format!("the secret {} is no good", path.display()))
 }
 
-/// Whoever can write the secret makes tokens for anybody, and so does whoever can read it.
+/// Refuses a secret that others can write: with it they make tokens for anybody. So does everybody
+/// who can read it.
 #[cfg(unix)]
 fn demand_safe(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -83,8 +84,8 @@ fn demand_safe(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a new secret beside the path and links it there, so that whoever finds the file finds
-/// it whole, and the first of two processes wins.
+/// Writes a new secret beside the path and links it there, so that a reader finds the file
+/// whole, and the first of two processes wins.
 fn make(path: &Path) -> std::io::Result<()> {
     let mut secret = [0; SECRET_BYTES_MIN];
     SystemEntropy.fill(&mut secret);

@@ -58,9 +58,10 @@ pub(crate) fn run(flags: ServeFlags) -> Result<ExitCode> {
 
 async fn serve(flags: ServeFlags) -> Result<()> {
     // Whatever can be refused is refused before anything is written.
-    let designs = match flags.endpoint_only {
-        true => Vec::new(),
-        false => compile_designs(&flags)?,
+    let designs = if flags.endpoint_only {
+        Vec::new()
+    } else {
+        compile_designs(&flags)?
     };
     let limits = limits(&flags)?;
     let listener = bind(flags.listen)?;
@@ -386,12 +387,13 @@ fn open_app(
 /// somebody chose to share.
 fn check_safety(flags: &ServeFlags) -> Result<()> {
     // The endpoint's clients sign with credentials, the API's bring tokens made from a secret.
-    let (given, what) = match flags.endpoint_only {
-        true => (
+    let (given, what) = if flags.endpoint_only {
+        (
             &flags.credentials_file,
             "credentials with --credentials-file",
-        ),
-        false => (&flags.secret.secret_file, "a secret with --secret-file"),
+        )
+    } else {
+        (&flags.secret.secret_file, "a secret with --secret-file")
     };
     let has_secret = given.is_some();
     if !flags.listen.ip().is_loopback() && !has_secret {
@@ -421,9 +423,10 @@ fn check_safety(flags: &ServeFlags) -> Result<()> {
 /// The designs that are served, each with what it was called on the command line.
 fn compile_designs(flags: &ServeFlags) -> Result<Vec<(String, Design)>> {
     let shipped = shipped::all().iter().map(|shipped| shipped.name.to_owned());
-    let wanted: Vec<String> = match flags.designs.is_empty() {
-        true => shipped.collect(),
-        false => flags.designs.clone(),
+    let wanted: Vec<String> = if flags.designs.is_empty() {
+        shipped.collect()
+    } else {
+        flags.designs.clone()
     };
     let mut designs: Vec<(String, Design)> = Vec::new();
     for wanted in wanted {

@@ -83,9 +83,10 @@ impl Source {
     /// Prints diagnostics to standard error, in colour on a terminal.
     pub(crate) fn show(&self, diagnostics: &[Diagnostic]) -> Result<()> {
         let mut out = std::io::stderr();
-        let colours = match out.is_terminal() {
-            true => Colours::On,
-            false => Colours::Off,
+        let colours = if out.is_terminal() {
+            Colours::On
+        } else {
+            Colours::Off
         };
         let text = render(&self.name, &self.text, diagnostics, colours);
         Ok(out.write_all(text.as_bytes())?)

@@ -15,7 +15,8 @@ use super::{Outcome, Persona, print};
 pub(super) enum Narrowed {
     /// It holds, or it does not.
     Decided(bool),
-    /// It asks who calls, and nobody does. Neither it nor its opposite allows anything.
+    /// The condition is on the caller, and there is none. Neither it nor its opposite allows
+    /// anything.
     Unknown,
     /// The item decides.
     Open(Box<Condition>),
@@ -96,7 +97,7 @@ impl Narrowing<'_> {
         if let Some(truth) = tree.decide(self) {
             return Narrowed::Decided(truth);
         }
-        // The caller is held against something of the item. Only the owner is what stands there.
+        // The caller is compared with an attribute of the item. Only the owner is equal to it.
         match tree {
             Condition::Compare(_, Comparator::Equal, _)
             | Condition::In(..)

@@ -41,7 +41,8 @@ fn joined(parts: &[Condition], between: &str) -> String {
     let parts: Vec<String> = parts
         .iter()
         .map(|part| match part {
-            // Only an OR inside an AND needs them, but nobody reads the two mixed with pleasure.
+            // Only an OR inside an AND needs parentheses, but a mixture without them is hard to
+            // read.
             Condition::All(_) | Condition::Any(_) => format!("({})", condition(part)),
             _ => condition(part),
         })

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What the six are told of a route, in one line.
+/// The outcomes of a route for the six callers, in one line.
 fn told(design: &str, operation: &str) -> String {
     let source = partita_design::shipped::find(design).expect("it is shipped");
     let (design, _) = partita_design::check(source.source, &|_| None);

@@ -18,7 +18,7 @@ use crate::token::Verified;
 /// A request about files of a design.
 pub(super) struct OnFiles<'a> {
     pub(super) partita: &'a Partita,
-    /// Whose request it is, nobody's without a token.
+    /// The caller; anonymous without a token.
     pub(super) verified: &'a Verified,
     pub(super) request: &'a Request<'a>,
 }

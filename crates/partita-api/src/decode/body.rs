@@ -1,8 +1,8 @@
-//! Bodies: JSON objects in which every name stands once.
+//! Bodies: JSON objects without repeated names.
 //!
 //! A body is read once, into the values that the planner takes, in time and memory that grow with
-//! its length and nothing else: where something stands is written down only for what is wrong, and
-//! only for the first faults.
+//! its length and nothing else: places are written down only for faults, and only for the first
+//! faults.
 
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
@@ -14,9 +14,9 @@ use partita_plan::{FAULTS_MAX, Fault, PlanError};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::Request;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
-/// The parser's own mark of a number that keeps its digits; nobody else may write it.
+/// The parser's own mark of a number that keeps its digits; a client must not send it.
 const MARK: &str = "$serde_json::private::Number";
 
 /// Values in a body, those inside others included. No item has more values than bytes.
@@ -35,7 +35,7 @@ pub(crate) fn object(request: &Request<'_>) -> Result<Map, Problem> {
     );
     if !is_json {
         let detail = "send it with `Content-Type: application/json`";
-        return Err(Problem::new(Kind::NotJson, detail));
+        return Err(Problem::new(ProblemKind::NotJson, detail));
     }
     parse(request.body)
 }
@@ -56,7 +56,7 @@ fn parse(body: &[u8]) -> Result<Map, Problem> {
         let detail = format!("the body is not a JSON object: {error}");
         Problem::bad_request(detail)
     };
-    let mut reading = Reading::default();
+    let mut reading = BodyReading::default();
     let mut json = serde_json::Deserializer::from_slice(body);
     let seed = OneValue(&mut reading);
     let value = seed.deserialize(&mut json).map_err(not_json)?;
@@ -68,8 +68,8 @@ fn parse(body: &[u8]) -> Result<Map, Problem> {
     Ok(object)
 }
 
-/// Whether the parser's mark is a name in a body: a text with a colon behind it. One that is written
-/// with escapes is read as a number or refused, and does no harm.
+/// Whether the parser's mark is a name in a body: a text with a colon behind it. One that is
+/// written with escapes is read as a number or refused, and does no harm.
 fn has_mark(body: &[u8]) -> bool {
     let mut rest = body;
     while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
@@ -87,9 +87,9 @@ fn has_mark(body: &[u8]) -> bool {
 
 /// A body that is being read.
 #[derive(Default)]
-struct Reading {
-    /// Where the value stands that is being read.
-    path: Vec<Step>,
+struct BodyReading {
+    /// The path to the value that is being read.
+    path: Vec<PathStep>,
     values: usize,
     faults: Vec<Fault>,
     /// Elements and entries of the lists and maps that are still open: each takes its own at its
@@ -99,12 +99,12 @@ struct Reading {
 }
 
 /// One step into a value.
-enum Step {
+enum PathStep {
     Name(Name),
     Position(usize),
 }
 
-impl Reading {
+impl BodyReading {
     /// Notes a fault of the value that is being read, unless there are enough.
     fn fault(&mut self, message: impl FnOnce() -> String) {
         if self.faults.len() <= FAULTS_MAX {
@@ -113,26 +113,28 @@ impl Reading {
         }
     }
 
-    /// Where the value stands: `media.pages[2]`.
+    /// The path to the value: `media.pages[2]`.
     fn place(&self) -> String {
         let mut place = String::new();
         for step in &self.path {
             // Writing to a text cannot fail.
             let _ = match step {
-                Step::Name(name) if place.is_empty() => write!(place, "{}", excerpt::name(name)),
-                Step::Name(name) => write!(place, ".{}", excerpt::name(name)),
-                Step::Position(at) => write!(place, "[{at}]"),
+                PathStep::Name(name) if place.is_empty() => {
+                    write!(place, "{}", excerpt::name(name))
+                }
+                PathStep::Name(name) => write!(place, ".{}", excerpt::name(name)),
+                PathStep::Position(at) => write!(place, "[{at}]"),
             };
         }
         place
     }
 
-    /// Takes what belongs to the map that ends here. The parser would keep the last of two values
-    /// of one name. Whoever sent both meant one of them, and nobody knows which.
+    /// Takes the entries of the map that ends here. The parser would keep the last of two values of
+    /// one name; which of them the client meant is unknown, so both are refused.
     fn close_map(&mut self, begun: usize) -> Map {
         let entries = self.entries.split_off(begun);
         for name in repeated(&entries) {
-            self.path.push(Step::Name(name));
+            self.path.push(PathStep::Name(name));
             self.fault(|| "is given twice".to_owned());
             self.path.pop();
         }
@@ -140,8 +142,8 @@ impl Reading {
     }
 }
 
-/// The names that stand there more than once, as often as they do beside the first, in their order;
-/// no more than are told.
+/// The names that occur more than once, as often as they do beside the first, in their order; no
+/// more than are reported.
 fn repeated(entries: &[(Name, Value)]) -> Vec<Name> {
     let mut names: Vec<&Name> = entries.iter().map(|(name, _)| name).collect();
     names.sort_unstable();
@@ -155,7 +157,7 @@ fn repeated(entries: &[(Name, Value)]) -> Vec<Name> {
 }
 
 /// Reads one value, with everything inside it.
-struct OneValue<'r>(&'r mut Reading);
+struct OneValue<'r>(&'r mut BodyReading);
 
 impl<'de> DeserializeSeed<'de> for OneValue<'_> {
     type Value = Value;
@@ -186,9 +188,9 @@ impl<'de> Visitor<'de> for OneValue<'_> {
                 let digits = map.next_value::<String>()?;
                 return Ok(number(reading, &digits));
             }
-            reading.path.push(Step::Name(name));
+            reading.path.push(PathStep::Name(name));
             let value = map.next_value_seed(OneValue(reading))?;
-            if let Some(Step::Name(name)) = reading.path.pop() {
+            if let Some(PathStep::Name(name)) = reading.path.pop() {
                 reading.entries.push((name, value));
             }
         }
@@ -199,7 +201,7 @@ impl<'de> Visitor<'de> for OneValue<'_> {
         let reading = self.0;
         let begun = reading.elements.len();
         for at in 0.. {
-            reading.path.push(Step::Position(at));
+            reading.path.push(PathStep::Position(at));
             let element = list.next_element_seed(OneValue(reading))?;
             reading.path.pop();
             match element {
@@ -240,7 +242,7 @@ impl<'de> Visitor<'de> for OneValue<'_> {
 }
 
 /// A number of these digits; what is no number here is a fault.
-fn number(reading: &mut Reading, digits: &str) -> Value {
+fn number(reading: &mut BodyReading, digits: &str) -> Value {
     match digits.parse() {
         Ok(number) => Value::N(number),
         Err(error) => {

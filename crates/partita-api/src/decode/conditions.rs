@@ -74,7 +74,7 @@ impl Conditions {
         }
     }
 
-    /// Refuses conditions where nobody would look at them.
+    /// Refuses conditions on requests that ignore them.
     pub(super) fn none(&self) -> Result<(), Problem> {
         self.no_unless()?;
         match &self.only_if {

@@ -51,8 +51,8 @@ impl Wish {
     }
 }
 
-/// `Prefer` may stand in a request several times, with several preferences each; of two that
-/// contradict each other the first counts.
+/// `Prefer` may be sent several times, with several preferences each; the first of two
+/// contradictory ones counts.
 fn prefers_minimal(request: &Request<'_>) -> bool {
     let values = request.headers.get_all("prefer").iter();
     let texts = values.filter_map(|value| value.to_str().ok());

@@ -1,7 +1,7 @@
-//! Bytes that go out: whole, in part, or not at all where the client has them.
+//! Downloads: whole, in ranges, or 304 where the client has the bytes.
 //!
-//! What somebody has uploaded is shown by browsers as what it is said to be and nothing else: its
-//! type is not guessed, and in a page of its own it can run nothing and reach nothing.
+//! Uploaded bytes are not trusted: browsers must not guess another type than the declared one, and
+//! a file that is opened as a page can run no scripts and load nothing.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -45,16 +45,15 @@ pub(super) async fn send(
             return Ok(response);
         }
     };
-    let body = match *request.method == Method::HEAD || range.is_empty() {
-        true => Body::empty(),
-        false => {
-            let bytes = store.read(name, range.clone()).await;
-            Body::from_stream(
-                bytes
-                    .map_err(PlanError::from)?
-                    .ok_or_else(Problem::no_object)?,
-            )
-        }
+    let body = if *request.method == Method::HEAD || range.is_empty() {
+        Body::empty()
+    } else {
+        let bytes = store.read(name, range.clone()).await;
+        Body::from_stream(
+            bytes
+                .map_err(PlanError::from)?
+                .ok_or_else(Problem::no_object)?,
+        )
     };
     let mut response = Response::new(body);
     *response.status_mut() = status;
@@ -74,9 +73,10 @@ fn dress(response: &mut Response, signed: &Signed, name: &str, tag: &str, second
     let last = name.rsplit('/').next().unwrap_or_default();
     let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
     let last: String = last.chars().filter(|letter| is_safe(*letter)).collect();
-    let how = match is_shown(&signed.media_type) {
-        true => "inline",
-        false => "attachment",
+    let how = if is_shown(&signed.media_type) {
+        "inline"
+    } else {
+        "attachment"
     };
     let cache = format!("private, max-age={}", seconds_left.max(0));
     let headers = [
@@ -171,9 +171,10 @@ fn wanted(headers: &HeaderMap, tag: &str, size: u64) -> Wanted {
         (Err(_), Ok(last)) if first.is_empty() => size.saturating_sub(last)..size,
         _ => return Wanted::All,
     };
-    match part.is_empty() || part.start >= size {
-        true => Wanted::Nothing,
-        false => Wanted::Part(part),
+    if part.is_empty() || part.start >= size {
+        Wanted::Nothing
+    } else {
+        Wanted::Part(part)
     }
 }
 

@@ -230,7 +230,7 @@ impl Opened {
         fs::canonicalize(file).is_ok_and(|real| real.starts_with(root))
     }
 
-    /// Whether there is room for more bytes. Of other places than directories nobody knows.
+    /// Whether there is room for more bytes. Places other than directories do not report it.
     pub(super) fn has_room(&self) -> bool {
         let directory = self.directory.as_ref();
         let free_bytes = directory.and_then(|directory| free_bytes(&directory.root));

@@ -1,29 +1,29 @@
 //! Problems that only files have.
 
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
 impl Problem {
     /// A signed URL that is not one, or not for this.
     pub(crate) fn bad_signature() -> Self {
         let detail = "it is not one of ours for this method, file and caller";
-        Problem::new(Kind::BadSignature, detail)
+        Problem::new(ProblemKind::BadSignature, detail)
     }
 
     /// A signed URL whose time is over.
     pub(crate) fn url_expired() -> Self {
-        Problem::new(Kind::UrlExpired, "its time is over")
+        Problem::new(ProblemKind::UrlExpired, "its time is over")
     }
 
     /// Bytes without a signed URL.
     pub(crate) fn not_signed() -> Self {
         let detail = "ask for an upload with POST /{design}/files/{prefix}, and use its URL";
-        Problem::new(Kind::BadSignature, detail)
+        Problem::new(ProblemKind::BadSignature, detail)
     }
 
     /// Bytes of another type than was asked for.
     pub(crate) fn wrong_type(signed: &str) -> Self {
         let detail = format!("send it with `Content-Type: {signed}`");
-        Problem::new(Kind::WrongType, detail)
+        Problem::new(ProblemKind::WrongType, detail)
     }
 
     /// Fewer bytes than were announced.
@@ -34,17 +34,20 @@ impl Problem {
 
     /// Bytes that are there already.
     pub(crate) fn uploaded_already() -> Self {
-        Problem::new(Kind::Uploaded, "an upload is sent once")
+        Problem::new(ProblemKind::Uploaded, "an upload is sent once")
     }
 
     /// Bytes for an upload that an item, or its prefix, has taken over.
     pub(crate) fn no_upload() -> Self {
-        Problem::new(Kind::Uploaded, "it is no upload any more; ask for another")
+        Problem::new(
+            ProblemKind::Uploaded,
+            "it is no upload any more; ask for another",
+        )
     }
 
     /// There is no such object any more.
     pub(crate) fn no_object() -> Self {
         let detail = "the file was removed, or never uploaded";
-        Problem::new(Kind::NotFound, detail).with("entity", "file")
+        Problem::new(ProblemKind::NotFound, detail).with("entity", "file")
     }
 }

@@ -39,9 +39,10 @@ impl HttpService for Service {
         let answer = timeout(ANSWER_TIME_MAX, self.0.request(request)).await;
         let answer = answer.map_err(|late| HttpError::new(HttpErrorKind::Timeout, late))?;
         let answer = answer.map_err(|error| {
-            let kind = match error.is_connect() {
-                true => HttpErrorKind::Connect,
-                false => HttpErrorKind::Request,
+            let kind = if error.is_connect() {
+                HttpErrorKind::Connect
+            } else {
+                HttpErrorKind::Request
             };
             HttpError::new(kind, error)
         })?;

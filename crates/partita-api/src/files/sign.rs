@@ -2,7 +2,7 @@
 //! can make.
 //!
 //! The signature is an HMAC over everything that the URL allows: method, design, bucket, name,
-//! type, size, caller and expiry. The caller stands in it as a code, because URLs end up in logs.
+//! type, size, caller and expiry. The caller is in it as a code, because URLs end up in logs.
 
 use std::fmt::{self, Write as _};
 use std::num::ParseIntError;
@@ -28,49 +28,49 @@ const PART: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Bytes of the code that stands for a caller.
+/// Bytes of the code of a caller.
 const CODE_BYTES: usize = 16;
 
-/// How many bytes a URL allows: `10`, or `..10` where nobody has said how many there will be.
+/// How many bytes a URL allows: `10`, or `..10` where the exact number was not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Size {
+pub(super) enum SizeLimit {
     Exactly(u64),
     AtMost(u64),
 }
 
-impl Size {
+impl SizeLimit {
     /// How many there may be at most.
     pub(super) fn largest(self) -> u64 {
         match self {
-            Size::Exactly(bytes) | Size::AtMost(bytes) => bytes,
+            SizeLimit::Exactly(bytes) | SizeLimit::AtMost(bytes) => bytes,
         }
     }
 
     /// Whether so many are as many as there should be.
     pub(super) fn allows(self, count: u64) -> bool {
         match self {
-            Size::Exactly(bytes) => count == bytes,
-            Size::AtMost(bytes) => count <= bytes,
+            SizeLimit::Exactly(bytes) => count == bytes,
+            SizeLimit::AtMost(bytes) => count <= bytes,
         }
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for SizeLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Size::Exactly(bytes) => write!(f, "{bytes}"),
-            Size::AtMost(bytes) => write!(f, "..{bytes}"),
+            SizeLimit::Exactly(bytes) => write!(f, "{bytes}"),
+            SizeLimit::AtMost(bytes) => write!(f, "..{bytes}"),
         }
     }
 }
 
-impl FromStr for Size {
+impl FromStr for SizeLimit {
     type Err = ParseIntError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.strip_prefix("..") {
-            Some(bytes) => bytes.parse().map(Size::AtMost),
-            None => text.parse().map(Size::Exactly),
+            Some(bytes) => bytes.parse().map(SizeLimit::AtMost),
+            None => text.parse().map(SizeLimit::Exactly),
         }
     }
 }
@@ -83,7 +83,7 @@ pub(super) struct Grant<'a> {
     pub(super) bucket: &'a str,
     pub(super) name: &'a str,
     pub(super) media_type: &'a str,
-    pub(super) size: Size,
+    pub(super) size: SizeLimit,
     pub(super) caller: Option<&'a str>,
     /// In seconds since 1970.
     pub(super) expires: i64,
@@ -94,13 +94,13 @@ pub(super) struct Grant<'a> {
 pub(super) struct Signed {
     pub(super) bucket: String,
     pub(super) media_type: String,
-    pub(super) size: Size,
+    pub(super) size: SizeLimit,
     pub(super) expires: i64,
     code: String,
 }
 
 impl Signed {
-    /// What stands for the caller that the URL was made for.
+    /// The code of the caller that the URL was made for.
     pub(super) fn caller_code(&self) -> &str {
         &self.code
     }
@@ -201,7 +201,7 @@ impl Signer {
         ])
     }
 
-    /// A code for a caller, the same each time, that tells nobody who it is.
+    /// A code for a caller, the same each time, that does not reveal who it is.
     fn code(&self, caller: Option<&str>) -> String {
         let mac = match caller {
             Some(caller) => self.mac(&["caller", caller]),

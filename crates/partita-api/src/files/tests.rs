@@ -32,7 +32,7 @@ fn the_name_of_a_file_is_made_of_whole_steps() {
 fn a_type_is_given_or_told_by_the_name() {
     let asked = |json: serde_json::Value| {
         let map = json.as_object().unwrap().clone();
-        let asked = Asked::read(&partita_core::plain::map_from_json(map).unwrap());
+        let asked = UploadWish::read(&partita_core::plain::map_from_json(map).unwrap());
         asked.ok().map(|asked| (asked.media_type, asked.bytes))
     };
     let jpeg = "image/jpeg".to_owned();

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::objects::BucketStore;
 use super::sign::Signed;
-use crate::problem::{Kind, Problem};
+use crate::problem::{Problem, ProblemKind};
 
 /// Bytes of a part. S3 takes no smaller ones, except for the last.
 const PART_BYTES: usize = 5 * 1_048_576;
@@ -60,7 +60,7 @@ impl Incoming<'_> {
         let received = self.take(headers, &mut bytes).await;
         if received.is_err() {
             let drained = timeout(DRAINED_TIME_MAX, drain(&mut bytes));
-            // Whoever is still sending then does not wait for an answer.
+            // A client that is still sending does not read an answer yet.
             let _ = drained.await;
         }
         received
@@ -92,9 +92,9 @@ impl Incoming<'_> {
         done?;
         let arrived = self.arrived().await;
         if let Err(problem) = &arrived
-            && problem.kind == Kind::Uploaded
+            && problem.kind == ProblemKind::Uploaded
         {
-            // Its record was swept meanwhile, so that nobody else knows of the object.
+            // Its record was swept meanwhile, so nothing else would remove the object.
             self.store
                 .remove(self.name)
                 .await
@@ -107,7 +107,7 @@ impl Incoming<'_> {
     async fn check_open(&self) -> Result<(), Problem> {
         let found = self.store.find(self.name).await;
         if found.map_err(PlanError::from)?.is_some() {
-            // Whoever sent it may have died before he could say so.
+            // The request that sent it may have died before it recorded the arrival.
             let _ = self.arrived().await;
             return Err(Problem::uploaded_already());
         }
@@ -115,8 +115,8 @@ impl Incoming<'_> {
         refuse(self.partita.sending(bucket, name).await?)
     }
 
-    /// Makes an object of what was received, if nobody else has. From the moment when this is
-    /// claimed nobody else can, and before it whoever is cut off can try again.
+    /// Makes an object of what was received, unless another request has. After the claim no other
+    /// request can; before it, a request that is cut off can be tried again.
     async fn finish(&self, upload: &mut dyn MultipartUpload) -> Result<(), Problem> {
         let (bucket, name) = (&self.signed.bucket, self.name);
         refuse(self.partita.begin_upload(bucket, name).await?)?;

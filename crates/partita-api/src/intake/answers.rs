@@ -12,7 +12,7 @@ use partita_plan::Caller;
 
 use super::{Intake, Sender};
 use crate::server;
-use crate::shares::{EVERYBODY, Share, Shares, Short};
+use crate::shares::{EVERYBODY, HeldShare, Shares, Short};
 
 /// Answers that are smaller are not counted: there are no more than connections.
 const COUNTED_BYTES_MIN: u64 = 16 * 1024;
@@ -22,7 +22,7 @@ const COUNTED_BYTES_MIN: u64 = 16 * 1024;
 pub(crate) struct Reader {
     sender: Sender,
     holder: String,
-    /// Whether the answer tells of a write. It cannot be refused any more.
+    /// Whether the answer is that of a write, which cannot be refused any more.
     is_write: bool,
 }
 
@@ -53,12 +53,12 @@ impl Reader {
 }
 
 /// The bytes of an answer, and their share.
-struct Held {
+struct HeldAnswer {
     bytes: Bytes,
-    _share: Share,
+    _share: HeldShare,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for HeldAnswer {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -83,12 +83,13 @@ impl Intake {
             return Ok(Response::from_parts(head, Body::empty()));
         };
         let answers = self.answers_to(&reader);
-        let _share = match reader.is_write {
-            true => answers.take_anyway(&reader.holder, bytes.len()),
-            false => answers.take(&reader.holder, bytes.len())?,
+        let _share = if reader.is_write {
+            answers.take_anyway(&reader.holder, bytes.len())
+        } else {
+            answers.take(&reader.holder, bytes.len())?
         };
-        // Whoever sends the bytes keeps them longer than the body.
-        let bytes = Bytes::from_owner(Held { bytes, _share });
+        // The connection that sends the bytes keeps them longer than the body.
+        let bytes = Bytes::from_owner(HeldAnswer { bytes, _share });
         Ok(Response::from_parts(head, Body::from(bytes)))
     }
 
@@ -126,7 +127,7 @@ mod tests {
             unread.push(to_bytes(sent.into_body(), usize::MAX).await.unwrap());
         }
         assert_eq!(send(Some("ann"), 50_000).await.unwrap_err(), Short::Own);
-        // What is small is not counted, what is written is told, and others are answered.
+        // Small answers are not counted, those of writes are sent, and other callers are answered.
         assert!(send(Some("ann"), 1_000).await.is_ok());
         let written = intake.until_sent(answer(Some("ann"), 50_000, true)).await;
         assert!(written.is_ok());

@@ -71,7 +71,7 @@ fn long_work_is_done_where_others_go_on() {
         .enable_time()
         .build()
         .unwrap();
-    // The only worker waits for a task that nobody could run if it were kept.
+    // The only worker waits for a task that could not run if the worker were blocked.
     let done = runtime.block_on(async {
         let other = async {
             intake_of_its_own().await;

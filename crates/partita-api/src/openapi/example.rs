@@ -1,8 +1,8 @@
 //! Examples that fit their types.
 //!
-//! An example is made of the name of what it stands for, and held against the type by the same check
-//! as a caller's value. Where nothing fits, as for an unusual pattern, there is no example rather
-//! than a wrong one.
+//! An example is made of the name of its attribute, and checked against the type like a caller's
+//! value. Where nothing fits, as for an unusual pattern, there is no example rather than a wrong
+//! one.
 
 use partita_core::{Map, Number, Value, plain};
 use partita_design::Design;

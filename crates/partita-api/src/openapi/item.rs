@@ -16,9 +16,10 @@ pub(super) fn create(design: &Design, route: &Route, entity: &Record) -> Describ
     let but: Vec<&str> = route.path.parameters().collect();
     let object = record::new(design, entity, &but);
     let name = &entity.name;
-    let schema = match but.is_empty() {
-        true => refer(&format!("{name}.New")),
-        false => object.schema(entity.open),
+    let schema = if but.is_empty() {
+        refer(&format!("{name}.New"))
+    } else {
+        object.schema(entity.open)
     };
     let mut answers = Map::new();
     let mut created = answer(
@@ -116,15 +117,12 @@ pub(super) fn upsert(design: &Design, entity: &Record) -> Described {
     let shown = || sample::answered(design, entity);
     let there = answer("The item was there, and is changed.", refer(name), shown());
     let mut answers = one("200", there);
-    let about = match entity.takes_identity() {
-        true => {
-            let new = answer("The item is new.", refer(name), shown());
-            answers.insert("201".to_owned(), new);
-            "Creates the item, or replaces what is given of it."
-        }
-        false => {
-            "Replaces what is given of the item, which must be there: its identity is computed."
-        }
+    let about = if entity.takes_identity() {
+        let new = answer("The item is new.", refer(name), shown());
+        answers.insert("201".to_owned(), new);
+        "Creates the item, or replaces what is given of it."
+    } else {
+        "Replaces what is given of the item, which must be there: its identity is computed."
     };
     answers.insert("204".to_owned(), silent());
     let mut parameters: Vec<Json> = version_header(entity).into_iter().collect();

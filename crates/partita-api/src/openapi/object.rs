@@ -1,4 +1,4 @@
-//! Objects whose members may stand inside maps: `stats.upvotes` is a member of the map `stats`.
+//! Objects with members inside maps: `stats.upvotes` is a member of the map `stats`.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -16,8 +16,8 @@ enum Member {
 }
 
 impl Object {
-    /// Adds a member; its name has dots where it stands inside a map. A map is required as soon as
-    /// something in it is.
+    /// Adds a member; a name with dots is inside maps. A map is required as soon as something in it
+    /// is.
     pub(super) fn add(&mut self, name: &str, schema: Json, is_required: bool) {
         let (first, rest) = match name.split_once('.') {
             Some((first, rest)) => (first, Some(rest)),

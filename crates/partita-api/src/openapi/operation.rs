@@ -32,7 +32,7 @@ pub(super) fn of(design: &Design, told: &Told<'_>) -> Json {
     refusals.sort_unstable();
     refusals.dedup();
     let mut responses = problems::refer(refusals);
-    // What nobody may do never succeeds, and no client should wait for it.
+    // What no caller may do never succeeds, so no client should expect success.
     if !row.is_closed() {
         responses.extend(described.answers);
     }
@@ -141,7 +141,7 @@ fn in_path(design: &Design, route: &Route, verb: Verb) -> Vec<Json> {
 /// A token is needed unless the rules let somebody pass without one, be it for some items.
 fn security(row: &access::Row<'_>) -> Json {
     match row.outcome(Persona::Nobody) {
-        // No token opens what nobody may do.
+        // No token opens a closed route.
         Outcome::No if !row.is_closed() => json!([{ "bearer": [] }]),
         Outcome::No => json!([{}]),
         Outcome::Yes | Outcome::If(_) => json!([{}, { "bearer": [] }]),

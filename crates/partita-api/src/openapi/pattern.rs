@@ -41,9 +41,10 @@ pub(super) fn query(design: &Design, route: &Route, pattern: &Pattern) -> Descri
         parameters.extend([limit, query_parameter("cursor")]);
     }
     parameters.push(query_parameter("keys"));
-    let (means, schema) = match is_one {
-        true => ("The item.", record),
-        false => ("A page of items.", page(&record)),
+    let (means, schema) = if is_one {
+        ("The item.", record)
+    } else {
+        ("A page of items.", page(&record))
     };
     Described {
         summary: match &pattern.about {
@@ -55,10 +56,7 @@ pub(super) fn query(design: &Design, route: &Route, pattern: &Pattern) -> Descri
         parameters,
         body: None,
         answers: one("200", answer(means, schema, None)),
-        refusals: match is_one {
-            true => vec![404, 422],
-            false => vec![422],
-        },
+        refusals: if is_one { vec![404, 422] } else { vec![422] },
     }
 }
 

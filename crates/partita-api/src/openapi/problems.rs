@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::problem::Kind;
+use crate::problem::ProblemKind;
 
 /// The name of the schema among the components. Names of records have no dot.
 pub(super) const SCHEMA: &str = "partita.Problem";
@@ -10,10 +10,10 @@ pub(super) const SCHEMA: &str = "partita.Problem";
 /// The components that [`refer`] speaks of: a response for every status.
 pub(super) fn responses() -> Map<String, Json> {
     let mut responses = Map::new();
-    for kind in Kind::ALL {
+    for kind in ProblemKind::ALL {
         let status = kind.status().as_u16();
-        let kinds = Kind::ALL.iter().copied();
-        let alike: Vec<Kind> = kinds.filter(|one| one.status() == kind.status()).collect();
+        let kinds = ProblemKind::ALL.iter().copied();
+        let alike: Vec<ProblemKind> = kinds.filter(|one| one.status() == kind.status()).collect();
         let name = component(status);
         responses
             .entry(name)
@@ -42,7 +42,7 @@ pub(super) fn schema() -> Json {
             "type": {
                 "type": "string",
                 "description": "The kind of problem; stable, for programs.",
-                "enum": Kind::ALL.iter().map(|kind| kind.uri()).collect::<Vec<_>>(),
+                "enum": ProblemKind::ALL.iter().map(|kind| kind.uri()).collect::<Vec<_>>(),
             },
             "title": text("The kind in a few words."),
             "status": { "type": "integer", "description": "The status of the response once more." },
@@ -68,7 +68,7 @@ pub(super) fn schema() -> Json {
 }
 
 /// The response of a status, which some kinds of problems share.
-fn response(status: u16, kinds: &[Kind]) -> Json {
+fn response(status: u16, kinds: &[ProblemKind]) -> Json {
     let titles: Vec<&str> = kinds.iter().map(|kind| kind.title()).collect();
     let types: Vec<String> = kinds.iter().map(|kind| kind.uri()).collect();
     let examples = kinds
@@ -96,14 +96,14 @@ fn response(status: u16, kinds: &[Kind]) -> Json {
     response
 }
 
-fn example(kind: Kind) -> Json {
+fn example(kind: ProblemKind) -> Json {
     let mut value = json!({
         "type": kind.uri(),
         "title": kind.title(),
         "status": kind.status().as_u16(),
         "detail": kind.title(),
     });
-    if kind == Kind::Invalid {
+    if kind == ProblemKind::Invalid {
         value["detail"] = "`title` is required".into();
         value["faults"] = json!([{
             "attribute": "title",
@@ -111,7 +111,7 @@ fn example(kind: Kind) -> Json {
             "detail": "is required",
         }]);
     }
-    if kind == Kind::Taken {
+    if kind == ProblemKind::Taken {
         value["detail"] = "`email` of `User` is taken".into();
         value["faults"] = json!([{
             "attribute": "email",

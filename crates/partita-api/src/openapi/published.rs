@@ -1,4 +1,4 @@
-//! The document as it is served: made once, and not sent again to whoever has it.
+//! The document as it is served: made once, and not sent again to clients that have it.
 
 use std::fmt::Write as _;
 
@@ -45,9 +45,10 @@ impl Published {
                 .map(|tag| tag.trim().trim_start_matches("W/"));
             tags.any(|tag| tag == self.tag || tag == "*")
         });
-        let mut response = match is_known {
-            true => Response::new(Body::empty()),
-            false => Response::new(Body::from(self.text.clone())),
+        let mut response = if is_known {
+            Response::new(Body::empty())
+        } else {
+            Response::new(Body::from(self.text.clone()))
         };
         if is_known {
             *response.status_mut() = StatusCode::NOT_MODIFIED;

@@ -28,7 +28,7 @@ pub(super) fn of_entity(design: &Design, entity: &Record) -> Json {
 /// A view's record as it is answered.
 pub(super) fn of_view(design: &Design, view: &Record) -> Json {
     let mut object = Object::default();
-    // What stands in the key can be read from it, and counts as an attribute.
+    // What is in the key can be read from it, and counts as an attribute.
     for part in &view.identity {
         let kind = identity_kind(view, &part.attribute);
         object.add(&part.attribute, schema::of(&kind), false);
@@ -219,9 +219,10 @@ fn add_own_input(object: &mut Object, design: &Design, action: &Action, records:
     }
     for parameter in &action.parameters {
         let schema = schema::of_parameter(parameter);
-        let schema = match parameter.optional {
-            true => schema::or_null(schema),
-            false => schema,
+        let schema = if parameter.optional {
+            schema::or_null(schema)
+        } else {
+            schema
         };
         object.add(&parameter.name, schema, !parameter.optional);
     }

@@ -32,7 +32,7 @@ pub(super) fn given(design: &Design, entity: &Record, but: &[&str]) -> Option<Js
     Some(Json::Object(required))
 }
 
-/// Whether a schema requires the member of this name, which has dots where it stands inside a map.
+/// Whether a schema requires the member of this name, which has dots if it is inside maps.
 fn is_required(schema: &Json, name: &str) -> bool {
     let (first, rest) = match name.split_once('.') {
         Some((first, rest)) => (first, Some(rest)),

@@ -188,8 +188,9 @@ fn steps(states: &States) -> String {
     let steps = states.steps.iter();
     let steps = steps.map(|(from, to)| format!("`{}` to `{}`", name(*from), name(*to)));
     let steps: Vec<String> = steps.collect();
-    match steps.is_empty() {
-        true => "It never changes.".to_owned(),
-        false => format!("It goes from {}.", steps.join(", from ")),
+    if steps.is_empty() {
+        "It never changes.".to_owned()
+    } else {
+        format!("It goes from {}.", steps.join(", from "))
     }
 }

@@ -32,7 +32,7 @@ fn visit(json: &Json, way: &str, look: &mut impl FnMut(&str, &Map<String, Json>)
     }
 }
 
-/// Whoever reads the snapshot reads what clients of `stories` are promised.
+/// The snapshot is the contract with clients of `stories`.
 #[test]
 fn stories() {
     let designs = designs();

@@ -6,35 +6,35 @@ macro_rules! kinds {
     ($($variant:ident $name:literal $status:ident $title:literal $advice:literal)*) => {
         /// What kind of problem a request met.
         ///
-        /// Its name is stable: programs tell problems apart by it.
+        /// The name is stable: programs distinguish problems by it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
-        pub enum Kind {
+        pub enum ProblemKind {
             $(#[doc = $title] $variant,)*
         }
 
-        impl Kind {
+        impl ProblemKind {
             /// All kinds, in the order of this table.
-            pub const ALL: &'static [Kind] = &[$(Kind::$variant),*];
+            pub const ALL: &'static [ProblemKind] = &[$(ProblemKind::$variant),*];
 
             /// The stable name, such as `stale-version`.
             pub fn name(self) -> &'static str {
-                match self { $(Kind::$variant => $name,)* }
+                match self { $(ProblemKind::$variant => $name,)* }
             }
 
             /// The status of the response.
             pub fn status(self) -> StatusCode {
-                match self { $(Kind::$variant => StatusCode::$status,)* }
+                match self { $(ProblemKind::$variant => StatusCode::$status,)* }
             }
 
             /// The same few words for every problem of the kind.
             pub fn title(self) -> &'static str {
-                match self { $(Kind::$variant => $title,)* }
+                match self { $(ProblemKind::$variant => $title,)* }
             }
 
             /// What somebody can do who meets it.
             pub fn advice(self) -> &'static str {
-                match self { $(Kind::$variant => $advice,)* }
+                match self { $(ProblemKind::$variant => $advice,)* }
             }
         }
     };
@@ -98,7 +98,7 @@ kinds! {
     Internal         "internal"           INTERNAL_SERVER_ERROR  "Something went wrong"                            "The server's log says what, under the id in `instance`."
 }
 
-impl Kind {
+impl ProblemKind {
     /// The `type` of the document.
     pub fn uri(self) -> String {
         format!("urn:partita:problem:{}", self.name())
@@ -106,6 +106,9 @@ impl Kind {
 
     /// Whether the same request may succeed in a moment.
     pub fn is_passing(self) -> bool {
-        matches!(self, Kind::Throttled | Kind::Timeout | Kind::OutcomeUnknown)
+        matches!(
+            self,
+            ProblemKind::Throttled | ProblemKind::Timeout | ProblemKind::OutcomeUnknown
+        )
     }
 }

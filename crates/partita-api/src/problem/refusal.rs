@@ -5,7 +5,7 @@ use partita_plan::{FAULTS_MAX, Fault, PlanError};
 use partita_store::{ErrorKind, StoreError};
 use serde_json::{Value as Json, json};
 
-use super::{Kind, Problem};
+use super::{Problem, ProblemKind};
 use crate::decode::conditions::Conditions;
 use crate::routes::Verb;
 
@@ -17,75 +17,87 @@ impl From<PlanError> for Problem {
             PlanError::UnknownEntity { .. }
             | PlanError::UnknownPattern { .. }
             | PlanError::UnknownAction { .. }
-            | PlanError::UnknownPrefix { .. } => problem(Kind::NoRoute),
+            | PlanError::UnknownPrefix { .. } => problem(ProblemKind::NoRoute),
             PlanError::Objects(_) => {
                 let detail = "the server's log says why; nothing was changed";
-                Problem::new(Kind::FilesUnavailable, detail)
+                Problem::new(ProblemKind::FilesUnavailable, detail)
             }
             PlanError::Invalid { faults } => {
                 let faults = faults.iter().take(FAULTS_MAX);
                 let faults: Vec<Json> = faults.map(fault).collect();
-                problem(Kind::Invalid).with("faults", faults)
+                problem(ProblemKind::Invalid).with("faults", faults)
             }
             PlanError::Unauthenticated { entity, .. } => {
-                problem(Kind::Unauthenticated).with("entity", entity)
+                problem(ProblemKind::Unauthenticated).with("entity", entity)
             }
             PlanError::Forbidden { entity, rule, .. } => {
-                let problem = problem(Kind::Forbidden).with("entity", entity);
+                let problem = problem(ProblemKind::Forbidden).with("entity", entity);
                 problem.with("rule", rule)
             }
-            PlanError::NotFound { entity, .. } => problem(Kind::NotFound).with("entity", entity),
+            PlanError::NotFound { entity, .. } => {
+                problem(ProblemKind::NotFound).with("entity", entity)
+            }
             PlanError::Taken { faults } => {
                 let faults: Vec<Json> = faults.iter().map(fault).collect();
-                problem(Kind::Taken).with("faults", faults)
+                problem(ProblemKind::Taken).with("faults", faults)
             }
-            PlanError::Exists { entity } => problem(Kind::Exists).with("entity", entity),
+            PlanError::Exists { entity } => problem(ProblemKind::Exists).with("entity", entity),
             PlanError::StaleVersion { entity } => {
-                problem(Kind::StaleVersion).with("entity", entity)
+                problem(ProblemKind::StaleVersion).with("entity", entity)
             }
             PlanError::Requires { name, rule } => {
-                let problem = problem(Kind::Requirement).with("name", name);
+                let problem = problem(ProblemKind::Requirement).with("name", name);
                 problem.with("rule", rule)
             }
-            PlanError::InUse { entity, by, .. } => {
-                problem(Kind::InUse).with("entity", entity).with("by", by)
+            PlanError::InUse { entity, by, .. } => problem(ProblemKind::InUse)
+                .with("entity", entity)
+                .with("by", by),
+            PlanError::TooMuch { .. } | PlanError::TooDeep => problem(ProblemKind::TooMuch),
+            PlanError::BatchTooLarge { actions } => {
+                problem(ProblemKind::TooMuch).with("actions", actions)
             }
-            PlanError::TooMuch { .. } | PlanError::TooDeep => problem(Kind::TooMuch),
-            PlanError::BatchTooLarge { actions } => problem(Kind::TooMuch).with("actions", actions),
-            PlanError::BatchSize { count } => problem(Kind::TooMuch).with("operations", count),
-            PlanError::ReadInBatch => problem(Kind::BadRequest),
+            PlanError::BatchSize { count } => {
+                problem(ProblemKind::TooMuch).with("operations", count)
+            }
+            PlanError::ReadInBatch => problem(ProblemKind::BadRequest),
             PlanError::Batch { refusals } => {
                 let problems = refusals.into_iter();
                 let problems = problems.map(|refused| (refused.position, refused.error.into()));
                 Problem::of_batch(problems.collect())
             }
             PlanError::StillRemoved { entity } => {
-                problem(Kind::StillRemoved).with("entity", entity)
+                problem(ProblemKind::StillRemoved).with("entity", entity)
             }
-            PlanError::KeyReused => problem(Kind::KeyReused),
+            PlanError::KeyReused => problem(ProblemKind::KeyReused),
             PlanError::LimitReached {
                 limit,
                 wait_seconds,
                 ..
             } => {
-                let problem = problem(Kind::LimitReached).with("limit", limit);
+                let problem = problem(ProblemKind::LimitReached).with("limit", limit);
                 problem.with("wait", wait_seconds)
             }
             PlanError::TooManyKeys { wait_seconds } => {
-                problem(Kind::TooManyKeys).with("wait", wait_seconds)
+                problem(ProblemKind::TooManyKeys).with("wait", wait_seconds)
             }
             PlanError::TooManyUploads { wait_seconds, .. } => {
-                problem(Kind::TooManyUploads).with("wait", wait_seconds)
+                problem(ProblemKind::TooManyUploads).with("wait", wait_seconds)
             }
-            PlanError::NotDeleted { entity } => problem(Kind::NotDeleted).with("entity", entity),
+            PlanError::NotDeleted { entity } => {
+                problem(ProblemKind::NotDeleted).with("entity", entity)
+            }
             PlanError::NotRestorable { entity } => {
-                problem(Kind::NotRestorable).with("entity", entity)
+                problem(ProblemKind::NotRestorable).with("entity", entity)
             }
-            PlanError::TooLarge { pattern, .. } => problem(Kind::TooLarge).with("pattern", pattern),
-            PlanError::TooMuchMemory { .. } => problem(Kind::TooMuchMemory),
-            PlanError::BadCursor => problem(Kind::BadCursor),
-            PlanError::Conflict => problem(Kind::Conflict),
-            PlanError::OutcomeUnknown => problem(Kind::OutcomeUnknown).with("outcome", "unknown"),
+            PlanError::TooLarge { pattern, .. } => {
+                problem(ProblemKind::TooLarge).with("pattern", pattern)
+            }
+            PlanError::TooMuchMemory { .. } => problem(ProblemKind::TooMuchMemory),
+            PlanError::BadCursor => problem(ProblemKind::BadCursor),
+            PlanError::Conflict => problem(ProblemKind::Conflict),
+            PlanError::OutcomeUnknown => {
+                problem(ProblemKind::OutcomeUnknown).with("outcome", "unknown")
+            }
             PlanError::Store(error) => store_problem(&error),
             _ => Problem::internal(),
         }
@@ -111,16 +123,19 @@ const DISK_FULL_WAIT_SECONDS: u64 = 30;
 fn store_problem(error: &StoreError) -> Problem {
     if let StoreError::DiskFull { .. } = error {
         let detail = "nothing was changed; writes are taken again when the server's disk has space";
-        let problem = Problem::new(Kind::DiskFull, detail);
+        let problem = Problem::new(ProblemKind::DiskFull, detail);
         return problem.with("wait", DISK_FULL_WAIT_SECONDS);
     }
     let (kind, detail) = match error.kind() {
-        ErrorKind::FixRequest => (Kind::RefusedByStore, error.to_string()),
-        ErrorKind::Retry => (Kind::Throttled, "try again in a moment".to_owned()),
-        ErrorKind::Corrupt => (Kind::Corrupt, "the server's log says where".to_owned()),
+        ErrorKind::FixRequest => (ProblemKind::RefusedByStore, error.to_string()),
+        ErrorKind::Retry => (ProblemKind::Throttled, "try again in a moment".to_owned()),
+        ErrorKind::Corrupt => (
+            ProblemKind::Corrupt,
+            "the server's log says where".to_owned(),
+        ),
         _ => {
             let detail = "the server's log says why; nothing was changed";
-            (Kind::Unavailable, detail.to_owned())
+            (ProblemKind::Unavailable, detail.to_owned())
         }
     };
     Problem::new(kind, detail)
@@ -140,9 +155,10 @@ impl Problem {
             PlanError::NotFound { .. } => conditions.only_if.is_some(),
             _ => false,
         };
-        let problem = match is_put && is_precondition {
-            true => Problem::new(Kind::PreconditionFailed, refusal.to_string()),
-            false => refusal.into(),
+        let problem = if is_put && is_precondition {
+            Problem::new(ProblemKind::PreconditionFailed, refusal.to_string())
+        } else {
+            refusal.into()
         };
         problem.about(design, verb)
     }

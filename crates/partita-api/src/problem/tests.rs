@@ -7,7 +7,7 @@ use super::*;
 /// The table of `docs/errors.md`, as this crate would write it.
 fn table() -> String {
     let mut table = String::from("| type | status | title | what to do |\n|---|---|---|---|\n");
-    for kind in Kind::ALL {
+    for kind in ProblemKind::ALL {
         let status = kind.status().as_u16();
         let (uri, title, advice) = (kind.uri(), kind.title(), kind.advice());
         table += &format!("| `{uri}` | {status} | {title} | {advice} |\n");
@@ -33,9 +33,9 @@ fn the_page_lists_every_kind() {
 
 #[test]
 fn names_are_of_one_kind_each() {
-    let names: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-    assert_eq!(names.len(), Kind::ALL.len());
-    for kind in Kind::ALL {
+    let names: BTreeSet<_> = ProblemKind::ALL.iter().map(|kind| kind.name()).collect();
+    assert_eq!(names.len(), ProblemKind::ALL.len());
+    for kind in ProblemKind::ALL {
         assert!(kind.status().is_client_error() || kind.status().is_server_error());
     }
 }

@@ -11,16 +11,16 @@ use super::Route;
 /// Paths that share their beginnings.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    root: Node,
+    root: RouteNode,
 }
 
 /// What is known of the paths that begin in one way.
 #[derive(Debug, Default)]
-struct Node {
+struct RouteNode {
     /// How they go on with a part that is always the same.
-    literals: BTreeMap<String, Node>,
+    literals: BTreeMap<String, RouteNode>,
     /// How they go on with a value.
-    value: Option<Box<Node>>,
+    value: Option<Box<RouteNode>>,
     /// The routes whose path ends here, by their places in the table.
     routes: Vec<usize>,
     /// The path of one of them.
@@ -83,14 +83,15 @@ impl Tree {
         if depth > 0 {
             node.paths(&mut others);
         }
-        match others.is_empty() {
-            true => sentence,
-            false => format!("{sentence}; there is {}", spelling::list(&others)),
+        if others.is_empty() {
+            sentence
+        } else {
+            format!("{sentence}; there is {}", spelling::list(&others))
         }
     }
 }
 
-impl Node {
+impl RouteNode {
     fn matches<'t, 'p>(
         &'t self,
         path: &[&'p str],
@@ -113,12 +114,12 @@ impl Node {
         }
     }
 
-    fn next(&self, part: &str) -> Option<&Node> {
+    fn next(&self, part: &str) -> Option<&RouteNode> {
         self.literals.get(part).or_else(|| self.value_for(part))
     }
 
     /// No value is empty: nothing can be called so.
-    fn value_for(&self, part: &str) -> Option<&Node> {
+    fn value_for(&self, part: &str) -> Option<&RouteNode> {
         self.value.as_deref().filter(|_| !part.is_empty())
     }
 

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
-    /// Nobody waits for it: the client either reads nothing more, or everything at once.
+    /// Short because the client either reads nothing more, or everything at once.
     const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(60);
 

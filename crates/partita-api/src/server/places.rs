@@ -26,7 +26,7 @@ pub(super) struct Places {
 }
 
 /// The place of one connection. It is free again when this is dropped.
-pub(super) struct Place {
+pub(super) struct ConnectionPlace {
     open: Option<OwnedSemaphorePermit>,
     silence: Arc<Silence>,
     _any: OwnedSemaphorePermit,
@@ -57,8 +57,8 @@ impl Places {
         }
     }
 
-    /// Waits until there is a place. Nobody else takes one meanwhile. On the kept places, whoever
-    /// has asked for nothing yet makes room: silent connections would keep health checks out.
+    /// Waits until there is a place. No other connection takes one meanwhile. On the reserved
+    /// places, silent connections make room: they would keep health checks out.
     pub(super) async fn any_left(&self) {
         if self.all.available_permits() == 0 {
             self.end_silent();
@@ -92,11 +92,12 @@ impl Places {
     }
 
     /// A place for a connection from this address, unless it has as many as one may have.
-    pub(super) fn take(&self, address: IpAddr) -> Option<Place> {
+    pub(super) fn take(&self, address: IpAddr) -> Option<ConnectionPlace> {
         let address = address.to_canonical();
-        let of_address = match self.trusted.contains(&address) {
-            true => None,
-            false => Some(Addresses::take(&self.addresses, network(address))?),
+        let of_address = if self.trusted.contains(&address) {
+            None
+        } else {
+            Some(Addresses::take(&self.addresses, network(address))?)
         };
         let any = self.all.clone().try_acquire_owned().ok()?;
         let open = self.open.clone().try_acquire_owned().ok();
@@ -111,7 +112,7 @@ impl Places {
             waiting.retain(|one| one.strong_count() > 0);
             waiting.push_back(Arc::downgrade(&silence));
         }
-        Some(Place {
+        Some(ConnectionPlace {
             open,
             silence,
             _any: any,
@@ -120,7 +121,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl ConnectionPlace {
     /// The connection asks for something, and is not ended for another one any more.
     pub(super) fn has_asked(&self) {
         self.silence.is_over.store(true, Ordering::Relaxed);

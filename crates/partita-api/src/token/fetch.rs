@@ -21,9 +21,10 @@ impl KeySource for KeyFile {
         let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
         let read = read.map_err(|error| failed(error.to_string()))?;
         let bytes = read.map_err(|error| failed(error.to_string()))?;
-        match bytes.len() > bytes_max {
-            true => Err(failed(format!("it has more than {bytes_max} bytes"))),
-            false => Ok(bytes),
+        if bytes.len() > bytes_max {
+            Err(failed(format!("it has more than {bytes_max} bytes")))
+        } else {
+            Ok(bytes)
         }
     }
 }
@@ -42,8 +43,8 @@ pub struct KeyUrl {
 
 #[cfg(feature = "https")]
 impl KeyUrl {
-    /// The set at this URL. It must be `https`, because whoever can answer in its place can make
-    /// tokens; on this machine `http` will do.
+    /// The set at this URL. It must be `https`, because an attacker who can answer in its place can
+    /// make tokens; on this machine `http` will do.
     pub fn new(url: &str) -> Result<Self, KeyError> {
         let failed = |message: String| KeyError::Unreachable {
             place: url.to_owned(),
@@ -64,7 +65,7 @@ impl KeyUrl {
         use http_body_util::{BodyExt as _, Limited};
         let answer = self.client.get(self.url.clone()).await;
         let answer = answer.map_err(|error| error.to_string())?;
-        // Another place is another issuer; nobody is followed there.
+        // Another place is another issuer, so redirects are not followed.
         if answer.status() != axum::http::StatusCode::OK {
             return Err(format!("it answers {}", answer.status()));
         }

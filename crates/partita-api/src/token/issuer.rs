@@ -1,4 +1,4 @@
-//! Tokens of somebody else: Cognito, Google, or whoever publishes a key set.
+//! Tokens of other issuers: Cognito, Google, or anybody who publishes a key set.
 
 use jsonwebtoken::{Header, Validation, decode};
 use partita_plan::Caller;

@@ -1,4 +1,4 @@
-//! The public keys of whoever else makes tokens: a JSON web key set, fetched and kept.
+//! The public keys of other issuers of tokens: a JSON web key set, fetched and kept.
 //!
 //! A key says which algorithm goes with it, and its token's header does not get to choose another:
 //! RSA keys verify RS256, P-256 keys verify ES256, and no other key is taken.
@@ -20,15 +20,15 @@ use tracing::warn;
 pub(super) const SET_BYTES_MAX: usize = 256 * 1024;
 const KEYS_MAX: usize = 100;
 
-/// Bytes of an RSA modulus: 2048 to 8192 bits. Smaller ones are weak, larger ones cost whoever
-/// verifies more than whoever forges.
+/// Bytes of an RSA modulus: 2048 to 8192 bits. Smaller ones are weak; larger ones make verifying a
+/// forged token more expensive than sending it.
 const MODULUS_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 /// Bytes of its exponent.
 const EXPONENT_BYTES_MAX: usize = 8;
 
 /// How old keys may be before they are fetched again, as soon as somebody needs them.
 const FRESH_MILLIS: i64 = 3_600_000;
-/// How long nobody asks again after having asked, whoever sends tokens with unknown keys.
+/// The pause between two fetches, so that tokens with unknown keys do not cause one each.
 const PAUSE_MILLIS: i64 = 60_000;
 
 /// Where a key set comes from.
@@ -59,7 +59,7 @@ pub enum KeyError {
 }
 
 /// One key, and the algorithm that goes with it.
-pub(super) struct Key {
+pub(super) struct IssuerKey {
     pub(super) algorithm: Algorithm,
     pub(super) key: DecodingKey,
 }
@@ -68,13 +68,13 @@ pub(super) struct Key {
 pub struct Keys {
     source: Box<dyn KeySource>,
     clock: Arc<dyn Clock>,
-    known: RwLock<Known>,
+    known: RwLock<FetchedKeys>,
     /// Held by the one who fetches.
     fetching: Mutex<()>,
 }
 
-struct Known {
-    keys: HashMap<String, Arc<Key>>,
+struct FetchedKeys {
+    keys: HashMap<String, Arc<IssuerKey>>,
     fetched_millis: i64,
     tried_millis: i64,
 }
@@ -90,7 +90,7 @@ impl Keys {
         Ok(Keys {
             source: Box::new(source),
             clock,
-            known: RwLock::new(Known {
+            known: RwLock::new(FetchedKeys {
                 keys,
                 fetched_millis: now,
                 tried_millis: now,
@@ -99,16 +99,16 @@ impl Keys {
         })
     }
 
-    /// The key of that id. One that is not known, and keys that are old, are asked for again, but
-    /// not more often than once in a minute; while nobody answers, the old keys stay good.
-    pub(super) async fn find(&self, id: &str) -> Option<Arc<Key>> {
+    /// The key of that id. An unknown key or an old set is fetched again, but not more often than
+    /// once in a minute; while the issuer does not answer, the old keys stay good.
+    pub(super) async fn find(&self, id: &str) -> Option<Arc<IssuerKey>> {
         let (found, is_due) = self.look(id).await;
         // One that is not known may be among those that somebody is fetching just now.
         if found.is_some() && !is_due {
             return found;
         }
         let fetching = self.fetching.lock().await;
-        // Whoever had to wait here finds what the other one fetched.
+        // After the wait the set may be the one that another request has fetched.
         let (found, is_due) = self.look(id).await;
         if !is_due {
             return found;
@@ -118,7 +118,7 @@ impl Keys {
         self.look(id).await.0
     }
 
-    async fn look(&self, id: &str) -> (Option<Arc<Key>>, bool) {
+    async fn look(&self, id: &str) -> (Option<Arc<IssuerKey>>, bool) {
         let now = self.clock.now_millis();
         let known = self.known.read().await;
         let found = known.keys.get(id).cloned();
@@ -144,7 +144,7 @@ impl Keys {
 }
 
 /// The usable keys of a set, by their ids.
-fn parse(bytes: &[u8]) -> Result<HashMap<String, Arc<Key>>, KeyError> {
+fn parse(bytes: &[u8]) -> Result<HashMap<String, Arc<IssuerKey>>, KeyError> {
     #[derive(Deserialize)]
     struct Set {
         keys: Vec<serde_json::Value>,
@@ -164,14 +164,16 @@ fn parse(bytes: &[u8]) -> Result<HashMap<String, Arc<Key>>, KeyError> {
             Err(reason) => reasons.push(reason),
         }
     }
-    match keys.is_empty() {
-        true if reasons.is_empty() => Err(unusable("it is empty".to_owned())),
-        true => Err(unusable(reasons.join("; "))),
-        false => Ok(keys),
+    if !keys.is_empty() {
+        Ok(keys)
+    } else if reasons.is_empty() {
+        Err(unusable("it is empty".to_owned()))
+    } else {
+        Err(unusable(reasons.join("; ")))
     }
 }
 
-fn usable(json: serde_json::Value) -> Result<(String, Key), String> {
+fn usable(json: serde_json::Value) -> Result<(String, IssuerKey), String> {
     let jwk: Jwk = serde_json::from_value(json).map_err(|error| error.to_string())?;
     let common = &jwk.common;
     let id = common.key_id.clone().ok_or("a key has no `kid`")?;
@@ -203,5 +205,5 @@ fn usable(json: serde_json::Value) -> Result<(String, Key), String> {
         return Err(format!("`{id}` is not for {named}"));
     }
     let key = key.map_err(|error| format!("`{id}`: {error}"))?;
-    Ok((id, Key { algorithm, key }))
+    Ok((id, IssuerKey { algorithm, key }))
 }

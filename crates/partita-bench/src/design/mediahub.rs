@@ -38,7 +38,7 @@ pub(super) async fn fill(population: &Population) -> Result<Vec<Workload>> {
             let album = random.u64(0..ALBUMS);
             let was_visible = visible[album as usize].fetch_not(Ordering::Relaxed);
             let changes = json!({ "isPublic": (!was_visible).to_string() });
-            let identity = vec![id(Kind::Album, album)];
+            let identity = vec![id(PatternKind::Album, album)];
             (user(album), update("Album", identity, changes))
         }),
     ];
@@ -48,14 +48,14 @@ pub(super) async fn fill(population: &Population) -> Result<Vec<Workload>> {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum PatternKind {
     User,
     Album,
     Media,
     Comment,
 }
 
-fn id(kind: Kind, number: u64) -> String {
+fn id(kind: PatternKind, number: u64) -> String {
     format!("00000000-0000-4000-8{:03}-{number:012}", kind as u64)
 }
 
@@ -64,23 +64,23 @@ fn user(number: u64) -> Caller {
 }
 
 fn user_id(number: u64) -> String {
-    id(Kind::User, number % USERS)
+    id(PatternKind::User, number % USERS)
 }
 
 fn tag(number: u64) -> String {
     format!("tag-{}", number % 50)
 }
 
-/// What a pattern is asked of whoever is drawn.
+/// A parameter of a pattern, for the user that was drawn.
 fn value(draw: u64, name: &str) -> Option<String> {
     let liked = Pairs::new(USERS, ALBUMS).other(draw, 0);
     Some(match name {
         "userId" | "createdBy" | "targetUserId" | "followerId" => user_id(draw),
         "followedId" => user_id(draw + 1),
-        "albumId" => id(Kind::Album, draw),
-        "mediaId" | "coverImageMediaId" => id(Kind::Media, draw),
-        "commentId" => id(Kind::Comment, draw),
-        "targetId" => id(Kind::Album, liked),
+        "albumId" => id(PatternKind::Album, draw),
+        "mediaId" | "coverImageMediaId" => id(PatternKind::Media, draw),
+        "commentId" => id(PatternKind::Comment, draw),
+        "targetId" => id(PatternKind::Album, liked),
         "targetType" => "album".to_owned(),
         "interactionType" => "like".to_owned(),
         "normalizedTag" => tag(draw),
@@ -104,10 +104,10 @@ fn new_user(number: u64) -> Operation {
     create("User", user)
 }
 
-/// The first administrator is made by whoever owns the table.
+/// Writes the first administrator to the store: no rule of the design lets a caller do it.
 async fn make_admin(population: &Population) -> Result<Caller> {
     let number = USERS;
-    let id = id(Kind::User, number);
+    let id = id(PatternKind::User, number);
     let profile = json!({
         "userId": id,
         "email": "admin@example.org",
@@ -138,7 +138,7 @@ async fn make_admin(population: &Population) -> Result<Caller> {
 
 fn new_media(number: u64) -> (Caller, Operation) {
     let media = json!({
-        "id": id(Kind::Media, number),
+        "id": id(PatternKind::Media, number),
         "filename": "sea.jpg",
         "originalFilename": "sea.jpg",
         "mimeType": "image/jpeg",
@@ -149,10 +149,10 @@ fn new_media(number: u64) -> (Caller, Operation) {
 
 fn new_album(number: u64) -> (Caller, Operation) {
     let album = json!({
-        "id": id(Kind::Album, number),
+        "id": id(PatternKind::Album, number),
         "title": format!("Album {number}"),
         "tags": [tag(number), tag(number + 1), tag(number + 2)],
-        "coverImageMediaId": id(Kind::Media, number),
+        "coverImageMediaId": id(PatternKind::Media, number),
         "createdBy": user_id(number),
     });
     (user(number), create("Album", album))
@@ -160,18 +160,18 @@ fn new_album(number: u64) -> (Caller, Operation) {
 
 fn link(number: u64) -> (Caller, Operation) {
     let link = json!({
-        "albumId": id(Kind::Album, number),
-        "mediaId": id(Kind::Media, number),
+        "albumId": id(PatternKind::Album, number),
+        "mediaId": id(PatternKind::Media, number),
     });
     (user(number), create("AlbumMedia", link))
 }
 
 fn comment(number: u64) -> (Caller, Operation) {
     let comment = json!({
-        "id": id(Kind::Comment, number),
+        "id": id(PatternKind::Comment, number),
         "content": "Where is that?",
         "targetType": "album",
-        "targetId": id(Kind::Album, number),
+        "targetId": id(PatternKind::Album, number),
         "userId": user_id(number),
     });
     (user(number), create("Comment", comment))
@@ -192,7 +192,7 @@ fn like(likes: &Pairs) -> (Caller, Operation) {
         "userId": user_id(pair.one),
         "interactionType": "like",
         "targetType": "album",
-        "targetId": id(Kind::Album, pair.other),
+        "targetId": id(PatternKind::Album, pair.other),
     });
     (user(pair.one), create("UserInteraction", like))
 }

@@ -23,7 +23,7 @@ pub(super) struct Population {
 }
 
 /// The value of a pattern's parameter in a draw, if the design has one of that name.
-pub(super) type Values = dyn Fn(u64, &str) -> Option<String> + Send + Sync;
+pub(super) type DrawnValues = dyn Fn(u64, &str) -> Option<String> + Send + Sync;
 
 impl Population {
     pub(super) fn new(partita: Arc<Partita>, store: Arc<dyn Store>, clients: usize) -> Self {
@@ -48,12 +48,12 @@ impl Population {
         Ok(())
     }
 
-    /// A workload for each pattern. Every draw is one of so many, and gives all parameters of a
-    /// pattern. `admin` asks where the rules refuse whoever is drawn.
+    /// A workload for each pattern. A draw is a number that gives all parameters of a pattern.
+    /// `admin` asks where the rules refuse the caller that was drawn.
     pub(super) async fn patterns(
         &self,
         draws: u64,
-        values: Arc<Values>,
+        values: Arc<DrawnValues>,
         caller: fn(u64) -> Caller,
         admin: &Caller,
     ) -> Result<Vec<Workload>> {
@@ -81,7 +81,7 @@ impl Population {
     }
 }
 
-fn asked(pattern: &Pattern, draw: u64, values: &Arc<Values>) -> Operation {
+fn asked(pattern: &Pattern, draw: u64, values: &Arc<DrawnValues>) -> Operation {
     let parameters = pattern.parameters.iter().map(|parameter| {
         let value = values(draw, &parameter.name);
         let value = value.unwrap_or_else(|| some_value(&parameter.kind));

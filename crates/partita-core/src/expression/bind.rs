@@ -15,7 +15,7 @@ mod update;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::messages::Fault;
+use super::messages::ExpressionFault;
 use super::parser::Parsed;
 use super::path_tree::PathTree;
 use super::syntax::{RawName, RawPath, RawStep, Term};
@@ -30,23 +30,23 @@ const COPIES_BYTES_MAX: usize = 1_048_576;
 
 /// Where values are looked up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Values<'a> {
+pub(super) enum ValueSource<'a> {
     #[default]
     None,
     Plain(&'a BTreeMap<String, Value>),
     Received(&'a AttributeValues),
 }
 
-impl<'a> Values<'a> {
+impl<'a> ValueSource<'a> {
     /// The value, and the key as the map has it.
     fn get(self, placeholder: &str) -> Option<(&'a str, &'a Value)> {
         match self {
-            Values::None => None,
-            Values::Plain(values) => {
+            ValueSource::None => None,
+            ValueSource::Plain(values) => {
                 let (key, value) = values.get_key_value(placeholder)?;
                 Some((key, value))
             }
-            Values::Received(values) => {
+            ValueSource::Received(values) => {
                 let (key, value) = values.get_key_value(placeholder)?;
                 // A malformed value is refused before the first look-up.
                 Some((key, value.as_result().ok()?))
@@ -59,7 +59,7 @@ impl<'a> Values<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Binder<'a> {
     pub(super) names: Option<&'a AttributeNames>,
-    pub(super) values: Values<'a>,
+    pub(super) values: ValueSource<'a>,
     pub(super) used_names: BTreeSet<&'a str>,
     pub(super) used_values: BTreeSet<&'a str>,
     /// Bytes that values take again because they were mentioned before.
@@ -77,7 +77,7 @@ impl<'a> Binder<'a> {
     ) -> Self {
         Binder {
             names,
-            values: values.map_or(Values::None, Values::Received),
+            values: values.map_or(ValueSource::None, ValueSource::Received),
             checks_operands: true,
             ..Binder::default()
         }
@@ -108,7 +108,7 @@ impl<'a> Binder<'a> {
         let levels = steps.len() + 1;
         if levels > NESTING_MAX {
             return Err(ExpressionError::fault(
-                Fault::PathTooDeep { levels },
+                ExpressionFault::PathTooDeep { levels },
                 raw.span,
             ));
         }
@@ -129,7 +129,10 @@ impl<'a> Binder<'a> {
             .and_then(|names| names.get_key_value(placeholder));
         let Some((placeholder, name)) = defined else {
             let name = placeholder.clone();
-            return Err(ExpressionError::fault(Fault::UndefinedName { name }, span));
+            return Err(ExpressionError::fault(
+                ExpressionFault::UndefinedName { name },
+                span,
+            ));
         };
         self.used_names.insert(placeholder);
         Ok(name.clone())
@@ -138,13 +141,19 @@ impl<'a> Binder<'a> {
     fn value(&mut self, placeholder: &str, span: Span) -> Parsed<Value> {
         let Some((placeholder, value)) = self.values.get(placeholder) else {
             let name = placeholder.to_owned();
-            return Err(ExpressionError::fault(Fault::UndefinedValue { name }, span));
+            return Err(ExpressionError::fault(
+                ExpressionFault::UndefinedValue { name },
+                span,
+            ));
         };
         if !self.used_values.insert(placeholder) {
             self.copies_bytes += value_memory(value);
             if self.copies_bytes > COPIES_BYTES_MAX {
                 let name = placeholder.to_owned();
-                return Err(ExpressionError::fault(Fault::TooManyCopies { name }, span));
+                return Err(ExpressionError::fault(
+                    ExpressionFault::TooManyCopies { name },
+                    span,
+                ));
             }
         }
         Ok(value.clone())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::bind::{Binder, Values};
+use super::bind::{Binder, ValueSource};
 use super::parser::{self, Parsed, Parser};
 use super::token::Dialect;
 use super::{AttributeNames, Condition, Update};
@@ -45,7 +45,7 @@ impl<'a> Bindings<'a> {
             Bindings::Literals => Binder::default(),
             Bindings::Placeholders { names, values } => Binder {
                 names: Some(names),
-                values: Values::Plain(values),
+                values: ValueSource::Plain(values),
                 ..Binder::default()
             },
         }

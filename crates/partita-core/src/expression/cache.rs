@@ -14,18 +14,18 @@ use super::syntax::{Clause, Node, RawPath};
 /// all requests; it is made for many threads.
 pub struct ExpressionCache {
     /// Conditions, filters and key conditions: they have one grammar.
-    pub(super) conditions: Kept<Node>,
-    pub(super) updates: Kept<Vec<Clause>>,
-    pub(super) projections: Kept<Vec<RawPath>>,
+    pub(super) conditions: KeptTrees<Node>,
+    pub(super) updates: KeptTrees<Vec<Clause>>,
+    pub(super) projections: KeptTrees<Vec<RawPath>>,
 }
 
 impl ExpressionCache {
     /// A cache of about so many texts that takes at most about so many bytes.
     pub fn new(texts_max: usize, bytes_max: u64) -> Self {
         ExpressionCache {
-            conditions: Kept::new(texts_max / 2, bytes_max / 2),
-            updates: Kept::new(texts_max / 4, bytes_max / 4),
-            projections: Kept::new(texts_max / 4, bytes_max / 4),
+            conditions: KeptTrees::new(texts_max / 2, bytes_max / 2),
+            updates: KeptTrees::new(texts_max / 4, bytes_max / 4),
+            projections: KeptTrees::new(texts_max / 4, bytes_max / 4),
         }
     }
 
@@ -56,14 +56,14 @@ impl fmt::Debug for ExpressionCache {
 }
 
 /// The trees of one grammar.
-pub(super) struct Kept<T> {
+pub(super) struct KeptTrees<T> {
     texts: Cache<Box<str>, Arc<T>, Weight>,
 }
 
-impl<T> Kept<T> {
+impl<T> KeptTrees<T> {
     fn new(texts_max: usize, bytes_max: u64) -> Self {
         let share_bytes = bytes_max / (texts_max as u64).max(1);
-        Kept {
+        KeptTrees {
             texts: Cache::with_weighter(texts_max, bytes_max, Weight { share_bytes }),
         }
     }

@@ -4,7 +4,7 @@
 //! that merely failed would look like a conflict with another write.
 
 use super::condition::{Comparator, Condition, Operand};
-use super::messages::Fault;
+use super::messages::ExpressionFault;
 use super::{ExpressionError, Span};
 use crate::{Type, Value};
 
@@ -65,7 +65,7 @@ fn distinct<'a>(
     }
     let span = path.span;
     let path = path.clone();
-    let fault = Fault::SameOperands { operator, path };
+    let fault = ExpressionFault::SameOperands { operator, path };
     Err(ExpressionError::fault(fault, span))
 }
 
@@ -78,7 +78,7 @@ fn takes<const N: usize>(
         if let Some((kind, span)) = type_of(operand)
             && !types.contains(&kind)
         {
-            let fault = Fault::OperandType { operator, kind };
+            let fault = ExpressionFault::OperandType { operator, kind };
             return Err(ExpressionError::fault(fault, span));
         }
     }
@@ -105,7 +105,7 @@ fn ascending(low: &Operand, high: &Operand) -> Result<(), ExpressionError> {
         _ => {
             let (low, high) = (low.clone(), high.clone());
             return Err(ExpressionError::fault(
-                Fault::BoundTypes { low, high },
+                ExpressionFault::BoundTypes { low, high },
                 *span,
             ));
         }
@@ -115,7 +115,7 @@ fn ascending(low: &Operand, high: &Operand) -> Result<(), ExpressionError> {
     }
     let (low, high) = (low.clone(), high.clone());
     Err(ExpressionError::fault(
-        Fault::BoundOrder { low, high },
+        ExpressionFault::BoundOrder { low, high },
         *span,
     ))
 }

@@ -12,7 +12,7 @@ use crate::{Type, Value};
 
 /// One mistake, without the `Invalid …Expression: ` that a request puts in front.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum ExpressionFault {
     #[error("The expression can not be empty;")]
     Empty,
     #[error("Expression size has exceeded the maximum allowed size;{}", size_suffix(.size))]

@@ -15,10 +15,10 @@ mod condition;
 mod partiql;
 mod update;
 
-use super::messages::Fault;
+use super::messages::ExpressionFault;
 use super::reserved::is_reserved;
 use super::syntax::{Call, Function, RawName, RawPath, RawStep, Term};
-use super::token::{Dialect, Kind, Token, tokens};
+use super::token::{Dialect, Token, TokenKind, tokens};
 use super::{ExpressionError, Span};
 use crate::Value;
 use crate::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX};
@@ -51,9 +51,9 @@ pub(super) struct Parser<'a> {
     operators: usize,
     has_redundant_parentheses: bool,
     /// The leftmost mistake so far.
-    blamed: Option<(Fault, Span)>,
+    blamed: Option<(ExpressionFault, Span)>,
     /// A section of an update that comes twice; reported only if nothing is blamed.
-    repeated: Option<(Fault, Span)>,
+    repeated: Option<(ExpressionFault, Span)>,
     /// A sentence about the functions that the grammar knows.
     functions: &'static str,
     /// The parameters of a PartiQL statement, from the last to the next.
@@ -66,12 +66,13 @@ pub(super) fn projection(parser: &mut Parser<'_>) -> Parsed<Vec<RawPath>> {
 }
 
 /// The message for the author of a design, who wrote no request.
-fn in_a_design(fault: &Fault, functions: &str) -> String {
+fn in_a_design(fault: &ExpressionFault, functions: &str) -> String {
     match fault {
-        Fault::UnknownFunction { name } | Fault::ForeignFunction { name, .. } => {
+        ExpressionFault::UnknownFunction { name }
+        | ExpressionFault::ForeignFunction { name, .. } => {
             format!("there is no function `{name}`; {functions}")
         }
-        Fault::TooManyOperators { .. } => {
+        ExpressionFault::TooManyOperators { .. } => {
             format!("an expression has at most {EXPRESSION_OPERATORS_MAX} operators")
         }
         other => other.to_string(),
@@ -104,20 +105,22 @@ impl<'a> Parser<'a> {
             return Err(ExpressionError::new(message, whole));
         }
         let tree = grammar(&mut self)?;
-        if self.peek().kind != Kind::End {
+        if self.peek().kind != TokenKind::End {
             return Err(self.unexpected("the end"));
         }
         // DynamoDB stops counting where it stops reading.
         let count = EXPRESSION_OPERATORS_MAX + 1;
-        let too_many =
-            (self.operators >= count).then_some((Fault::TooManyOperators { count }, whole));
+        let too_many = (self.operators >= count)
+            .then_some((ExpressionFault::TooManyOperators { count }, whole));
         match self.blamed.or(self.repeated).or(too_many) {
             None => Ok(tree),
             Some((fault, span)) if self.dialect == Dialect::Literals => Err(ExpressionError::new(
                 in_a_design(&fault, self.functions),
                 span,
             )),
-            Some((Fault::UnknownFunction { name }, span)) if self.dialect == Dialect::PartiQl => {
+            Some((ExpressionFault::UnknownFunction { name }, span))
+                if self.dialect == Dialect::PartiQl =>
+            {
                 let message = format!("Unrecognized function: {name}");
                 Err(ExpressionError::new(message, span))
             }
@@ -131,7 +134,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Remembers a mistake that the text alone shows, unless one further left is known.
-    fn blame(&mut self, span: Span, fault: Fault) {
+    fn blame(&mut self, span: Span, fault: ExpressionFault) {
         if self
             .blamed
             .as_ref()
@@ -148,7 +151,7 @@ impl<'a> Parser<'a> {
     fn peek_at(&self, at: usize) -> Token<'a> {
         let end = self.text.len();
         self.tokens.get(at).copied().unwrap_or(Token {
-            kind: Kind::End,
+            kind: TokenKind::End,
             text: "<EOF>",
             span: Span::new(end, end),
         })
@@ -158,18 +161,18 @@ impl<'a> Parser<'a> {
     fn unexpected(&self, expected: &str) -> ExpressionError {
         let token = self.peek();
         let message = match (self.dialect, token.kind) {
-            (Dialect::Request, _) => Fault::Syntax {
+            (Dialect::Request, _) => ExpressionFault::Syntax {
                 token: token.text.to_owned(),
                 near: self.near().to_owned(),
             }
             .to_string(),
-            (Dialect::PartiQl, _) => Fault::Malformed {
+            (Dialect::PartiQl, _) => ExpressionFault::Malformed {
                 detail: self.text.to_owned(),
             }
             .to_string(),
-            (_, Kind::End) => format!("expected {expected}, the expression ends here"),
-            (_, Kind::Unknown) => format!("`{}` has no meaning in an expression", token.text),
-            (_, Kind::UnclosedText) => "this text has no closing `'`".to_owned(),
+            (_, TokenKind::End) => format!("expected {expected}, the expression ends here"),
+            (_, TokenKind::Unknown) => format!("`{}` has no meaning in an expression", token.text),
+            (_, TokenKind::UnclosedText) => "this text has no closing `'`".to_owned(),
             _ => format!("expected {expected}, found `{}`", token.text),
         };
         ExpressionError::new(message, token.span)
@@ -184,7 +187,7 @@ impl<'a> Parser<'a> {
 
     fn is_next(&self, symbol: &str) -> bool {
         let token = self.peek();
-        token.kind == Kind::Symbol && token.text == symbol
+        token.kind == TokenKind::Symbol && token.text == symbol
     }
 
     /// Takes the symbol if it comes next.
@@ -204,7 +207,7 @@ impl<'a> Parser<'a> {
     /// Takes the keyword, in any case, if it comes next.
     fn take_keyword(&mut self, keyword: &str) -> bool {
         let token = self.peek();
-        let is_next = token.kind == Kind::Word && token.text.eq_ignore_ascii_case(keyword);
+        let is_next = token.kind == TokenKind::Word && token.text.eq_ignore_ascii_case(keyword);
         self.at += usize::from(is_next);
         is_next
     }
@@ -229,7 +232,10 @@ impl<'a> Parser<'a> {
     fn settle(&self) -> Parsed<()> {
         if self.has_redundant_parentheses && self.dialect == Dialect::Request {
             let whole = Span::new(0, self.text.len());
-            return Err(ExpressionError::fault(Fault::RedundantParentheses, whole));
+            return Err(ExpressionError::fault(
+                ExpressionFault::RedundantParentheses,
+                whole,
+            ));
         }
         Ok(())
     }
@@ -258,7 +264,7 @@ impl<'a> Parser<'a> {
     /// A value, a call or a path.
     fn term(&mut self) -> Parsed<Term> {
         let token = self.peek();
-        if token.kind == Kind::Value && self.dialect == Dialect::Request {
+        if token.kind == TokenKind::Value && self.dialect == Dialect::Request {
             self.at += 1;
             return Ok(Term::Placeholder(token.text.to_owned(), token.span));
         }
@@ -266,9 +272,9 @@ impl<'a> Parser<'a> {
             return Ok(Term::Literal(value, span));
         }
         let second = self.peek_at(self.at + 1);
-        if token.kind == Kind::Word
+        if token.kind == TokenKind::Word
             && !self.is_keyword(token)
-            && second.kind == Kind::Symbol
+            && second.kind == TokenKind::Symbol
             && second.text == "("
         {
             self.at += 2;
@@ -283,7 +289,7 @@ impl<'a> Parser<'a> {
         if self.calls_open == CALL_DEPTH_MAX {
             let count = EXPRESSION_OPERATORS_MAX + 1;
             return Err(ExpressionError::fault(
-                Fault::TooManyOperators { count },
+                ExpressionFault::TooManyOperators { count },
                 name.span,
             ));
         }
@@ -296,7 +302,10 @@ impl<'a> Parser<'a> {
             known.filter(|known| *known != Function::Changed || self.dialect == Dialect::Literals);
         let function = known.unwrap_or_else(|| {
             let name_text = name.text.to_owned();
-            self.blame(name.span, Fault::UnknownFunction { name: name_text });
+            self.blame(
+                name.span,
+                ExpressionFault::UnknownFunction { name: name_text },
+            );
             // Any will do: the whole expression is refused.
             Function::Size
         });
@@ -313,7 +322,7 @@ impl<'a> Parser<'a> {
 
     fn misused(&mut self, call: &Call) {
         let name = call.function.name().to_owned();
-        self.blame(call.span, Fault::MisusedFunction { name });
+        self.blame(call.span, ExpressionFault::MisusedFunction { name });
     }
 
     /// Takes a literal of a design.
@@ -325,16 +334,16 @@ impl<'a> Parser<'a> {
         }
         let token = self.peek();
         let (value, length) = match token.kind {
-            Kind::Text => {
+            TokenKind::Text => {
                 let inner = &token.text[1..token.text.len() - 1];
                 (Value::S(inner.replace("''", "'")), 1)
             }
-            Kind::Digits => (self.number("", token)?, 1),
-            Kind::Symbol if token.text == "-" => match self.peek_at(self.at + 1) {
-                digits if digits.kind == Kind::Digits => (self.number("-", digits)?, 2),
+            TokenKind::Digits => (self.number("", token)?, 1),
+            TokenKind::Symbol if token.text == "-" => match self.peek_at(self.at + 1) {
+                digits if digits.kind == TokenKind::Digits => (self.number("-", digits)?, 2),
                 _ => return Ok(None),
             },
-            Kind::Word => match token.text {
+            TokenKind::Word => match token.text {
                 "true" => (Value::Bool(true), 1),
                 "false" => (Value::Bool(false), 1),
                 "null" => (Value::Null, 1),
@@ -383,15 +392,15 @@ impl<'a> Parser<'a> {
         let token = self.peek();
         let is_request = self.dialect == Dialect::Request;
         let name = match token.kind {
-            Kind::Word if !self.is_keyword(token) => {
+            TokenKind::Word if !self.is_keyword(token) => {
                 if is_request && is_reserved(token.text) {
                     let word = token.text.to_owned();
-                    self.blame(token.span, Fault::Reserved { word });
+                    self.blame(token.span, ExpressionFault::Reserved { word });
                 }
                 RawName::Word(token.text.to_owned())
             }
-            Kind::Name if is_request => RawName::Placeholder(token.text.to_owned()),
-            Kind::Quoted => RawName::Word(partiql::unquoted(token.text)),
+            TokenKind::Name if is_request => RawName::Placeholder(token.text.to_owned()),
+            TokenKind::Quoted => RawName::Word(partiql::unquoted(token.text)),
             _ => return Err(self.unexpected("the name of an attribute")),
         };
         self.at += 1;
@@ -401,7 +410,7 @@ impl<'a> Parser<'a> {
     /// What follows a dot. DynamoDB takes `:value` for a name here, which then is not defined.
     fn field(&mut self) -> Parsed<RawName> {
         let token = self.peek();
-        if token.kind == Kind::Value && self.dialect == Dialect::Request {
+        if token.kind == TokenKind::Value && self.dialect == Dialect::Request {
             self.at += 1;
             return Ok(RawName::Placeholder(token.text.to_owned()));
         }
@@ -410,14 +419,14 @@ impl<'a> Parser<'a> {
 
     fn index(&mut self) -> Parsed<usize> {
         let token = self.peek();
-        if token.kind != Kind::Digits || token.text.contains('.') {
+        if token.kind != TokenKind::Digits || token.text.contains('.') {
             return Err(self.unexpected("the position of an element"));
         }
         self.at += 1;
         let index = token.text.parse().ok().filter(|index| *index <= INDEX_MAX);
         Ok(index.unwrap_or_else(|| {
             let index = token.text.to_owned();
-            self.blame(token.span, Fault::IndexOutOfRange { index });
+            self.blame(token.span, ExpressionFault::IndexOutOfRange { index });
             0
         }))
     }

@@ -30,14 +30,14 @@ pub enum Statement {
     /// Writes an item that must not be there.
     Insert {
         /// Where it is written.
-        source: Source,
+        source: SelectSource,
         /// The item.
         item: Item,
     },
     /// Changes an item that must be there.
     Update {
         /// Where it is.
-        source: Source,
+        source: SelectSource,
         /// What changes.
         update: Update,
         /// Its key, and what else must hold.
@@ -48,7 +48,7 @@ pub enum Statement {
     /// Removes an item.
     Delete {
         /// Where it is.
-        source: Source,
+        source: SelectSource,
         /// Its key, and what else must hold.
         condition: Option<Condition>,
         /// What is answered.
@@ -60,7 +60,7 @@ pub enum Statement {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
     /// Where items are read.
-    pub source: Source,
+    pub source: SelectSource,
     /// The names under which parts of the items are answered; all attributes without.
     pub columns: Option<Vec<(String, Path)>>,
     /// Which items.
@@ -71,7 +71,7 @@ pub struct Select {
 
 /// A table, and perhaps one of its indexes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SelectSource {
     /// The table's name.
     pub table: String,
     /// The index's name.
@@ -114,7 +114,7 @@ impl Statement {
     }
 
     /// The table or index that it is about.
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &SelectSource {
         match self {
             Statement::Select(select) | Statement::Exists(select) => &select.source,
             Statement::Insert { source, .. }

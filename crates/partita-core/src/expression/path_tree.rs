@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::java_order::{JavaHash, order_of_growth};
-use super::messages::Fault;
+use super::messages::ExpressionFault;
 use super::{ExpressionError, Path, Step};
 
 /// The paths that were inserted so far.
@@ -41,7 +41,7 @@ impl PathTree {
     }
 
     /// What keeps `path` from going down this step.
-    fn obstacle(&self, step: &Step, is_last: bool, path: &Path) -> Option<Fault> {
+    fn obstacle(&self, step: &Step, is_last: bool, path: &Path) -> Option<ExpressionFault> {
         let other = self.branches.keys().next()?;
         let is_conflict = std::mem::discriminant(other) != std::mem::discriminant(step);
         let is_overlap = self
@@ -54,9 +54,9 @@ impl PathTree {
         // DynamoDB names the first path of this level, be it the one in the way or not.
         let (one, two) = (path.clone(), self.first_path()?.clone());
         Some(if is_conflict {
-            Fault::PathsConflict { one, two }
+            ExpressionFault::PathsConflict { one, two }
         } else {
-            Fault::PathsOverlap { one, two }
+            ExpressionFault::PathsOverlap { one, two }
         })
     }
 

@@ -10,15 +10,15 @@ use crate::{Item, Map, Name, Value};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Projection {
     paths: Vec<Path>,
-    attributes: BTreeMap<Name, Part>,
+    attributes: BTreeMap<Name, ProjectedPart>,
 }
 
 /// How much of a value is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum ProjectedPart {
     Whole,
-    Fields(BTreeMap<Name, Part>),
-    Elements(BTreeMap<usize, Part>),
+    Fields(BTreeMap<Name, ProjectedPart>),
+    Elements(BTreeMap<usize, ProjectedPart>),
 }
 
 impl Projection {
@@ -41,7 +41,7 @@ impl Projection {
         for path in &paths {
             let part = attributes
                 .entry(path.root.clone())
-                .or_insert_with(|| Part::starting(&path.steps));
+                .or_insert_with(|| ProjectedPart::starting(&path.steps));
             part.add(&path.steps);
         }
         Projection { paths, attributes }
@@ -65,13 +65,13 @@ impl Projection {
     }
 }
 
-impl Part {
+impl ProjectedPart {
     /// An empty part of the shape that the first of these steps asks for.
-    fn starting(steps: &[Step]) -> Part {
+    fn starting(steps: &[Step]) -> ProjectedPart {
         match steps.first() {
-            None => Part::Whole,
-            Some(Step::Field(_)) => Part::Fields(BTreeMap::new()),
-            Some(Step::Index(_)) => Part::Elements(BTreeMap::new()),
+            None => ProjectedPart::Whole,
+            Some(Step::Field(_)) => ProjectedPart::Fields(BTreeMap::new()),
+            Some(Step::Index(_)) => ProjectedPart::Elements(BTreeMap::new()),
         }
     }
 
@@ -80,12 +80,12 @@ impl Part {
             return;
         };
         let inner = match (self, first) {
-            (Part::Fields(fields), Step::Field(name)) => fields
+            (ProjectedPart::Fields(fields), Step::Field(name)) => fields
                 .entry(name.clone())
-                .or_insert_with(|| Part::starting(rest)),
-            (Part::Elements(elements), Step::Index(index)) => elements
+                .or_insert_with(|| ProjectedPart::starting(rest)),
+            (ProjectedPart::Elements(elements), Step::Index(index)) => elements
                 .entry(*index)
-                .or_insert_with(|| Part::starting(rest)),
+                .or_insert_with(|| ProjectedPart::starting(rest)),
             // Such paths touch each other.
             _ => return,
         };
@@ -94,15 +94,15 @@ impl Part {
 
     fn of(&self, value: &Value) -> Option<Value> {
         match (self, value) {
-            (Part::Whole, value) => Some(value.clone()),
-            (Part::Fields(fields), Value::M(map)) => {
+            (ProjectedPart::Whole, value) => Some(value.clone()),
+            (ProjectedPart::Fields(fields), Value::M(map)) => {
                 let chosen: Map = fields
                     .iter()
                     .filter_map(|(name, part)| Some((name.clone(), part.of(map.get(name)?)?)))
                     .collect();
                 (!chosen.is_empty()).then_some(Value::M(chosen))
             }
-            (Part::Elements(elements), Value::L(list)) => {
+            (ProjectedPart::Elements(elements), Value::L(list)) => {
                 let chosen: Vec<_> = elements
                     .iter()
                     .filter_map(|(index, part)| part.of(list.get(*index)?))

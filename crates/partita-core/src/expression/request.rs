@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::bind::Binder;
 use super::java_order::order_of_copy;
-use super::messages::{Fault, RequestFault};
+use super::messages::{ExpressionFault, RequestFault};
 use super::parser::{self, Parser};
 use super::syntax::Node;
 use super::token::Dialect;
@@ -294,13 +294,16 @@ fn parse<'t, T>(
 ) -> Result<T, ExpressionError> {
     let whole = Span::new(0, text.len());
     if text.is_empty() {
-        return Err(ExpressionError::fault(Fault::Empty, whole));
+        return Err(ExpressionError::fault(ExpressionFault::Empty, whole));
     }
     if text.len() > EXPRESSION_BYTES_MAX {
         // Updates and projections keep the size to themselves, at Amazon too.
         let is_told = !matches!(kind, ExpressionKind::Update | ExpressionKind::Projection);
         let size = is_told.then_some(text.len());
-        return Err(ExpressionError::fault(Fault::TooLong { size }, whole));
+        return Err(ExpressionError::fault(
+            ExpressionFault::TooLong { size },
+            whole,
+        ));
     }
     Parser::new(text, Dialect::Request).finish(grammar)
 }

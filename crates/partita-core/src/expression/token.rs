@@ -18,7 +18,7 @@ pub(super) enum Dialect {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// A bare word: an attribute, a function or a keyword.
     Word,
     /// `#name`.
@@ -45,7 +45,7 @@ pub(super) enum Kind {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) text: &'a str,
     pub(super) span: Span,
 }
@@ -83,7 +83,7 @@ pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<Token<'_>> {
     found
 }
 
-fn next(rest: &str, first: char, dialect: Dialect) -> (Kind, usize) {
+fn next(rest: &str, first: char, dialect: Dialect) -> (TokenKind, usize) {
     let word_length = |from: usize| {
         from + rest[from..]
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
@@ -94,39 +94,43 @@ fn next(rest: &str, first: char, dialect: Dialect) -> (Kind, usize) {
         return next_of_partiql(rest, first, word_length);
     }
     match first {
-        'a'..='z' | 'A'..='Z' => return (Kind::Word, word_length(0)),
-        '_' if is_literal => return (Kind::Word, word_length(0)),
-        '\'' if is_literal => return quoted(rest, Kind::Text),
+        'a'..='z' | 'A'..='Z' => return (TokenKind::Word, word_length(0)),
+        '_' if is_literal => return (TokenKind::Word, word_length(0)),
+        '\'' if is_literal => return quoted(rest, TokenKind::Text),
         // In a request a number starts with 0 only if it is 0: `01` are two tokens.
-        '0' if !is_literal => return (Kind::Digits, 1),
+        '0' if !is_literal => return (TokenKind::Digits, 1),
         '0'..='9' => {
             let goes_on = |c: char| c.is_ascii_digit() || is_literal && c == '.';
             let length = rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
-            return (Kind::Digits, length);
+            return (TokenKind::Digits, length);
         }
-        '#' if word_length(1) > 1 => return (Kind::Name, word_length(1)),
-        ':' if word_length(1) > 1 => return (Kind::Value, word_length(1)),
+        '#' if word_length(1) > 1 => return (TokenKind::Name, word_length(1)),
+        ':' if word_length(1) > 1 => return (TokenKind::Value, word_length(1)),
         _ => {}
     }
     match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
-        Some(symbol) => (Kind::Symbol, symbol.len()),
-        None => (Kind::Unknown, first.len_utf8()),
+        Some(symbol) => (TokenKind::Symbol, symbol.len()),
+        None => (TokenKind::Unknown, first.len_utf8()),
     }
 }
 
-fn next_of_partiql(rest: &str, first: char, word_length: impl Fn(usize) -> usize) -> (Kind, usize) {
+fn next_of_partiql(
+    rest: &str,
+    first: char,
+    word_length: impl Fn(usize) -> usize,
+) -> (TokenKind, usize) {
     match first {
-        'a'..='z' | 'A'..='Z' | '_' | '$' => return (Kind::Word, word_length(1)),
-        '\'' => return quoted(rest, Kind::Text),
-        '"' => return quoted(rest, Kind::Quoted),
-        '?' => return (Kind::Parameter, 1),
-        '0'..='9' => return (Kind::Digits, number_length(rest)),
+        'a'..='z' | 'A'..='Z' | '_' | '$' => return (TokenKind::Word, word_length(1)),
+        '\'' => return quoted(rest, TokenKind::Text),
+        '"' => return quoted(rest, TokenKind::Quoted),
+        '?' => return (TokenKind::Parameter, 1),
+        '0'..='9' => return (TokenKind::Digits, number_length(rest)),
         _ => {}
     }
     let mut symbols = PARTIQL_SYMBOLS.iter().chain(&SYMBOLS);
     match symbols.find(|symbol| rest.starts_with(**symbol)) {
-        Some(symbol) => (Kind::Symbol, symbol.len()),
-        None => (Kind::Unknown, first.len_utf8()),
+        Some(symbol) => (TokenKind::Symbol, symbol.len()),
+        None => (TokenKind::Unknown, first.len_utf8()),
     }
 }
 
@@ -163,7 +167,7 @@ fn comment(rest: &str) -> Option<usize> {
 }
 
 /// A text in quotes of the first character's kind, which is doubled inside.
-fn quoted(rest: &str, kind: Kind) -> (Kind, usize) {
+fn quoted(rest: &str, kind: TokenKind) -> (TokenKind, usize) {
     let mut characters = rest.char_indices().peekable();
     let quote = characters.next().map(|(_, quote)| quote);
     while let Some((index, character)) = characters.next() {
@@ -172,5 +176,5 @@ fn quoted(rest: &str, kind: Kind) -> (Kind, usize) {
             return (kind, index + 1);
         }
     }
-    (Kind::UnclosedText, rest.len())
+    (TokenKind::UnclosedText, rest.len())
 }

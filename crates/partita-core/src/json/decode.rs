@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::ValueError;
 use super::messages::{ShapeFault, VALUE_CLASS};
-use super::scalar::{Blob, NUMBER_KEY, Read, Scalar};
+use super::scalar::{Blob, NUMBER_KEY, ReadScalar, Scalar};
 use crate::limits::NESTING_MAX;
 use crate::{Map, Name, Type, Value};
 
@@ -138,7 +138,7 @@ impl<'de> Visitor<'de> for OneValue {
             let kind = match letters {
                 Letters::Of(kind) => kind,
                 Letters::Number => return Err(A::Error::custom(ShapeFault::Value)),
-                // A type of the future, or a slip: DynamoDB does not look at it.
+                // DynamoDB ignores unknown types.
                 Letters::Unknown => {
                     entries.next_value::<IgnoredAny>()?;
                     continue;
@@ -198,18 +198,18 @@ fn read<'de, A: MapAccess<'de>>(
 ) -> Result<Judged<Value>, A::Error> {
     Ok(match kind {
         Type::S => entries
-            .next_value_seed(Read::new())?
+            .next_value_seed(ReadScalar::new())?
             .map(|text| Ok(Value::S(text))),
         Type::N => entries
-            .next_value_seed(Read::<String>::new())?
+            .next_value_seed(ReadScalar::<String>::new())?
             .map(|text| Ok(Value::N(text.parse()?))),
         Type::B => entries
-            .next_value_seed(Read::<Blob>::new())?
+            .next_value_seed(ReadScalar::<Blob>::new())?
             .map(|blob| Ok(Value::B(blob.bytes))),
         Type::Bool => entries
-            .next_value_seed(Read::new())?
+            .next_value_seed(ReadScalar::new())?
             .map(|truth| Ok(Value::Bool(truth))),
-        Type::Null => entries.next_value_seed(Read::new())?.map(|truth| {
+        Type::Null => entries.next_value_seed(ReadScalar::new())?.map(|truth| {
             if truth {
                 Ok(Value::Null)
             } else {
@@ -338,7 +338,7 @@ impl<'de, T: Scalar> Visitor<'de> for Members<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
-        while let Some(member) = elements.next_element_seed(Read::new())? {
+        while let Some(member) = elements.next_element_seed(ReadScalar::new())? {
             members.push(member);
         }
         Ok(Some(members))

@@ -111,15 +111,15 @@ fn number_for(is_whole: bool, wanted: &'static str) -> ShapeFault {
 }
 
 /// Reads a scalar, or nothing where the JSON has a null.
-pub(super) struct Read<T>(pub(super) PhantomData<T>);
+pub(super) struct ReadScalar<T>(pub(super) PhantomData<T>);
 
-impl<T> Read<T> {
+impl<T> ReadScalar<T> {
     pub(super) fn new() -> Self {
-        Read(PhantomData)
+        ReadScalar(PhantomData)
     }
 }
 
-impl<'de, T: Scalar> DeserializeSeed<'de> for Read<T> {
+impl<'de, T: Scalar> DeserializeSeed<'de> for ReadScalar<T> {
     type Value = Option<T>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
@@ -127,7 +127,7 @@ impl<'de, T: Scalar> DeserializeSeed<'de> for Read<T> {
     }
 }
 
-impl<'de, T: Scalar> Visitor<'de> for Read<T> {
+impl<'de, T: Scalar> Visitor<'de> for ReadScalar<T> {
     type Value = Option<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

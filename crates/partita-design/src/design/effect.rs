@@ -10,7 +10,7 @@ use crate::expression::{Expr, Formula, Predicate, Reading};
 pub struct Action {
     /// The position in [`Design::actions`](super::Design::actions).
     pub id: ActionId,
-    /// Its name.
+    /// The word in `[action.X]` and in URLs.
     pub name: String,
     /// What it is about.
     pub about: Option<String>,

@@ -25,7 +25,7 @@ pub const TEXTS: &str = "{}";
 pub struct Pattern {
     /// The position in [`Design::patterns`](super::Design::patterns).
     pub id: PatternId,
-    /// Its name.
+    /// The word in `[pattern.X]` and in URLs.
     pub name: String,
     /// What it is about.
     pub about: Option<String>,
@@ -85,7 +85,7 @@ impl Pattern {
 /// A parameter of a pattern or an action.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// What requests call it.
     pub name: String,
     /// What it may be.
     pub kind: ParameterKind,

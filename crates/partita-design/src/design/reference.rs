@@ -6,7 +6,7 @@ use crate::template::Template;
 /// A reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ref {
-    /// Its name.
+    /// The first step of paths through it: `story` in `story.status`.
     pub name: String,
     /// The attribute whose value says which of the targets is meant.
     pub by: Option<String>,

@@ -200,7 +200,7 @@ pub enum CallerSource {
 /// How often a caller may do something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Its name.
+    /// The word in `[limit.X]`, which refusals name.
     pub name: String,
     /// What is limited: creating an item of this entity, or an action.
     pub of: LimitOf,

@@ -45,7 +45,7 @@ pub struct Settings {
 /// An index of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Index {
-    /// Its name.
+    /// What requests to the store call it.
     pub name: String,
     /// The partition key.
     pub partition: IndexKey,

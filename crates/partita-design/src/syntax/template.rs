@@ -141,10 +141,12 @@ fn hole(text: &Text, range: Range<usize>) -> Option<RawHole> {
     }
     let value = value::parse(&mut cursor)?;
     let span = value.span();
-    let format = match cursor.take(":") {
-        true => Some(format(&inside, &cursor)?),
-        false if cursor.is_at_end() => None,
-        false => return refuse(format!("`{written}` is not a name")),
+    let format = if cursor.take(":") {
+        Some(format(&inside, &cursor)?)
+    } else if cursor.is_at_end() {
+        None
+    } else {
+        return refuse(format!("`{written}` is not a name"));
     };
     Some(RawHole {
         value,

@@ -18,7 +18,7 @@ pub struct Shape {
 /// A field of a shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
-    /// Its name.
+    /// The member of the map.
     pub name: String,
     /// What it may hold.
     pub kind: AttributeType,

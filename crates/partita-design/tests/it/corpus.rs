@@ -56,9 +56,10 @@ fn every_case_reports_what_it_says() {
             .collect();
         let expected = format!("{source}{MARK}{found}");
         if file != expected {
-            match update {
-                true => fs::write(path, expected).unwrap(),
-                false => wrong.push(format!("{}:\n{found}", path.display())),
+            if update {
+                fs::write(path, expected).unwrap()
+            } else {
+                wrong.push(format!("{}:\n{found}", path.display()))
             }
         }
     }

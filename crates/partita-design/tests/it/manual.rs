@@ -30,9 +30,10 @@ pub(crate) fn blocks(part: &str) -> Vec<Block<'_>> {
 
 /// An example is a whole design, or lines that are read behind the page's common ones.
 pub(crate) fn whole(common: &str, example: &str) -> String {
-    match example.starts_with("design") {
-        true => example.to_owned(),
-        false => format!("{common}{example}"),
+    if example.starts_with("design") {
+        example.to_owned()
+    } else {
+        format!("{common}{example}")
     }
 }
 

@@ -113,9 +113,10 @@ impl Page {
         let Some((before, comment)) = line.rsplit_once("# ") else {
             return Vec::new();
         };
-        match before.is_empty() {
-            true => Vec::new(),
-            false => comment.split(' ').filter(|word| is_number(word)).collect(),
+        if before.is_empty() {
+            Vec::new()
+        } else {
+            comment.split(' ').filter(|word| is_number(word)).collect()
         }
     }
 
@@ -124,9 +125,10 @@ impl Page {
             let text = found.text.replace('\n', "\\n");
             let mut marks = self.faults_of(found.line);
             marks.retain(|mark| faults.contains(&(mark, found.code)));
-            match marks.is_empty() {
-                true => format!("# {text}\n"),
-                false => format!("# {}: {text}\n", marks.join(" ")),
+            if marks.is_empty() {
+                format!("# {text}\n")
+            } else {
+                format!("# {}: {text}\n", marks.join(" "))
             }
         });
         format!("{}{MARK}{}", self.source, found.collect::<String>())
@@ -181,9 +183,10 @@ fn the_diagnostics_are_those_that_a_page_shows() {
     for (name, faults) in PAGES {
         let page = Page::read(name);
         let expected = page.expected(faults);
-        match update {
-            true => fs::write(&page.path, expected).unwrap(),
-            false => assert_eq!(page.file, expected, "{name}"),
+        if update {
+            fs::write(&page.path, expected).unwrap()
+        } else {
+            assert_eq!(page.file, expected, "{name}")
         }
     }
 }

@@ -249,9 +249,10 @@ impl<'d> Comparison<'d> {
 }
 
 fn same(expected: &str, found: &str) -> Result<(), String> {
-    match expected == found {
-        true => Ok(()),
-        false => Err(format!("the design says {found}")),
+    if expected == found {
+        Ok(())
+    } else {
+        Err(format!("the design says {found}"))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use partita_core::size::item_bytes;
 use partita_store::StoreResult;
 
-use super::{Batch, Written};
+use super::{Batch, WrittenItem};
 use crate::row_change::RowChange;
 use crate::storage::{Edit, View};
 use crate::tables::Tables;
@@ -21,7 +21,7 @@ pub(super) const EXPIRED_TOKENS_MAX: usize = 64;
 
 /// What a batch comes to.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct BatchOutcome {
     /// What goes to disk.
     pub(crate) edits: Vec<Edit>,
     /// What is true in memory once it is there.
@@ -36,11 +36,11 @@ pub(crate) struct Outcome {
 
 impl Batch<'_> {
     /// What has to be written; nothing, if nothing has changed.
-    pub(crate) fn finish(mut self) -> StoreResult<Outcome> {
-        let mut outcome = Outcome {
+    pub(crate) fn finish(mut self) -> StoreResult<BatchOutcome> {
+        let mut outcome = BatchOutcome {
             edits: std::mem::take(&mut self.cleared),
             has_dropped: !self.dropped.is_empty(),
-            ..Outcome::default()
+            ..BatchOutcome::default()
         };
         self.finish_items(&mut outcome)?;
         self.recording.finish(&mut outcome.edits);
@@ -74,7 +74,7 @@ impl Batch<'_> {
         Ok(outcome)
     }
 
-    fn finish_items(&mut self, outcome: &mut Outcome) -> StoreResult<()> {
+    fn finish_items(&mut self, outcome: &mut BatchOutcome) -> StoreResult<()> {
         let mut counted: BTreeMap<u32, (TableTotals, TableTotals)> = BTreeMap::new();
         for (stored_key, written) in std::mem::take(&mut self.items) {
             let (name, id) = (&written.table.name, written.table.id);
@@ -120,8 +120,8 @@ fn load(view: &dyn View, id: u32) -> StoreResult<(TableTotals, TableTotals)> {
     Ok((totals.clone(), totals))
 }
 
-/// What becomes of the rows that stand for an item elsewhere.
-fn rows(change: &RowChange<'_>, totals: &mut TableTotals, outcome: &mut Outcome) {
+/// Updates the rows that an item has elsewhere: index entries and its expiry.
+fn rows(change: &RowChange<'_>, totals: &mut TableTotals, outcome: &mut BatchOutcome) {
     let bytes = |item: &_| item_bytes(item);
     totals.change(
         change.now.id,
@@ -138,7 +138,7 @@ fn rows(change: &RowChange<'_>, totals: &mut TableTotals, outcome: &mut Outcome)
     }
 }
 
-impl Written {
+impl WrittenItem {
     /// The item itself. One that ends as it began was never anything else to those outside the
     /// batch, and is on disk already.
     fn edit(self, stored_key: Vec<u8>, bytes: Option<Vec<u8>>) -> Option<Edit> {

@@ -35,8 +35,8 @@ impl Batch<'_> {
         Ok(description)
     }
 
-    /// Lets a table vanish. Its rows are left behind, where nobody finds them any more; what its
-    /// stream tells can be read on.
+    /// Deletes a table. Its rows stay until they are cleared, but nothing leads to them; its stream
+    /// can still be read.
     pub(crate) fn delete_table(&mut self, name: &TableName) -> StoreResult<TableDescription> {
         let table = self.tables.find(name)?.clone();
         table.settings.check_deletion()?;
@@ -52,7 +52,7 @@ impl Batch<'_> {
 
     pub(crate) fn update_table(&mut self, request: UpdateTable) -> StoreResult<TableDescription> {
         let old = self.tables.find(&request.table)?.clone();
-        // The numbers are those of before the batch: who else is in it, nobody has been told yet.
+        // The numbers are those before the batch: its other writes are not acknowledged yet.
         let totals = TableTotals::load(&*self.view, old.id)?;
         let UpdatedTable {
             schema,

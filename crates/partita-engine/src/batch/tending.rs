@@ -9,7 +9,7 @@ use partita_store::stream::StreamName;
 use partita_store::table::TableName;
 use partita_store::write::{Change, PlacedChange};
 
-use super::{Batch, Cause, Written};
+use super::{Batch, Cause, WrittenItem};
 use crate::storage::{Direction, Edit};
 use crate::streams::Link;
 use crate::tables::{Building, Table};
@@ -58,8 +58,8 @@ impl Batch<'_> {
         let table = Arc::new(table);
         for (stored_key, item) in items {
             let table = table.clone();
-            // Whoever has written the item in this batch has it here already.
-            self.items.entry(stored_key).or_insert_with(|| Written {
+            // An item that was written in this batch is here already.
+            self.items.entry(stored_key).or_insert_with(|| WrittenItem {
                 table,
                 before: Some(item.clone()),
                 after: Some(item),

@@ -62,7 +62,7 @@ fn run(
     tokens: &Tokens,
     now_millis: i64,
     writes: impl IntoIterator<Item = Write>,
-) -> (Vec<StoreResult<Option<Item>>>, Outcome) {
+) -> (Vec<StoreResult<Option<Item>>>, BatchOutcome) {
     let mut batch = Batch::new(Arc::default(), tokens, Box::new(Nothing), now_millis);
     let answers = writes.into_iter().map(|write| write(&mut batch)).collect();
     (answers, batch.finish().unwrap())

@@ -8,21 +8,21 @@ fn message(result: Result<(FjallViews, FjallCommits), EngineError>) -> String {
 }
 
 fn set_format(directory: &Path, edit: Edit) {
-    let (_views, mut commits) = open(directory, Durability::Sync, Room::SMALL).unwrap();
+    let (_views, mut commits) = open(directory, Durability::Sync, StorageRoom::SMALL).unwrap();
     commits.commit(vec![edit]).unwrap();
 }
 
 #[test]
 fn a_second_opener_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let first = open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
-    let refused = message(open(directory.path(), Durability::Sync, Room::SMALL));
+    let first = open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
+    let refused = message(open(directory.path(), Durability::Sync, StorageRoom::SMALL));
     assert!(
         refused.contains("is in use; stop the other process"),
         "{refused}"
     );
     drop(first);
-    open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+    open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_newer_format_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let newer = Edit::Put(keys::FORMAT.to_vec(), 7_u32.to_be_bytes().to_vec());
     set_format(directory.path(), newer);
-    let refused = message(open(directory.path(), Durability::Sync, Room::SMALL));
+    let refused = message(open(directory.path(), Durability::Sync, StorageRoom::SMALL));
     assert!(refused.contains("has format 7"), "{refused}");
     assert!(
         refused.contains("open it with the release that wrote it"),
@@ -43,7 +43,7 @@ fn an_older_format_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let older = Edit::Put(keys::FORMAT.to_vec(), 1_u32.to_be_bytes().to_vec());
     set_format(directory.path(), older);
-    let refused = message(open(directory.path(), Durability::Sync, Room::SMALL));
+    let refused = message(open(directory.path(), Durability::Sync, StorageRoom::SMALL));
     assert!(refused.contains("has format 1"), "{refused}");
     let known = format!("reads format {FORMAT} only");
     assert!(refused.contains(&known), "{refused}");
@@ -57,7 +57,7 @@ fn a_missing_or_mangled_format_is_damage() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         set_format(directory.path(), edit);
-        let refused = message(open(directory.path(), Durability::Sync, Room::SMALL));
+        let refused = message(open(directory.path(), Durability::Sync, StorageRoom::SMALL));
         assert!(refused.contains("does not tell its format"), "{refused}");
     }
 }
@@ -68,7 +68,7 @@ fn a_creation_that_was_cut_short_begins_again() {
     let new = directory.path().join("data.new");
     fs::create_dir_all(new.join("keyspaces")).unwrap();
     fs::write(new.join("0.jnl"), b"half a journal").unwrap();
-    open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+    open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     assert!(!new.exists());
 }
 
@@ -77,7 +77,11 @@ fn a_directory_that_cannot_be_made_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, b"").unwrap();
-    let refused = message(open(&file.join("store"), Durability::Sync, Room::SMALL));
+    let refused = message(open(
+        &file.join("store"),
+        Durability::Sync,
+        StorageRoom::SMALL,
+    ));
     assert!(
         refused.contains("check that it can be written"),
         "{refused}"

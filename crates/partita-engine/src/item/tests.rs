@@ -21,7 +21,7 @@ fn key_of(item: &Item) -> Vec<u8> {
     keys::item(3, &table().schema.key.key_of(item).unwrap())
 }
 
-/// Expects damage that is told by the table, the key and a word.
+/// Expects damage whose message has the table, the key and a word.
 fn check_damaged(key: &[u8], bytes: &[u8], word: &str) {
     match decode(&table(), key, bytes) {
         Err(StoreError::Corrupt { message }) => {

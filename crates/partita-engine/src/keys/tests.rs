@@ -64,13 +64,13 @@ fn contains(bounds: &Bounds, key: &Vec<u8>) -> bool {
 }
 
 /// Places of a table and of an index with two sort attributes.
-fn places(sorts: &[KeyValue]) -> Vec<Place> {
+fn places(sorts: &[KeyValue]) -> Vec<RowPlace> {
     let mut places = Vec::new();
     for partition in ["p", "p\0", "q"].map(|text| KeyValue::S(text.to_owned())) {
         for sort in sorts {
             for (last, own) in [("a", "z"), ("a\0", "a"), ("b", "y")] {
                 let last = KeyValue::S(last.to_owned());
-                places.push(Place {
+                places.push(RowPlace {
                     values: vec![partition.clone(), sort.clone(), last],
                     item: Key {
                         partition: KeyValue::S(own.to_owned()),
@@ -101,7 +101,7 @@ fn bytes_agree_with_values() {
     }
 }
 
-fn check(asked: &KeyQuery, places: &[Place]) {
+fn check(asked: &KeyQuery, places: &[RowPlace]) {
     let starts = places.iter().filter(|place| asked.contains(&place.values));
     for start in std::iter::once(None).chain(starts.map(Some)) {
         for direction in [Direction::Ascending, Direction::Descending] {
@@ -143,11 +143,11 @@ fn a_place_comes_back() {
         key: KeySchema::strings("PK", "SK"),
         indexes: vec![index.clone()],
     };
-    let of_index = Source {
+    let of_index = ReadSource {
         schema: &schema,
         index: Some(&index),
     };
-    let of_table = Source {
+    let of_table = ReadSource {
         schema: &schema,
         index: None,
     };
@@ -157,7 +157,7 @@ fn a_place_comes_back() {
         sort: Some(text("")),
     };
     let values = vec![text("é"), number("-1.5"), KeyValue::B(vec![0, 255, 0])];
-    let in_index = Place {
+    let in_index = RowPlace {
         values,
         item: item.clone(),
     };

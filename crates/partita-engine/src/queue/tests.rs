@@ -4,7 +4,7 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// How many of these requests find a place, while nobody takes any.
+/// How many of these requests find a place while none is taken out.
 async fn accepted(bytes: usize, tries: usize) -> usize {
     let (queue, waiting) = Queue::new();
     for _ in 0..tries {

@@ -16,7 +16,7 @@ use crate::tables::{Table, Tables};
 use crate::{entry, item, keys};
 
 /// A request, held against its table.
-pub(super) struct Asked<'a> {
+pub(super) struct CheckedRead<'a> {
     pub(super) table: &'a Table,
     pub(super) reading: Reading<'a>,
     /// The keys of the rows; none if there can be no rows.
@@ -25,7 +25,7 @@ pub(super) struct Asked<'a> {
 }
 
 /// What a row holds of what was asked for.
-pub(super) enum Row<'a> {
+pub(super) enum RowContent<'a> {
     /// All.
     Whole(FoundItem),
     /// Not all: the item of this entry of an index is read too.
@@ -34,11 +34,11 @@ pub(super) enum Row<'a> {
     Pointer(&'a IndexSchema),
 }
 
-impl<'a> Asked<'a> {
+impl<'a> CheckedRead<'a> {
     pub(super) fn by_query(tables: &'a Tables, request: &Query) -> StoreResult<Self> {
         let table = tables.find(&request.table)?;
         check_is_built(request.index.as_deref(), &table.building_names())?;
-        Ok(Asked::new(
+        Ok(CheckedRead::new(
             table,
             Reading::of_query(&table.schema, request)?,
         ))
@@ -47,7 +47,10 @@ impl<'a> Asked<'a> {
     pub(super) fn by_scan(tables: &'a Tables, request: &Scan) -> StoreResult<Self> {
         let table = tables.find(&request.table)?;
         check_is_built(request.index.as_deref(), &table.building_names())?;
-        Ok(Asked::new(table, Reading::of_scan(&table.schema, request)?))
+        Ok(CheckedRead::new(
+            table,
+            Reading::of_scan(&table.schema, request)?,
+        ))
     }
 
     fn new(table: &'a Table, reading: Reading<'a>) -> Self {
@@ -65,7 +68,7 @@ impl<'a> Asked<'a> {
                 None => keys::item(id, &place.item),
             });
         let bounds = keys::after(keys::query(id, &reading.keys), start, direction);
-        Asked {
+        CheckedRead {
             table,
             reading,
             bounds,
@@ -79,20 +82,20 @@ impl<'a> Asked<'a> {
             return true;
         };
         let source = &self.reading.source;
-        // What cannot be read is told as damage by whoever reads all of it.
+        // A row that cannot be read is reported as damage when it is read as a whole.
         keys::place(source, stored_key)
             .is_none_or(|place| segment.contains(&place.values[..source.partition().len()]))
     }
 
     /// What is stored under a key.
-    pub(super) fn row(&self, stored_key: &[u8], bytes: Bytes) -> StoreResult<Row<'a>> {
+    pub(super) fn row(&self, stored_key: &[u8], bytes: Bytes) -> StoreResult<RowContent<'a>> {
         let Some(index) = self.reading.source.index else {
-            return item::read(self.table, stored_key, bytes).map(Row::Whole);
+            return item::read(self.table, stored_key, bytes).map(RowContent::Whole);
         };
         Ok(match entry::read(self.table, index, stored_key, bytes)? {
-            Some(row) if self.reading.fetches_items => Row::Part(row, index),
-            Some(row) => Row::Whole(row),
-            None => Row::Pointer(index),
+            Some(row) if self.reading.fetches_items => RowContent::Part(row, index),
+            Some(row) => RowContent::Whole(row),
+            None => RowContent::Pointer(index),
         })
     }
 

@@ -1,13 +1,13 @@
 //! What was read lately, up to a number of bytes: values by their keys, and runs of rows by
 //! their partitions. They share the bytes, so that the memory is where the reads are.
 //!
-//! It stands beside views and not under them: what is here is what is stored now, and a view is
+//! It is beside views and not under them: the cache has what is stored now, and a view is
 //! of one moment. So only who asks for one key, or for one partition, at no moment in particular
 //! is answered from it.
 //!
 //! INVARIANT: a value is here only if every view that is taken now has it. Two rules see to it:
 //! - A commit makes its keys be forgotten in the same critical section in which it becomes
-//!   visible, so nobody finds the old value here after somebody has seen the new one.
+//!   visible, so after a reader has seen the new value, none finds the old one here.
 //! - Who reads announces the key before the view is taken. Forgetting a key forgets such
 //!   announcements too, and a value without one is not kept: it may be from before the commit.
 
@@ -28,11 +28,11 @@ const ENTRY_BYTES: usize = 160;
 const VALUE_BYTES: u64 = 1_024;
 
 /// What is kept, by the key of the value or [`by_partition`].
-pub(crate) struct Cache(Weighted<Vec<u8>, Kept, Weight>);
+pub(crate) struct Cache(Weighted<Vec<u8>, CachedRead, Weight>);
 
 /// One thing that was read.
 #[derive(Clone)]
-pub(crate) enum Kept {
+pub(crate) enum CachedRead {
     Value(Bytes),
     Run(Arc<Run>),
 }
@@ -40,20 +40,20 @@ pub(crate) enum Kept {
 #[derive(Clone)]
 struct Weight;
 
-impl Weighter<Vec<u8>, Kept> for Weight {
-    fn weight(&self, key: &Vec<u8>, kept: &Kept) -> u64 {
+impl Weighter<Vec<u8>, CachedRead> for Weight {
+    fn weight(&self, key: &Vec<u8>, kept: &CachedRead) -> u64 {
         let bytes = match kept {
-            Kept::Value(value) => value.len(),
-            Kept::Run(run) => run.bytes(),
+            CachedRead::Value(value) => value.len(),
+            CachedRead::Run(run) => run.bytes(),
         };
         (ENTRY_BYTES + key.len() + bytes) as u64
     }
 }
 
 /// What is known of a key.
-pub(crate) enum Known<'a, T> {
+pub(crate) enum CacheLookup<'a, T> {
     This(T),
-    /// Nothing. Who reads it may tell.
+    /// Nothing is cached. What is read can be announced.
     Nothing(Announced<'a>),
     /// Nothing, and somebody else reads it now.
     Awaited,
@@ -64,16 +64,16 @@ pub(crate) struct Announced<'a>(
     PlaceholderGuard<
         'a,
         Vec<u8>,
-        Kept,
+        CachedRead,
         Weight,
         DefaultHashBuilder,
-        DefaultLifecycle<Vec<u8>, Kept>,
+        DefaultLifecycle<Vec<u8>, CachedRead>,
     >,
 );
 
 impl Announced<'_> {
     /// Keeps what was read, unless the key was forgotten meanwhile.
-    pub(crate) fn keep(self, kept: Kept) {
+    pub(crate) fn keep(self, kept: CachedRead) {
         let _ = self.0.insert(kept);
     }
 }
@@ -93,13 +93,13 @@ impl Cache {
         read: impl FnOnce() -> Result<Option<Bytes>, StorageError>,
     ) -> Result<Option<Bytes>, StorageError> {
         match self.find(key) {
-            Known::This(Kept::Value(value)) => Ok(Some(value)),
-            Known::This(Kept::Run(_)) | Known::Awaited => read(),
-            Known::Nothing(announced) => {
+            CacheLookup::This(CachedRead::Value(value)) => Ok(Some(value)),
+            CacheLookup::This(CachedRead::Run(_)) | CacheLookup::Awaited => read(),
+            CacheLookup::Nothing(announced) => {
                 let value = read()?;
                 if let Some(value) = &value {
                     // A copy, because the value is a part of a block that would be kept whole.
-                    announced.keep(Kept::Value(Bytes::copy_from_slice(value)));
+                    announced.keep(CachedRead::Value(Bytes::copy_from_slice(value)));
                 }
                 Ok(value)
             }
@@ -108,29 +108,29 @@ impl Cache {
 
     /// The run of a partition, given by the bytes that all keys of it begin with. If nothing is
     /// known, the view that it is read from must be taken after this.
-    pub(crate) fn run(&self, partition: &[u8]) -> Known<'_, Arc<Run>> {
+    pub(crate) fn run(&self, partition: &[u8]) -> CacheLookup<'_, Arc<Run>> {
         match self.find(by_partition(partition)) {
-            Known::This(Kept::Run(run)) => Known::This(run),
-            Known::This(Kept::Value(_)) | Known::Awaited => Known::Awaited,
-            Known::Nothing(announced) => Known::Nothing(announced),
+            CacheLookup::This(CachedRead::Run(run)) => CacheLookup::This(run),
+            CacheLookup::This(CachedRead::Value(_)) | CacheLookup::Awaited => CacheLookup::Awaited,
+            CacheLookup::Nothing(announced) => CacheLookup::Nothing(announced),
         }
     }
 
-    fn find(&self, key: &[u8]) -> Known<'_, Kept> {
+    fn find(&self, key: &[u8]) -> CacheLookup<'_, CachedRead> {
         // Somebody else who reads the same key is not waited for.
         match self.0.get_value_or_guard(key, Some(Duration::ZERO)) {
-            GuardResult::Value(kept) => Known::This(kept),
-            GuardResult::Timeout => Known::Awaited,
-            GuardResult::Guard(guard) => Known::Nothing(Announced(guard)),
+            GuardResult::Value(kept) => CacheLookup::This(kept),
+            GuardResult::Timeout => CacheLookup::Awaited,
+            GuardResult::Guard(guard) => CacheLookup::Nothing(Announced(guard)),
         }
     }
 
-    /// Forgets a key, and whoever has announced it.
+    /// Forgets a key, and the reads that have announced it.
     pub(crate) fn forget(&self, key: &[u8]) {
         self.0.remove(key);
     }
 
-    /// Forgets the run of a partition, and whoever has announced it.
+    /// Forgets the run of a partition, and the reads that have announced it.
     pub(crate) fn forget_run(&self, partition: &[u8]) {
         self.0.remove(by_partition(partition));
     }

@@ -1,9 +1,9 @@
-//! The files that tell how the rest is stored, looked at before the storage opens them.
+//! The files that describe how the rest is stored, checked before the storage opens them.
 //!
-//! What they say of numbers, lsm-tree takes at its word: it reserves memory for as many tables,
-//! or sections of a file, as one of them claims to have. A flipped bit may ask for 100 GB, and a
-//! process that does not get them ends without a word. So they are held against their checksums,
-//! or against their size, before anybody believes them.
+//! What they say of numbers, lsm-tree takes at its word: it reserves memory for as many tables, or
+//! sections of a file, as one of them claims to have. A flipped bit may ask for 100 GB, and a
+//! process that does not get them ends without a word. So they are held against their checksums, or
+//! against their size, before anybody believes them.
 //!
 //! The layout is that of lsm-tree 3.1 and its archives (sfa 1.0), with numbers in little endian:
 //!

@@ -27,7 +27,7 @@ use super::{
     contents,
 };
 use crate::keys;
-use crate::options::{Durability, Room};
+use crate::options::{Durability, StorageRoom};
 
 /// All keys live in one keyspace. A keyspace that is seldom written keeps its part of every
 /// journal unflushed, and so keeps the journals, and a long replay when the store is reopened.
@@ -42,15 +42,15 @@ const JOURNALS_BYTES_MAX: u64 = 64 * 1_048_576;
 const MEMTABLE_BYTES_MAX: u64 = 64 * 1_048_576;
 
 /// Four items of 1 KB. Blocks of 8 and 16 KB read as fast from the cache and pack hardly better
-/// (51 and 49 MB where these take 54), and fill the cache with what nobody asked for.
+/// (51 and 49 MB where these take 54), and fill the cache with neighbours of what was asked for.
 const BLOCK_BYTES: u32 = 4_096;
 
 /// The part of the memory that is for blocks, as the storage reads them: for scans, index builds
 /// and reads at one moment. The rest is for what answers by itself, items and runs of rows.
 const BLOCKS_SHARE: u64 = 4;
 
-/// More than these are not kept: a compaction writes all blocks anew, and of those that it has
-/// replaced nobody would ask for again, nor forget them.
+/// Larger caches of blocks do not pay: a compaction writes all blocks anew, and those that it has
+/// replaced stay in the cache without being read again.
 const BLOCKS_BYTES_MAX: u64 = 64 * 1_048_576;
 
 /// Files that fjall keeps open at least.
@@ -62,7 +62,7 @@ pub(crate) fn open(
     directory: &Path,
     lock: Option<File>,
     durability: Durability,
-    room: Room,
+    room: StorageRoom,
 ) -> Result<(FjallViews, FjallCommits), StorageError> {
     let blocks_bytes = (room.cache_bytes / BLOCKS_SHARE).min(BLOCKS_BYTES_MAX);
     let known_bytes = room.cache_bytes - blocks_bytes;
@@ -97,8 +97,8 @@ pub(crate) fn open(
     Ok((FjallViews(shared), commits))
 }
 
-/// Has fjall read its own files. It asserts some of what stands in a manifest, where a damaged byte
-/// is no mistake of anybody's code.
+/// Lets fjall read its own files. It asserts some of the contents of a manifest, so that a damaged
+/// byte there panics.
 fn read_files<T>(read: impl FnOnce() -> Result<T, fjall::Error>) -> Result<T, StorageError> {
     match panic::catch_unwind(AssertUnwindSafe(read)) {
         Ok(opened) => Ok(opened?),

@@ -2,8 +2,8 @@
 //!
 //! A batch is acknowledged when it is synced, and the next one is written only then. So what a
 //! crash may leave unfinished is the last batch of the last journal, and nothing else:
-//! - **The last batch is torn**: parts of it did not reach the disk. Nobody was told that it was
-//!   there, so it is cut off. fjall cuts it too, but only if it ends too early; it refuses to
+//! - **The last batch is torn**: parts of it did not reach the disk. It was not acknowledged, so
+//!   it is cut off. fjall cuts it too, but only if it ends too early; it refuses to
 //!   open when a page in the middle is missing.
 //! - **Anything before the last batch is damaged**: acknowledged writes are lost, and the store
 //!   does not open. fjall would go on without them, and cut off whatever follows
@@ -11,19 +11,19 @@
 //! - **The number of a batch is lower than that of the one before**: the storage would take it for
 //!   one that is in its tables already, and leave it out. The checksum does not cover the number,
 //!   so this is how damage to it shows.
-//! - **The last batch is whole, but its sync failed**: it may stand in the memory of the
-//!   operating system and not on disk, and a reader could not tell. It is written once more
-//!   over itself and synced, so that what is read is there to stay.
+//! - **The last batch is whole, but its sync failed**: it may be in the memory of the operating
+//!   system and not on disk, which a reader cannot distinguish. It is written once more over
+//!   itself and synced, so that what is read is there to stay.
 //!
 //! A torn batch leaves zeros where pages are missing, as the file was empty there before, or it
-//! leaves no end. A last batch that is wrong in another way is damage. What cannot be told apart
-//! is a torn batch and an acknowledged last one that has lost a whole sector since; a store that
-//! is closed therefore ends its journal with a batch that says nothing.
+//! leaves no end. A last batch that is wrong in another way is damage. Indistinguishable are only a
+//! torn batch and an acknowledged last one that has lost a whole sector since; a store that is
+//! closed therefore ends its journal with a batch that says nothing.
 //!
-//! What cannot be told either is an end that is missing as a whole; but see [`closing`].
+//! An end that is missing as a whole cannot be recognised either; but see [`closing`].
 //!
-//! When batches are not synced each, those since the last sync take the place of the last one.
-//! Each then carries a [`Mark`] that tells where that was.
+//! When batches are not synced each, those since the last sync take the place of the last one. Each
+//! then carries a [`Mark`] with the number of that sync.
 //!
 //! The layout is that of fjall 3.1, with uncompressed values:
 //!
@@ -107,8 +107,8 @@ impl Journal {
     }
 }
 
-/// Gives back the room behind the end of the journals of a storage that was created just now and
-/// holds next to nothing, so that nobody has to search 64 MB for what is behind the end.
+/// Truncates the journals of a storage that was just created and is nearly empty. Otherwise each
+/// opening would search 64 MB for what is after the end.
 pub(crate) fn trim(directory: &Path) -> Result<(), StorageError> {
     for (_, path) in journals(directory)? {
         let mut file = File::options().read(true).write(true).open(path)?;
@@ -164,8 +164,8 @@ fn number(batch: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.unwrap_or_default())
 }
 
-/// Where the batches begin of which it is not known that they are on disk: the last one, unless
-/// its mark tells of more.
+/// Where the batches begin that may not be on disk: the last one, unless its mark names an earlier
+/// one.
 fn first_unsynced(content: &[u8], whole: &[Range<usize>], last: Option<Mark>) -> usize {
     let mut start = whole.last().map_or(0, |batch| batch.start);
     let Some(last) = last else { return start };

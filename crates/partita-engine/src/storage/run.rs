@@ -1,4 +1,4 @@
-//! Rows of one partition that stand one behind another, as they were read lately.
+//! Consecutive rows of one partition, as they were read lately.
 //!
 //! Stepping through the storage's merged iterator costs more than everything else that a query
 //! of a few rows does. Partitions that are asked for again and again are answered from here.
@@ -16,7 +16,7 @@ use partita_store::FoundItem;
 use super::{Bounds, Bytes, Direction};
 
 /// What a row costs besides its bytes.
-const ROW_BYTES: usize = size_of::<Row>();
+const ROW_BYTES: usize = size_of::<RunRow>();
 
 /// A run is one read's, and a small part of the cache.
 const RUN_BYTES_MAX: usize = 64 * 1_024;
@@ -27,14 +27,14 @@ pub(crate) struct Run {
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     /// Ascending by their keys.
-    rows: Vec<Row>,
+    rows: Vec<RunRow>,
     /// The keys, apart: a search goes through them, and through nothing else.
     keys: Vec<u8>,
     json: Bytes,
 }
 
 #[derive(Debug)]
-struct Row {
+struct RunRow {
     key: Range<usize>,
     json: Range<usize>,
     /// As DynamoDB counts.
@@ -42,7 +42,7 @@ struct Row {
 }
 
 /// The part of a run that was asked for.
-pub(crate) struct Part<'a> {
+pub(crate) struct RunPart<'a> {
     run: &'a Run,
     rows: Range<usize>,
     direction: Direction,
@@ -57,7 +57,7 @@ impl Run {
     }
 
     /// What the run knows of a range from its beginning on; none if it does not know that.
-    pub(crate) fn part(&self, bounds: &Bounds, direction: Direction) -> Option<Part<'_>> {
+    pub(crate) fn part(&self, bounds: &Bounds, direction: Direction) -> Option<RunPart<'_>> {
         let (low, high) = bounds;
         let knows_low = low_order(&self.low, low).is_le();
         let knows_high = high_order(&self.high, high).is_ge();
@@ -71,7 +71,7 @@ impl Run {
         let end = self
             .rows
             .partition_point(|row| !is_above(self.key(row), high));
-        knows_first.then_some(Part {
+        knows_first.then_some(RunPart {
             run: self,
             // Bounds beside the run, of which it knows nothing, have no rows in it.
             rows: first..end.max(first),
@@ -80,15 +80,15 @@ impl Run {
         })
     }
 
-    fn key(&self, row: &Row) -> &[u8] {
+    fn key(&self, row: &RunRow) -> &[u8] {
         &self.keys[row.key.clone()]
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> RunPart<'a> {
     /// The rows, in the direction that was asked for.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&'a [u8], FoundItem)> + use<'a> {
-        let Part { run, direction, .. } = *self;
+        let RunPart { run, direction, .. } = *self;
         let mut rows = run.rows[self.rows.clone()].iter();
         let next = move || match direction {
             Direction::Ascending => rows.next(),
@@ -104,7 +104,7 @@ impl<'a> Part<'a> {
 /// Writes down rows as they are read, to make a run of them.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    rows: Vec<Row>,
+    rows: Vec<RunRow>,
     keys: Vec<u8>,
     json: Vec<u8>,
 }
@@ -118,7 +118,7 @@ impl Recorder {
         let (key_start, json_start) = (self.keys.len(), self.json.len());
         self.keys.extend_from_slice(key);
         row.write_json(&mut self.json);
-        self.rows.push(Row {
+        self.rows.push(RunRow {
             key: key_start..self.keys.len(),
             json: json_start..self.json.len(),
             size: row.size(),

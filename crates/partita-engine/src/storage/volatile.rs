@@ -8,22 +8,22 @@ use super::{
 };
 use crate::options::Durability;
 
-type Content = Arc<BTreeMap<Vec<u8>, Vec<u8>>>;
+type VolatileRows = Arc<BTreeMap<Vec<u8>, Vec<u8>>>;
 
 /// What is on the disk, and what is on its way there.
 #[derive(Clone, Default)]
-pub(crate) struct Disk(Arc<Mutex<State>>);
+pub(crate) struct Disk(Arc<Mutex<VolatileState>>);
 
 #[derive(Default)]
-struct State {
+struct VolatileState {
     /// After the last sync, and after each commit since.
-    states: Vec<Content>,
+    states: Vec<VolatileRows>,
     /// Since the power went.
     is_off: bool,
 }
 
 impl Disk {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, VolatileState> {
         self.0.lock().unwrap()
     }
 
@@ -53,7 +53,7 @@ impl Views for Disk {
     }
 }
 
-impl View for Content {
+impl View for VolatileRows {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
         Ok(BTreeMap::get(self, key).map(|value| Bytes::copy_from_slice(value)))
     }
@@ -90,7 +90,7 @@ impl Commits for VolatileCommits {
             };
         }
         if state.states.is_empty() {
-            state.states.push(Content::default());
+            state.states.push(VolatileRows::default());
         }
         state.states.push(content);
         drop(state);

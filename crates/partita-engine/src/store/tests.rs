@@ -7,10 +7,10 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::KeySchema;
 
 use super::*;
-use crate::options::Room;
+use crate::options::StorageRoom;
 use crate::storage::{Edit, StorageError};
 
-/// Commits until it is told to fail.
+/// Commits until it is made to fail.
 struct Failing {
     inner: Box<dyn Commits>,
     is_broken: Arc<AtomicBool>,
@@ -66,7 +66,8 @@ async fn get(store: &EngineStore, sort: &str) -> StoreResult<Option<Item>> {
 }
 
 fn breakable(directory: &Path) -> (EngineStore, Arc<AtomicBool>) {
-    let (views, commits) = directory::open(directory, Durability::Sync, Room::SMALL).unwrap();
+    let (views, commits) =
+        directory::open(directory, Durability::Sync, StorageRoom::SMALL).unwrap();
     let is_broken = Arc::new(AtomicBool::new(false));
     let commits = Failing {
         inner: Box::new(commits),
@@ -164,7 +165,7 @@ async fn damaged_bytes_are_an_error_wherever_they_are_met() {
     drop(store);
 
     let (views, mut commits) =
-        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+        directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     let bad = crate::keys::item(table.id, &table.schema.key.key_of(&key("bad")).unwrap());
     let edit = Edit::Put(bad, b"\x00garbage".to_vec());
     commits.commit(vec![edit]).unwrap();
@@ -213,7 +214,7 @@ async fn a_damaged_table_or_token_refuses_to_open() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         let (_, mut commits) =
-            directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+            directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
         let edit = Edit::Put(key, b"garbage".to_vec());
         commits.commit(vec![edit]).unwrap();
         drop(commits);
@@ -274,7 +275,7 @@ impl Commits for Roomy {
 async fn a_full_disk_refuses_writes_until_there_is_room() {
     let directory = tempfile::tempdir().unwrap();
     let (views, commits) =
-        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+        directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     assert!(commits.free_bytes().is_none_or(|bytes| bytes > 0));
     let free_bytes = Arc::new(AtomicU64::new(u64::MAX));
     let commits = Roomy {
@@ -299,7 +300,7 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
         let stopped = store.meters().unwrap().stopped.unwrap();
         assert!(stopped.contains("only 100 MB left"), "{stopped}");
         free_bytes.store(u64::MAX, Ordering::SeqCst);
-        // Asking is enough, so that whoever waits for the server to be well need not write.
+        // Asking is enough, so that a health check need not write.
         while store.meters().unwrap().stopped.is_some() {
             tokio::task::yield_now().await;
         }
@@ -308,7 +309,7 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     assert_eq!(get(&store, "after").await, Ok(Some(key("after"))));
 }
 
-/// Waits for a sync that nobody asked for.
+/// Waits for a sync that no request causes.
 struct Watched {
     inner: Box<dyn Commits>,
     unsynced: Arc<AtomicU64>,
@@ -331,7 +332,7 @@ impl Commits for Watched {
 async fn buffered_writes_reach_the_disk_by_themselves() {
     let directory = tempfile::tempdir().unwrap();
     let (views, commits) =
-        directory::open(directory.path(), Durability::Buffered, Room::SMALL).unwrap();
+        directory::open(directory.path(), Durability::Buffered, StorageRoom::SMALL).unwrap();
     let unsynced = Arc::new(AtomicU64::new(0));
     let commits = Watched {
         inner: Box::new(commits),
@@ -363,7 +364,7 @@ async fn buffered_writes_reach_the_disk_by_themselves() {
 async fn a_failed_sync_stops_buffered_writes() {
     let directory = tempfile::tempdir().unwrap();
     let (views, commits) =
-        directory::open(directory.path(), Durability::Buffered, Room::SMALL).unwrap();
+        directory::open(directory.path(), Durability::Buffered, StorageRoom::SMALL).unwrap();
     let is_broken = Arc::new(AtomicBool::new(false));
     let commits = FailingSync {
         inner: Box::new(commits),
@@ -387,7 +388,7 @@ async fn a_failed_sync_stops_buffered_writes() {
     assert_eq!(get(&store, "a").await, Ok(Some(key("a"))));
 }
 
-/// Commits always, and syncs until it is told to fail.
+/// Commits always, and syncs until it is made to fail.
 struct FailingSync {
     inner: Box<dyn Commits>,
     is_broken: Arc<AtomicBool>,

@@ -12,7 +12,7 @@ use crate::keys;
 /// A place between two records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// The number of no record before it, and of none behind it is smaller.
+    /// Records before it have smaller numbers; records behind it have this one or larger ones.
     pub(crate) next: u64,
     /// The checksum of the record before it.
     chain: u64,
@@ -97,7 +97,7 @@ pub(crate) fn encode(record: StreamRecord, link: Link) -> (Vec<u8>, Link) {
     (bytes, behind)
 }
 
-/// Reads a record that must continue a chain here, and tells the place behind it.
+/// Reads a record that must continue a chain here, and returns the link for the next.
 pub(crate) fn decode(
     stream: &Stream,
     link: Link,

@@ -9,7 +9,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::TableName;
 
 use super::*;
-use crate::options::Room;
+use crate::options::StorageRoom;
 use crate::storage::{Commits as _, Views as _};
 use crate::{Durability, EngineStore, Options, directory};
 
@@ -65,7 +65,7 @@ async fn check(change: impl FnOnce(&[(Vec<u8>, Vec<u8>)]) -> Vec<Edit>, words: &
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path()).await;
     let (views, mut commits) =
-        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+        directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     // The table has the first id.
     let rows = views.view().range(keys::rows(2), Direction::Ascending);
     let rows = rows.map(|row| row.unwrap());
@@ -125,13 +125,13 @@ async fn a_record_that_is_not_its_own_is_noticed() {
     .await;
 }
 
-/// Whoever reads from the middle is told of a gap there, and not of one that is behind him.
+/// A reader that begins in the middle meets a gap there, and not one that is before it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gap_is_told_to_whom_it_concerns() {
     let directory = tempfile::tempdir().unwrap();
     filled(directory.path()).await;
     let (_views, mut commits) =
-        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+        directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     commits
         .commit(vec![Edit::Remove(keys::record(2, 3))])
         .unwrap();

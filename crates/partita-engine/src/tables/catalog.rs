@@ -6,7 +6,7 @@ use super::Tables;
 
 /// The tables of now.
 ///
-/// INVARIANT: what stands here is on disk. Only the committer replaces it, and only after a
+/// INVARIANT: these tables are on disk. Only the committer replaces them, and only after a
 /// commit.
 pub(crate) struct Catalog(RwLock<Arc<Tables>>);
 

@@ -32,7 +32,7 @@ pub(super) fn write(table: &Table) -> Vec<u8> {
     serde_json::to_vec(&stored).expect("strings and numbers always make JSON")
 }
 
-/// The table that a description tells of.
+/// The table in a stored description.
 pub(super) fn read(key: &[u8], value: &[u8]) -> Option<Table> {
     let name = std::str::from_utf8(key.get(1..)?).ok()?;
     let stored: StoredTable = serde_json::from_slice(value).ok()?;
@@ -77,7 +77,7 @@ pub(super) fn write_stream(stream: &Stream) -> Vec<u8> {
     serde_json::to_vec(&stored).expect("strings and numbers always make JSON")
 }
 
-/// The stream that a description tells of.
+/// The stream in a stored description.
 pub(super) fn read_stream(key: &[u8], value: &[u8]) -> Option<Stream> {
     let stored: StoredStream = serde_json::from_slice(value).ok()?;
     Some(Stream {

@@ -1,6 +1,6 @@
 //! The rows of what was deleted, cleared away a little at a time.
 //!
-//! A deleted table is gone at once: its description is, and nobody finds its rows any more.
+//! A deleted table is gone at once: its description is deleted, and nothing leads to its rows.
 
 use partita_store::StoreResult;
 

@@ -34,7 +34,7 @@ impl Tending {
     }
 
     fn sweep_table(&self, table: &Table, expiry: &Expiry, now_millis: i64) -> StoreResult<bool> {
-        // In the second that it tells, an item has not expired yet.
+        // An item expires after the second that its attribute names, not in it.
         let last = now_millis.div_euclid(1000).saturating_sub(1);
         let earliest = self.earliest.take(expiry.id, last);
         let first = earliest.max(last.saturating_sub(PAST_SECONDS_MAX));

@@ -17,7 +17,7 @@ use crate::{EngineStore, Options, Upkeep};
 const START_SECONDS: i64 = 1_800_000_000;
 const YEAR_SECONDS: i64 = 365 * 24 * 60 * 60;
 
-/// A store that does nothing by itself, on a clock that stands still.
+/// A store that does nothing by itself, on a clock that is set by hand.
 struct Bench {
     directory: tempfile::TempDir,
     clock: Arc<ManualClock>,

@@ -27,7 +27,7 @@ pub(super) fn check(moment: &Moment, findings: &mut Vec<String>) -> StoreResult<
     Ok(())
 }
 
-/// The first gap ends it: what follows cannot be told from it.
+/// Stops at the first gap: the chain behind it has nothing to continue from.
 fn check_stream(moment: &Moment, stream: &Stream) -> StoreResult<()> {
     let head = Head::load(moment.view(), stream)?;
     let mut link = head.horizon;

@@ -10,7 +10,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::{Key, KeyAttribute, KeySchema, TableName, TableSchema};
 use partita_store::{Store as _, StoreError};
 
-use crate::options::Room;
+use crate::options::StorageRoom;
 use crate::storage::{Commits as _, Direction, Edit, Views as _};
 use crate::{Durability, EngineStore, Options, directory, keys};
 
@@ -61,7 +61,8 @@ async fn filled(directory: &Path) {
 
 /// The rows of the table, or of its index.
 fn rows(directory: &Path, id: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let (views, _commits) = directory::open(directory, Durability::Sync, Room::SMALL).unwrap();
+    let (views, _commits) =
+        directory::open(directory, Durability::Sync, StorageRoom::SMALL).unwrap();
     let rows = views.view().range(keys::rows(id), Direction::Ascending);
     rows.map(|row| {
         row.map(|(key, value)| (key.to_vec(), value.to_vec()))
@@ -76,7 +77,7 @@ async fn check(change: impl Fn(&Path) -> Edit, words: &[&str], is_read: bool) {
     filled(directory.path()).await;
     let edit = change(directory.path());
     let (views, mut commits) =
-        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+        directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     commits.commit(vec![edit]).unwrap();
     drop((views, commits));
     let store = open(directory.path());
@@ -116,7 +117,7 @@ async fn whatever_does_not_belong_together_is_found() {
     check(
         |at| Edit::Put(key(at, 2, 0), value(at, 2, 1)),
         &["an entry that is not its own", "has another key"],
-        // A read copies what it finds; only the storage's checksums stand behind it.
+        // A read copies the bytes that it finds; only the storage's checksums protect them.
         false,
     )
     .await;
@@ -136,7 +137,7 @@ fn key_of_nothing() -> Key {
     }
 }
 
-/// The row that tells when an item expires, lost or wrong, and the numbers of a table.
+/// The expiry row of an item, lost or wrong, and the totals of a table.
 #[tokio::test(flavor = "multi_thread")]
 async fn expiries_and_numbers_are_checked() {
     let directory = tempfile::tempdir().unwrap();
@@ -174,7 +175,7 @@ async fn expiries_and_numbers_are_checked() {
         ),
     ] {
         let (views, mut commits) =
-            directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+            directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
         commits.commit(edits).unwrap();
         drop((views, commits));
         let findings = open(directory.path()).verify().await.unwrap();

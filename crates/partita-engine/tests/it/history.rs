@@ -1,6 +1,6 @@
 //! Random histories on few hot keys: the engine answers what the model answers, also after it
-//! was reopened, its streams tell what the model's tell, and its indexes hold what its items
-//! imply.
+//! was reopened, its streams have the records of the model's, and its indexes contain what its
+//! items imply.
 
 mod changing;
 mod given;
@@ -267,7 +267,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// The order of a scan is nobody's business, so the items are compared as a set.
+    /// The order of a scan is not specified, so the items are compared as a set.
     async fn scan(&mut self) {
         for (table, schema) in self.tables.clone() {
             let mut scan = Scan::new(table);

@@ -8,7 +8,7 @@ fn capacity(units: Option<f64>, read: Option<f64>, write: Option<f64>) -> Capaci
         .build()
 }
 
-fn consumed(kind: Kind, capacity: ConsumedCapacity) -> Consumed {
+fn consumed(kind: CapacityKind, capacity: ConsumedCapacity) -> Consumed {
     let metered = metered((), kind, [capacity]);
     let table: TableName = "notes".parse().unwrap();
     metered.consumed[&table].clone()
@@ -25,7 +25,7 @@ fn units_are_of_the_operations_kind() {
             .local_secondary_indexes("local", capacity(Some(2.0), None, None))
             .build()
     };
-    let read = consumed(Kind::Read, answer());
+    let read = consumed(CapacityKind::Read, answer());
     assert_eq!((read.read, read.write), (HalfUnits(1), HalfUnits(0)));
     let indexes = |units: fn(u64) -> (HalfUnits, HalfUnits)| -> BTreeMap<_, _> {
         let index = |(name, kind, half_units): (&str, _, _)| {
@@ -42,7 +42,7 @@ fn units_are_of_the_operations_kind() {
     let expected = indexes(|units| (HalfUnits(units), HalfUnits(0)));
     assert_eq!(read.indexes, expected);
 
-    let written = consumed(Kind::Write, answer());
+    let written = consumed(CapacityKind::Write, answer());
     assert_eq!((written.read, written.write), (HalfUnits(0), HalfUnits(1)));
     let expected = indexes(|units| (HalfUnits(0), HalfUnits(units)));
     assert_eq!(written.indexes, expected);
@@ -56,7 +56,7 @@ fn transactions_say_which_kind_it_is() {
         .table_name("notes")
         .table(capacity(Some(2.0), Some(2.0), None))
         .build();
-    let repeated = consumed(Kind::Write, answer);
+    let repeated = consumed(CapacityKind::Write, answer);
     assert_eq!(
         (repeated.read, repeated.write),
         (HalfUnits(4), HalfUnits(0))
@@ -69,7 +69,11 @@ fn a_total_alone_is_the_tables() {
         .table_name("notes")
         .capacity_units(1.5)
         .build();
-    assert_eq!(consumed(Kind::Read, answer).read, HalfUnits(3));
+    assert_eq!(consumed(CapacityKind::Read, answer).read, HalfUnits(3));
     let nameless = ConsumedCapacity::builder().capacity_units(1.5).build();
-    assert!(metered((), Kind::Read, [nameless]).consumed.is_empty());
+    assert!(
+        metered((), CapacityKind::Read, [nameless])
+            .consumed
+            .is_empty()
+    );
 }

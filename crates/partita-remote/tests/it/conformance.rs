@@ -1,7 +1,7 @@
 //! The suite, on AWS's own implementation.
 
 use partita_remote::{RemoteStore, Timeouts};
-use partita_testkit::conformance::{Case, cases, run_cases};
+use partita_testkit::conformance::{ConformanceCase, cases, run_cases};
 use partita_testkit::dynamodb_local::DynamoDbLocal;
 
 /// Where DynamoDB Local differs from what Amazon documents of DynamoDB. All else must agree.
@@ -109,7 +109,7 @@ async fn dynamodb_local_conforms() {
         return;
     };
     let store = RemoteStore::local(&local.endpoint(), Timeouts::default());
-    let reason = |case: &Case| {
+    let reason = |case: &ConformanceCase| {
         let name = case.name();
         let mut differences = DIFFERENCES.iter();
         differences.find(|(different, _)| *different == name)

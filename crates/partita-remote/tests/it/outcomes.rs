@@ -422,7 +422,7 @@ fn debug_output_has_no_secrets() {
     assert!(!text.contains("local"), "{text}");
 }
 
-/// An address where nobody listens.
+/// An address without a listener.
 async fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())

@@ -14,12 +14,12 @@ use crate::table::{KeySchema, TableName};
 /// Every stream of which something is kept, also those of tables that are gone.
 #[derive(Default)]
 pub(super) struct Streams {
-    streams: BTreeMap<StreamName, Stream>,
+    streams: BTreeMap<StreamName, ModelStream>,
     /// The last number that was given to a record, of any stream.
     last_number: u128,
 }
 
-struct Stream {
+struct ModelStream {
     kept: KeptStream,
     records: Vec<StreamRecord>,
 }
@@ -47,7 +47,8 @@ impl Streams {
         );
         let name = kept.name.clone();
         let records = Vec::new();
-        self.streams.insert(name.clone(), Stream { kept, records });
+        self.streams
+            .insert(name.clone(), ModelStream { kept, records });
         name
     }
 
@@ -60,7 +61,7 @@ impl Streams {
 
     /// Adds a change to a stream, unless it is none or the stream has ended.
     pub(super) fn record(&mut self, name: &StreamName, change: ItemChange<'_>, now_millis: i64) {
-        let Some(Stream { kept, records }) = self.streams.get_mut(name) else {
+        let Some(ModelStream { kept, records }) = self.streams.get_mut(name) else {
             return;
         };
         let number = SequenceNumber(self.last_number + 1);
@@ -79,7 +80,7 @@ impl Streams {
         self.streams
             .retain(|_, stream| !stream.kept.is_forgotten(now_millis));
         let oldest_seconds = now_millis.saturating_sub(RETENTION_MILLIS).div_euclid(1000);
-        for Stream { kept, records } in self.streams.values_mut() {
+        for ModelStream { kept, records } in self.streams.values_mut() {
             let is_old = |record: &StreamRecord| record.created_seconds < oldest_seconds;
             // A clock that went backwards leaves old records behind young ones; they wait.
             let gone = records.iter().take_while(|record| is_old(record)).count();
@@ -109,7 +110,7 @@ impl Streams {
 
     pub(super) fn records(&self, request: &GetRecords, now_millis: i64) -> StoreResult<Records> {
         let position = Position::of(&request.iterator, now_millis)?;
-        let Stream { kept, records } = self.stream(&position.stream)?;
+        let ModelStream { kept, records } = self.stream(&position.stream)?;
         let mut page = RecordPage::new(kept, position, request)?;
         let next = page.next();
         for record in records.iter().filter(|record| record.number >= next) {
@@ -120,7 +121,7 @@ impl Streams {
         Ok(page.finish(kept, now_millis))
     }
 
-    fn stream(&self, name: &StreamName) -> StoreResult<&Stream> {
+    fn stream(&self, name: &StreamName) -> StoreResult<&ModelStream> {
         self.streams
             .get(name)
             .ok_or_else(|| StoreError::StreamNotFound {

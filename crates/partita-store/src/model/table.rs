@@ -9,13 +9,13 @@ use partita_core::size::item_bytes;
 use crate::capacity::Metered;
 use crate::error::StoreResult;
 use crate::index::IndexSchema;
-use crate::read::{PageBuilder, Place, Reading};
+use crate::read::{PageBuilder, Reading, RowPlace};
 use crate::request::{Page, TableDescription, TableStatus, Tags, Totals};
 use crate::settings::TableSettings;
 use crate::stream::StreamName;
 use crate::table::{Key, TableName, TableSchema};
 
-pub(super) struct Table {
+pub(super) struct ModelTable {
     pub(super) schema: Arc<TableSchema>,
     pub(super) settings: TableSettings,
     pub(super) tags: Tags,
@@ -28,7 +28,7 @@ pub(super) struct Table {
     pub(super) items: BTreeMap<Key, Item>,
 }
 
-impl Table {
+impl ModelTable {
     pub(super) fn describe(&self, table: &TableName) -> TableDescription {
         let totals_of = |index: &IndexSchema| {
             let of_index = |item: &&Item| index.place_of(&self.schema.key, item).is_some();
@@ -79,7 +79,7 @@ impl Table {
 
     /// The rows of a reading in its order. An index is not kept: it is computed from the items,
     /// every time.
-    fn rows(&self, reading: &Reading<'_>) -> StoreResult<BTreeMap<Place, &Item>> {
+    fn rows(&self, reading: &Reading<'_>) -> StoreResult<BTreeMap<RowPlace, &Item>> {
         let mut rows = BTreeMap::new();
         for item in self.items.values() {
             if let Some(place) = reading.source.place(item)?

@@ -7,7 +7,7 @@ use partita_core::expression::{KeyCondition, KeyRange};
 use partita_core::key::KeyValue;
 use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 
-use super::Source;
+use super::ReadSource;
 use crate::error::{StoreError, StoreResult};
 use crate::table::{KeyAttribute, is_empty};
 
@@ -68,7 +68,7 @@ impl SortRange {
 
 const NOT_SUPPORTED: &str = "Query key condition not supported";
 
-impl Source<'_> {
+impl ReadSource<'_> {
     /// Holds a key condition against the keys.
     pub fn resolve(&self, keys: &KeyCondition) -> StoreResult<KeyQuery> {
         check_once(keys)?;

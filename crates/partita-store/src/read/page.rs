@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use partita_core::expression::Condition;
 use partita_core::limits::PAGE_BYTES_MAX;
 
-use super::{Place, Source};
+use super::{ReadSource, RowPlace};
 use crate::capacity::{Consumed, HalfUnits, IndexUnits, Metered, Rate, read_units};
 use crate::error::{StoreError, StoreResult};
 use crate::found::FoundItem;
@@ -15,7 +15,7 @@ use crate::table::TableName;
 /// Fills one page: at most `limit` items and one megabyte are read, whatever the filter lets by.
 #[derive(Debug)]
 pub struct PageBuilder<'a> {
-    source: Source<'a>,
+    source: ReadSource<'a>,
     filter: Option<&'a Condition>,
     select: &'a Select,
     limit: usize,
@@ -27,7 +27,7 @@ pub struct PageBuilder<'a> {
 
 impl<'a> PageBuilder<'a> {
     /// An empty page of a query.
-    pub fn of_query(source: Source<'a>, query: &'a Query) -> StoreResult<Self> {
+    pub fn of_query(source: ReadSource<'a>, query: &'a Query) -> StoreResult<Self> {
         let Query {
             filter,
             select,
@@ -39,7 +39,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     /// An empty page of a scan.
-    pub fn of_scan(source: Source<'a>, scan: &'a Scan) -> StoreResult<Self> {
+    pub fn of_scan(source: ReadSource<'a>, scan: &'a Scan) -> StoreResult<Self> {
         let Scan {
             filter,
             select,
@@ -51,7 +51,7 @@ impl<'a> PageBuilder<'a> {
     }
 
     fn new(
-        source: Source<'a>,
+        source: ReadSource<'a>,
         filter: Option<&'a Condition>,
         select: &'a Select,
         limit: Option<usize>,
@@ -109,7 +109,7 @@ impl<'a> PageBuilder<'a> {
 
     /// The page, given the place of the last row that was taken. A full one says where to go
     /// on, even if nothing more will be found there, as DynamoDB does.
-    pub fn finish(mut self, table: &TableName, last: Option<&Place>) -> Metered<Page> {
+    pub fn finish(mut self, table: &TableName, last: Option<&RowPlace>) -> Metered<Page> {
         if self.is_full() {
             self.page.last_key = last.map(|place| self.source.end(place));
         }

@@ -6,7 +6,7 @@ use partita_core::Item;
 use partita_core::expression::{Condition, Path, listed};
 use partita_core::key::KeyValue;
 
-use super::Place;
+use super::RowPlace;
 use crate::error::{StoreError, StoreResult};
 use crate::index::{IndexKind, IndexProjection, IndexSchema};
 use crate::request::Select;
@@ -14,17 +14,17 @@ use crate::table::{KeyAttribute, TableSchema};
 
 /// What is read: a table, or one of its indexes.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'s> {
+pub struct ReadSource<'s> {
     /// The table.
     pub schema: &'s TableSchema,
     /// The index, if it is one that is read.
     pub index: Option<&'s IndexSchema>,
 }
 
-impl<'s> Source<'s> {
+impl<'s> ReadSource<'s> {
     pub(super) fn named(schema: &'s TableSchema, index: Option<&str>) -> StoreResult<Self> {
         let index = index.map(|name| schema.index(name)).transpose()?;
-        Ok(Source { schema, index })
+        Ok(ReadSource { schema, index })
     }
 
     /// The attributes of the partition key.
@@ -44,7 +44,7 @@ impl<'s> Source<'s> {
     }
 
     /// The values of a place that say which partition it is in.
-    pub fn partition_of<'p>(&self, place: &'p Place) -> &'p [KeyValue] {
+    pub fn partition_of<'p>(&self, place: &'p RowPlace) -> &'p [KeyValue] {
         &place.values[..self.partition().len()]
     }
 
@@ -61,13 +61,13 @@ impl<'s> Source<'s> {
     }
 
     /// The place of a stored item; an index may leave it out.
-    pub fn place(&self, item: &Item) -> StoreResult<Option<Place>> {
+    pub fn place(&self, item: &Item) -> StoreResult<Option<RowPlace>> {
         match self.index {
             Some(index) => Ok(index.place_of(&self.schema.key, item)),
             None => {
                 let item = self.schema.key.key_of(item)?;
                 let values = item.values().cloned().collect();
-                Ok(Some(Place { values, item }))
+                Ok(Some(RowPlace { values, item }))
             }
         }
     }
@@ -81,7 +81,7 @@ impl<'s> Source<'s> {
     }
 
     /// The key attributes at which a page ends.
-    pub(super) fn end(&self, place: &Place) -> Item {
+    pub(super) fn end(&self, place: &RowPlace) -> Item {
         match self.index {
             Some(index) => index.attributes_of(&self.schema.key, place),
             None => self.schema.key.attributes_of(&place.item),
@@ -103,7 +103,7 @@ impl<'s> Source<'s> {
     }
 
     /// The place that such key attributes name.
-    pub(super) fn start(&self, start_after: Option<&Item>) -> StoreResult<Option<Place>> {
+    pub(super) fn start(&self, start_after: Option<&Item>) -> StoreResult<Option<RowPlace>> {
         let Some(key) = start_after else {
             return Ok(None);
         };

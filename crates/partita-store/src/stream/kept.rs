@@ -13,7 +13,7 @@ pub const RETENTION_MILLIS: i64 = 24 * 60 * 60 * 1000;
 /// What a store remembers of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeptStream {
-    /// Its name.
+    /// The table and the label.
     pub name: StreamName,
     /// What its records carry.
     pub view: StreamView,
@@ -35,7 +35,7 @@ impl KeptStream {
     /// A new stream of a table, whose records will have the number `next` or larger ones.
     ///
     /// `last_created_millis` is when the table's last stream began. The new one gets another
-    /// label, even if the clock stands still or goes backwards.
+    /// label, even if the clock has not moved or was set back.
     pub fn begin(
         table: TableName,
         view: StreamView,

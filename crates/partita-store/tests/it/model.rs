@@ -37,7 +37,7 @@ async fn streams_age() {
     result.unwrap();
 }
 
-/// Time stands still for the suite, which runs on Amazon's clock too; so this is the model's own.
+/// The suite never moves the clock, because it also runs on Amazon's; so this test is the model's.
 #[tokio::test]
 async fn a_token_holds_for_ten_minutes() {
     let clock = Arc::new(ManualClock::at(0));

@@ -154,19 +154,18 @@ impl Connection {
             (!journey.is_answer_lost).then_some(answer)
         });
         let is_still = self.network.timeout_millis == i64::MAX;
-        let answer = match is_still {
-            true => answer.await.ok().flatten(),
-            false => {
-                let timeout = self.simulation.sleep(self.network.timeout_millis);
-                match select(answer, timeout).await {
-                    Either::Left((Ok(Some(answer)), _)) => Some(answer),
-                    // Nothing comes any more, but the server does not know.
-                    Either::Left((_, timeout)) => {
-                        timeout.await;
-                        None
-                    }
-                    Either::Right(_) => None,
+        let answer = if is_still {
+            answer.await.ok().flatten()
+        } else {
+            let timeout = self.simulation.sleep(self.network.timeout_millis);
+            match select(answer, timeout).await {
+                Either::Left((Ok(Some(answer)), _)) => Some(answer),
+                // Nothing comes any more, but the server does not know.
+                Either::Left((_, timeout)) => {
+                    timeout.await;
+                    None
                 }
+                Either::Right(_) => None,
             }
         };
         self.host.step().await;

@@ -153,9 +153,10 @@ impl Amazon {
         if let Some(due) = state.told.due.get(&record.number) {
             return is_calm || *due <= now;
         }
-        let delay = match is_calm {
-            true => 0,
-            false => self.behaviour.streams.lag.draw(&mut state.random),
+        let delay = if is_calm {
+            0
+        } else {
+            self.behaviour.streams.lag.draw(&mut state.random)
         };
         let shard = (place.stream.clone(), place.shard);
         let latest = state.told.latest.entry(shard).or_insert(0);

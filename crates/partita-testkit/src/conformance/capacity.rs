@@ -1,7 +1,7 @@
 //! The units that operations on a table consume.
 //!
-//! Whether units are read or written is compared together: DynamoDB tells the two apart of
-//! transactions only.
+//! Units read and written are compared as one number: DynamoDB separates them for transactions
+//! only.
 
 use partita_core::Item;
 use partita_core::size::item_bytes;

@@ -1,5 +1,5 @@
-//! Which attribute tells when items expire. That they go is not for a suite that has no clock:
-//! see [`items_expire`](super::items_expire).
+//! The attribute with the time at which items expire. That they disappear needs a clock, which the
+//! suite has not: see [`items_expire`](super::items_expire).
 
 use super::bench::Bench;
 use super::values::{With as _, keys, row};

@@ -31,16 +31,16 @@ topic! {"index_capacity":
 }
 
 /// Units of the table, and of every index that has any.
-type Units = (f64, BTreeMap<String, f64>);
+type MeasuredUnits = (f64, BTreeMap<String, f64>);
 
-fn units<const N: usize>(table: f64, indexes: [(&str, f64); N]) -> Units {
+fn units<const N: usize>(table: f64, indexes: [(&str, f64); N]) -> MeasuredUnits {
     (
         table,
         indexes.map(|(name, units)| (name.to_owned(), units)).into(),
     )
 }
 
-fn of<T>(table: &Table<'_>, metered: &Metered<T>) -> Units {
+fn of<T>(table: &Table<'_>, metered: &Metered<T>) -> MeasuredUnits {
     let consumed = &metered.consumed[&table.name];
     let named = |(name, units): (&String, &IndexUnits)| {
         let is_local = name.starts_with("local");
@@ -65,13 +65,13 @@ fn full() -> Item {
     row("1").with("g", "g").with("h", "h").with("l", "l")
 }
 
-async fn put(table: &Table<'_>, item: Item) -> StoreResult<Units> {
+async fn put(table: &Table<'_>, item: Item) -> StoreResult<MeasuredUnits> {
     let request = table.putting(item);
     let answer = table.store.0.put_item(request, ReturnValues::None).await?;
     Ok(of(table, &answer))
 }
 
-async fn change(table: &Table<'_>, text: &str) -> StoreResult<Units> {
+async fn change(table: &Table<'_>, text: &str) -> StoreResult<MeasuredUnits> {
     let request: UpdateItem = table.updating(row("1"), update(text));
     let answer = table
         .store

@@ -114,8 +114,8 @@ async fn only_the_nested_parts_are_answered(bench: &Bench<'_>) -> StoreResult<()
     Ok(())
 }
 
-/// An element that is removed leaves its place to the next one, which is then answered; one that
-/// is written behind the end stands elsewhere, and is not.
+/// After the removal of an element its index is that of the next one, which is returned; an
+/// element that is written behind the end has another index, and is not.
 async fn paths_into_lists_are_taken_at_their_word(bench: &Bench<'_>) -> StoreResult<()> {
     let table = bench.table().await?;
     let before = row("1").with("l", list([1.into(), 2.into(), 3.into()]));

@@ -1,4 +1,4 @@
-//! What a stream tells: every change, once, in its order, and nothing else.
+//! The records of a stream: every change, once, in its order, and nothing else.
 
 use partita_core::Item;
 use partita_core::key::KeyType;

@@ -16,7 +16,7 @@ topic! {"table_lists":
     a_table_is_deleted_once,
 }
 
-/// Three tables that stand together in every list, and a name just before them.
+/// Three tables that are adjacent in every list, and a name just before them.
 async fn three(bench: &Bench<'_>) -> StoreResult<(TableName, Vec<TableName>)> {
     let mut names = Vec::new();
     for _ in 0..3 {

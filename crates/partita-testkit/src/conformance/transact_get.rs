@@ -91,7 +91,7 @@ async fn every_key_must_fit_the_schema(bench: &Bench<'_>) -> StoreResult<()> {
         row("2").with("SK", 2),
         row(""),
     ] {
-        // Amazon tells some of these of the request and some of the item.
+        // Amazon reports some of these for the request and some for the item.
         let result = get(&table, vec![row("1"), faulty.clone()]).await;
         let kind = result.map_err(|error| error.kind());
         assert_eq!(kind, Err(ErrorKind::FixRequest), "{faulty:?}");

@@ -243,8 +243,8 @@ async fn a_faulty_action_refuses_the_whole(bench: &Bench<'_>) -> StoreResult<()>
         check(&table, row("2").with("SK", true), "n = 1"),
         TransactAction::Update(table.updating(row("2"), setting("d", "x".repeat(409_600)))),
     ] {
-        // Amazon tells some of these of the request and some of the action; a caller does the
-        // same about both.
+        // Amazon reports some of these for the request and some for the action; a caller does
+        // the same about both.
         let text = format!("{faulty:.200?}");
         let result = table.transact(vec![put(&table, row("1")), faulty]).await;
         let kind = result.as_ref().err().map(|error| error.kind());

@@ -64,7 +64,7 @@ impl Host {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its name.
+    /// What traces call it.
     pub fn name(&self) -> &str {
         &self.name
     }

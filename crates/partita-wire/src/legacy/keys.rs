@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 
 /// What a query asks of the keys.
 #[derive(Debug)]
-pub(crate) enum Keys {
+pub(crate) enum LegacyKeys {
     Asked(KeyCondition),
     /// One of the operators can be asked of no key. What is wrong then depends on the table.
     Unindexable(Unindexable),
@@ -22,7 +22,7 @@ pub(crate) enum Keys {
 pub(crate) struct Unindexable(BTreeMap<String, Operator>);
 
 /// Reads KeyConditions.
-pub(crate) fn key_conditions(comparisons: Comparisons) -> Result<Keys, Refusal> {
+pub(crate) fn key_conditions(comparisons: Comparisons) -> Result<LegacyKeys, Refusal> {
     let count = comparisons.len();
     let mut checked = BTreeMap::new();
     for (name, comparison) in comparisons {
@@ -41,7 +41,7 @@ pub(crate) fn key_conditions(comparisons: Comparisons) -> Result<Keys, Refusal> 
     for (name, checked) in checked {
         let mut values = checked.values.into_iter();
         let Some(value) = values.next() else {
-            return Ok(Keys::Unindexable(Unindexable(operators)));
+            return Ok(LegacyKeys::Unindexable(Unindexable(operators)));
         };
         let range = match (checked.operator, values.next()) {
             (Operator::Eq, _) => {
@@ -54,14 +54,14 @@ pub(crate) fn key_conditions(comparisons: Comparisons) -> Result<Keys, Refusal> 
             (Operator::Ge, _) => KeyRange::GreaterOrEqual(value),
             (Operator::BeginsWith, _) => KeyRange::BeginsWith(value),
             (Operator::Between, Some(high)) => KeyRange::Between(value, high),
-            _ => return Ok(Keys::Unindexable(Unindexable(operators))),
+            _ => return Ok(LegacyKeys::Unindexable(Unindexable(operators))),
         };
         // One of two ranges is on a partition key, whichever attributes are the keys.
         if keys.range.replace((name, range)).is_some() {
             return Err(Refusal::validation(messages::KEYS_NOT_SUPPORTED));
         }
     }
-    Ok(Keys::Asked(keys))
+    Ok(LegacyKeys::Asked(keys))
 }
 
 impl Operator {

@@ -24,17 +24,17 @@ pub(crate) struct AttributeUpdate {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Action {
+enum LegacyAction {
     Add,
     Put,
     Delete,
 }
 
-impl Choice for Action {
+impl Choice for LegacyAction {
     const NAMES: &'static [(&'static str, Self)] = &[
-        ("ADD", Action::Add),
-        ("PUT", Action::Put),
-        ("DELETE", Action::Delete),
+        ("ADD", LegacyAction::Add),
+        ("PUT", LegacyAction::Put),
+        ("DELETE", LegacyAction::Delete),
     ];
 }
 
@@ -42,7 +42,7 @@ impl Choice for Action {
 pub(crate) fn check_updates(constraints: &mut Constraints, updates: &Option<AttributeUpdates>) {
     for (name, update) in updates.iter().flatten() {
         let at = format!("attributeUpdates.{name}.member.action");
-        constraints.choice::<Action>(&at, &update.action);
+        constraints.choice::<LegacyAction>(&at, &update.action);
     }
 }
 
@@ -56,10 +56,10 @@ pub(crate) fn update(updates: AttributeUpdates) -> Result<Update, Refusal> {
 }
 
 impl AttributeUpdate {
-    fn action(&self) -> Action {
-        let mut names = Action::NAMES.iter();
+    fn action(&self) -> LegacyAction {
+        let mut names = LegacyAction::NAMES.iter();
         let found = names.find(|(name, _)| self.action.as_deref() == Some(*name));
-        found.map_or(Action::Put, |(_, action)| *action)
+        found.map_or(LegacyAction::Put, |(_, action)| *action)
     }
 
     fn add_to(self, update: &mut Update, name: &str) -> Result<(), Refusal> {
@@ -67,7 +67,7 @@ impl AttributeUpdate {
         let value = self.value.map(Received::into_result).transpose()?;
         let path = attribute(name)?;
         let Some(value) = value else {
-            if action != Action::Delete {
+            if action != LegacyAction::Delete {
                 return Err(Refusal::validation(messages::NO_VALUE_TO_UPDATE));
             }
             update.remove.push(path);
@@ -76,26 +76,26 @@ impl AttributeUpdate {
         let kind = value.kind();
         let is_set = matches!(kind, Type::Ss | Type::Ns | Type::Bs);
         match action {
-            Action::Put => {
+            LegacyAction::Put => {
                 let value = SetValue::Is(SetOperand::Value(value));
                 update.set.push((path, value));
             }
-            Action::Delete if is_set => update.delete.push((path, value)),
-            Action::Delete => {
+            LegacyAction::Delete if is_set => update.delete.push((path, value)),
+            LegacyAction::Delete => {
                 return Err(Refusal::validation(messages::no_deletion_of(
                     kind.letters(),
                 )));
             }
-            Action::Add if is_set || kind == Type::N => update.add.push((path, value)),
+            LegacyAction::Add if is_set || kind == Type::N => update.add.push((path, value)),
             // A list is appended to; ADD in an expression does not take it.
-            Action::Add if kind == Type::L => {
+            LegacyAction::Add if kind == Type::L => {
                 let empty = Box::new(SetOperand::Value(Value::L(Vec::new())));
                 let front = Box::new(SetOperand::IfNotExists(path.clone(), empty));
                 let back = Box::new(SetOperand::Value(value));
                 let value = SetValue::Is(SetOperand::ListAppend(front, back));
                 update.set.push((path, value));
             }
-            Action::Add => {
+            LegacyAction::Add => {
                 return Err(Refusal::validation(messages::no_addition_of(
                     kind.letters(),
                 )));

@@ -18,7 +18,7 @@ use crate::constraints::Constraints;
 use crate::json;
 use crate::messages;
 use crate::parameters::ReturnConsumedCapacity;
-use crate::partiql::{self, Columns, Parameterized, Write};
+use crate::partiql::{self, Columns, Parameterized, StatementWrite};
 use crate::refusal::{Fault, Refusal};
 
 #[derive(Deserialize)]
@@ -61,7 +61,7 @@ type Failed = (Refusal, Option<TableName>);
 /// A statement that fits its table.
 enum Prepared {
     Read(GetItem, Columns),
-    Write(Box<Write>),
+    Write(Box<StatementWrite>),
 }
 
 impl Prepared {

@@ -25,13 +25,13 @@ use crate::refusal::Refusal;
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Input {
-    request_items: Option<BTreeMap<String, Keys>>,
+    request_items: Option<BTreeMap<String, BatchKeys>>,
     return_consumed_capacity: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Keys {
+struct BatchKeys {
     keys: Option<Vec<Received<Item>>>,
     consistent_read: Option<bool>,
     projection_expression: Option<String>,
@@ -41,14 +41,14 @@ struct Keys {
 
 /// What the answer must know of the request: the table as the client called it, and how it was
 /// to be read.
-struct Table {
+struct RequestedTable {
     name: TableName,
     called: String,
     keys: Vec<Item>,
     options: Options,
 }
 
-impl Table {
+impl RequestedTable {
     fn is_consistent(&self) -> bool {
         self.options.consistent_read == Some(true)
     }
@@ -84,7 +84,7 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     Ok(encode(tables, got.answer, consumed))
 }
 
-type Decoded = (BatchGetItem, Vec<Table>, ReturnConsumedCapacity);
+type Decoded = (BatchGetItem, Vec<RequestedTable>, ReturnConsumedCapacity);
 
 fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     let input: Input = json::read(body)?;
@@ -104,7 +104,10 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     let mut tables = Vec::with_capacity(items.len());
     for (called, keys) in items {
         let name = parameters::named_table("tableName", &called)?;
-        if tables.iter().any(|table: &Table| table.name == name) {
+        if tables
+            .iter()
+            .any(|table: &RequestedTable| table.name == name)
+        {
             return Err(Refusal::validation(messages::table_twice(&name)));
         }
         let (table, projection) = keys.decode(name.clone(), called, cache)?;
@@ -129,7 +132,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
 }
 
 /// Parameters of both kinds are refused, even if each table has one kind.
-fn check_unmixed(items: &BTreeMap<String, Keys>) -> Result<(), Refusal> {
+fn check_unmixed(items: &BTreeMap<String, BatchKeys>) -> Result<(), Refusal> {
     let is_legacy = items.values().any(|keys| keys.attributes_to_get.is_some());
     let mut projections = items.values().map(|keys| &keys.projection_expression);
     let projection = projections.find(|projection| projection.is_some());
@@ -139,13 +142,13 @@ fn check_unmixed(items: &BTreeMap<String, Keys>) -> Result<(), Refusal> {
     )
 }
 
-impl Keys {
+impl BatchKeys {
     fn decode(
         self,
         name: TableName,
         called: String,
         cache: &ExpressionCache,
-    ) -> Result<(Table, Option<Projection>), Refusal> {
+    ) -> Result<(RequestedTable, Option<Projection>), Refusal> {
         let projection = &self.projection_expression;
         let expressions = [(ExpressionKind::Projection, projection)];
         let names = self.expression_attribute_names.clone();
@@ -153,7 +156,7 @@ impl Keys {
         let projection = placeholders.projection(cache, projection)?;
         let attributes = legacy::projection(&self.attributes_to_get)?;
         let keys = self.keys.into_iter().flatten().map(Received::into_result);
-        let table = Table {
+        let table = RequestedTable {
             name,
             called,
             keys: keys.collect::<Result<_, _>>()?,
@@ -168,7 +171,7 @@ impl Keys {
     }
 }
 
-fn check_keys(constraints: &mut Constraints, name: &str, table: &Keys) {
+fn check_keys(constraints: &mut Constraints, name: &str, table: &BatchKeys) {
     let at = format!("requestItems.{name}.member.keys");
     constraints.required(&at, &table.keys);
     let attributes = format!("requestItems.{name}.member.attributesToGet");
@@ -183,7 +186,7 @@ fn check_keys(constraints: &mut Constraints, name: &str, table: &Keys) {
 }
 
 fn encode(
-    tables: Vec<Table>,
+    tables: Vec<RequestedTable>,
     got: Vec<BatchGot>,
     consumed: Option<Vec<ConsumedCapacity>>,
 ) -> Bytes {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Context;
 use super::collections::{ItemCollectionMetrics, Touched};
 use super::consumed::ConsumedCapacity;
-use super::written::Asked;
+use super::written::ReturnWish;
 use crate::constraints::Constraints;
 use crate::json;
 use crate::messages;
@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Input {
-    request_items: Option<BTreeMap<String, Vec<Write>>>,
+    request_items: Option<BTreeMap<String, Vec<BatchedWrite>>>,
     return_consumed_capacity: Option<String>,
     return_item_collection_metrics: Option<String>,
 }
@@ -32,7 +32,7 @@ struct Input {
 /// Exactly one of them is there, or the write is refused.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Write {
+struct BatchedWrite {
     put_request: Option<Put>,
     delete_request: Option<Delete>,
 }
@@ -86,7 +86,7 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     }))
 }
 
-fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, Asked), Refusal> {
+fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, ReturnWish), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
@@ -128,17 +128,17 @@ fn decode(body: &[u8]) -> Result<(BatchWriteItem, Called, Asked), Refusal> {
         BatchWrite::Delete(ItemAddress { table, key }) => (table, key),
     });
     let touched = Touched::new(metrics, items);
-    let asked = Asked { capacity, touched };
+    let asked = ReturnWish { capacity, touched };
     Ok((BatchWriteItem { writes }, called, asked))
 }
 
 /// The tables of a request. The service prints the writes too, as Java prints objects; they are left out.
-fn shown(items: &BTreeMap<String, Vec<Write>>) -> String {
+fn shown(items: &BTreeMap<String, Vec<BatchedWrite>>) -> String {
     let tables: Vec<_> = items.keys().map(|name| format!("{name}=[...]")).collect();
     format!("{{{}}}", tables.join(", "))
 }
 
-fn check_writes(constraints: &mut Constraints, name: &str, writes: &[Write]) {
+fn check_writes(constraints: &mut Constraints, name: &str, writes: &[BatchedWrite]) {
     let at = format!("requestItems.{name}.member");
     for (index, write) in writes.iter().enumerate() {
         let at = |name: &str| format!("{at}.{}.member.{name}", index + 1);
@@ -151,7 +151,7 @@ fn check_writes(constraints: &mut Constraints, name: &str, writes: &[Write]) {
     }
 }
 
-impl Write {
+impl BatchedWrite {
     fn decode(self, table: &TableName) -> Result<BatchWrite, Refusal> {
         let table = table.clone();
         let item = |item: Option<Received<Item>>| {

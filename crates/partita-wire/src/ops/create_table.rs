@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Context;
 use super::schema::billing::{BillingMode, Units};
-use super::schema::indexes::{self, Index, Named};
+use super::schema::indexes::{self, IndexInput, NamedIndexes};
 use super::schema::keys::{self, Definition, KeyElement};
 use super::schema::stream::StreamSpecification;
 use super::table::Described;
@@ -29,8 +29,8 @@ struct Input {
     billing_mode: Option<String>,
     provisioned_throughput: Option<Units>,
     deletion_protection_enabled: Option<bool>,
-    local_secondary_indexes: Option<Vec<Index>>,
-    global_secondary_indexes: Option<Vec<Index>>,
+    local_secondary_indexes: Option<Vec<IndexInput>>,
+    global_secondary_indexes: Option<Vec<IndexInput>>,
     stream_specification: Option<StreamSpecification>,
     tags: Option<Vec<Tag>>,
     resource_policy: Unread,
@@ -104,7 +104,7 @@ fn decode(body: &[u8]) -> Result<CreateTable, Refusal> {
 fn billing(
     mode: BillingMode,
     table: Option<Throughput>,
-    globals: Option<&Named<'_>>,
+    globals: Option<&NamedIndexes<'_>>,
 ) -> Result<Billing, Refusal> {
     match (mode, table) {
         (BillingMode::PayPerRequest, Some(_)) => Err(Refusal::validation(messages::NEITHER_UNIT)),
@@ -112,7 +112,10 @@ fn billing(
         (BillingMode::Provisioned, None) => Err(Refusal::validation(messages::BOTH_UNITS)),
         (BillingMode::Provisioned, Some(table)) => Ok(Billing::Provisioned {
             table,
-            indexes: globals.into_iter().flat_map(Named::throughputs).collect(),
+            indexes: globals
+                .into_iter()
+                .flat_map(NamedIndexes::throughputs)
+                .collect(),
         }),
     }
 }

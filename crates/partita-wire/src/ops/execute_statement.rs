@@ -15,7 +15,7 @@ use crate::constraints::Constraints;
 use crate::json;
 use crate::messages;
 use crate::parameters::{ON_FAILURE, ReturnConsumedCapacity, ReturnOnFailure};
-use crate::partiql::{self, Place, Reading, Write};
+use crate::partiql::{self, PageStart, SelectReading, StatementWrite};
 use crate::refusal::{Fault, Refusal};
 
 /// Characters of a NextToken.
@@ -70,7 +70,7 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     let described = partiql::described(context.store, &statement).await?;
     let output = match statement {
         Statement::Select(select) => {
-            let asked = Asked {
+            let asked = SelectWish {
                 text: &text,
                 parameters: &parameters,
                 capacity,
@@ -91,7 +91,7 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
 }
 
 /// What a page of a SELECT must know of its request.
-struct Asked<'a> {
+struct SelectWish<'a> {
     text: &'a str,
     parameters: &'a [Value],
     capacity: ReturnConsumedCapacity,
@@ -100,18 +100,18 @@ struct Asked<'a> {
 async fn read(
     context: Context<'_>,
     input: &Input,
-    asked: Asked<'_>,
+    asked: SelectWish<'_>,
     select: Select,
     described: TableDescription,
 ) -> Result<Output, Refusal> {
-    let Asked {
+    let SelectWish {
         text, parameters, ..
     } = asked;
     let consistent = input.consistent_read.unwrap_or(false);
-    let reading = Reading::new(select, &described, consistent)?;
+    let reading = SelectReading::new(select, &described, consistent)?;
     let token = input.next_token.as_deref();
     let start = token.map(|token| context.next_tokens.open(text, parameters, token));
-    let start = start.transpose()?.unwrap_or_else(Place::default);
+    let start = start.transpose()?.unwrap_or_else(PageStart::default);
     let limit = input.limit.and_then(|limit| usize::try_from(limit).ok());
     let found = reading.page(context.store, limit, start).await?;
     let sealed = |place| context.next_tokens.seal(text, parameters, place);
@@ -125,9 +125,9 @@ async fn read(
 /// Does a single write. The service has an error of its own for an item that is there already.
 pub(super) async fn carry_out(
     store: &dyn Store,
-    write: Write,
+    write: StatementWrite,
 ) -> Result<Metered<Option<Item>>, Refusal> {
-    let Write {
+    let StatementWrite {
         action, returns, ..
     } = write;
     let written = match action {

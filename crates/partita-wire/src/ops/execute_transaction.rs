@@ -77,11 +77,11 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     Ok(json::write(&output))
 }
 
-type Parsed = Vec<(Statement, bool)>;
+type ParsedStatements = Vec<(Statement, bool)>;
 
 async fn read(
     context: Context<'_>,
-    parsed: Parsed,
+    parsed: ParsedStatements,
     capacity: ReturnConsumedCapacity,
 ) -> Result<Output, Refusal> {
     let mut gets = Vec::with_capacity(parsed.len());
@@ -118,7 +118,7 @@ async fn read(
 
 async fn write(
     context: Context<'_>,
-    parsed: Parsed,
+    parsed: ParsedStatements,
     token: Option<String>,
     capacity: ReturnConsumedCapacity,
 ) -> Result<Output, Refusal> {

@@ -29,7 +29,7 @@ struct Input {
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Output {
-    records: Vec<Record>,
+    records: Vec<StreamRecordOutput>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_shard_iterator: Option<String>,
 }
@@ -37,21 +37,21 @@ struct Output {
 /// A record. The service spells its outer members otherwise than everything else.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Record {
+struct StreamRecordOutput {
     #[serde(rename = "eventID")]
     event_id: String,
     event_name: &'static str,
     event_version: &'static str,
     event_source: &'static str,
     aws_region: &'static str,
-    dynamodb: Change,
+    dynamodb: RecordChange,
     #[serde(skip_serializing_if = "Option::is_none")]
     user_identity: Option<Identity>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Change {
+struct RecordChange {
     approximate_creation_date_time: f64,
     keys: Item,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,14 +106,18 @@ fn decode(body: &[u8]) -> Result<GetRecords, Refusal> {
 
 fn encode(page: Records) -> Bytes {
     json::write(&Output {
-        records: page.records.into_iter().map(Record::from).collect(),
+        records: page
+            .records
+            .into_iter()
+            .map(StreamRecordOutput::from)
+            .collect(),
         next_shard_iterator: page.next.map(|iterator| iterator.0),
     })
 }
 
-impl From<StreamRecord> for Record {
+impl From<StreamRecord> for StreamRecordOutput {
     fn from(record: StreamRecord) -> Self {
-        Record {
+        StreamRecordOutput {
             event_id: event_id(&record),
             event_name: match record.event {
                 StreamEvent::Insert => "INSERT",
@@ -124,7 +128,7 @@ impl From<StreamRecord> for Record {
             event_source: "aws:dynamodb",
             aws_region: parameters::REGION,
             user_identity: record.is_expiry.then_some(EXPIRY),
-            dynamodb: Change {
+            dynamodb: RecordChange {
                 approximate_creation_date_time: record.created_seconds as f64,
                 keys: record.key,
                 new_image: record.new,

@@ -25,14 +25,14 @@ struct Input {
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct Output {
-    streams: Vec<Stream>,
+    streams: Vec<ListedStream>,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_evaluated_stream_arn: Option<String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Stream {
+struct ListedStream {
     stream_arn: String,
     table_name: String,
     stream_label: String,
@@ -68,14 +68,14 @@ fn decode(body: &[u8]) -> Result<ListStreams, Refusal> {
 
 fn encode(page: StreamNames) -> Bytes {
     json::write(&Output {
-        streams: page.names.into_iter().map(Stream::from).collect(),
+        streams: page.names.into_iter().map(ListedStream::from).collect(),
         last_evaluated_stream_arn: page.last.as_ref().map(stream::arn),
     })
 }
 
-impl From<StreamName> for Stream {
+impl From<StreamName> for ListedStream {
     fn from(name: StreamName) -> Self {
-        Stream {
+        ListedStream {
             stream_arn: stream::arn(&name),
             table_name: name.table.into(),
             stream_label: name.label,

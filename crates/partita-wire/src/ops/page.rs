@@ -41,40 +41,42 @@ pub(super) use input;
 
 /// Which attributes a page answers, as a request spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Select {
+pub(super) enum SelectInput {
     Specific,
     Count,
     All,
     Projected,
 }
 
-impl Choice for Select {
+impl Choice for SelectInput {
     const NAMES: &'static [(&'static str, Self)] = &[
-        ("SPECIFIC_ATTRIBUTES", Select::Specific),
-        ("COUNT", Select::Count),
-        ("ALL_ATTRIBUTES", Select::All),
-        ("ALL_PROJECTED_ATTRIBUTES", Select::Projected),
+        ("SPECIFIC_ATTRIBUTES", SelectInput::Specific),
+        ("COUNT", SelectInput::Count),
+        ("ALL_ATTRIBUTES", SelectInput::All),
+        ("ALL_PROJECTED_ATTRIBUTES", SelectInput::Projected),
     ];
 }
 
-impl Select {
+impl SelectInput {
     /// Holds the choice against the other parameters.
     pub(super) fn check(
-        select: Option<Select>,
+        select: Option<SelectInput>,
         projection: Option<&str>,
         has_index: bool,
     ) -> Result<(), Refusal> {
         let message = match (select, projection) {
-            (Some(Select::Specific), None) => messages::NO_PROJECTION.to_owned(),
-            (Some(Select::Projected), _) if !has_index => {
+            (Some(SelectInput::Specific), None) => messages::NO_PROJECTION.to_owned(),
+            (Some(SelectInput::Projected), _) if !has_index => {
                 messages::PROJECTED_WITHOUT_INDEX.to_owned()
             }
-            (None | Some(Select::Specific), _) | (_, None) => return Ok(()),
-            (Some(Select::Count), Some(name)) => {
+            (None | Some(SelectInput::Specific), _) | (_, None) => return Ok(()),
+            (Some(SelectInput::Count), Some(name)) => {
                 messages::projection_beside(name, "only the Count")
             }
-            (Some(Select::All), Some(name)) => messages::projection_beside(name, "ALL_ATTRIBUTES"),
-            (Some(Select::Projected), Some(name)) => {
+            (Some(SelectInput::All), Some(name)) => {
+                messages::projection_beside(name, "ALL_ATTRIBUTES")
+            }
+            (Some(SelectInput::Projected), Some(name)) => {
                 messages::projection_beside(name, "ALL_PROJECTED_ATTRIBUTES")
             }
         };
@@ -91,26 +93,26 @@ impl Select {
     }
 
     /// What the store is asked for.
-    pub(super) fn resolve(select: Option<Select>, projection: Option<Projection>) -> Selected {
+    pub(super) fn resolve(select: Option<SelectInput>, projection: Option<Projection>) -> Selected {
         match (select, projection) {
-            (Some(Select::Count), _) => Selected::Count,
+            (Some(SelectInput::Count), _) => Selected::Count,
             (_, Some(projection)) => Selected::Parts(projection),
-            (Some(Select::All), None) => Selected::All,
+            (Some(SelectInput::All), None) => Selected::All,
             (_, None) => Selected::Projected,
         }
     }
 }
 
 /// What the answer must know of the request.
-pub(super) struct Asked {
+pub(super) struct PageWish {
     counts_only: bool,
     capacity: ReturnConsumedCapacity,
 }
 
-impl Asked {
+impl PageWish {
     pub(super) fn new(select: &Selected, capacity: ReturnConsumedCapacity) -> Self {
         let counts_only = *select == Selected::Count;
-        Asked {
+        PageWish {
             counts_only,
             capacity,
         }
@@ -131,7 +133,7 @@ pub(super) fn limit_of_query(constraints: &mut Constraints, limit: Option<i64>) 
     limit.and_then(|limit| usize::try_from(limit).ok())
 }
 
-pub(super) fn encode(asked: Asked, page: Metered<Page>) -> Bytes {
+pub(super) fn encode(asked: PageWish, page: Metered<Page>) -> Bytes {
     let Metered { answer, consumed } = page;
     let consumed = asked.capacity.of_one(&consumed);
     let bytes = answer.items.iter().map(json::bytes_of).sum::<usize>();

@@ -6,11 +6,11 @@ use partita_store::StoreError;
 use partita_store::request::Query;
 
 use super::Context;
-use super::page::{self, Asked, Select};
+use super::page::{self, PageWish, SelectInput};
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
-use crate::legacy::{self, Comparisons, ConditionalOperator, Keys};
+use crate::legacy::{self, Comparisons, ConditionalOperator, LegacyKeys};
 use crate::messages;
 use crate::parameters::{self, ReturnConsumedCapacity};
 use crate::refusal::Refusal;
@@ -23,23 +23,23 @@ page::input! {
 }
 
 /// A query but for its keys, and how its answer and its errors are worded.
-struct Decoded {
+struct DecodedQuery {
     query: Query,
-    keys: Keys,
-    asked: Asked,
+    keys: LegacyKeys,
+    asked: PageWish,
     has_query_filter: bool,
 }
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
-    let Decoded {
+    let DecodedQuery {
         mut query,
         keys,
         asked,
         has_query_filter,
     } = decode(body, context.cache)?;
     query.keys = match keys {
-        Keys::Asked(keys) => keys,
-        Keys::Unindexable(keys) => {
+        LegacyKeys::Asked(keys) => keys,
+        LegacyKeys::Unindexable(keys) => {
             let table = context.store.describe_table(&query.table).await?;
             return Err(keys.refusal(&table, query.index.as_deref()));
         }
@@ -54,7 +54,7 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     Ok(page::encode(asked, page))
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<DecodedQuery, Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let select = constraints.choice("select", &input.select);
@@ -77,8 +77,8 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
             (ExpressionKind::KeyCondition, keys),
         ],
     )?;
-    let projecting = Select::projecting(&input.attributes_to_get, projection);
-    Select::check(select, projecting, input.index_name.is_some())?;
+    let projecting = SelectInput::projecting(&input.attributes_to_get, projection);
+    SelectInput::check(select, projecting, input.index_name.is_some())?;
     let query_filter = legacy::filter(input.query_filter, operator)?;
     let attributes = legacy::projection(&input.attributes_to_get)?;
     let start_after = parameters::start_key(input.exclusive_start_key)?;
@@ -88,10 +88,10 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
     let (filter, projection, keys) = placeholders.query(cache, filter, projection, keys)?;
     let keys = match (keys, input.key_conditions) {
         (None, Some(conditions)) => legacy::key_conditions(conditions)?,
-        (keys, _) => Keys::Asked(keys.unwrap_or(NO_KEYS)),
+        (keys, _) => LegacyKeys::Asked(keys.unwrap_or(NO_KEYS)),
     };
-    let select = Select::resolve(select, projection.or(attributes));
-    let asked = Asked::new(&select, capacity);
+    let select = SelectInput::resolve(select, projection.or(attributes));
+    let asked = PageWish::new(&select, capacity);
     let query = Query {
         table,
         index: input.index_name,
@@ -103,7 +103,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
         start_after,
         consistent: input.consistent_read.unwrap_or(false),
     };
-    Ok(Decoded {
+    Ok(DecodedQuery {
         query,
         keys,
         asked,

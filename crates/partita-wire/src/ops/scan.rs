@@ -5,7 +5,7 @@ use partita_core::expression::{ExpressionCache, ExpressionKind};
 use partita_store::request::{Scan, Segment};
 
 use super::Context;
-use super::page::{self, Asked, Select};
+use super::page::{self, PageWish, SelectInput};
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -29,7 +29,7 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     Ok(page::encode(asked, page))
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal> {
+fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, PageWish), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let select = constraints.choice("select", &input.select);
@@ -50,15 +50,15 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(Scan, Asked), Refusal
             (ExpressionKind::Projection, projection),
         ],
     )?;
-    let projecting = Select::projecting(&input.attributes_to_get, projection);
-    Select::check(select, projecting, input.index_name.is_some())?;
+    let projecting = SelectInput::projecting(&input.attributes_to_get, projection);
+    SelectInput::check(select, projecting, input.index_name.is_some())?;
     let attributes = legacy::projection(&input.attributes_to_get)?;
     let scan_filter = legacy::filter(input.scan_filter, operator)?;
     let start_after = parameters::start_key(input.exclusive_start_key)?;
     let (filter, projection) = placeholders.scan(cache, filter, projection)?;
     let segment = segment(input.segment, input.total_segments)?;
-    let select = Select::resolve(select, projection.or(attributes));
-    let asked = Asked::new(&select, capacity);
+    let select = SelectInput::resolve(select, projection.or(attributes));
+    let asked = PageWish::new(&select, capacity);
     let request = Scan {
         table,
         index: input.index_name,

@@ -11,7 +11,7 @@ use partita_store::table::TableName;
 use serde::Deserialize;
 
 use super::collections::Touched;
-use super::written::Asked;
+use super::written::ReturnWish;
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -23,7 +23,7 @@ use crate::refusal::Refusal;
 
 /// What is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum WriteSubject {
     Item,
     Key,
 }
@@ -46,7 +46,7 @@ struct Input {
 }
 
 /// A put or a delete, as the store has them.
-pub(super) struct Write {
+pub(super) struct SingleWrite {
     table: TableName,
     /// The item or the key.
     subject: Item,
@@ -54,8 +54,8 @@ pub(super) struct Write {
     return_item_on_failure: bool,
 }
 
-impl From<Write> for PutItem {
-    fn from(write: Write) -> Self {
+impl From<SingleWrite> for PutItem {
+    fn from(write: SingleWrite) -> Self {
         PutItem {
             table: write.table,
             item: write.subject,
@@ -65,8 +65,8 @@ impl From<Write> for PutItem {
     }
 }
 
-impl From<Write> for DeleteItem {
-    fn from(write: Write) -> Self {
+impl From<SingleWrite> for DeleteItem {
+    fn from(write: SingleWrite) -> Self {
         DeleteItem {
             table: write.table,
             key: write.subject,
@@ -80,16 +80,16 @@ impl From<Write> for DeleteItem {
 pub(super) fn decode(
     body: &[u8],
     cache: &ExpressionCache,
-    subject: Subject,
-) -> Result<(Write, ReturnValues, Asked), Refusal> {
+    subject: WriteSubject,
+) -> Result<(SingleWrite, ReturnValues, ReturnWish), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
     let table = parameters::table(&mut constraints, &input.table_name)?;
-    let is_item = subject == Subject::Item;
+    let is_item = subject == WriteSubject::Item;
     let (name, subject) = match subject {
-        Subject::Item => ("item", input.item),
-        Subject::Key => ("key", input.key),
+        WriteSubject::Item => ("item", input.item),
+        WriteSubject::Key => ("key", input.key),
     };
     constraints.required(name, &subject);
     let operator = ConditionalOperator::of(&mut constraints, &input.conditional_operator);
@@ -120,11 +120,11 @@ pub(super) fn decode(
     }
     let expected = legacy::expectation(input.expected, operator)?;
     let touched = Touched::new(metrics, [(&table, &subject)]);
-    let write = Write {
+    let write = SingleWrite {
         table,
         subject,
         condition: placeholders.condition(cache, condition)?.or(expected),
         return_item_on_failure,
     };
-    Ok((write, returns, Asked { capacity, touched }))
+    Ok((write, returns, ReturnWish { capacity, touched }))
 }

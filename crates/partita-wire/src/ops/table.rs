@@ -68,7 +68,7 @@ pub(super) struct Described {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     global_secondary_indexes: Vec<Index>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    stream_specification: Option<Stream>,
+    stream_specification: Option<TableStream>,
     #[serde(skip_serializing_if = "Option::is_none")]
     latest_stream_label: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ pub(super) struct Described {
 struct Index {
     index_name: String,
     key_schema: Vec<KeyElement>,
-    projection: Projection,
+    projection: ProjectionOutput,
     #[serde(skip_serializing_if = "Option::is_none")]
     index_status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ struct Index {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Projection {
+struct ProjectionOutput {
     projection_type: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     non_key_attributes: Vec<String>,
@@ -136,7 +136,7 @@ struct Billing {
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-struct Stream {
+struct TableStream {
     stream_enabled: bool,
     stream_view_type: &'static str,
 }
@@ -177,7 +177,7 @@ impl From<TableDescription> for Described {
             billing_mode_summary: Billing::new(&settings.billing, description.on_demand_millis),
             local_secondary_indexes,
             global_secondary_indexes,
-            stream_specification: settings.stream.map(Stream::new),
+            stream_specification: settings.stream.map(TableStream::new),
             latest_stream_arn: latest_stream.as_ref().map(stream::arn),
             latest_stream_label: latest_stream.map(|stream| stream.label),
             deletion_protection_enabled: settings.is_protected,
@@ -265,9 +265,9 @@ impl Billing {
     }
 }
 
-impl Stream {
+impl TableStream {
     fn new(view: StreamView) -> Self {
-        Stream {
+        TableStream {
             stream_enabled: true,
             stream_view_type: view_name(view),
         }
@@ -285,7 +285,7 @@ impl Index {
         Index {
             index_name: index.name.clone(),
             key_schema: key_schema(&index.partition, &index.sort),
-            projection: Projection::new(&index.projection),
+            projection: ProjectionOutput::new(&index.projection),
             index_status: is_global.then_some(if is_building || is_new {
                 "CREATING"
             } else {
@@ -300,14 +300,14 @@ impl Index {
     }
 }
 
-impl Projection {
+impl ProjectionOutput {
     fn new(projection: &IndexProjection) -> Self {
         let (projection_type, non_key_attributes) = match projection {
             IndexProjection::All => ("ALL", Vec::new()),
             IndexProjection::KeysOnly => ("KEYS_ONLY", Vec::new()),
             IndexProjection::Include(names) => ("INCLUDE", names.clone()),
         };
-        Projection {
+        ProjectionOutput {
             projection_type,
             non_key_attributes,
         }

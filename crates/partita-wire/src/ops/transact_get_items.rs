@@ -21,13 +21,13 @@ use crate::refusal::Refusal;
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Input {
-    transact_items: Option<Vec<Action>>,
+    transact_items: Option<Vec<GetAction>>,
     return_consumed_capacity: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Action {
+struct GetAction {
     get: Option<Get>,
 }
 
@@ -86,7 +86,7 @@ fn encode(items: Vec<Option<FoundItem>>, consumed: Option<Vec<ConsumedCapacity>>
     })
 }
 
-impl Action {
+impl GetAction {
     fn check(&self, constraints: &mut Constraints, number: usize) {
         let at = format!("transactItems.{number}.member.get");
         constraints.required(&at, &self.get);

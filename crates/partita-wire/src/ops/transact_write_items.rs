@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Context;
 use super::collections::{ItemCollectionMetrics, Touched};
 use super::consumed::ConsumedCapacity;
-use super::written::Asked;
+use super::written::ReturnWish;
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -31,7 +31,7 @@ use crate::refusal::Refusal;
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Input {
-    transact_items: Option<Vec<Action>>,
+    transact_items: Option<Vec<WriteAction>>,
     client_request_token: Option<String>,
     return_consumed_capacity: Option<String>,
     return_item_collection_metrics: Option<String>,
@@ -40,17 +40,17 @@ struct Input {
 /// Exactly one of them is there, or the action is refused.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Action {
-    condition_check: Option<Write>,
-    put: Option<Write>,
-    delete: Option<Write>,
-    update: Option<Write>,
+struct WriteAction {
+    condition_check: Option<TransactedWrite>,
+    put: Option<TransactedWrite>,
+    delete: Option<TransactedWrite>,
+    update: Option<TransactedWrite>,
 }
 
 /// The parameters of all four; each looks at its own.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Write {
+struct TransactedWrite {
     table_name: Option<String>,
     item: Option<Received<Item>>,
     key: Option<Received<Item>>,
@@ -79,7 +79,10 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     }))
 }
 
-fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(TransactWriteItems, Asked), Refusal> {
+fn decode(
+    body: &[u8],
+    cache: &ExpressionCache,
+) -> Result<(TransactWriteItems, ReturnWish), Refusal> {
     let input: Input = json::read(body)?;
     let mut constraints = Constraints::default();
     let capacity = ReturnConsumedCapacity::of(&mut constraints, &input.return_consumed_capacity);
@@ -111,7 +114,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<(TransactWriteItems, A
         token: input.client_request_token,
     };
     let touched = Touched::new(metrics, request.actions.iter().filter_map(written_item));
-    Ok((request, Asked { capacity, touched }))
+    Ok((request, ReturnWish { capacity, touched }))
 }
 
 /// The item that an action writes, or its key; a check writes nothing.
@@ -124,8 +127,8 @@ fn written_item(action: &TransactAction) -> Option<(&TableName, &Item)> {
     }
 }
 
-impl Action {
-    fn writes(&self) -> [(&'static str, Option<&Write>); 4] {
+impl WriteAction {
+    fn writes(&self) -> [(&'static str, Option<&TransactedWrite>); 4] {
         [
             ("conditionCheck", self.condition_check.as_ref()),
             ("put", self.put.as_ref()),
@@ -172,7 +175,7 @@ impl Action {
     }
 }
 
-impl Write {
+impl TransactedWrite {
     fn table(&self) -> Result<TableName, Refusal> {
         parameters::named_table("tableName", self.table_name.as_deref().unwrap_or_default())
     }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::Context;
 use super::collections::Touched;
-use super::written::{self, Asked};
+use super::written::{self, ReturnWish};
 use crate::constraints::Constraints;
 use crate::expressions::Placeholders;
 use crate::json;
@@ -40,7 +40,7 @@ struct Input {
 
 /// A refusal of the store, in the words for the parameters that were used.
 type Worded = fn(StoreError) -> Refusal;
-type Decoded = (UpdateItem, ReturnValues, Asked, Worded);
+type Decoded = (UpdateItem, ReturnValues, ReturnWish, Worded);
 
 pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refusal> {
     let (request, returns, asked, worded) = decode(body, context.cache)?;
@@ -100,7 +100,7 @@ fn decode(body: &[u8], cache: &ExpressionCache) -> Result<Decoded, Refusal> {
         condition: condition.or(expected),
         return_item_on_failure,
     };
-    let asked = Asked { capacity, touched };
+    let asked = ReturnWish { capacity, touched };
     let returns = returns.unwrap_or(ReturnValues::None);
     Ok((request, returns, asked, worded))
 }

@@ -16,7 +16,7 @@ use partita_store::stream::StreamView;
 use partita_store::table::TableName;
 use serde::{Deserialize, Serialize};
 
-use self::indexes::{Action, IndexUpdate};
+use self::indexes::{IndexAction, IndexUpdate};
 use super::schema::billing::{BillingMode, Units};
 use super::schema::keys::{self, Definition};
 use super::schema::stream::StreamSpecification;
@@ -52,14 +52,14 @@ struct Input {
 }
 
 /// What a request asks for, whatever the table is like.
-struct Asked<'a> {
+struct TableUpdate<'a> {
     table: TableName,
     definitions: Option<Vec<(&'a str, KeyType)>>,
     mode: Option<BillingMode>,
     throughput: Option<Throughput>,
     protection: Option<bool>,
     stream: Option<Option<StreamView>>,
-    indexes: Vec<Action<'a>>,
+    indexes: Vec<IndexAction<'a>>,
 }
 
 #[derive(Serialize)]
@@ -77,8 +77,8 @@ pub(crate) async fn run(context: Context<'_>, body: &[u8]) -> Result<Bytes, Refu
     if request.changes.is_empty() {
         return Ok(encode(now));
     }
-    // Whoever changes the table meanwhile is noticed by the store, but for the throughput that
-    // is remembered: there the later of two requests wins.
+    // The store notices a concurrent change of the table, except for the remembered
+    // throughput: there the later of two requests wins.
     let updated = context.store.update_table(request).await;
     Ok(encode(updated.map_err(table::refusal)?))
 }
@@ -90,7 +90,7 @@ fn encode(description: TableDescription) -> Bytes {
 }
 
 impl Input {
-    fn check(&self) -> Result<Asked<'_>, Refusal> {
+    fn check(&self) -> Result<TableUpdate<'_>, Refusal> {
         let Some(name) = &self.table_name else {
             return Err(Refusal::validation(messages::NO_TABLE_NAME));
         };
@@ -114,7 +114,7 @@ impl Input {
         let stream = stream.map(|stream| {
             stream.resolve(messages::ENABLED_WITHOUT_VIEW, messages::DISABLED_WITH_VIEW)
         });
-        Ok(Asked {
+        Ok(TableUpdate {
             table,
             definitions: definitions.flatten(),
             mode,

@@ -12,7 +12,7 @@ use crate::json;
 use crate::parameters::ReturnConsumedCapacity;
 
 /// What the answer contains besides the attributes.
-pub(super) struct Asked {
+pub(super) struct ReturnWish {
     pub(super) capacity: ReturnConsumedCapacity,
     pub(super) touched: Touched,
 }
@@ -31,7 +31,7 @@ struct Output {
 /// The attributes that ReturnValues asked for, if there are any.
 pub(super) async fn encode(
     store: &dyn Store,
-    asked: Asked,
+    asked: ReturnWish,
     written: Metered<Option<Item>>,
 ) -> Bytes {
     let Metered { answer, consumed } = written;

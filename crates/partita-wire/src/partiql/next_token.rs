@@ -10,7 +10,7 @@ use partita_store::Entropy;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::Place;
+use super::PageStart;
 use crate::json;
 use crate::messages;
 use crate::refusal::Refusal;
@@ -37,7 +37,7 @@ impl NextTokens {
     }
 
     /// The token of a place in the answer to a statement.
-    pub(crate) fn seal(&self, statement: &str, parameters: &[Value], place: Place) -> String {
+    pub(crate) fn seal(&self, statement: &str, parameters: &[Value], place: PageStart) -> String {
         let payload = json::write(&Payload {
             partition: place.partition,
             after: place.after,
@@ -55,7 +55,7 @@ impl NextTokens {
         statement: &str,
         parameters: &[Value],
         token: &str,
-    ) -> Result<Place, Refusal> {
+    ) -> Result<PageStart, Refusal> {
         let opened = bytes(token).and_then(|bytes| {
             let (code, content) = bytes.split_at_checked(HASH_BYTES)?;
             self.mac(content).verify_slice(code).ok()?;
@@ -69,7 +69,7 @@ impl NextTokens {
         if sealed_for != digest(statement, parameters) {
             return Err(Refusal::validation(messages::FOREIGN_NEXT_TOKEN));
         }
-        Ok(Place { partition, after })
+        Ok(PageStart { partition, after })
     }
 
     fn mac(&self, content: &[u8]) -> Hmac<Sha256> {

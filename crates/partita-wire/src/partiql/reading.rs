@@ -19,7 +19,7 @@ use crate::refusal::Refusal;
 
 /// What a SELECT reads.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct SelectReading {
     table: TableName,
     index: Option<String>,
     /// The partitions, in the order in which they are read; without any, everything.
@@ -36,7 +36,7 @@ pub(crate) struct Reading {
 
 /// Where a page begins.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct PageStart {
     /// The first partition that is still read, counted from 0.
     pub(crate) partition: usize,
     /// The item in it after which reading goes on.
@@ -45,13 +45,13 @@ pub(crate) struct Place {
 
 /// One page.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct StatementPage {
     pub(crate) items: Vec<Item>,
-    pub(crate) next: Option<Place>,
+    pub(crate) next: Option<PageStart>,
     pub(crate) consumed: BTreeMap<TableName, Consumed>,
 }
 
-impl Found {
+impl StatementPage {
     fn add_consumed(&mut self, consumed: &BTreeMap<TableName, Consumed>) {
         for (table, consumed) in consumed {
             let sum = self.consumed.entry(table.clone()).or_default();
@@ -99,7 +99,7 @@ pub(crate) fn single(
     Ok(key.map(|(key, _)| (key, Columns(select.columns))))
 }
 
-impl Reading {
+impl SelectReading {
     /// Holds a SELECT against its table.
     pub(crate) fn new(
         select: Select,
@@ -120,7 +120,7 @@ impl Reading {
         let (here, filter): (Vec<_>, Vec<_>) = rest
             .into_iter()
             .partition(|part| is_query && keys.are_asked_by(part));
-        Ok(Reading {
+        Ok(SelectReading {
             table: described.table.clone(),
             select: selected(&select.columns, described, index)?,
             index: select.source.index,
@@ -139,19 +139,19 @@ impl Reading {
         &self,
         store: &dyn Store,
         limit: Option<usize>,
-        start: Place,
-    ) -> Result<Found, Refusal> {
-        let mut found = Found::default();
+        start: PageStart,
+    ) -> Result<StatementPage, Refusal> {
+        let mut found = StatementPage::default();
         let mut left = limit;
         let full = read_units(PAGE_BYTES_MAX, Rate::of_read(self.consistent));
         let count = self.partitions.as_ref().map_or(1, Vec::len);
-        let Place {
+        let PageStart {
             mut partition,
             mut after,
         } = start;
         while partition < count {
             if left == Some(0) || found.read_units() >= full {
-                found.next = Some(Place { partition, after });
+                found.next = Some(PageStart { partition, after });
                 break;
             }
             let page = self.read(store, left, partition, after.take());
@@ -161,7 +161,7 @@ impl Reading {
             self.take(answer.items, &mut found.items)?;
             if answer.last_key.is_some() {
                 let after = answer.last_key;
-                found.next = Some(Place { partition, after });
+                found.next = Some(PageStart { partition, after });
                 break;
             }
             partition += 1;

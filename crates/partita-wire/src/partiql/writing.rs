@@ -11,7 +11,7 @@ use crate::messages;
 use crate::refusal::Refusal;
 
 /// A write, and what it answers.
-pub(crate) struct Write {
+pub(crate) struct StatementWrite {
     pub(crate) action: TransactAction,
     pub(crate) returns: ReturnValues,
     /// The key of its item.
@@ -28,7 +28,7 @@ pub(crate) fn action(
     statement: Statement,
     described: &TableDescription,
     return_item_on_failure: bool,
-) -> Result<Write, Refusal> {
+) -> Result<StatementWrite, Refusal> {
     let schema = &described.schema.key;
     let table = described.table.clone();
     let partition = || Path::attribute(schema.partition.name.as_str());
@@ -87,7 +87,7 @@ pub(crate) fn action(
             (TransactAction::Check(check), key)
         }
     };
-    Ok(Write {
+    Ok(StatementWrite {
         action,
         returns,
         key,

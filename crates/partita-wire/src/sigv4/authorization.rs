@@ -88,10 +88,10 @@ impl<'a> Authorization<'a> {
     }
 
     /// The credential's parts.
-    pub(super) fn scope(&self) -> Result<Scope<'a>, Refusal> {
+    pub(super) fn scope(&self) -> Result<CredentialScope<'a>, Refusal> {
         let parts: Vec<_> = self.credential.split('/').collect();
         match parts[..] {
-            [access_key_id, day, region, service, terminator] => Ok(Scope {
+            [access_key_id, day, region, service, terminator] => Ok(CredentialScope {
                 access_key_id,
                 day,
                 region,
@@ -105,7 +105,7 @@ impl<'a> Authorization<'a> {
 
 /// Whose key it is, and what the signature is good for.
 #[derive(Debug)]
-pub(super) struct Scope<'a> {
+pub(super) struct CredentialScope<'a> {
     pub(super) access_key_id: &'a str,
     pub(super) day: &'a str,
     pub(super) region: &'a str,
@@ -113,10 +113,10 @@ pub(super) struct Scope<'a> {
     terminator: &'a str,
 }
 
-impl Scope<'_> {
+impl CredentialScope<'_> {
     /// The scope as it is signed.
     pub(super) fn text(&self) -> String {
-        let Scope { day, region, .. } = self;
+        let CredentialScope { day, region, .. } = self;
         format!("{day}/{region}/{}/{}", self.service, self.terminator)
     }
 

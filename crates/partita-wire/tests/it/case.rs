@@ -12,7 +12,7 @@
 //! as `<name>`: ARNs and iterators, say, which differ from server to server.
 //!
 //! A file runs from top to bottom on one store. The second line is there only where DynamoDB
-//! Local, asked the same, says something else, and tells why we keep the difference: `text` if
+//! Local, asked the same, says something else, and says why we keep the difference: `text` if
 //! only the error's message differs, `answer` if more does. `UPDATE=1` rewrites the last line.
 
 use std::collections::HashMap;

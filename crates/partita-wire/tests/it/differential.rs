@@ -1,7 +1,6 @@
 //! Generated requests, sent to Partita and to DynamoDB Local in the same order: status, type of
-//! error and payload are the same, or the request stands in `differential/known.txt` with the
-//! reason; the words of an error are the same, or stand in `differential/words.txt` beside
-//! DynamoDB Local's.
+//! error and payload are the same, or the request is in `differential/known.txt` with the reason;
+//! the words of an error are the same, or are in `differential/words.txt` beside DynamoDB Local's.
 //!
 //! ```text
 //! seed -> Generator -> request -> both -> normal form -> equal?
@@ -50,7 +49,7 @@ fn wanted() -> usize {
     }
 }
 
-/// The seed of the requests that every run sends, unless it is told another.
+/// The seed of the requests that every run sends by default.
 const SEED: u64 = 1;
 
 fn seed() -> u64 {

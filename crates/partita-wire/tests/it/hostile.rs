@@ -1,4 +1,4 @@
-//! Requests that nobody sane sends: whatever comes, the answer is a refusal or a result.
+//! Malformed and malicious requests: each is answered with a refusal or a result.
 
 use std::sync::Arc;
 

@@ -84,7 +84,7 @@ pub(crate) struct AskFlags {
     pub(crate) variables: VariableFlags,
 }
 
-/// A user whose id no key can hold could do nothing.
+/// Refuses ids that cannot be part of a key: such a user could do nothing.
 fn user(text: &str) -> Result<String, String> {
     match check_part("user", &text.into()) {
         Ok(()) => Ok(text.to_owned()),

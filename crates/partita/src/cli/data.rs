@@ -11,7 +11,7 @@ pub(crate) struct DemoFlags {
     /// A file or the name of a shipped design; its tables must be empty
     pub(crate) design: String,
 
-    /// What to fill it with, instead of the demo that ships with it or stands beside its file
+    /// What to fill it with, instead of the demo that ships with it or is beside its file
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
@@ -19,7 +19,7 @@ pub(crate) struct DemoFlags {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// The form of what is told
+    /// The form of the output
     #[arg(long, default_value = "text")]
     pub(crate) format: CheckFormat,
 

@@ -1,4 +1,4 @@
-//! Where data is, and what designs are told from outside: flags that commands share.
+//! Where data is, and the variables of designs: flags that commands share.
 
 use std::path::PathBuf;
 

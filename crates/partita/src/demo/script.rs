@@ -336,9 +336,10 @@ fn list(line: &Line, rest: &str, lines: &mut &[Line]) -> Result<What> {
         }
         *lines = after;
         let is_json = row.text.starts_with(['{', '[']);
-        let parsed = match is_json {
-            true => Template::parse(&row.text),
-            false => Text::parse(&row.text).map(Template::Text),
+        let parsed = if is_json {
+            Template::parse(&row.text)
+        } else {
+            Text::parse(&row.text).map(Template::Text)
         };
         rows.push(parsed.map_err(|error| at_line(error, row.number))?);
     }

@@ -1,7 +1,7 @@
 //! The access matrix, driven: every route of every design, as six callers, on the real binary.
 //!
-//! What each caller must be told comes from the matrix, which is worked out from the rules alone and
-//! stands in `designs/*/access.md`; what is sent comes from `access/*.calls`. Every answer is held
+//! The expected answers come from the matrix, which is worked out from the rules alone and written
+//! to `designs/*/access.md`; the requests come from `access/*.calls`. Every answer is checked
 //! against the OpenAPI document as well.
 
 mod batches;

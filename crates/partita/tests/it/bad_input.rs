@@ -1,5 +1,5 @@
-//! Input that nobody sane sends, to the real endpoint: DynamoDB's error comes back, nothing has
-//! changed, and the server goes on within its memory.
+//! Malformed input to the real endpoint: DynamoDB's error comes back, nothing has changed, and the
+//! server goes on within its memory.
 
 use std::io::Write as _;
 
@@ -159,7 +159,7 @@ async fn deep_nesting_is_refused() {
             .check("PutItem", body, "400 SerializationException")
             .await;
     }
-    // A parameter that nobody knows is skipped, however deep it is.
+    // An unknown parameter is skipped, however deep it is.
     for body in [
         nested(r#"{"a":"#, "1", "}", 100_000),
         format!(r#"{{"Unknown":{}}}"#, nested("[", "", "]", 100_000)),

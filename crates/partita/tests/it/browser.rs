@@ -49,7 +49,7 @@ async fn the_page_creates_an_item() {
     browser.stop().await;
 }
 
-/// Whatever stands in a design stays text, on both pages.
+/// Whatever a design contains is shown as text, on both pages.
 #[tokio::test]
 async fn what_a_design_says_is_no_markup() {
     let Some(browser) = Browser::start().await else {

@@ -103,9 +103,10 @@ async fn write_until_it_fails(
     let mut acknowledged = 0;
     for count in 0_u64.. {
         let ids: Vec<String> = ledger.keys().cloned().collect();
-        let id = match ids.is_empty() || (ids.len() < 40 && random.u8(0..4) == 0) {
-            true => ulid(&mut random),
-            false => ids[random.usize(0..ids.len())].clone(),
+        let id = if ids.is_empty() || (ids.len() < 40 && random.u8(0..4) == 0) {
+            ulid(&mut random)
+        } else {
+            ids[random.usize(0..ids.len())].clone()
         };
         let before = ledger.get(&id).and_then(|states| states[0].clone());
         let (after, method, suffix, body) =
@@ -193,9 +194,10 @@ async fn verify(user: &User, base: &str, ledger: &mut Ledger) -> Result<(), Stri
         *states = vec![found];
     }
     ledger.retain(|_, states| states[0].is_some());
-    match live.len() + deleted.len() == ledger.len() {
-        true => Ok(()),
-        false => Err("there are index records of stories that nobody wrote".to_owned()),
+    if live.len() + deleted.len() == ledger.len() {
+        Ok(())
+    } else {
+        Err("there are index records of stories that nobody wrote".to_owned())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Drifts that were planted: told exactly, mended, and not found again.
+//! Drifts that were planted: reported exactly, mended, and not found again.
 //!
 //! The cases are scenarios in `tests/drift/`, with `a bug` that writes past the design.
 
@@ -194,7 +194,7 @@ fn on_the_command_line() {
     assert_eq!(json["would"]["remove"]["StoryIndex"], 1);
     assert_eq!(json["drifts"][0]["outcome"], "would");
 
-    // There is nobody to ask.
+    // Without a terminal there is no confirmation.
     let (code, out, err) = run(&["repair", "stories", "--data", data]);
     assert_eq!(code, 1);
     assert!(out.contains(would), "{out}");
@@ -226,7 +226,7 @@ fn on_the_command_line() {
         format!("mended   {told}\n0 items: 1 drift mended, 0 left\n")
     );
 
-    // Where there is nothing to write, nobody has to agree.
+    // With nothing to write, no confirmation is needed.
     let (code, out, _) = run(&["repair", "stories", "--format", "json", "--data", data]);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &json["report"]["mended"]), (0, &0.into()));

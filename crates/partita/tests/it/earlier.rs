@@ -53,7 +53,7 @@ fn verify(design: &str, data: &Path) {
     assert!(verified.status.success(), "{design}: {verified:#?}");
 }
 
-/// A request of whoever asks in the fixture.
+/// A request of the caller in the fixture.
 fn request(
     (server, design, data): (&Server, &str, &Path),
     (method, path): (Method, &str),

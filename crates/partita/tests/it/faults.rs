@@ -60,8 +60,8 @@ async fn on_the_engine() {
     assert!(injected > 30, "only {injected} faults were injected");
 }
 
-/// A client that is alone meets nobody but itself: if it were told that a story exists, is
-/// missing or is not deleted, that would be its own write, whose answer was lost.
+/// A client that is alone meets only itself: a refusal because a story exists, is missing or is not
+/// deleted would be about its own write, whose answer was lost.
 #[test]
 fn one_client_alone_never_meets_its_own_writes() {
     let lossy = Faults {

@@ -2,9 +2,9 @@
 //! answers and crashes between claim, copy, commit and remove.
 //!
 //! At every moment each name in an item has its object, with the bytes that the operations put
-//! there; at the end, long after everything that has a time is over, there is nothing but that. Some
-//! items expire, and are removed by the store at some time after that.
-//! Mistakes that are planted in the planner's transactions must be found that way.
+//! there; at the end, long after everything that has a time is over, there is nothing but that.
+//! Some items expire, and are removed by the store at some time after that. Mistakes that are
+//! planted in the planner's transactions must be found that way.
 
 mod model;
 mod shelf;
@@ -176,7 +176,7 @@ impl History {
                 }
                 possible
             }
-            // Whoever died has done it or has not.
+            // A process that died has done it or has not.
             None => [true, false]
                 .into_iter()
                 .flat_map(|is_first| self.outcomes(&first, None, is_first, false))
@@ -413,7 +413,8 @@ async fn on_the_model() {
         None if is_long => 0..300,
         None => 0..12,
     };
-    // Every transaction of the model goes over the tokens of all before it, so each history has its own.
+    // Every transaction of the model goes over the tokens of all before it, so each history has its
+    // own.
     go_well(|| Arc::new(ModelStore::default()), seeds, 150).await;
 }
 
@@ -434,7 +435,7 @@ async fn on_dynamodb_local() {
     go_well(|| store.clone(), 0..2, 80).await;
 }
 
-/// A mistake, how it is made, and what whoever finds it speaks of.
+/// A mistake, how it is made, and a word of the law that finds it.
 const DEFECTS: [(&str, Spoil, &str); 6] = [
     (
         "one owner is not counted",

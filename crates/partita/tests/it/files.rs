@@ -1,4 +1,4 @@
-//! Files over HTTP, through the real binary: both designs that have them, whoever asks.
+//! Files over HTTP, through the real binary: both designs that have them, as every caller.
 
 use std::path::Path;
 use std::process::Command;
@@ -131,9 +131,10 @@ impl Stand {
 fn list(root: &Path, directory: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => list(root, &path, found),
-            false => found.push(path.strip_prefix(root).unwrap().display().to_string()),
+        if path.is_dir() {
+            list(root, &path, found)
+        } else {
+            found.push(path.strip_prefix(root).unwrap().display().to_string())
         }
     }
 }
@@ -190,7 +191,7 @@ async fn an_attachment_is_uploaded_named_read_and_removed() {
     assert_eq!(key, name.replace("temp/", "messages/"));
     assert_eq!(stand.on_disk(), [key], "moved to where the page says");
 
-    // Who sees the message reads the file; nobody else learns that there is one.
+    // A caller who sees the message reads the file; others do not learn that there is one.
     let path = format!("files/{key}");
     let (status, granted) = stand.get(&path, &bob).await;
     assert_eq!(status, StatusCode::OK, "{granted}");
@@ -313,7 +314,7 @@ async fn an_upload_is_what_was_asked_for_or_nothing() {
     assert_eq!(wrong.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);
     let large = stand.put(&upload, "image/png", vec![0; 1_000_001]).await;
     assert_eq!(large.status(), StatusCode::PAYLOAD_TOO_LARGE);
-    // A body whose length nobody said is cut off where it becomes too large.
+    // A body of unknown length is cut off where it becomes too large.
     let chunks = (0..40).map(|_| Ok::<_, std::io::Error>(vec![0_u8; 65_536]));
     let body = reqwest::Body::wrap_stream(futures::stream::iter(chunks));
     let call = stand.client.put(format!("{}{url}", stand.server.base));
@@ -356,7 +357,7 @@ async fn an_upload_is_what_was_asked_for_or_nothing() {
     assert_eq!(picture.bytes().await.unwrap().len(), 700_000);
 }
 
-/// A body whose length nobody says beforehand.
+/// A body of unknown length.
 fn chunked(bytes: usize) -> reqwest::Body {
     let chunks = (0..bytes).map(|_| Ok::<_, std::io::Error>(vec![b'x']));
     reqwest::Body::wrap_stream(futures::stream::iter(chunks))
@@ -428,7 +429,7 @@ async fn a_url_takes_one_upload() {
     assert_eq!(bytes.bytes().await.unwrap().as_ref(), [won as u8; 3]);
 }
 
-/// Nobody can give the first administrator a group but whoever has the table.
+/// Only a write to the table itself makes the first administrator.
 async fn with_an_administrator(data: &Path) {
     let store: Arc<dyn Store> = Arc::new(stage::engine(&data.join("store")));
     let design = stage::design("holdthatthought", "HoldThatThought");
@@ -499,7 +500,7 @@ async fn the_layout_of_the_page_holds_for_photos_and_drafts() {
     let there = redirect.get(url).bearer_auth(&bob).send().await.unwrap();
     assert_eq!(there.status(), StatusCode::TEMPORARY_REDIRECT);
 
-    // Scans of a draft stay under temp/, and whoever may read the draft reads them.
+    // Scans of a draft stay under temp/, and callers who may read the draft read them.
     let scan = stand.upload("temp", &ann, "application/pdf", b"%PDF").await;
     let (status, draft) = stand.post("Draft", &ann, json!({"fileKeys": [scan]})).await;
     assert_eq!(status, StatusCode::CREATED, "{draft}");
@@ -541,7 +542,7 @@ async fn an_image_is_where_its_record_says() {
     assert_eq!(file, format!("{id}.jpg"));
     assert_eq!(stand.on_disk(), [url]);
 
-    // Who may see the image reads it: nobody else while it is private, everybody when public.
+    // Callers who may see the image read it: only its owner while it is private, all when public.
     let eve = stand.token("0e0e0e0e-0e0e-4e0e-8e0e-0e0e0e0e0e0e", &[]);
     let path = format!("files/{url}");
     assert_eq!(stand.get(&path, &ann).await.0, StatusCode::OK);

@@ -362,7 +362,7 @@ async fn the_configured_credentials_are_verified_beside_designs_too() {
         .unwrap();
 }
 
-/// Where nobody signs, a request that a proxy or a page in a browser brings is refused.
+/// Without signatures, a request that comes through a proxy or from a web page is refused.
 #[tokio::test]
 async fn without_credentials_only_this_machine_is_served() {
     let folder = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@
 //! | `defects` | mistakes that a history must find |
 //! | `shorten` | the operations of a failing history that matter |
 //!
-//! A history is a function of its seed: `PARTITA_SEED=n` runs that one alone. A failing one tells
+//! A history is a function of its seed: `PARTITA_SEED=n` runs that one alone. A failing one prints
 //! its seed and the operations that are enough for it.
 
 mod accounts;

@@ -138,7 +138,7 @@ async fn an_item_that_is_too_large_is_refused_with_its_largest_attribute() {
     assert_eq!(problem["faults"][0]["attribute"], "text", "{problem}");
 }
 
-/// A request whose body has only half arrived when the server is told to stop is still answered.
+/// A request whose body has only half arrived when the server begins to stop is still answered.
 #[test]
 fn a_graceful_stop_answers_what_is_under_way() {
     let data = tempfile::tempdir().unwrap();

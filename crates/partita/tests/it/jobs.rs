@@ -139,7 +139,7 @@ fn token(data: &Path, role: Option<&str>) -> String {
         .to_owned()
 }
 
-/// A token of whoever has the installation's secret, to ask for the jobs with this body.
+/// A token made with the installation's secret, to ask for the jobs with this body.
 fn operator(data: &Path, body: &str) -> String {
     let secret = Secret::new(std::fs::read(data.join("secret")).unwrap()).unwrap();
     Tokens::new(&secret, Arc::new(SystemClock)).make_for_operator(

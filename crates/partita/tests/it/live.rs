@@ -148,7 +148,7 @@ fn every_change_becomes_what_it_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The prints are stored with data: whoever changes one makes every stored design differ.
+/// The prints are stored with data: a change of one makes every stored design differ.
 #[test]
 fn prints_do_not_change_between_versions() {
     let prints = fingerprint::prints(&compile(&notes(), "notes"));

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::server::{BINARY, token_for};
 
-/// Whatever is asked, whoever asks, and however much is logged: no secret is in a log.
+/// Whatever is asked by any caller, and however much is logged: no secret is in a log.
 #[tokio::test]
 async fn secrets_are_in_no_log() {
     let folder = tempfile::tempdir().unwrap();

@@ -29,6 +29,7 @@ mod governed;
 mod guides;
 mod histories;
 mod hostile;
+mod house;
 mod http;
 mod issuer;
 mod jobs;

@@ -40,7 +40,7 @@ impl Meddler {
         }
     }
 
-    /// Lets it happen before the next transaction.
+    /// Makes the interference happen before the next transaction.
     pub(crate) fn arm(&self) {
         self.is_armed.store(true, Ordering::SeqCst);
     }

@@ -289,7 +289,7 @@ fn kind(answer: &Answer) -> String {
     }
 }
 
-/// Whoever is no member is told the same, whatever is there and whatever was sent.
+/// A caller who is no member is answered the same, whatever exists and whatever was sent.
 pub(crate) async fn strangers_learn_nothing(store: Arc<dyn Store>, unique: &str) {
     let desk = Desk::open(store.clone(), &format!("tenants-{unique}"), &source()).await;
     let before = desk.items().await;

@@ -105,7 +105,7 @@ async fn metrics_of_designs_are_not_for_everybody() {
     assert_eq!(get(&client, aside, "/metrics").await.0, 200);
 }
 
-/// While open requests end, whoever watches is told to send no more of them.
+/// While open requests end, load balancers learn to send no more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stops_is_not_ready_and_still_answers() {
     let data = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Far longer than any answer takes; whoever does not answer by then never will.
+/// Far longer than any answer takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection that gives up instead of waiting for good.
@@ -43,7 +43,7 @@ impl Answer {
 
 /// Sends bytes and reads one answer, which ends with the connection or with its length.
 pub(crate) fn exchange(stream: &mut TcpStream, bytes: &[u8]) -> Answer {
-    // Whoever is refused early may find the connection closed, and the answer in it.
+    // A client that is refused early may find the connection closed, and the answer in it.
     let _ = stream.write_all(bytes);
     read_answer(stream)
 }

@@ -1,9 +1,9 @@
 //! Repairs of tables that a design understands only in part: whatever they do, no source is lost.
 //!
-//! A helpdesk is filled through its design. Then attributes and items get lost, items and attributes
-//! appear that no design knows, and a repair runs by another design, in which keys, conditions and
-//! attributes have changed. Every item is held against what the repair made of it. What a record is
-//! is read from its key alone, by other code than the repair's.
+//! A helpdesk is filled through its design. Then attributes and items get lost, items and
+//! attributes appear that no design knows, and a repair runs by another design, in which keys,
+//! conditions and attributes have changed. Every item is held against what the repair made of it.
+//! What a record is is read from its key alone, by other code than the repair's.
 //!
 //! A table is a function of its seed: `PARTITA_SEED=n` looks at that one alone.
 
@@ -441,10 +441,11 @@ pub(crate) async fn lose_no_source(store: Arc<dyn Store>, count: u64) {
     for seed in seeds(count) {
         let mut case = Case::new(&store, "repairs", seed).await;
         case.spoil().await;
-        let permission = match case.is_all_known(&case.items().await) {
-            true => Permission::granted(),
+        let permission = if case.is_all_known(&case.items().await) {
+            Permission::granted()
+        } else {
             // What a removal that an operator names would take may belong to these items.
-            false => with_removals(Permission::granted()),
+            with_removals(Permission::granted())
         };
         let faults = case.faults(permission).await;
         assert!(faults.is_empty(), "seed {seed}:\n{}", faults.join("\n"));

@@ -102,7 +102,7 @@ impl Api {
         tokens.entry(user.to_owned()).or_insert_with(make).clone()
     }
 
-    /// Sends a request as a user, as the administrator, or as nobody if that is empty.
+    /// Sends a request as a user, as the administrator, or without a token if that is empty.
     pub(crate) async fn send(
         &self,
         user: &str,

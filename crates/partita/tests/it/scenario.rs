@@ -239,12 +239,11 @@ impl Scenario {
         // Whatever happened, everything that is derived is as its sources say.
         let mut drifts = stage.drifts().await;
         drifts.retain(|drift| !run.inherited.contains(drift));
-        match drifts.is_empty() {
-            true => Ok(()),
-            false => {
-                let drifts = drifts.join("\n");
-                Err(format!("{file} ({title}): verify tells\n{drifts}"))
-            }
+        if drifts.is_empty() {
+            Ok(())
+        } else {
+            let drifts = drifts.join("\n");
+            Err(format!("{file} ({title}): verify tells\n{drifts}"))
         }
     }
 }
@@ -505,9 +504,10 @@ impl Run<'_> {
             .map(|item| self.stage.key_of(item))
             .filter(|[pk, sk]| *pk == partition && sk.starts_with(prefix))
             .count();
-        match found == expected {
-            true => Ok(()),
-            false => Err(format!("there are {found}\n{}", self.listed(&items))),
+        if found == expected {
+            Ok(())
+        } else {
+            Err(format!("there are {found}\n{}", self.listed(&items)))
         }
     }
 
@@ -592,9 +592,10 @@ fn merge(there: &mut Json, given: Json) {
 }
 
 fn same(got: &str, expected: &str) -> Result<(), String> {
-    match got == expected {
-        true => Ok(()),
-        false => Err(format!("--- got\n{got}\n--- expected\n{expected}")),
+    if got == expected {
+        Ok(())
+    } else {
+        Err(format!("--- got\n{got}\n--- expected\n{expected}"))
     }
 }
 

@@ -59,7 +59,7 @@ impl Server {
             .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut said: Vec<String> = Vec::new();
-        // The last line tells where the data is.
+        // The last line says where the data is.
         while !said.last().is_some_and(|line| line.starts_with("data ")) {
             let mut line = String::new();
             if stdout.read_line(&mut line).unwrap() == 0 {
@@ -103,8 +103,7 @@ impl Server {
         self.base.trim_start_matches("http://")
     }
 
-    /// The most memory that it has had so far, in megabytes, where the system tells it as Linux
-    /// does.
+    /// The peak of its memory so far, in megabytes, on Linux.
     pub(crate) fn peak_megabytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let mut lines = status.lines();

@@ -36,7 +36,7 @@ fn the_parsers_mark_is_nobodys_elses() {
             format!(r#"{{"a": {{"{name}": 7}}}}"#),
             format!(r#"{{"a": "$", "b": {{"{name}": {{}}}}}}"#),
         ] {
-            assert_eq!(refused(&body).kind, Kind::BadRequest, "{body}");
+            assert_eq!(refused(&body).kind, ProblemKind::BadRequest, "{body}");
         }
     }
 }
@@ -68,7 +68,7 @@ fn a_refusal_is_short_whatever_was_sent() {
         (format!("{{{names}}}"), 2),
     ] {
         let problem = refused(&body);
-        assert_eq!(problem.kind, Kind::Invalid);
+        assert_eq!(problem.kind, ProblemKind::Invalid);
         assert_eq!(faults(&problem), count);
         let document = problem.to_json("1").to_string();
         assert!(document.len() < 60_000, "{} bytes", document.len());
@@ -84,7 +84,7 @@ fn values_are_counted() {
     // The object and the list are values, too.
     assert!(parse(list(VALUES_MAX - 2).as_bytes()).is_ok());
     let problem = refused(&list(VALUES_MAX - 1));
-    assert_eq!(problem.kind, Kind::BadRequest);
+    assert_eq!(problem.kind, ProblemKind::BadRequest);
     assert!(problem.detail.contains("more than 409600 values"));
 }
 

@@ -7,7 +7,7 @@ fn grant() -> Grant<'static> {
         bucket: "files",
         name: "temp/ä b/01.jpg",
         media_type: "image/jpeg",
-        size: Size::Exactly(1000),
+        size: SizeLimit::Exactly(1000),
         caller: Some("ann"),
         expires: 5000,
     }
@@ -31,7 +31,10 @@ fn a_signed_url_says_what_it_allows() {
     let signed = signed.unwrap();
     assert_eq!(signed.bucket, "files");
     assert_eq!(signed.media_type, "image/jpeg");
-    assert_eq!((signed.size, signed.expires), (Size::Exactly(1000), 5000));
+    assert_eq!(
+        (signed.size, signed.expires),
+        (SizeLimit::Exactly(1000), 5000)
+    );
     assert!(signer().is_for(&signed, Some("ann")));
     assert!(!signer().is_for(&signed, Some("bob")));
     assert!(!signer().is_for(&signed, None));

@@ -274,7 +274,7 @@ async fn keys_are_asked_for_again_but_not_by_everybody() {
         assert!(scene.verify(&unknown).await.is_err());
     }
     assert_eq!(scene.web.asked(), 2, "a stranger cannot make us ask");
-    // Keys that are old are fetched again; while nobody answers they stay good.
+    // Keys that are old are fetched again; without an answer they stay good.
     scene.web.set(None);
     scene.clock.advance(3_600_000);
     assert!(scene.verify(&token).await.is_ok());

@@ -81,7 +81,7 @@ impl Publisher {
 async fn answer(State(shelf): State<Arc<Shelf>>) -> Response {
     shelf.asked.fetch_add(1, Ordering::SeqCst);
     let (status, body) = shelf.answer.lock().unwrap().clone();
-    // Whoever follows this comes back here, and is counted.
+    // A client that follows the redirect comes back here, and is counted.
     let location = [(header::LOCATION, "/jwks.json")];
     (status, location, body).into_response()
 }

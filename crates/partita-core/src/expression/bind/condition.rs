@@ -1,7 +1,7 @@
 //! Conditions, with the checks that DynamoDB makes of each operator before it reads an item.
 
 use super::super::check::check_between;
-use super::super::messages::Fault;
+use super::super::messages::ExpressionFault;
 use super::super::parser::Parsed;
 use super::super::syntax::{Call, Function, Node, Term};
 use super::super::{Comparator, Condition, ExpressionError, Operand, Path, Span, Step};
@@ -61,7 +61,7 @@ impl Binder<'_> {
             && list.len() > IN_OPERANDS_MAX
         {
             let count = list.len();
-            let fault = Fault::TooManyInOperands { count };
+            let fault = ExpressionFault::TooManyInOperands { count };
             return Err(ExpressionError::fault(fault, span_of(value)));
         }
         Ok(condition)
@@ -83,7 +83,7 @@ impl Binder<'_> {
         let mut operands = self.operands(call)?;
         let operator = call.function.name();
         let wrong = |kind| {
-            let fault = Fault::OperandType { operator, kind };
+            let fault = ExpressionFault::OperandType { operator, kind };
             Err(ExpressionError::fault(fault, call.span))
         };
         match operands.swap_remove(0) {
@@ -101,7 +101,7 @@ impl Binder<'_> {
         let operands = call.arguments.iter().map(|term| self.operand(term));
         let operands: Vec<_> = operands.collect::<Parsed<_>>()?;
         if operands.len() != call.function.operands() {
-            let fault = Fault::OperandCount {
+            let fault = ExpressionFault::OperandCount {
                 operator: call.function.name().to_owned(),
                 count: operands.len(),
             };
@@ -141,7 +141,7 @@ fn check(node: &Node, condition: &Condition) -> Parsed<()> {
 fn whole_path(operand: Operand, call: &Call) -> Parsed<Path> {
     let Operand::Path(path) = operand else {
         let operator = call.function.name();
-        let fault = Fault::PathRequired { operator };
+        let fault = ExpressionFault::PathRequired { operator };
         return Err(ExpressionError::fault(fault, call.span));
     };
     Ok(path)
@@ -171,23 +171,23 @@ fn has_type(subject: Operand, letters: Operand, call: &Call) -> Parsed<Condition
     let kind = match &letters {
         Operand::Path(path) if subject == letters => {
             let path = path.clone();
-            return refused(Fault::SameOperands { operator, path });
+            return refused(ExpressionFault::SameOperands { operator, path });
         }
-        Operand::Path(_) => return refused(Fault::OperandTypeOpen { operator }),
+        Operand::Path(_) => return refused(ExpressionFault::OperandTypeOpen { operator }),
         Operand::Value(Value::S(letters), _) => match Type::from_letters(letters) {
             Some(kind) => kind,
             None => {
                 let name = letters.clone();
-                return refused(Fault::UnknownType { name });
+                return refused(ExpressionFault::UnknownType { name });
             }
         },
         Operand::Value(value, _) => {
             let kind = value.kind();
-            return refused(Fault::OperandType { operator, kind });
+            return refused(ExpressionFault::OperandType { operator, kind });
         }
         Operand::Size(_) => {
             let kind = Type::N;
-            return refused(Fault::OperandType { operator, kind });
+            return refused(ExpressionFault::OperandType { operator, kind });
         }
     };
     Ok(match subject {

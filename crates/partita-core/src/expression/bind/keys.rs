@@ -9,16 +9,16 @@ use crate::Value;
 type Keyed<T> = Result<T, ExpressionError>;
 
 /// What one condition asks of one key.
-enum Asked {
+enum KeyDemand {
     Equal(Value),
     Range(KeyRange),
 }
 
 /// What is asked of which key.
-type AskedKeys = Vec<(String, Asked)>;
+type AskedKeys = Vec<(String, KeyDemand)>;
 
 /// The attribute of a condition, which operand it is, and the other operands.
-struct Parts {
+struct ConditionParts {
     name: String,
     position: usize,
     values: Vec<Value>,
@@ -35,12 +35,12 @@ impl Binder<'_> {
         };
         for (name, asked) in asked {
             match asked {
-                Asked::Equal(value) => keys.equals.push((name, value)),
+                KeyDemand::Equal(value) => keys.equals.push((name, value)),
                 // One of two ranges is on a partition key, whichever attributes are the keys.
-                Asked::Range(_) if keys.range.is_some() => {
+                KeyDemand::Range(_) if keys.range.is_some() => {
                     return Err(fault(KeyFault::NotSupported));
                 }
-                Asked::Range(range) => keys.range = Some((name, range)),
+                KeyDemand::Range(range) => keys.range = Some((name, range)),
             }
         }
         Ok(keys)
@@ -68,21 +68,21 @@ impl Binder<'_> {
                 let mut parts = self.parts(&[value, low, high])?;
                 let (low, high) = (parts.values.remove(0), parts.values.remove(0));
                 let range = KeyRange::Between(low, high);
-                add(keys, parts.name, Asked::Range(range))
+                add(keys, parts.name, KeyDemand::Range(range))
             }
             Node::Call(call) if call.function == Function::BeginsWith => {
                 let operands: Vec<_> = call.arguments.iter().collect();
                 attribute_first(call.function.name(), operands[0])?;
                 let mut parts = self.parts(&operands)?;
                 let range = KeyRange::BeginsWith(parts.values.remove(0));
-                add(keys, parts.name, Asked::Range(range))
+                add(keys, parts.name, KeyDemand::Range(range))
             }
             Node::Call(call) => refused(call.function.name()),
         }
     }
 
     /// Takes operands apart, of which exactly one must be an attribute.
-    fn parts(&mut self, operands: &[&Term]) -> Keyed<Parts> {
+    fn parts(&mut self, operands: &[&Term]) -> Keyed<ConditionParts> {
         let mut attribute = None;
         let mut values = Vec::with_capacity(operands.len());
         for (position, term) in operands.iter().enumerate() {
@@ -101,7 +101,7 @@ impl Binder<'_> {
             }
         }
         let (name, position) = attribute.ok_or_else(|| fault(KeyFault::NoAttribute))?;
-        Ok(Parts {
+        Ok(ConditionParts {
             name: name.into(),
             position,
             values,
@@ -109,13 +109,13 @@ impl Binder<'_> {
     }
 }
 
-fn asked(comparator: Comparator, value: Value) -> Asked {
-    Asked::Range(match comparator {
+fn asked(comparator: Comparator, value: Value) -> KeyDemand {
+    KeyDemand::Range(match comparator {
         Comparator::Less => KeyRange::Less(value),
         Comparator::LessOrEqual => KeyRange::LessOrEqual(value),
         Comparator::Greater => KeyRange::Greater(value),
         Comparator::GreaterOrEqual => KeyRange::GreaterOrEqual(value),
-        Comparator::Equal | Comparator::NotEqual => return Asked::Equal(value),
+        Comparator::Equal | Comparator::NotEqual => return KeyDemand::Equal(value),
     })
 }
 
@@ -128,7 +128,7 @@ fn attribute_first(operator: &'static str, term: &Term) -> Keyed<()> {
     }
 }
 
-fn add(keys: &mut AskedKeys, name: String, asked: Asked) -> Keyed<()> {
+fn add(keys: &mut AskedKeys, name: String, asked: KeyDemand) -> Keyed<()> {
     if keys.iter().any(|(known, _)| *known == name) {
         return Err(fault(KeyFault::RepeatedKey));
     }

@@ -1,7 +1,7 @@
 //! Updates. DynamoDB goes through the clauses from the last to the first, and twice: for the
 //! paths that are written, then for what is written there.
 
-use super::super::messages::Fault;
+use super::super::messages::ExpressionFault;
 use super::super::parser::Parsed;
 use super::super::path_tree::PathTree;
 use super::super::syntax::{Call, Clause, Function, RawSum, Term};
@@ -51,7 +51,7 @@ impl Binder<'_> {
         if types.contains(&kind) || !self.checks_operands {
             return Ok(value);
         }
-        let fault = Fault::ClauseType { operator, kind };
+        let fault = ExpressionFault::ClauseType { operator, kind };
         Err(ExpressionError::fault(fault, span))
     }
 
@@ -102,16 +102,16 @@ impl Binder<'_> {
         let count = operands.len();
         let Ok([first, second]) = <[SetOperand; 2]>::try_from(operands) else {
             let operator = operator.to_owned();
-            let fault = Fault::OperandCount { operator, count };
+            let fault = ExpressionFault::OperandCount { operator, count };
             return Err(ExpressionError::fault(fault, call.span));
         };
         if call.function == Function::IfNotExists {
             let SetOperand::Path(path) = first else {
-                let fault = Fault::PathRequired { operator };
+                let fault = ExpressionFault::PathRequired { operator };
                 return Err(ExpressionError::fault(fault, call.span));
             };
             if self.checks_operands && second == SetOperand::Path(path.clone()) {
-                let fault = Fault::SameOperands { operator, path };
+                let fault = ExpressionFault::SameOperands { operator, path };
                 return Err(ExpressionError::fault(fault, call.span));
             }
             return Ok(SetOperand::IfNotExists(path, Box::new(second)));
@@ -138,7 +138,7 @@ impl Binder<'_> {
                 && self.checks_operands
             {
                 let kind = value.kind();
-                let fault = Fault::OperandType { operator, kind };
+                let fault = ExpressionFault::OperandType { operator, kind };
                 return Err(ExpressionError::fault(fault, term.span()));
             }
         }

@@ -10,14 +10,14 @@
 //! two one opens is known only later. So the open ones are kept on a stack of our own; this also
 //! means that hostile nesting costs memory and not the machine's stack.
 
-use super::super::messages::Fault;
+use super::super::messages::ExpressionFault;
 use super::super::syntax::{Call, Function, Node, Term};
 use super::super::{Comparator, ExpressionError};
 use super::{DESIGN_DEPTH_MAX, Dialect, Parsed, Parser, partiql};
 
 /// What is read between two parentheses, or at the top.
 #[derive(Default)]
-struct Group {
+struct ConditionGroup {
     /// Finished operands of OR.
     any: Vec<Node>,
     /// Finished operands of the AND that is being read.
@@ -28,14 +28,14 @@ struct Group {
     is_only_group: bool,
 }
 
-impl Group {
+impl ConditionGroup {
     fn is_untouched(&self) -> bool {
         self.any.is_empty() && self.all.is_empty() && self.nots == 0
     }
 }
 
 pub(in super::super) fn condition(parser: &mut Parser<'_>) -> Parsed<Node> {
-    let mut groups = vec![Group::default()];
+    let mut groups = vec![ConditionGroup::default()];
     loop {
         open(parser, &mut groups)?;
         let node = comparison(parser, &mut groups)?;
@@ -46,14 +46,14 @@ pub(in super::super) fn condition(parser: &mut Parser<'_>) -> Parsed<Node> {
 }
 
 /// Takes the NOTs and opening parentheses before a comparison.
-fn open(parser: &mut Parser<'_>, groups: &mut Vec<Group>) -> Parsed<()> {
+fn open(parser: &mut Parser<'_>, groups: &mut Vec<ConditionGroup>) -> Parsed<()> {
     loop {
         let innermost = groups.len() - 1;
         if parser.take_keyword("NOT") {
             parser.operator();
             groups[innermost].nots += 1;
         } else if parser.take("(") {
-            groups.push(Group::default());
+            groups.push(ConditionGroup::default());
         } else {
             return Ok(());
         }
@@ -66,13 +66,17 @@ fn open(parser: &mut Parser<'_>, groups: &mut Vec<Group>) -> Parsed<()> {
     }
 }
 
-fn depth(groups: &[Group]) -> usize {
+fn depth(groups: &[ConditionGroup]) -> usize {
     groups.len() - 1 + groups.iter().map(|group| group.nots).sum::<usize>()
 }
 
 /// Ends what ends after a condition: negations, conjunctions, groups. Gives the whole condition,
 /// unless AND or OR promises another one.
-fn close(parser: &mut Parser<'_>, groups: &mut Vec<Group>, node: Node) -> Parsed<Option<Node>> {
+fn close(
+    parser: &mut Parser<'_>,
+    groups: &mut Vec<ConditionGroup>,
+    node: Node,
+) -> Parsed<Option<Node>> {
     let mut node = node;
     let mut is_group = false;
     loop {
@@ -113,11 +117,14 @@ fn single_or(mut parts: Vec<Node>, many: fn(Vec<Node>) -> Node) -> Node {
 }
 
 /// A call, or an operand and what it is compared with.
-fn comparison(parser: &mut Parser<'_>, groups: &mut Vec<Group>) -> Parsed<Node> {
+fn comparison(parser: &mut Parser<'_>, groups: &mut Vec<ConditionGroup>) -> Parsed<Node> {
     let left = parser.term()?;
     // The innermost parentheses turn out to hold no condition but an operand.
     let mut closed = 0;
-    while groups.len() > 1 && groups.last().is_some_and(Group::is_untouched) && parser.take(")") {
+    while groups.len() > 1
+        && groups.last().is_some_and(ConditionGroup::is_untouched)
+        && parser.take(")")
+    {
         groups.pop();
         closed += 1;
     }
@@ -194,7 +201,7 @@ fn operands<'t>(parser: &mut Parser<'_>, terms: impl IntoIterator<Item = &'t Ter
 
 fn foreign(parser: &mut Parser<'_>, call: &Call) {
     if call.function.is_for_updates() {
-        let fault = Fault::ForeignFunction {
+        let fault = ExpressionFault::ForeignFunction {
             name: call.function.name().to_owned(),
             place: "a condition",
         };

@@ -15,10 +15,10 @@
 
 mod literal;
 
-use super::super::messages::Fault;
+use super::super::messages::ExpressionFault;
 use super::super::syntax::{Call, Clause, Function, Node, RawName, RawPath, Term};
-use super::super::token::{Kind, Token};
-use super::super::{Comparator, ExpressionError, Returning, Source, Span};
+use super::super::token::{Token, TokenKind};
+use super::super::{Comparator, ExpressionError, Returning, SelectSource, Span};
 use super::{Dialect, Parsed, Parser, condition, update};
 use crate::{Map, Value};
 
@@ -61,14 +61,14 @@ pub(super) const KEYWORDS: [&str; 28] = [
 pub(in super::super) enum RawStatement {
     Select(RawSelect),
     Exists(RawSelect),
-    Insert(Source, Map),
-    Update(Source, Vec<Clause>, Option<Node>, Option<Returning>),
-    Delete(Source, Option<Node>, Option<Returning>),
+    Insert(SelectSource, Map),
+    Update(SelectSource, Vec<Clause>, Option<Node>, Option<Returning>),
+    Delete(SelectSource, Option<Node>, Option<Returning>),
 }
 
 #[derive(Debug)]
 pub(in super::super) struct RawSelect {
-    pub(in super::super) source: Source,
+    pub(in super::super) source: SelectSource,
     /// All attributes without.
     pub(in super::super) columns: Option<Vec<RawPath>>,
     pub(in super::super) condition: Option<Node>,
@@ -139,8 +139,12 @@ fn select(parser: &mut Parser<'_>) -> Parsed<RawSelect> {
 fn column(parser: &mut Parser<'_>) -> Parsed<RawPath> {
     let token = parser.peek();
     let next = parser.peek_at(parser.at + 1);
-    let is_call = token.kind == Kind::Word && next.kind == Kind::Symbol && next.text == "(";
-    let is_value = matches!(token.kind, Kind::Text | Kind::Digits | Kind::Parameter);
+    let is_call =
+        token.kind == TokenKind::Word && next.kind == TokenKind::Symbol && next.text == "(";
+    let is_value = matches!(
+        token.kind,
+        TokenKind::Text | TokenKind::Digits | TokenKind::Parameter
+    );
     if is_call || is_value {
         let message = format!("Unexpected path component at {}", place(parser, token));
         return Err(ExpressionError::new(message, token.span));
@@ -229,7 +233,7 @@ fn returning(parser: &mut Parser<'_>) -> Parsed<Option<Returning>> {
 }
 
 /// A table, and perhaps one of its indexes.
-fn source(parser: &mut Parser<'_>) -> Parsed<Source> {
+fn source(parser: &mut Parser<'_>) -> Parsed<SelectSource> {
     let start = parser.peek().span;
     let table = name(parser)?;
     let index = parser.take(".").then(|| name(parser)).transpose()?;
@@ -241,7 +245,7 @@ fn source(parser: &mut Parser<'_>) -> Parsed<Source> {
         return refuse("A path may contain at most 2 components in the FROM clause");
     }
     refuse_alias(parser)?;
-    Ok(Source { table, index })
+    Ok(SelectSource { table, index })
 }
 
 fn name(parser: &mut Parser<'_>) -> Parsed<String> {
@@ -267,7 +271,7 @@ fn refuse_alias(parser: &Parser<'_>) -> Parsed<()> {
         "VALUES",
     ])
     .any(|keyword| token.text.eq_ignore_ascii_case(keyword));
-    if goes_on || !matches!(token.kind, Kind::Word | Kind::Quoted) {
+    if goes_on || !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) {
         return Ok(());
     }
     Err(ExpressionError::new(
@@ -279,7 +283,8 @@ fn refuse_alias(parser: &Parser<'_>) -> Parsed<()> {
 /// Clauses of SQL that DynamoDB does not have, each in the service's words.
 fn refuse_clauses(parser: &Parser<'_>) -> Parsed<()> {
     let token = parser.peek();
-    let is = |keyword: &str| token.kind == Kind::Word && token.text.eq_ignore_ascii_case(keyword);
+    let is =
+        |keyword: &str| token.kind == TokenKind::Word && token.text.eq_ignore_ascii_case(keyword);
     let joins = ["JOIN", "CROSS", "INNER", "LEFT", "RIGHT"];
     let message = if parser.is_next(",") || joins.iter().any(|keyword| is(keyword)) {
         "Only select from a single table or index is supported.".to_owned()
@@ -334,7 +339,7 @@ pub(super) fn predicate(parser: &mut Parser<'_>, left: &Term) -> Parsed<Option<N
         })));
     }
     let next = parser.peek_at(parser.at + 1);
-    let is_bracket = next.kind == Kind::Symbol && next.text == "[";
+    let is_bracket = next.kind == TokenKind::Symbol && next.text == "[";
     if !is_bracket || !parser.take_keyword("IN") {
         return Ok(None);
     }
@@ -405,10 +410,10 @@ pub(super) fn change_of_set(
 /// Neither a statement nor a change where one must be, in the service's words.
 fn no_manipulation(parser: &Parser<'_>) -> ExpressionError {
     let detail = "Expected data manipulation".to_owned();
-    ExpressionError::fault(Fault::Malformed { detail }, parser.peek().span)
+    ExpressionError::fault(ExpressionFault::Malformed { detail }, parser.peek().span)
 }
 
 fn malformed(parser: &Parser<'_>, span: Span) -> ExpressionError {
     let detail = parser.text.to_owned();
-    ExpressionError::fault(Fault::Malformed { detail }, span)
+    ExpressionError::fault(ExpressionFault::Malformed { detail }, span)
 }

@@ -1,9 +1,9 @@
 //! The grammar of updates.
 
 use super::super::ExpressionError;
-use super::super::messages::Fault;
+use super::super::messages::ExpressionFault;
 use super::super::syntax::{Call, Clause, Function, RawPath, RawSum, Term};
-use super::{Dialect, Kind, Parsed, Parser, partiql};
+use super::{Dialect, Parsed, Parser, TokenKind, partiql};
 
 const SECTIONS: [&str; 4] = ["SET", "REMOVE", "ADD", "DELETE"];
 
@@ -11,7 +11,7 @@ pub(in super::super) fn update(parser: &mut Parser<'_>) -> Parsed<Vec<Clause>> {
     parser.functions = "updates know if_not_exists and list_append";
     let mut clauses = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
-    while parser.peek().kind != Kind::End || seen.is_empty() {
+    while parser.peek().kind != TokenKind::End || seen.is_empty() {
         let span = parser.peek().span;
         let Some(section) = SECTIONS
             .into_iter()
@@ -20,7 +20,7 @@ pub(in super::super) fn update(parser: &mut Parser<'_>) -> Parsed<Vec<Clause>> {
             return Err(parser.unexpected("`SET`, `REMOVE`, `ADD` or `DELETE`"));
         };
         if seen.contains(&section) {
-            let fault = Fault::RepeatedSection { section };
+            let fault = ExpressionFault::RepeatedSection { section };
             parser.repeated.get_or_insert((fault, span));
         }
         seen.push(section);
@@ -47,7 +47,7 @@ pub(super) fn assignment(parser: &mut Parser<'_>) -> Parsed<Clause> {
 fn with_value(parser: &mut Parser<'_>, clause: fn(RawPath, Term) -> Clause) -> Parsed<Clause> {
     let path = parser.path()?;
     let token = parser.peek();
-    if token.kind == Kind::Value || parser.dialect == Dialect::Literals {
+    if token.kind == TokenKind::Value || parser.dialect == Dialect::Literals {
         let term = parser.term()?;
         if matches!(term, Term::Placeholder(..) | Term::Literal(..)) {
             return Ok(clause(path, term));
@@ -108,7 +108,7 @@ fn operand(parser: &mut Parser<'_>, term: &Term, is_alone: bool) {
 
 fn foreign(parser: &mut Parser<'_>, call: &Call) {
     if !call.function.is_for_updates() {
-        let fault = Fault::ForeignFunction {
+        let fault = ExpressionFault::ForeignFunction {
             name: call.function.name().to_owned(),
             place: "an update",
         };

@@ -182,10 +182,11 @@ impl Checker<'_, '_> {
         let (span, message, help) = match (self.known(left), self.known(right)) {
             (Known::Kind(kind, name), Known::Literal(value, span))
             | (Known::Literal(value, span), Known::Kind(kind, name)) => {
-                let fits = match is_equality {
-                    true => kind.check(&value).is_ok() || value == Value::Null,
+                let fits = if is_equality {
+                    kind.check(&value).is_ok() || value == Value::Null
+                } else {
                     // `CreatedAt > '2026'` compares with the beginning of a time.
-                    false => kind.stored_as() == Some(value.kind()),
+                    kind.stored_as() == Some(value.kind())
                 };
                 if fits {
                     return;

@@ -17,10 +17,12 @@ pub(super) fn records(record: &Record, reaction: &Reaction, change: &Change) -> 
         Some(EachOver::List { max, .. }) => max.unwrap_or(1),
         _ => 1,
     };
-    let times = match change.is_whole() {
-        false if is_key_changed(record, view, change) => 2,
-        false => usize::from(change.concerns(reaction)),
-        true => 1,
+    let times = if change.is_whole() {
+        1
+    } else if is_key_changed(record, view, change) {
+        2
+    } else {
+        usize::from(change.concerns(reaction))
     };
     records * times
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::options::{Durability, Room};
+use crate::options::{Durability, StorageRoom};
 use crate::storage::fjall;
 use crate::storage::{Commits as _, Edit};
 
@@ -7,7 +7,7 @@ use crate::storage::{Commits as _, Edit};
 fn stored() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let (views, mut commits) =
-        fjall::open(directory.path(), None, Durability::Sync, Room::SMALL).unwrap();
+        fjall::open(directory.path(), None, Durability::Sync, StorageRoom::SMALL).unwrap();
     let edit = Edit::Put(b"key".to_vec(), b"value".to_vec());
     commits.commit(vec![edit]).unwrap();
     commits.flush();
@@ -20,10 +20,10 @@ fn files(directory: &Path, choice: fn(&str) -> bool) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in paths(directory).unwrap() {
         let name = path.file_name().unwrap().to_str().unwrap();
-        match path.is_dir() {
-            true => files.extend(self::files(&path, choice)),
-            false if choice(name) => files.push(path),
-            false => {}
+        if path.is_dir() {
+            files.extend(self::files(&path, choice));
+        } else if choice(name) {
+            files.push(path);
         }
     }
     files

@@ -27,7 +27,8 @@ fn all(view: &dyn View) -> Vec<Bytes> {
 #[test]
 fn a_view_stays_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, Durability::Sync, Room::SMALL).unwrap();
+    let (views, mut commits) =
+        open(directory.path(), None, Durability::Sync, StorageRoom::SMALL).unwrap();
     let empty = views.view();
     commits.commit(generation(1)).unwrap();
     let first = views.view();
@@ -45,13 +46,13 @@ fn a_view_stays_as_it_is() {
     );
 }
 
-/// Whoever has seen a commit, in a view or by a key, does not see the state before it again.
+/// A reader that has seen a commit, in a view or by a key, does not see the state before it again.
 #[test]
 fn what_is_known_by_its_key_is_never_behind_a_view() {
     let directory = tempfile::tempdir().unwrap();
-    let room = Room {
+    let room = StorageRoom {
         cache_bytes: 1_000_000,
-        ..Room::SMALL
+        ..StorageRoom::SMALL
     };
     let (views, mut commits) = open(directory.path(), None, Durability::Buffered, room).unwrap();
     let number = |value: Option<Bytes>| {
@@ -90,7 +91,8 @@ fn what_is_known_by_its_key_is_never_behind_a_view() {
 #[test]
 fn a_view_never_sees_half_a_commit() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, Durability::Sync, Room::SMALL).unwrap();
+    let (views, mut commits) =
+        open(directory.path(), None, Durability::Sync, StorageRoom::SMALL).unwrap();
     let keyspace = commits.shared.keyspace.clone();
     let done = AtomicBool::new(false);
     let is_running = || !done.load(Ordering::Relaxed);
@@ -138,7 +140,8 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_flipped_bit_is_never_data() {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, Durability::Sync, Room::SMALL).unwrap();
+    let (views, mut commits) =
+        open(directory.path(), None, Durability::Sync, StorageRoom::SMALL).unwrap();
     commits.commit(generation(1)).unwrap();
     commits.flush();
     drop((views, commits));
@@ -167,7 +170,7 @@ fn a_flipped_bit_is_never_data() {
 
 /// Whether everything is there; an error is not, and a wrong value fails the test.
 fn reads_right(directory: &Path, what: &str) -> bool {
-    let Ok((views, _commits)) = open(directory, None, Durability::Sync, Room::SMALL) else {
+    let Ok((views, _commits)) = open(directory, None, Durability::Sync, StorageRoom::SMALL) else {
         return false;
     };
     let view = views.view();

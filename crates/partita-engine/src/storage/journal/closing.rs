@@ -1,8 +1,7 @@
 //! The end of the journal, noted when a store is closed.
 //!
-//! A journal that ends too early looks like one that a crash has left: nobody can tell that
-//! there was more. Who closes a store in good order therefore notes down where its journal ends,
-//! and who opens it holds the journal against that, while it reads it anyway.
+//! A journal that ends too early looks like one that a crash has left. An orderly close therefore
+//! notes where the journal ends, and the next opening compares while it reads the journal.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};

@@ -2,9 +2,9 @@
 
 /// The number of a commit, and of the last that was known to be on disk when it was written.
 ///
-/// Commits that wait for the disk together may reach it in any order. Where one is missing in
-/// front of others, the marks of those tell whether it had ever been there: then it is damage.
-/// Otherwise the power went, and all of them go.
+/// Commits that wait for the disk together may reach it in any order. If one is missing before
+/// others, their marks say whether it had been on disk: then it is damage. Otherwise the power was
+/// cut, and all of them are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) number: u64,

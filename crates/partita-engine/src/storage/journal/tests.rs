@@ -1,7 +1,7 @@
 use std::ops::Bound::Unbounded;
 
 use super::*;
-use crate::options::{Durability, Room};
+use crate::options::{Durability, StorageRoom};
 use crate::storage::fjall::open;
 use crate::storage::{Commits as _, Direction, Edit, Views as _};
 
@@ -16,7 +16,8 @@ const SYNCED: u8 = 2;
 /// A storage with as many batches as there are numbers, each of some pages, and its journal.
 fn storage(durability: Durability) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
-    let (views, mut commits) = open(directory.path(), None, durability, Room::SMALL).unwrap();
+    let (views, mut commits) =
+        open(directory.path(), None, durability, StorageRoom::SMALL).unwrap();
     for number in 0..BATCHES {
         commits.commit(edits(number)).unwrap();
         if number == SYNCED {
@@ -40,7 +41,7 @@ fn opened(directory: &Path) -> Option<Vec<u8>> {
         assert!(matches!(error, StorageError::Damaged(_)), "{error}");
         return None;
     }
-    let (views, mut commits) = open(directory, None, Durability::Sync, Room::SMALL).unwrap();
+    let (views, mut commits) = open(directory, None, Durability::Sync, StorageRoom::SMALL).unwrap();
     let view = views.view();
     let rows = view.range((Unbounded, Unbounded), Direction::Ascending);
     let keys = rows.map(|row| row.unwrap().0.to_vec());
@@ -54,7 +55,7 @@ fn opened(directory: &Path) -> Option<Vec<u8>> {
     commits.commit(edits(100)).unwrap();
     drop((view, views, commits));
     mend(directory, None).unwrap();
-    let (views, _commits) = open(directory, None, Durability::Sync, Room::SMALL).unwrap();
+    let (views, _commits) = open(directory, None, Durability::Sync, StorageRoom::SMALL).unwrap();
     assert!(views.view().get(&[100, EDITS - 1]).unwrap().is_some());
     Some(numbers)
 }

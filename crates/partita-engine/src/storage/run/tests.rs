@@ -65,8 +65,8 @@ fn run(content: &Content, bounds: &Bounds, direction: Direction, limit: usize) -
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_096))]
 
-    /// Whatever was read before, what a run tells of a range is the beginning of its rows, and
-    /// all of them if it says so.
+    /// Whatever was read before, a run answers a range with the beginning of its rows, and with all
+    /// of them if it says so.
     #[test]
     fn a_run_tells_what_is_stored(
         content in content(),

@@ -9,7 +9,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::table::{Key, KeySchema, TableName};
 
 use super::*;
-use crate::options::Room;
+use crate::options::StorageRoom;
 use crate::storage::{Commits as _, Edit, Views as _};
 use crate::{Durability, EngineStore, Options, directory};
 
@@ -34,7 +34,8 @@ fn row(id: u32, number: usize) -> Vec<u8> {
 
 /// The rows under an id, and whether they are to be removed.
 fn left(directory: &Path, id: u32) -> (usize, bool) {
-    let (views, _commits) = directory::open(directory, Durability::Sync, Room::SMALL).unwrap();
+    let (views, _commits) =
+        directory::open(directory, Durability::Sync, StorageRoom::SMALL).unwrap();
     let view = views.view();
     let rows = view.range(keys::rows(id), Direction::Ascending).count();
     (rows, load(&*view).unwrap().contains(&id))
@@ -42,7 +43,8 @@ fn left(directory: &Path, id: u32) -> (usize, bool) {
 
 /// Rows under an id as a killed process may leave them.
 fn leave_behind(directory: &Path, id: u32, rows: usize) {
-    let (_views, mut commits) = directory::open(directory, Durability::Sync, Room::SMALL).unwrap();
+    let (_views, mut commits) =
+        directory::open(directory, Durability::Sync, StorageRoom::SMALL).unwrap();
     let mut edits = vec![Edit::Put(keys::dropped(id), Vec::new())];
     edits.extend((0..rows).map(|number| Edit::Put(row(id, number), b"x".to_vec())));
     commits.commit(edits).unwrap();
@@ -82,7 +84,7 @@ async fn a_table_is_gone_at_once_and_its_name_is_free() {
     store.create_table(create()).await.unwrap();
     drop(store);
     let (views, mut commits) =
-        directory::open(directory.path(), Durability::Sync, Room::SMALL).unwrap();
+        directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     let rows = (0..3 * CHUNK_ROWS).map(|number| Edit::Put(row(1, number), b"x".to_vec()));
     commits.commit(rows.collect()).unwrap();
     drop((views, commits));

@@ -28,7 +28,7 @@ fn schema() -> TableSchema {
 
 fn resolve(index: Option<&str>, text: &str) -> StoreResult<KeyQuery> {
     let schema = schema();
-    let source = Source::named(&schema, index)?;
+    let source = ReadSource::named(&schema, index)?;
     source.resolve(&KeyCondition::parse(text, &Bindings::Literals)?)
 }
 

@@ -31,7 +31,7 @@ fn position(stream: &KeptStream, start: ShardStart) -> StoreResult<u128> {
 fn no_label_is_given_twice() {
     let first = begin(1_000, None);
     assert_eq!(first.name.label, "1970-01-01T00:00:01.000");
-    // The clock stands still, goes backwards, goes on.
+    // The clock has not moved, is set back, goes on.
     for (now, label) in [
         (1_000, "1970-01-01T00:00:01.001"),
         (0, "1970-01-01T00:00:01.001"),

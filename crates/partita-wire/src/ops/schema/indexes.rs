@@ -15,16 +15,16 @@ use crate::refusal::Refusal;
 /// An index. Only a global one has throughput of its own.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(in crate::ops) struct Index {
+pub(in crate::ops) struct IndexInput {
     index_name: Option<String>,
     key_schema: Option<Vec<KeyElement>>,
-    projection: Option<Projection>,
+    projection: Option<ProjectionInput>,
     provisioned_throughput: Option<Units>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Projection {
+struct ProjectionInput {
     projection_type: Option<String>,
     non_key_attributes: Option<Vec<String>>,
 }
@@ -53,7 +53,7 @@ const LOCAL_INDEXES_MAX: usize = 5;
 const INCLUDED_MAX: usize = 20;
 
 /// The indexes of one kind, each with all that it needs.
-pub(in crate::ops) struct Named<'a> {
+pub(in crate::ops) struct NamedIndexes<'a> {
     kind: IndexKind,
     indexes: Vec<Whole<'a>>,
 }
@@ -71,8 +71,8 @@ pub(in crate::ops) struct Whole<'a> {
 pub(in crate::ops) fn named<'a>(
     constraints: &mut Constraints,
     kind: IndexKind,
-    list: &'a Option<Vec<Index>>,
-) -> Option<Named<'a>> {
+    list: &'a Option<Vec<IndexInput>>,
+) -> Option<NamedIndexes<'a>> {
     let parameter = match kind {
         IndexKind::Local => "localSecondaryIndexes",
         IndexKind::Global => "globalSecondaryIndexes",
@@ -82,10 +82,10 @@ pub(in crate::ops) fn named<'a>(
         let at = format!("{parameter}.{}.member", index + 1);
         indexes.extend(it.whole(constraints, kind, &at));
     }
-    Some(Named { kind, indexes })
+    Some(NamedIndexes { kind, indexes })
 }
 
-impl Index {
+impl IndexInput {
     pub(in crate::ops) fn whole(
         &self,
         constraints: &mut Constraints,
@@ -121,7 +121,7 @@ impl Index {
     }
 }
 
-impl Projection {
+impl ProjectionInput {
     fn check(&self, constraints: &mut Constraints, at: &str) -> Option<ProjectionType> {
         if let Some(names) = &self.non_key_attributes {
             let at = format!("{at}.nonKeyAttributes");
@@ -134,7 +134,7 @@ impl Projection {
 
 /// The schemas of the indexes of one kind.
 pub(in crate::ops) fn schemas(
-    named: &Named<'_>,
+    named: &NamedIndexes<'_>,
     definitions: &Definitions<'_>,
     table: &KeySchema,
     billing: BillingMode,
@@ -161,7 +161,7 @@ pub(in crate::ops) fn schemas(
     schemas.collect()
 }
 
-impl Named<'_> {
+impl NamedIndexes<'_> {
     /// What was provisioned for each, by name.
     pub(in crate::ops) fn throughputs(&self) -> impl Iterator<Item = (String, Throughput)> {
         let indexes = self.indexes.iter();

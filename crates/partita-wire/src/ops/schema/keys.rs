@@ -38,13 +38,13 @@ impl Choice for KeyRole {
 
 /// A key type, as a choice of this crate.
 #[derive(Clone, Copy)]
-struct Kind(KeyType);
+struct KeyChoice(KeyType);
 
-impl Choice for Kind {
+impl Choice for KeyChoice {
     const NAMES: &'static [(&'static str, Self)] = &[
-        ("B", Kind(KeyType::B)),
-        ("N", Kind(KeyType::N)),
-        ("S", Kind(KeyType::S)),
+        ("B", KeyChoice(KeyType::B)),
+        ("N", KeyChoice(KeyType::N)),
+        ("S", KeyChoice(KeyType::S)),
     ];
 }
 
@@ -66,7 +66,7 @@ pub(in crate::ops) fn definitions<'a>(
         constraints.required(&at("attributeType"), &definition.attribute_type);
         let kind = constraints.choice(&at("attributeType"), &definition.attribute_type);
         let name = definition.attribute_name.as_deref();
-        found.push(name.zip(kind.map(|Kind(kind)| kind)));
+        found.push(name.zip(kind.map(|KeyChoice(kind)| kind)));
     }
     found.into_iter().collect()
 }

@@ -34,7 +34,7 @@ pub(in crate::ops) fn view_name(view: StreamView) -> &'static str {
 
 /// A specification whose parts are what they may be, each for itself.
 #[derive(Clone, Copy)]
-pub(in crate::ops) struct Stream {
+pub(in crate::ops) struct ParsedStream {
     is_enabled: bool,
     view: Option<StreamView>,
 }
@@ -43,17 +43,17 @@ impl StreamSpecification {
     pub(in crate::ops) fn check(
         constraints: &mut Constraints,
         specification: Option<&StreamSpecification>,
-    ) -> Option<Stream> {
+    ) -> Option<ParsedStream> {
         let specification = specification?;
         let enabled = &specification.stream_enabled;
         constraints.required("streamSpecification.streamEnabled", enabled);
         let view = &specification.stream_view_type;
         let view = constraints.choice("streamSpecification.streamViewType", view);
-        enabled.map(|is_enabled| Stream { is_enabled, view })
+        enabled.map(|is_enabled| ParsedStream { is_enabled, view })
     }
 }
 
-impl Stream {
+impl ParsedStream {
     /// The stream that is asked for, if one is. A view belongs to a stream and to nothing else:
     /// the service has two sentences for that, which differ from operation to operation.
     pub(in crate::ops) fn resolve(

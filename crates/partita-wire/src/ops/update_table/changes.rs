@@ -9,14 +9,14 @@ use partita_store::index::{IndexKind, IndexSchema};
 use partita_store::request::{TableChange, TableDescription, UpdateTable};
 use partita_store::settings::{Billing, Throughput};
 
-use super::Asked;
-use super::indexes::Action;
+use super::TableUpdate;
+use super::indexes::IndexAction;
 use crate::messages;
 use crate::ops::schema::billing::BillingMode;
 use crate::ops::schema::indexes::Whole;
 use crate::refusal::{Fault, Refusal};
 
-impl Asked<'_> {
+impl TableUpdate<'_> {
     /// The request to the store.
     pub(super) fn request(&self, now: &TableDescription) -> Result<UpdateTable, Refusal> {
         self.check_combination()?;
@@ -28,14 +28,14 @@ impl Asked<'_> {
         changes.extend(self.stream.map(TableChange::Stream));
         for action in &self.indexes {
             match action {
-                Action::Create(whole) => {
+                IndexAction::Create(whole) => {
                     let schema = self.index_schema(whole, now)?;
                     changes.push(TableChange::CreateIndex(schema));
                 }
-                Action::Delete(name) => {
+                IndexAction::Delete(name) => {
                     changes.push(TableChange::DeleteIndex((*name).to_owned()));
                 }
-                Action::Update(..) => {}
+                IndexAction::Update(..) => {}
             }
         }
         let billing = self.billing(now)?;
@@ -51,7 +51,7 @@ impl Asked<'_> {
         let mut billing = billing.clone();
         if let Billing::Provisioned { indexes, .. } = &mut billing {
             for action in &self.indexes {
-                if let Action::Delete(name) = action {
+                if let IndexAction::Delete(name) = action {
                     indexes.remove(*name);
                 }
             }
@@ -61,7 +61,7 @@ impl Asked<'_> {
 
     /// The service changes one thing at a time.
     fn check_combination(&self) -> Result<(), Refusal> {
-        let is_online = |action: &&Action<'_>| !matches!(action, Action::Update(..));
+        let is_online = |action: &&IndexAction<'_>| !matches!(action, IndexAction::Update(..));
         let online = self.indexes.iter().filter(is_online).count();
         let is_provisioned =
             self.throughput.is_some() || self.mode == Some(BillingMode::Provisioned);
@@ -139,10 +139,10 @@ impl Asked<'_> {
     fn check_on_demand(&self) -> Result<Billing, Refusal> {
         for action in &self.indexes {
             let message = match action {
-                Action::Create(whole) if whole.throughput().is_some() => {
+                IndexAction::Create(whole) if whole.throughput().is_some() => {
                     messages::no_index_units(whole.name())
                 }
-                Action::Update(name, Some(_)) => messages::index_is_on_demand(name),
+                IndexAction::Update(name, Some(_)) => messages::index_is_on_demand(name),
                 _ => continue,
             };
             return Err(Refusal::validation(message));
@@ -159,16 +159,16 @@ impl Asked<'_> {
         for action in &self.indexes {
             let name = action.index();
             let throughput = match action {
-                Action::Delete(_) => {
+                IndexAction::Delete(_) => {
                     throughputs.remove(name);
                     continue;
                 }
-                Action::Create(whole) => whole.throughput(),
-                Action::Update(_, throughput) => *throughput,
+                IndexAction::Create(whole) => whole.throughput(),
+                IndexAction::Update(_, throughput) => *throughput,
             };
             let Some(throughput) = throughput else {
                 return Err(Refusal::validation(match action {
-                    Action::Create(_) => messages::index_throughput_missing(name),
+                    IndexAction::Create(_) => messages::index_throughput_missing(name),
                     _ => messages::index_units_missing(name),
                 }));
             };
@@ -180,7 +180,7 @@ impl Asked<'_> {
         }
         let deleted = |name: &str| {
             let mut actions = self.indexes.iter();
-            actions.any(|action| matches!(action, Action::Delete(it) if *it == name))
+            actions.any(|action| matches!(action, IndexAction::Delete(it) if *it == name))
         };
         let mut globals = globals(now).filter(|index| !deleted(&index.name));
         match globals.find(|index| !throughputs.contains_key(&index.name)) {
@@ -199,21 +199,21 @@ fn globals(now: &TableDescription) -> impl Iterator<Item = &IndexSchema> {
 }
 
 /// Whether there is an index to act on.
-fn check_index(action: &Action<'_>, now: &TableDescription) -> Result<(), Refusal> {
+fn check_index(action: &IndexAction<'_>, now: &TableDescription) -> Result<(), Refusal> {
     let name = action.index();
     let mut indexes = now.schema.indexes.iter();
     let found = indexes.find(|index| index.name == name);
     let verb = match (action, found.map(|index| index.kind)) {
-        (Action::Create(_), Some(_)) => {
+        (IndexAction::Create(_), Some(_)) => {
             return Err(Refusal::validation(messages::INDEX_EXISTS));
         }
-        (Action::Create(_), None) | (_, Some(IndexKind::Global)) => return Ok(()),
+        (IndexAction::Create(_), None) | (_, Some(IndexKind::Global)) => return Ok(()),
         (_, None) => {
             let fault = Fault::ResourceNotFound;
             return Err(Refusal::new(fault, messages::RESOURCE_NOT_FOUND));
         }
-        (Action::Delete(_), Some(IndexKind::Local)) => "delete",
-        (Action::Update(..), Some(IndexKind::Local)) => "update",
+        (IndexAction::Delete(_), Some(IndexKind::Local)) => "delete",
+        (IndexAction::Update(..), Some(IndexKind::Local)) => "update",
     };
     Err(Refusal::validation(messages::not_global(verb, name)))
 }

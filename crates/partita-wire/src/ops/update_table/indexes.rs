@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::constraints::Constraints;
 use crate::messages;
 use crate::ops::schema::billing::Units;
-use crate::ops::schema::indexes::{Index, Whole};
+use crate::ops::schema::indexes::{IndexInput, Whole};
 use crate::parameters;
 use crate::refusal::Refusal;
 
@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 #[serde(rename_all = "PascalCase")]
 pub(super) struct IndexUpdate {
     update: Option<Update>,
-    create: Option<Index>,
+    create: Option<IndexInput>,
     delete: Option<Delete>,
 }
 
@@ -34,17 +34,17 @@ struct Delete {
 }
 
 /// What happens to an index.
-pub(super) enum Action<'a> {
+pub(super) enum IndexAction<'a> {
     Create(Whole<'a>),
     Delete(&'a str),
     Update(&'a str, Option<Throughput>),
 }
 
-impl Action<'_> {
+impl IndexAction<'_> {
     pub(super) fn index(&self) -> &str {
         match self {
-            Action::Create(whole) => whole.name(),
-            Action::Delete(name) | Action::Update(name, _) => name,
+            IndexAction::Create(whole) => whole.name(),
+            IndexAction::Delete(name) | IndexAction::Update(name, _) => name,
         }
     }
 }
@@ -54,8 +54,8 @@ impl Action<'_> {
 pub(super) fn actions<'a>(
     constraints: &mut Constraints,
     updates: &'a [IndexUpdate],
-) -> Vec<Result<Action<'a>, Refusal>> {
-    let mut actions: Vec<Result<Action<'a>, Refusal>> = Vec::new();
+) -> Vec<Result<IndexAction<'a>, Refusal>> {
+    let mut actions: Vec<Result<IndexAction<'a>, Refusal>> = Vec::new();
     for (index, update) in updates.iter().enumerate() {
         let at = format!("globalSecondaryIndexUpdates.{}.member", index + 1);
         let found = update.actions(constraints, &at);
@@ -78,13 +78,13 @@ pub(super) fn actions<'a>(
 }
 
 /// An index is acted on once in a request.
-fn refuse_twice(actions: &mut [Result<Action<'_>, Refusal>]) {
+fn refuse_twice(actions: &mut [Result<IndexAction<'_>, Refusal>]) {
     for at in 1..actions.len() {
         let (before, rest) = actions.split_at_mut(at);
         let Some(Ok(action)) = rest.first() else {
             continue;
         };
-        let is_same = |other: &Result<Action<'_>, _>| matches!(other, Ok(other) if other.index() == action.index());
+        let is_same = |other: &Result<IndexAction<'_>, _>| matches!(other, Ok(other) if other.index() == action.index());
         if before.iter().any(is_same) {
             let message = messages::index_twice(action.index());
             rest[0] = Err(Refusal::validation(message));
@@ -94,7 +94,7 @@ fn refuse_twice(actions: &mut [Result<Action<'_>, Refusal>]) {
 
 impl IndexUpdate {
     /// The last action that is whole; with several there is an error anyway.
-    fn actions<'a>(&'a self, constraints: &mut Constraints, at: &str) -> Option<Action<'a>> {
+    fn actions<'a>(&'a self, constraints: &mut Constraints, at: &str) -> Option<IndexAction<'a>> {
         let mut action = None;
         if let Some(update) = &self.update {
             let at = format!("{at}.update");
@@ -102,15 +102,15 @@ impl IndexUpdate {
             let units = update.provisioned_throughput.as_ref();
             let units_at = format!("{at}.provisionedThroughput");
             let throughput = Units::check(constraints, &units_at, units);
-            action = name.map(|name| Action::Update(name, throughput));
+            action = name.map(|name| IndexAction::Update(name, throughput));
         }
         if let Some(create) = &self.create {
             let whole = create.whole(constraints, IndexKind::Global, &format!("{at}.create"));
-            action = whole.map(Action::Create);
+            action = whole.map(IndexAction::Create);
         }
         if let Some(delete) = &self.delete {
             let name = index_name(constraints, &format!("{at}.delete"), &delete.index_name);
-            action = name.map(Action::Delete);
+            action = name.map(IndexAction::Delete);
         }
         action
     }

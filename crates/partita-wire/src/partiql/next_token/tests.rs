@@ -4,8 +4,8 @@ use super::*;
 
 const STATEMENT: &str = "SELECT * FROM notes WHERE pk = ?";
 
-fn place() -> Place {
-    Place {
+fn place() -> PageStart {
+    PageStart {
         partition: 3,
         after: Some(Item::from([("pk".to_owned(), Value::from("a"))])),
     }
@@ -20,7 +20,7 @@ fn a_token_comes_back_for_its_statement() {
 }
 
 /// The words of a refusal.
-fn refused(opened: Result<Place, Refusal>) -> Option<String> {
+fn refused(opened: Result<PageStart, Refusal>) -> Option<String> {
     opened.err().and_then(|refusal| refusal.message)
 }
 

@@ -1,8 +1,8 @@
-//! Requests of our own that are hard to sign, signed by AWS's own crate as the test runs: what
-//! it makes canonical, we make canonical in the same way.
+//! Requests that are hard to sign, signed by AWS's own crate as the test runs: both have the same
+//! canonical form.
 //!
-//! Tabs in headers are not among them. This signer keeps them, others make them spaces, and a
-//! server cannot know whom it has before it.
+//! Tabs in headers are left out: this signer keeps them, others turn them into spaces, and a server
+//! cannot know which signer a client uses.
 
 use std::time::{Duration, UNIX_EPOCH};
 

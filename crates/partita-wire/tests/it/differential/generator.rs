@@ -129,7 +129,7 @@ impl Generator {
         body.insert("Key".into(), key(&mut self.random, table.keys).into());
         self.conditional(&mut body);
         self.maybe(&mut body, "ReturnValues", &["NONE", "ALL_OLD"]);
-        // DynamoDB Local tells it also to those who do not ask, if the item is not there.
+        // DynamoDB Local returns it also when it is not asked for, if the item is missing.
         body.insert("ReturnConsumedCapacity".into(), "TOTAL".into());
         body
     }

@@ -3,7 +3,7 @@
 //! `known.txt` has requests that are answered otherwise, each after the seed that gives it and
 //! under the line of COMPAT.md that says why. `words.txt` has the words of errors, ours before
 //! DynamoDB Local's, each pair under its reason. With `UPDATE=1` the long run writes the words
-//! that it met; those that are new stand last, where a reason is still to be given.
+//! that it met; new ones are at the end, where a reason is still to be given.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Known {
         met.map(|is_met| *is_met = true).is_some()
     }
 
-    /// Whether these words may stand for each other.
+    /// Whether these words are a known difference.
     pub(super) fn are_words(&mut self, ours: &[String], local: &[String]) -> bool {
         if ours.len() != local.len() {
             return false;
@@ -129,7 +129,7 @@ impl Known {
     }
 }
 
-/// Stands before words for which nobody has said yet why they differ.
+/// Marks words whose difference has no reason yet.
 const UNEXPLAINED: &str = "-- say here why these differ";
 
 /// The requests of one seed that are answered otherwise.

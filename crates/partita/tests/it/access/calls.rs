@@ -139,9 +139,10 @@ impl Theatre {
 
     /// A probe's request, with the names of items that are there.
     async fn named(&mut self, probe: &Probe, is_shared: bool) -> Result<Request, String> {
-        let names = match is_shared {
-            true => self.shared.clone(),
-            false => self.set(&probe.before).await?,
+        let names = if is_shared {
+            self.shared.clone()
+        } else {
+            self.set(&probe.before).await?
         };
         request(&replaced(&probe.request, &names))
     }

@@ -62,9 +62,10 @@ impl Contract {
         let faults: Vec<String> = lines
             .flat_map(|body| judge.faults(body, &content["schema"]))
             .collect();
-        match faults.is_empty() {
-            true => Ok(()),
-            false => Err(format!("{}\n{:#}", faults.join("\n"), seen.body)),
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{}\n{:#}", faults.join("\n"), seen.body))
         }
     }
 }

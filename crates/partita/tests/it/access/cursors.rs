@@ -110,9 +110,10 @@ impl Theatre {
 
     fn refuses_cursor(&self, page: &Page, seen: &Seen) -> Result<(), String> {
         self.contract.judge(&page.route, seen)?;
-        match seen.status == 400 && seen.body["type"] == "urn:partita:problem:bad-cursor" {
-            true => Ok(()),
-            false => Err(format!("it is taken: {} {}", seen.status, seen.body)),
+        if seen.status == 400 && seen.body["type"] == "urn:partita:problem:bad-cursor" {
+            Ok(())
+        } else {
+            Err(format!("it is taken: {} {}", seen.status, seen.body))
         }
     }
 }

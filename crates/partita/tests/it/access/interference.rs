@@ -83,9 +83,10 @@ impl Theatre {
         persona: Persona,
         is_wrong: bool,
     ) -> Result<Seen, String> {
-        let call = match is_wrong {
-            true => self.wrong(route, probe, names)?,
-            false => self.call(route, probe, names)?.0,
+        let call = if is_wrong {
+            self.wrong(route, probe, names)?
+        } else {
+            self.call(route, probe, names)?.0
         };
         Ok(self.send(&call, self.token(persona, None)).await)
     }

@@ -182,9 +182,10 @@ impl Theatre {
 }
 
 fn expect(status: u16, seen: &Seen) -> Result<(), String> {
-    match seen.status == status {
-        true => Ok(()),
-        false => Err(format!("expected {status}: {} {}", seen.status, seen.body)),
+    if seen.status == status {
+        Ok(())
+    } else {
+        Err(format!("expected {status}: {} {}", seen.status, seen.body))
     }
 }
 

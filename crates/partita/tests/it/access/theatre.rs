@@ -229,9 +229,10 @@ impl Theatre {
 
     pub(super) async fn play_probe(&mut self, row: &Row<'_>, probe: &Probe) -> Result<(), String> {
         let is_read = row.route.method == Method::GET;
-        let names = match is_read && probe.before.is_empty() {
-            true => self.shared.clone(),
-            false => self.set(&probe.before).await?,
+        let names = if is_read && probe.before.is_empty() {
+            self.shared.clone()
+        } else {
+            self.set(&probe.before).await?
         };
         let (mut refused, mut allowed) = (Vec::new(), vec![Persona::Owner]);
         for persona in Persona::ALL {
@@ -522,16 +523,15 @@ pub(super) fn compare(persona: Persona, is_allowed: bool, seen: &Seen) -> Result
         // With a good token, another one is no help.
         (_, false) => matches!(seen.status, 403 | 404),
     };
-    match is_right {
-        true => Ok(()),
-        false => {
-            let who = persona.word();
-            let expected = if is_allowed { "yes" } else { "no" };
-            Err(format!(
-                "{who} expects {expected}: {} {}",
-                seen.status, seen.body
-            ))
-        }
+    if is_right {
+        Ok(())
+    } else {
+        let who = persona.word();
+        let expected = if is_allowed { "yes" } else { "no" };
+        Err(format!(
+            "{who} expects {expected}: {} {}",
+            seen.status, seen.body
+        ))
     }
 }
 

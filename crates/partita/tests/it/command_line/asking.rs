@@ -1,4 +1,4 @@
-//! What the commands tell before anybody does something: `can` and `plan`.
+//! Commands that only ask: `can` and `plan`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn map(json: Json) -> Map {
     plain::map_from_json(json.as_object().unwrap().clone()).unwrap()
 }
 
-/// A draft of ann's with one chapter, in a data directory that nobody has open.
+/// A draft of ann's with one chapter, in a data directory that no process has open.
 async fn fill(data: &Path) {
     let options = Options::new(Arc::new(SystemClock));
     let store = Arc::new(EngineStore::open(&data.join("store"), options).unwrap());

@@ -1,4 +1,4 @@
-//! What the commands tell of designs: `check --format json`, `describe`, `docs`, `new`, `keys`.
+//! Commands on designs: `check --format json`, `describe`, `docs`, `new`, `keys`.
 
 use std::process::Command;
 

@@ -50,7 +50,7 @@ impl Shelf {
         self.burnt.notified().await;
     }
 
-    /// One step. Whoever dies here does not come back.
+    /// One step. A process that dies here does not come back.
     async fn step(&self) {
         let is_over = {
             let mut inner = self.inner.lock().unwrap();

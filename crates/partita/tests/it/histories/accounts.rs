@@ -59,9 +59,10 @@ const ACCOUNTS: [Account; 6] = [
         design: "mediahub",
         record: "User",
         attribute: "i2vCreditsSecondsFromPlan",
-        holds: |commit, user, old| match completed(commit, user, "starter-monthly") {
-            true => vec![Number::from(60)],
-            false => {
+        holds: |commit, user, old| {
+            if completed(commit, user, "starter-monthly") {
+                vec![Number::from(60)]
+            } else {
                 let mut holds = vec![number(old, "i2vCreditsSecondsFromPlan")];
                 holds.extend(seconds(commit, user, "secondsFromPlan"));
                 holds

@@ -13,19 +13,19 @@ use super::values::uuid;
 pub(crate) struct Cast {
     /// Everybody who calls for himself.
     pub(crate) people: Vec<Caller>,
-    /// Those with a role or in a group. Nobody changes or removes what they are.
+    /// Those with a role or in a group. No history changes or removes them.
     pub(crate) staff: Vec<Caller>,
-    /// What makes somebody staff where it stands in an item: the attribute, and its value for
-    /// each of them.
+    /// What makes somebody staff where it is in an item: the attribute, and its value for each of
+    /// them.
     pub(crate) ranks: Option<(String, Vec<Value>)>,
 }
 
-/// What is told of a design and does not stand in it.
+/// What the test must know of a design beyond its text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notes {
     pub(crate) design: &'static str,
-    /// Attributes of accounts: administrators could set them, and nobody could say then what they
-    /// should be.
+    /// Attributes of accounts that administrators could set, after which the accounts would not
+    /// balance.
     pub(crate) hands_off: &'static [(&'static str, &'static str)],
     /// Actions that are always sent under a key, because the account follows what they were given.
     pub(crate) keyed: &'static [&'static str],

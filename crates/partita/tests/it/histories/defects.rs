@@ -84,7 +84,7 @@ fn has(item: &Item, part: &str) -> bool {
     keys.any(|key| key.contains(part))
 }
 
-/// Whether a condition says what value stands at a path.
+/// Whether a condition says what value is at a path.
 fn compares(condition: &Condition, path: &Path) -> bool {
     match condition {
         Condition::All(parts) => parts.iter().any(|part| compares(part, path)),

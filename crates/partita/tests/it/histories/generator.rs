@@ -51,7 +51,7 @@ impl fmt::Display for Kind {
 pub(crate) struct Score {
     pub(crate) tried: u64,
     pub(crate) accepted: u64,
-    /// Why others were refused, and how often.
+    /// How often operations were refused, by the name of the problem.
     pub(crate) refusals: BTreeMap<String, u64>,
 }
 
@@ -208,7 +208,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Somebody whom a rule lets do something to an item; anybody, if nobody looks.
+    /// A caller whom a rule lets do something to an item; any caller, if there is no rule.
     fn caller_for(
         &mut self,
         rule: &Rule,
@@ -235,7 +235,7 @@ impl<'a> Generator<'a> {
         all.iter().find(may).map(|caller| (**caller).clone())
     }
 
-    /// Whether an item of the callers' entity is somebody whom nobody touches.
+    /// Whether an item of the callers' entity is one that no history changes.
     fn is_staff(&self, entity: &str, identity: &[String]) -> bool {
         self.callers() == Some(entity) && identity.iter().any(|part| self.cast.is_staff(part))
     }

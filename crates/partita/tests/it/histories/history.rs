@@ -96,7 +96,7 @@ pub(crate) struct Stage {
     pub(crate) clock: Arc<TickingClock>,
     pub(crate) cast: Cast,
     pub(crate) notes: Notes,
-    /// Where nothing goes wrong.
+    /// The design on the store without faults.
     pub(crate) calm: Partita,
     faulty: Partita,
     plan: Plan,
@@ -116,8 +116,8 @@ pub(crate) fn run(plan: &Plan) -> Outcome {
     ))
 }
 
-/// Carries a history out in a table of a store. Nobody crashes: what a store does for somebody
-/// who is gone nobody would witness.
+/// Carries a history out in a table of a store. No client crashes: what a store does for a client
+/// that is gone would have no witness.
 pub(crate) fn run_on(plan: &Plan, table: &str, store: Arc<dyn Store>) -> Outcome {
     block_on(carry_out(plan, table, store))
 }
@@ -213,7 +213,7 @@ async fn client(stage: Arc<Stage>, number: usize) {
     stage.clients.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// Works on jobs, and is interrupted again and again; whoever comes then takes over.
+/// Works on jobs, and is interrupted again and again; the next worker takes over.
 async fn worker(stage: Arc<Stage>) {
     let mut random = fastrand::Rng::with_seed(stage.plan.seed * 1000 + 999);
     while stage.clients.load(Ordering::SeqCst) > 0 {
@@ -226,7 +226,7 @@ async fn worker(stage: Arc<Stage>) {
         match interrupted(work, polls).await {
             None => {
                 stage.crashes.fetch_add(1, Ordering::SeqCst);
-                // Whoever it was is gone; his leases would run out by themselves.
+                // The worker is gone; its leases would expire by themselves.
                 let _ = stage.faulty.take_over_jobs().await;
             }
             Some(Ok(_)) => {}

@@ -2,7 +2,7 @@
 //!
 //! The laws follow from the meaning of the language and are written once more here, over items
 //! before and after; nothing of the planner is in them. What a design adds in its own terms, such
-//! as whose coins come from where, stands in [`super::accounts`].
+//! as whose coins come from where, is in [`super::accounts`].
 
 mod triggers;
 
@@ -264,8 +264,8 @@ impl Commit<'_> {
     }
 }
 
-/// Nobody does something more often than a limit allows. Whose window it is, and when it began,
-/// stands in the record of the limits.
+/// No caller does something more often than a limit allows. Whose window it is, and when it began,
+/// is in the record of the limits.
 pub(crate) fn count_windows(
     commit: &Commit<'_>,
     windows: &mut BTreeMap<(String, String, String), u64>,

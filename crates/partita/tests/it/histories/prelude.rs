@@ -51,7 +51,7 @@ async fn sign_up_staff(stage: &Stage, entity: &str, random: &mut fastrand::Rng) 
         while !has_signed_up {
             has_signed_up = attempt_as(stage, &cast, &kind, None, random).await;
         }
-        // Nobody can give the first one a rank but whoever has the table.
+        // Only a write to the table itself gives the first one a rank.
         promote(
             stage,
             entity,

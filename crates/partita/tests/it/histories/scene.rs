@@ -130,8 +130,8 @@ impl<'a> Scene<'a> {
             .or_else(|| self.unstored(shape, item, root, steps))
     }
 
-    /// What an attribute is that is not stored: computed when it is needed, or a number that is
-    /// absent while it is 0.
+    /// The value of an attribute that is not stored: one that is computed when it is read, or a
+    /// number, which is absent while it is 0.
     fn unstored(&self, shape: Shape<'a>, item: &Map, root: &str, steps: &[Step]) -> Option<Value> {
         let name = steps.iter().fold(root.to_owned(), |name, step| match step {
             Step::Field(field) => format!("{name}.{field}"),

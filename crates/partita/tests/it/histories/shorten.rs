@@ -7,8 +7,8 @@ use super::step::Script;
 /// Histories that are run at most to leave operations out.
 const RUNS_MAX: usize = 100;
 
-/// A history as it is told when it fails: the seed, what went wrong, and which operations are
-/// enough for it.
+/// The report of a failing history: the seed, what went wrong, and which operations are enough for
+/// it.
 pub(crate) fn told(plan: &Plan, outcome: Outcome) -> String {
     let (design, seed) = (plan.design, plan.seed);
     let before = outcome.script.iter().map(Vec::len).sum::<usize>();
@@ -42,9 +42,10 @@ fn shortened(plan: &Plan, outcome: Outcome) -> Outcome {
                 script: Some(script),
                 ..plan.clone()
             });
-            match again.faults.is_empty() {
-                true => at += size,
-                false => best = again,
+            if again.faults.is_empty() {
+                at += size
+            } else {
+                best = again
             }
         }
         size /= 2;

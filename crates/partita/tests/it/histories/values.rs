@@ -24,7 +24,7 @@ const TEXTS: [&str; 14] = [
     "EUR",
 ];
 
-/// How many values there are of something that no two items share, or that names an item.
+/// Distinct values of identities and unique attributes: so few that histories collide.
 const FEW: usize = 12;
 
 /// What a value is for.

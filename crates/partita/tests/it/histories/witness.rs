@@ -2,7 +2,7 @@
 //! transaction together. It keeps the [`World`] in step and has the laws of [`super::laws`] judge
 //! every commit.
 //!
-//! It can also be told to spoil transactions on the way, as a planner would that forgot something.
+//! It can also spoil transactions on the way, as a planner would that forgot something.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -71,7 +71,7 @@ pub(crate) struct Seen {
 /// The store.
 pub(crate) struct Witness {
     inner: Arc<dyn Store>,
-    /// Held by whoever writes: a store that waits would let others in between.
+    /// Held during a write, because a store that waits would let other writes in between.
     turn: tokio::sync::Mutex<()>,
     clock: Arc<dyn Clock>,
     table: TableName,
@@ -127,8 +127,8 @@ impl Witness {
         self.seen().intents.insert((by, key.to_owned()), intent);
     }
 
-    /// Carries actions out, spoilt if they are to be, and looks at what changed. Nobody else comes
-    /// in between.
+    /// Carries actions out, spoilt if they are to be, and compares what changed. No other write
+    /// comes in between.
     async fn witness<T>(
         &self,
         actions: &[TransactAction],
@@ -167,9 +167,10 @@ impl Witness {
             TransactAction::Delete(delete) => (&delete.table, &delete.key),
             TransactAction::Check(check) => (&check.table, &check.key),
         };
-        let names = match *table == self.table {
-            true => self.keys.each_ref().map(String::as_str),
-            false => ["PK", "SK"],
+        let names = if *table == self.table {
+            self.keys.each_ref().map(String::as_str)
+        } else {
+            ["PK", "SK"]
         };
         let key = names.map(|name| (name.to_owned(), key[name].clone()));
         (table.clone(), Item::from(key))
@@ -360,9 +361,10 @@ impl Layer for Witness {
             token: request.token.clone(),
         };
         let write = async {
-            match spoilt.actions.is_empty() {
-                true => Ok(Metered::default()),
-                false => self.inner.transact_write_items(spoilt).await,
+            if spoilt.actions.is_empty() {
+                Ok(Metered::default())
+            } else {
+                self.inner.transact_write_items(spoilt).await
             }
         };
         let answer = self.witness(&request.actions, request.token.as_ref(), write);

@@ -1,6 +1,6 @@
 //! What a table holds, as its design names it. It is kept in step with every committed write, so
-//! that whoever makes up operations knows what there is, and whoever judges a write knows what was
-//! there before it.
+//! that the generator knows which items there are, and the laws know what was there before a
+//! write.
 //!
 //! Nothing here is the planner's: items are recognised by the templates of the design alone.
 

@@ -115,7 +115,7 @@ fn required(value: &Json, word: &str, says: &Json, schema: &Map<String, Json>) -
     }
 }
 
-/// Whether a value is as one word of a schema says. Words for another type say nothing about it.
+/// Whether a value meets one keyword of a schema. Keywords for another type do not apply to it.
 fn fits(value: &Json, word: &str, says: &Json) -> bool {
     let text = value.as_str();
     let number = value.as_f64();

@@ -118,16 +118,17 @@ fn no_body_kills_the_server_or_keeps_others_waiting() {
             }
         });
         for (what, body) in hostile() {
-            let calls = match body.starts_with(r#"{"operations""#) {
-                true => [("/stories/batch", &nobody), ("/stories/batch", &ann)],
-                false => [("/stories/Node", &ann), ("/mediahub/User", &nobody)],
+            let calls = if body.starts_with(r#"{"operations""#) {
+                [("/stories/batch", &nobody), ("/stories/batch", &ann)]
+            } else {
+                [("/stories/Node", &ann), ("/mediahub/User", &nobody)]
             };
             for (path, headers) in calls {
                 let request = post(path, headers, &body);
                 let answer = exchange(&mut connect(server.address()), &request);
                 check(what, path, &answer);
             }
-            // Whoever needs a token is told so before anything is read.
+            // A request that needs a token is refused before anything is read.
             let request = post("/stories/Node", &nobody, &body);
             let answer = exchange(&mut connect(server.address()), &request);
             assert_eq!(answer.status, 401, "{what}");
@@ -233,14 +234,14 @@ fn bodies_of_unknown_senders_fill_no_memory() {
     }
     let small = post("/mediahub/User", "", "{}");
     for _ in 0..20 {
-        // Small ones of others share the room, and are told to come again.
+        // Small ones of others share the room, and are refused until there is room again.
         let answer = exchange(&mut connect(server.address()), &small);
         if answer.status == 503 {
             assert_eq!(answer.header("retry-after"), Some("1"));
             busy += 1;
         }
     }
-    // Which of them had room is up to the scheduler; whoever had it is found out by the signature.
+    // Which of them had room is up to the scheduler; the wrong signature shows which.
     for mut stream in waiting.split_off(3) {
         let _ = stream.write_all(b" ");
         let answer = super::read_answer(&mut stream);

@@ -32,7 +32,7 @@ fn ask(mut stream: TcpStream) -> Answer {
     health(&mut stream)
 }
 
-/// Whether an answer came on one of the places that are kept for operators: nobody stays there.
+/// Whether an answer came on one of the reserved places: those close the connection.
 fn is_kept(answer: &Answer) -> bool {
     answer.header("connection") == Some("close")
 }

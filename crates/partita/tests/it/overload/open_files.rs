@@ -45,7 +45,7 @@ fn a_flood_of_connections_leaves_the_storage_its_files() {
         assert_eq!(answer.status, 201, "{}", answer.body);
     }
     drop(flood);
-    // Whoever was waiting finds that its connection is over, and then there are places again.
+    // Waiting clients find that their connection is closed, and then there are places again.
     let mut attempts = (0..1_000).map(|_| exchange(&mut connect(address), &story).status);
     assert!(attempts.any(|status| status == 201));
     assert_eq!(get(address, "/healthz", "").status, 200);

@@ -102,7 +102,7 @@ async fn whoever_has_other_numbers_is_sent_the_item_again() {
     assert_eq!(second.body["stats"]["totalReads"], 1);
     assert_eq!(second.body["version"], first.body["version"]);
     assert_ne!(second.header("etag"), Some(tag));
-    // Nobody else has changed the story.
+    // No other request has changed the story.
     let mine = [("if-match", tag)];
     let changed = api
         .send("ann", Method::PATCH, &path, &mine, title("Two"))

@@ -1,4 +1,4 @@
-//! What is no request, or has a head that nobody reads to its end: answered by the HTTP library, before
+//! What is no request, or has too long a head: answered by the HTTP library, before
 //! anything of ours sees it. `docs/errors.md` says what clients get.
 
 use std::io::{Read as _, Write as _};
@@ -55,7 +55,7 @@ fn a_head_that_nobody_understands_is_answered_without_a_document() {
     assert_eq!(answer(&api, preface.as_bytes()), "");
 }
 
-/// Whose votes they are stands in the path, so nobody need read what the body says.
+/// Whose votes they are is in the path, so the body need not be read.
 #[tokio::test]
 async fn rules_on_the_path_are_asked_before_the_body_is_read() {
     let api = Api::with_story(&[]).await;

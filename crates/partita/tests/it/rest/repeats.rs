@@ -67,7 +67,7 @@ async fn a_caller_has_as_many_keys_as_the_server_says() {
     assert_eq!((refused.status, refused.problem()), (429, "too-many-keys"));
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=3_600).contains(&wait), "{refused:?}");
-    // The caller is told again what was written, and writes on without a key.
+    // The caller gets the same answer again, and writes on without a key.
     let key = [("idempotency-key", "k0")];
     let again = api.send("ann", Method::PATCH, &path, &key, change(0)).await;
     assert_eq!(again.body, answered[0].body);

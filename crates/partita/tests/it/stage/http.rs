@@ -233,9 +233,10 @@ fn below(mut url: Url, part: &str) -> Url {
 }
 
 fn with_deleted(call: RequestBuilder, deleted: bool) -> RequestBuilder {
-    match deleted {
-        true => call.query(&[("deleted", "include")]),
-        false => call,
+    if deleted {
+        call.query(&[("deleted", "include")])
+    } else {
+        call
     }
 }
 

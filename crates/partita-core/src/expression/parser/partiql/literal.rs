@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::token::Kind;
+use super::super::super::token::TokenKind;
 use super::super::super::{ExpressionError, Span};
 use super::super::{Dialect, Parsed, Parser};
 use super::place;
@@ -13,7 +13,7 @@ use crate::{Map, Value};
 /// A field in brackets: `['name']`.
 pub(in super::super) fn take_field(parser: &mut Parser<'_>) -> Option<String> {
     let token = parser.peek();
-    if parser.dialect != Dialect::PartiQl || token.kind != Kind::Text {
+    if parser.dialect != Dialect::PartiQl || token.kind != TokenKind::Text {
         return None;
     }
     parser.at += 1;
@@ -42,28 +42,28 @@ fn value(parser: &mut Parser<'_>, depth: usize) -> Parsed<Option<Value>> {
         return Err(refused(&ValueError::TooDeep, token.span));
     }
     let value = match (token.kind, token.text) {
-        (Kind::Symbol, "{") => return tuple(parser, depth + 1).map(|map| Some(Value::M(map))),
-        (Kind::Symbol, "[") => {
+        (TokenKind::Symbol, "{") => return tuple(parser, depth + 1).map(|map| Some(Value::M(map))),
+        (TokenKind::Symbol, "[") => {
             parser.at += 1;
             return elements(parser, "]", depth + 1).map(|list| Some(Value::L(list)));
         }
-        (Kind::Symbol, "<<") => return bag(parser, depth + 1).map(Some),
-        (Kind::Symbol, "-") => match parser.peek_at(parser.at + 1) {
-            digits if digits.kind == Kind::Digits => {
+        (TokenKind::Symbol, "<<") => return bag(parser, depth + 1).map(Some),
+        (TokenKind::Symbol, "-") => match parser.peek_at(parser.at + 1) {
+            digits if digits.kind == TokenKind::Digits => {
                 parser.at += 1;
                 parser.number("-", digits)?
             }
             _ => return Ok(None),
         },
-        (Kind::Digits, _) => parser.number("", token)?,
-        (Kind::Text, text) => Value::S(unquoted(text)),
-        (Kind::Parameter, _) => parser.parameters.pop().ok_or_else(|| {
+        (TokenKind::Digits, _) => parser.number("", token)?,
+        (TokenKind::Text, text) => Value::S(unquoted(text)),
+        (TokenKind::Parameter, _) => parser.parameters.pop().ok_or_else(|| {
             let message = "Number of parameters in request and statement don't match.";
             ExpressionError::new(message, token.span)
         })?,
-        (Kind::Word, word) if word.eq_ignore_ascii_case("true") => Value::Bool(true),
-        (Kind::Word, word) if word.eq_ignore_ascii_case("false") => Value::Bool(false),
-        (Kind::Word, word) if word.eq_ignore_ascii_case("null") => Value::Null,
+        (TokenKind::Word, word) if word.eq_ignore_ascii_case("true") => Value::Bool(true),
+        (TokenKind::Word, word) if word.eq_ignore_ascii_case("false") => Value::Bool(false),
+        (TokenKind::Word, word) if word.eq_ignore_ascii_case("null") => Value::Null,
         _ => return Ok(None),
     };
     parser.at += 1;
@@ -97,8 +97,8 @@ pub(super) fn tuple(parser: &mut Parser<'_>, depth: usize) -> Parsed<Map> {
         let key = parser.peek();
         let at = || place(parser, key);
         match key.kind {
-            Kind::Text => {}
-            Kind::Word | Kind::Quoted => {
+            TokenKind::Text => {}
+            TokenKind::Word | TokenKind::Quoted => {
                 let message = format!(
                     "Tuple keys must be of type String. Actual type: VariableReference under root at {}",
                     at()

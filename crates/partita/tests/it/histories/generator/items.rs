@@ -161,9 +161,10 @@ impl<'a> Generator<'a> {
             }
             (Some(prefix), _) => self.values().file(prefix, item),
             (None, kind) => {
-                let used = match is_scarce(entity, attribute) {
-                    true => Use::Scarce,
-                    false => Use::Plain,
+                let used = if is_scarce(entity, attribute) {
+                    Use::Scarce
+                } else {
+                    Use::Plain
                 };
                 self.values().of(kind, name, used)
             }

@@ -27,7 +27,7 @@ impl<'a> Generator<'a> {
                 && !matches!(attribute.source, Source::Given { default: Some(_) });
             let is_state = matches!(attribute.kind, AttributeType::State(_));
             let is_bound = nested(&given, &attribute.name).is_some();
-            // An argument of a ref that leads nowhere stays away.
+            // Optional arguments of refs are given above, with the item that they lead to.
             let leads = self.is_argument(entity, &attribute.name);
             if is_bound || is_state || (leads && attribute.optional) {
                 continue;
@@ -42,10 +42,11 @@ impl<'a> Generator<'a> {
         let shape = entity;
         let rule = entity.rules.get(Access::Create);
         let item = self.completed(entity, &given, &actor);
-        let actor = match self.scene(shape, &item, &actor).allows(rule) {
-            true => actor,
+        let actor = if self.scene(shape, &item, &actor).allows(rule) {
+            actor
+        } else {
             // Some things only those with a rank may do.
-            false => self.caller_for(rule, shape, &item, &[])?,
+            self.caller_for(rule, shape, &item, &[])?
         };
         let given = self.writable(entity, given, &actor);
         let item = self.completed(entity, &given, &actor);
@@ -72,11 +73,12 @@ impl<'a> Generator<'a> {
         };
         let people = self.cast.people.iter();
         let is_signing_up = self.is_callers(entity);
-        let mut able: Vec<&Caller> = match is_signing_up {
-            true => people
+        let mut able: Vec<&Caller> = if is_signing_up {
+            people
                 .filter(|caller| !is_there(caller) || self.is_careless)
-                .collect(),
-            false => people.filter(|caller| is_there(caller)).collect(),
+                .collect()
+        } else {
+            people.filter(|caller| is_there(caller)).collect()
         };
         if !is_signing_up && self.random.u8(0..5) == 0 {
             able.extend(&self.cast.staff);
@@ -283,9 +285,10 @@ impl<'a> Generator<'a> {
 
     /// What would be a creation or a change, whichever it turns out to be.
     pub(super) fn upsert(&mut self, entity: &'a Record) -> Option<Write> {
-        let write = match self.random.bool() {
-            true => self.create(entity),
-            false => self.update(entity),
+        let write = if self.random.bool() {
+            self.create(entity)
+        } else {
+            self.update(entity)
         };
         let (caller, operation) = write?;
         let (identity, attributes, version) = match operation {

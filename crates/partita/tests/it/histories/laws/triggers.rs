@@ -193,7 +193,7 @@ fn access_of(shape: Shape<'_>, transition: &Transition) -> Option<Access> {
     }
 }
 
-/// What a trigger sets on another item stands there afterwards.
+/// The target of a trigger has the values that the trigger sets.
 fn sets_its_target(
     commit: &Commit<'_>,
     trigger: &Trigger,
