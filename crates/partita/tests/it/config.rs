@@ -45,7 +45,9 @@ fn some_value(key: &str) -> &'static str {
         "files" => "s3",
         "log" => "debug",
         "log-format" => "json",
-        "cache-mb" | "upload-mb" | "uploads-per-caller" | "table-state-delay" => "7",
+        "cache-mb" | "upload-mb" | "uploads-per-caller" | "table-state-delay" | "index-delay" => {
+            "7"
+        }
         "connections" | "connections-per-address" | "idempotency-mb" => "7",
         "bodies-mb" => "77",
         "trusted-proxy" => "10.0.0.7",
