@@ -21,7 +21,7 @@ use crate::idempotency::Once;
 use crate::operation::{Answer, Caller, Operation, Reply};
 use crate::partita::{Partita, Write};
 use crate::place::Address;
-use crate::planner::{Moment, Planner};
+use crate::planner::{IDS_EACH, Moment, Planner};
 use crate::request::Request;
 use crate::room::Room;
 use crate::running::Running;
@@ -31,9 +31,6 @@ use joined::Joined;
 /// Bytes of memory that the answers of a batch take at most. Each shows a whole item, though its
 /// operation has changed a few bytes of it.
 const ANSWERS_MEMORY_MAX: usize = 64 * 1_048_576;
-
-/// Ids that one operation of a batch may draw before it would draw those of the next.
-const IDS_EACH: u128 = 1 << 32;
 
 impl Partita {
     /// Carries several writes out for a caller in one transaction, all of them or none. Each sees
@@ -190,7 +187,7 @@ impl Partita {
         let mut room = Room::new(ANSWERS_MEMORY_MAX);
         for (position, request) in requests.iter().enumerate() {
             let moment = Moment {
-                random: moment.random.wrapping_add(position as u128 * IDS_EACH),
+                first_id: position as u64 * IDS_EACH,
                 ..moment.clone()
             };
             let context = Context {

@@ -442,6 +442,7 @@ impl Partita {
             now: Value::S(time::format_millis(now_millis)),
             now_millis,
             random,
+            first_id: 0,
         }
     }
 }

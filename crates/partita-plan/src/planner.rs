@@ -29,6 +29,7 @@ use std::rc::Rc;
 use partita_core::Value;
 use partita_design::design::Record;
 use partita_design::types::AttributeType;
+use sha2::{Digest as _, Sha256};
 use ulid::Ulid;
 
 use crate::commit::deferred::Deferred;
@@ -49,6 +50,35 @@ pub(crate) struct Moment {
     pub(crate) now: Value,
     pub(crate) now_millis: i64,
     pub(crate) random: u128,
+    /// The first id of an operation in a batch has this number, others have 0.
+    pub(crate) first_id: u64,
+}
+
+/// Ids that one operation of a batch may draw before it would draw those of the next.
+pub(crate) const IDS_EACH: u64 = 1 << 16;
+/// Bits in which each ULID of a write is above the one before it, at random.
+const ULID_STEP_BITS: u32 = 55;
+/// Bits of the first one. With the steps of a whole batch it has room in the 80 of a ULID.
+const ULID_START_BITS: u32 = 78;
+
+impl Moment {
+    /// Random bits of an id, by its number. They tell nothing of those of another: who is shown one
+    /// id of a write cannot compute one that is hidden.
+    fn bits(&self, number: u64) -> u128 {
+        let digest = Sha256::new()
+            .chain_update(self.random.to_be_bytes())
+            .chain_update(number.to_be_bytes())
+            .finalize();
+        let first = digest.iter().take(16);
+        first.fold(0, |bits, byte| bits << 8 | u128::from(*byte))
+    }
+
+    /// The random part of a ULID. It rises with the number.
+    fn ulid_bits(&self, number: u64) -> u128 {
+        let start = self.bits(u64::MAX) >> (u128::BITS - ULID_START_BITS);
+        let step = self.bits(number) >> (u128::BITS - ULID_STEP_BITS);
+        start + (u128::from(number) << ULID_STEP_BITS) + step
+    }
 }
 
 /// Who writes.
@@ -185,16 +215,17 @@ impl<'a> Planner<'a> {
 
     /// An id that no other item has. The ULIDs of one write rise.
     pub(crate) fn new_id(&mut self, kind: &AttributeType) -> String {
-        let random = self.moment.random.wrapping_add(u128::from(self.ids_drawn));
+        let number = self.moment.first_id + self.ids_drawn;
         self.ids_drawn += 1;
         match kind {
             AttributeType::Uuid => {
-                let id = uuid::Builder::from_random_bytes(random.to_be_bytes());
+                let random = self.moment.bits(number).to_be_bytes();
+                let id = uuid::Builder::from_random_bytes(random);
                 id.into_uuid().to_string()
             }
             _ => {
                 let millis = u64::try_from(self.moment.now_millis).unwrap_or(0);
-                Ulid::from_parts(millis, random).to_string()
+                Ulid::from_parts(millis, self.moment.ulid_bits(number)).to_string()
             }
         }
     }

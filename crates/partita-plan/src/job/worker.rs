@@ -580,6 +580,7 @@ impl Job {
             now: Value::S(time::format_millis(self.created_millis)),
             now_millis: self.created_millis,
             random: u128::from_le_bytes(random),
+            first_id: 0,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Plans to the letter: what operations become.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use partita_core::expression::{Condition, Renderer};
@@ -356,4 +357,24 @@ fn measure(mut measured: impl FnMut()) -> Vec<std::time::Duration> {
     let mut batches: Vec<_> = batches.collect();
     batches.sort();
     batches
+}
+
+/// One id tells nothing of the next, and ULIDs rise all the same, through a whole batch.
+#[test]
+fn ids_of_a_write_are_not_told_by_each_other() {
+    for random in [0, 1, u128::MAX] {
+        let moment = Moment {
+            now: Value::from(""),
+            now_millis: 0,
+            random,
+            first_id: 0,
+        };
+        let numbers = (0..8).chain(99 * IDS_EACH..99 * IDS_EACH + 8);
+        let ulids: Vec<u128> = numbers.clone().map(|at| moment.ulid_bits(at)).collect();
+        assert!(ulids.is_sorted() && ulids.last().unwrap() >> 80 == 0);
+        let steps: BTreeSet<u128> = ulids.windows(2).map(|two| two[1] - two[0]).collect();
+        assert_eq!(steps.len(), ulids.len() - 1);
+        let uuids: BTreeSet<u128> = numbers.map(|at| moment.bits(at) >> 64).collect();
+        assert_eq!(uuids.len(), ulids.len());
+    }
 }
