@@ -150,7 +150,9 @@ impl<'f> Door<'f> {
 
     /// The token that was given, or one that the installation's secret makes good for a request.
     fn token<C: Command>(&self, design: &str) -> Result<Box<MakeToken>> {
-        if let Some(token) = self.flags.token.clone() {
+        // A variable that is empty is none.
+        let given = self.flags.token.clone().filter(|token| !token.is_empty());
+        if let Some(token) = given {
             return Ok(Box::new(move |_| token.clone()));
         }
         let secret = secret_file::find(&self.flags.secret)?;

@@ -5,7 +5,7 @@ use partita_plan::{JobState, JobStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::{Allowed, Command, Desk, Events, Failure, StoreUse};
+use super::{Allowed, Command, Desk, Events, Failure, StoreUse, secrets};
 
 /// Asks for the jobs of a design that are not done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +72,13 @@ impl Command for Jobs {
         let jobs = jobs
             .iter()
             .filter(|job| self.all || job.state != JobState::Done);
-        Ok(jobs.map(ListedJob::from).collect())
+        let mut listed: Vec<_> = jobs.map(ListedJob::from).collect();
+        if !desk.is_operator {
+            for job in &mut listed {
+                secrets::mask_item(desk.design(), &mut job.of);
+            }
+        }
+        Ok(listed)
     }
 
     fn example() -> Self {

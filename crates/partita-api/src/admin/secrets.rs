@@ -123,6 +123,15 @@ fn mask_key(key: &mut Item) {
     }
 }
 
+/// An item by its name, `Session 6f1c…`, without an identity that spells a secret.
+pub(super) fn mask_item(design: &Design, item: &mut String) {
+    let name = item.split(' ').next().unwrap_or_default();
+    let record = design.find_record(name);
+    if record.is_some_and(|record| is_in_key(design, record)) {
+        *item = format!("{name} {MASK}");
+    }
+}
+
 /// The attributes that identify an item, without secrets.
 pub(super) fn masked_identity(design: &Design, record: &str, identity: &mut Map<String, Json>) {
     let Some(record) = design.find_record(record) else {
@@ -131,6 +140,49 @@ pub(super) fn masked_identity(design: &Design, record: &str, identity: &mut Map<
     for attribute in secrets(design, record) {
         if let Some(value) = identity.get_mut(&attribute.name) {
             *value = MASK.into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSIONS: &str = r#"
+design = "sessions"
+
+[table]
+name = "sessions"
+key  = ["PK", "SK"]
+
+[entity.Session]
+PK = "SESSION#{sid}"
+SK = "META"
+
+[entity.Session.attributes]
+sid = "string, secret"
+
+[entity.User]
+PK = "USER#{user}"
+SK = "META"
+
+[entity.User.attributes]
+user     = "string"
+password = "string, secret"
+"#;
+
+    #[test]
+    fn an_item_is_named_without_an_identity_that_is_secret() {
+        let (design, _) = partita_design::check(SESSIONS, &|_| None);
+        let design = design.unwrap();
+        for (item, shown) in [
+            ("Session s1 e2", "Session (secret)"),
+            ("User ann", "User ann"),
+            ("Gone x", "Gone x"),
+        ] {
+            let mut item = item.to_owned();
+            mask_item(&design, &mut item);
+            assert_eq!(item, shown);
         }
     }
 }
