@@ -30,6 +30,12 @@ impl Endpoint {
         Self::on(tempfile::tempdir().unwrap(), &[])
     }
 
+    /// An endpoint that is the DynamoDB of a server with designs.
+    #[cfg(feature = "dynamodb")]
+    pub(crate) fn of_designs() -> Self {
+        Self::on(tempfile::tempdir().unwrap(), &["--raw-writes"])
+    }
+
     fn on(folder: TempDir, flags: &[&str]) -> Self {
         let flags = [&["--endpoint-only"], flags].concat();
         let server = Server::start(&folder.path().join("data"), &flags);

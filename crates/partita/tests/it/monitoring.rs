@@ -157,7 +157,7 @@ async fn a_server_that_cannot_reach_its_store_is_not_ready() {
     let data = tempfile::tempdir().unwrap();
     let secret = data.path().join("secret");
     std::fs::write(&secret, "a secret of at least thirty-two bytes").unwrap();
-    let elsewhere = Endpoint::open();
+    let elsewhere = Endpoint::of_designs();
     let flags = [
         "stories",
         "--store",
