@@ -19,8 +19,13 @@
 //! # async fn example() -> partita_store::StoreResult<()> {
 //! use partita_remote::{RemoteConfig, RemoteStore};
 //! use partita_store::Store;
+//! use std::time::Duration;
 //!
-//! let config = RemoteConfig { endpoint: None, region: Some("eu-central-1".to_owned()) };
+//! let config = RemoteConfig {
+//!     region: Some("eu-central-1".to_owned()),
+//!     index_delay: Duration::from_secs(60),
+//!     ..RemoteConfig::default()
+//! };
 //! let store = RemoteStore::connect(config).await?;
 //! println!("{:?}", store.describe_table(&"notes".parse()?).await?);
 //! # Ok(())
