@@ -38,10 +38,6 @@ pub(crate) struct StoreFlags {
         value_name = "SECONDS",
         default_value_t = 60
     )]
-    #[cfg_attr(
-        not(feature = "dynamodb"),
-        expect(dead_code, reason = "only DynamoDB's indexes are behind")
-    )]
     index_delay: u64,
 }
 
