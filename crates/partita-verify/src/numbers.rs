@@ -4,8 +4,9 @@
 //! was counted is what they should be. Elsewhere a scan is not a moment, and those that differ are
 //! counted again, as `recount` says.
 //!
-//! Every write that changes a part changes the number by as much. So the difference between the two
-//! stays while others write, and a number is mended by that difference, whatever it is by then.
+//! Every write that changes a part changes the number by as much. So a number that is still what it
+//! was seen as is wrong by as much as it was then, whatever was written meanwhile. One that is not is
+//! left: another repair may have mended it.
 
 use partita_core::expression::{Condition, Path};
 use partita_core::{Item, Number, Value, plain};
@@ -32,7 +33,7 @@ const SUSPECTS_MAX: usize = 10_000;
 const STEP_GROUPS: usize = 1_000;
 /// Items that are read at once; only their numbers are kept.
 const READ_ITEMS: usize = 100;
-/// How often a number is written that changes meanwhile.
+/// How often a number is written that others write to.
 const WRITES_MAX: u32 = 8;
 
 impl<'a> Pass<'a> {
@@ -225,7 +226,7 @@ impl<'a> Pass<'a> {
         Some(drift)
     }
 
-    /// Writes the right number, however often others change it meanwhile.
+    /// Writes the right number, if the wrong one is still there.
     async fn correct(&self, place: &Place, seen: &Seen<'a>, sum: Number) -> StoreResult<Written> {
         let reader = self.reader.now();
         for attempt in 0..WRITES_MAX {
@@ -233,13 +234,10 @@ impl<'a> Pass<'a> {
             let Some(now) = now.into_iter().next() else {
                 break;
             };
-            if now.home != seen.home {
+            if now != *seen {
                 break;
             }
-            let Some(right) = corrected(seen, &now, sum) else {
-                break;
-            };
-            match self.write(place, &now, right).await? {
+            match self.write(place, &now, sum).await? {
                 Written::Stale => pause(attempt).await,
                 written => return Ok(written),
             }
@@ -321,15 +319,6 @@ enum Home {
     Kept,
     /// Nowhere: the item is gone, and the number with it.
     None,
-}
-
-/// What a number should be now, which should have been a sum when it was seen.
-fn corrected(seen: &Seen<'_>, now: &Seen<'_>, sum: Number) -> Option<Number> {
-    if now.value == seen.value {
-        return Some(sum);
-    }
-    let (seen, now) = (number(seen.value.as_ref())?, number(now.value.as_ref())?);
-    now.checked_add(sum.checked_sub(seen).ok()?).ok()
 }
 
 /// Whether a path leads through maps, as far as there is something.
