@@ -14,6 +14,8 @@ pub const ATTRIBUTE_NAME_BYTES_MAX: usize = 65_535;
 pub const EXPRESSION_BYTES_MAX: usize = 4_096;
 /// Bytes of a placeholder, its `#` or `:` included.
 pub const EXPRESSION_PLACEHOLDER_BYTES_MAX: usize = 255;
+/// Bytes of all values of a request's placeholders, the placeholders included.
+pub const EXPRESSION_VALUES_BYTES_MAX: usize = 2_097_152;
 /// Operators and functions of one expression.
 pub const EXPRESSION_OPERATORS_MAX: usize = 300;
 /// Operands on the right of `IN`.

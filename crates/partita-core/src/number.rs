@@ -99,9 +99,9 @@ impl Number {
         } else {
             (other, self)
         };
-        // Where a u128 is too narrow here, so are 38 digits. The aligned coefficient is then above
-        // 3.4·10^38 and `low` takes away less than 10^38; and as `low` ends in a nonzero digit, so
-        // does the result, which means that no trailing zeros will bring it back.
+        // If the aligned coefficient overflows a u128, the sum has more than 38 digits: the
+        // coefficient is above 3.4·10^38, and `low` is below 10^38. `low` ends in a nonzero digit, so
+        // the sum does too, and normalising cannot shorten it.
         let distance = usize::from(high.exponent.abs_diff(low.exponent));
         let aligned = POWERS
             .get(distance)

@@ -24,9 +24,11 @@ use partita_store::request::{
 use partita_store::stream::{ItemChange, StreamName};
 use partita_store::table::{Key, TableName, TableSchema};
 use partita_store::write::{self, Change, PlacedChange};
-use partita_store::{StoreError, StoreResult};
+use partita_store::{Moment, StoreError, StoreResult};
 
 use self::recording::Recording;
+use crate::frozen::{Reasons, demand_writable};
+use crate::replaced::Replaced;
 use crate::storage::{Edit, View};
 use crate::tables::{Table, Tables};
 use crate::tokens::{Remembered, Tokens};
@@ -37,6 +39,9 @@ pub(crate) use finish::BatchOutcome;
 /// What was stored before, and what has changed since.
 pub(crate) struct Batch<'a> {
     tokens: &'a Tokens,
+    replaced: &'a Replaced,
+    /// The tables that take no writes of callers.
+    frozen: Reasons,
     view: Box<dyn View>,
     now_millis: i64,
     /// As they are stored.
@@ -66,6 +71,8 @@ struct WrittenItem {
     before: Option<Item>,
     /// As the last write left it.
     after: Option<Item>,
+    /// Whether it was removed or replaced, and not only updated.
+    is_replaced: bool,
 }
 
 /// Why an item changes.
@@ -80,11 +87,14 @@ impl<'a> Batch<'a> {
     pub(crate) fn new(
         tables: Arc<Tables>,
         tokens: &'a Tokens,
+        replaced: &'a Replaced,
         view: Box<dyn View>,
         now_millis: i64,
     ) -> Self {
         Batch {
             tokens,
+            replaced,
+            frozen: Reasons::default(),
             view,
             now_millis,
             then: tables.clone(),
@@ -99,6 +109,12 @@ impl<'a> Batch<'a> {
             bytes: 0,
             memory: 0,
         }
+    }
+
+    /// The same, and callers write none of these tables.
+    pub(crate) fn without(mut self, frozen: Reasons) -> Self {
+        self.frozen = frozen;
+        self
     }
 
     /// About how many bytes the batch will write.
@@ -159,16 +175,40 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// A transaction on items that are those of a moment; false where one may be another.
+    pub(crate) fn transaction_since(
+        &mut self,
+        moment: Moment,
+        request: TransactWriteItems,
+    ) -> StoreResult<bool> {
+        for action in &request.actions {
+            let table = self.tables.find(action.table())?;
+            let stored_key = keys::item(table.id, &action.key(&table.schema.key)?);
+            let written = self.items.get(&stored_key);
+            if self.replaced.is_since(moment, &stored_key)
+                || written.is_some_and(|written| written.is_replaced)
+                || !self.dropped.is_empty()
+            {
+                return Ok(false);
+            }
+        }
+        self.transaction(request).map(|_| true)
+    }
+
     /// Makes all changes, or none of them.
     fn make(&mut self, changes: Vec<PlacedChange>, cause: Cause) -> StoreResult<()> {
         let mut made = Vec::with_capacity(changes.len());
         for placed in changes {
             let table = self.tables.find(&placed.table)?.clone();
+            let is_replaced = placed.old.is_some() && !matches!(placed.change, Change::Update(_));
             let after = match placed.change {
                 Change::Keep => continue,
-                Change::Put(item) => Some(item),
+                Change::Put(item) | Change::Update(item) => Some(item),
                 Change::Delete => None,
             };
+            if cause == Cause::Request {
+                demand_writable(&self.frozen, &placed.table)?;
+            }
             if let Some(stream) = self.tables.stream_of(&table) {
                 self.recording.prepare(&*self.view, stream)?;
             }
@@ -180,6 +220,7 @@ impl<'a> Batch<'a> {
                     table,
                     before,
                     after,
+                    is_replaced,
                 },
             ));
         }
@@ -190,7 +231,10 @@ impl<'a> Batch<'a> {
             let items = written.before.iter().chain(&written.after);
             self.memory += items.map(item_memory).sum::<usize>();
             match self.items.get_mut(&stored_key) {
-                Some(earlier) => earlier.after = written.after,
+                Some(earlier) => {
+                    earlier.after = written.after;
+                    earlier.is_replaced |= written.is_replaced;
+                }
                 None => {
                     self.items.insert(stored_key, written);
                 }

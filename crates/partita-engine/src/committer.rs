@@ -9,13 +9,15 @@ use std::sync::mpsc as std_mpsc;
 use std::thread::{self, JoinHandle};
 
 use partita_store::{Clock, StoreError, StoreResult};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::batch::{Batch, BatchOutcome};
 use crate::expiry::Earliest;
+use crate::frozen::Frozen;
 use crate::keys;
 use crate::meters::{self, CommitMeters};
 use crate::queue::{Message, QueuedWrite, Settle, Turn, Waiting};
+use crate::replaced::Replaced;
 use crate::storage::{Commits, Edit, StorageError, Views};
 use crate::tables::Catalog;
 use crate::tokens::Tokens;
@@ -42,6 +44,8 @@ pub(crate) struct Committer {
     pub(crate) commits: Box<dyn Commits>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) tokens: Tokens,
+    pub(crate) replaced: Replaced,
+    pub(crate) frozen: Arc<Frozen>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) meters: Arc<CommitMeters>,
     /// Hears when there may be something to tend.
@@ -50,6 +54,8 @@ pub(crate) struct Committer {
     pub(crate) trust: Arc<Trust>,
     /// Hears of the first commit after a sync, unless each is synced.
     pub(crate) committed: Option<std_mpsc::Sender<()>>,
+    /// Changes when readers can see another commit.
+    pub(crate) seen: watch::Sender<u64>,
     /// Whether something was committed since the last sync.
     pub(crate) is_dirty: bool,
     /// Whether there was no room for the last commit.
@@ -97,7 +103,9 @@ impl Committer {
         waiting: &mut Waiting,
     ) -> (Vec<Settle>, StoreResult<BatchOutcome>) {
         let (tables, view) = (self.catalog.tables(), self.views.view());
-        let mut batch = Batch::new(tables, &self.tokens, view, self.clock.now_millis());
+        let (tokens, replaced) = (&self.tokens, &self.replaced);
+        let batch = Batch::new(tables, tokens, replaced, view, self.clock.now_millis());
+        let mut batch = batch.without(self.frozen.now());
         let mut answers = Vec::new();
         let mut next = Some(first);
         while let Some(request) = next {
@@ -115,16 +123,19 @@ impl Committer {
             return Err(Failure::Before(cause.clone()));
         }
         if outcome.edits.is_empty() {
+            // An item that was removed and created again as it was is another one all the same.
+            self.replaced.note(&outcome.replaced, false);
             return Ok(());
         }
         if let Some(cause) = self.lack_of_room() {
             return Err(Failure::Full(cause));
         }
         let mut edits = outcome.edits;
-        let noted = self.trust.due(self.clock.now_millis());
+        let now_millis = self.clock.now_millis();
+        let noted = self.trust.due(now_millis);
         edits.extend(noted.map(|millis| time(keys::LAST_TIME, millis)));
         let (bytes, begun) = (meters::bytes(&edits), self.clock.now_micros());
-        if let Err(error) = self.commits.commit(edits) {
+        if let Err(error) = self.commits.commit(edits, now_millis) {
             return Err(Failure::Now(self.fail(&error)));
         }
         if let Some(millis) = noted {
@@ -141,9 +152,12 @@ impl Committer {
         if let Some(tables) = outcome.tables {
             self.catalog.replace(tables);
         }
+        // A moment that names this commit has a view and a catalog that know it.
+        self.replaced.note(&outcome.replaced, outcome.has_dropped);
         for (id, seconds) in outcome.expiring {
             self.earliest.put(id, seconds);
         }
+        self.seen.send_modify(|count| *count += 1);
         // INVARIANT: the rows of a deleted table are touched only after the catalog has lost
         // it: by a later commit. A reader that finds the table reads a view in which all of its
         // rows are.
@@ -216,8 +230,10 @@ impl Committer {
         }
         let mut sealed = Ok(());
         if self.meters.commits() > 0 {
-            let last = self.trust.last(self.clock.now_millis());
-            sealed = self.commits.commit(vec![time(keys::CLOSED, last)]);
+            let now_millis = self.clock.now_millis();
+            let last = self.trust.last(now_millis);
+            let edits = vec![time(keys::CLOSED, last)];
+            sealed = self.commits.commit(edits, now_millis);
         }
         let synced = sealed.and_then(|()| self.commits.sync());
         if let Err(error) = synced.and_then(|()| self.commits.close()) {

@@ -44,7 +44,7 @@ struct Defective {
 }
 
 impl Commits for Defective {
-    fn commit(&mut self, mut edits: Vec<Edit>) -> Result<(), StorageError> {
+    fn commit(&mut self, mut edits: Vec<Edit>, now_millis: i64) -> Result<(), StorageError> {
         self.commits += 1;
         let is_row = |edit: &Edit, id: u32| match edit {
             Edit::Put(key, _) => keys::row_id(key) == Some(id),
@@ -57,7 +57,7 @@ impl Commits for Defective {
             Some(Defect::HalfTransaction) => edits.truncate(edits.len() / 2),
             Some(Defect::SkipSync) | None => {}
         }
-        self.inner.commit(edits)
+        self.inner.commit(edits, now_millis)
     }
 
     fn sync(&mut self) -> Result<(), StorageError> {

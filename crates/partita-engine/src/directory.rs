@@ -5,11 +5,13 @@
 //! closed     where the storage's journal ends; only there while the store is closed
 //! data/      the storage
 //! data.new/  a storage that is being created; left behind only by a crash
+//! kept/      journals that somebody has yet to read; see `storage::journal::kept`
 //! ```
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -17,10 +19,16 @@ use crate::error::EngineError;
 use crate::keys;
 use crate::options::{Durability, StorageRoom};
 use crate::storage::fjall::{self, FjallCommits, FjallViews};
+use crate::storage::journal::kept::Keeper;
 use crate::storage::{Commits, Edit, Views, journal};
 
-/// The format of what is stored; it grows when an older release could no longer read it.
-pub(crate) const FORMAT: u32 = 4;
+/// The format of what is stored; it grows when an older release could no longer read it, or would
+/// break what it promises.
+pub(crate) const FORMAT: u32 = 5;
+
+/// The oldest format that is read. Its commits have no numbers, and a release that writes it would
+/// leave them out, so a store that is opened has the current one from then on.
+const FORMAT_OLDEST: u32 = 4;
 
 const LOCK_ATTEMPTS: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
@@ -48,8 +56,14 @@ pub(crate) fn open(
     if journal::closing::forget(&closed).map_err(storage)? {
         sync_directory(directory).map_err(|error| EngineError::io(directory, error))?;
     }
-    let (views, commits) = fjall::open(&data, Some(lock), durability, room).map_err(storage)?;
-    check_format(directory, &views)?;
+    // Before the storage, which may remove journals when it opens.
+    let keeper = Arc::new(Keeper::new(&data));
+    let (views, mut commits) = fjall::open(&data, Some(lock), durability, room).map_err(storage)?;
+    if check_format(directory, &views)? < FORMAT {
+        let raised = commits.commit(vec![format()], NO_TIME);
+        raised.and_then(|()| commits.sync()).map_err(storage)?;
+    }
+    commits.keep_journals(keeper);
     Ok((views, commits))
 }
 
@@ -92,24 +106,51 @@ fn acquire(lock: &File) -> io::Result<bool> {
 // crash at any moment of its creation leaves nothing but a `data.new` to begin again with.
 fn create(directory: &Path, data: &Path) -> Result<(), EngineError> {
     let io = |error| EngineError::io(directory, error);
-    let new = directory.join("data.new");
-    if new.try_exists().map_err(io)? {
-        fs::remove_dir_all(&new).map_err(io)?;
-    }
+    let new = clear_new(directory).map_err(io)?;
     let write_format = || {
         let (views, mut commits) = fjall::open(&new, None, Durability::Sync, StorageRoom::SMALL)?;
-        let format = FORMAT.to_be_bytes().to_vec();
-        commits.commit(vec![Edit::Put(keys::FORMAT.to_vec(), format)])?;
+        commits.commit(vec![format()], NO_TIME)?;
         drop((views, commits));
         journal::trim(&new)
     };
     write_format().map_err(|error| EngineError::storage(directory, error))?;
-    fs::rename(&new, data).map_err(io)?;
-    sync_directory(directory).map_err(io)?;
+    place_new(directory, &new, data).map_err(io)
+}
+
+/// Where a storage is created. What a crash has left there is removed.
+fn clear_new(directory: &Path) -> io::Result<PathBuf> {
+    let new = directory.join("data.new");
+    if new.try_exists()? {
+        fs::remove_dir_all(&new)?;
+    }
+    Ok(new)
+}
+
+/// Gives a storage that is on disk its name.
+fn place_new(directory: &Path, new: &Path, data: &Path) -> io::Result<()> {
+    fs::rename(new, data)?;
+    sync_directory(directory)?;
     match directory.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent).map_err(io),
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
         _ => Ok(()),
     }
+}
+
+/// Where the storage of a directory that has none is put together.
+pub(crate) fn begin(directory: &Path) -> Result<PathBuf, EngineError> {
+    let io = |error| EngineError::io(directory, error);
+    prepare(directory).map_err(io)?;
+    if is_store(directory) {
+        let there = io::Error::new(io::ErrorKind::AlreadyExists, "there is a store in it");
+        return Err(io(there));
+    }
+    clear_new(directory).map_err(io)
+}
+
+/// Gives the storage that was put together its name.
+pub(crate) fn complete(directory: &Path) -> Result<(), EngineError> {
+    let (new, data) = (directory.join("data.new"), directory.join("data"));
+    place_new(directory, &new, &data).map_err(|error| EngineError::io(directory, error))
 }
 
 /// A new name is on disk when its directory is.
@@ -121,7 +162,15 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-fn check_format(directory: &Path, views: &impl Views) -> Result<(), EngineError> {
+/// A commit that tells no time has that of the one before it.
+const NO_TIME: i64 = 0;
+
+fn format() -> Edit {
+    Edit::Put(keys::FORMAT.to_vec(), FORMAT.to_be_bytes().to_vec())
+}
+
+/// The format of a store, if this release reads it.
+fn check_format(directory: &Path, views: &impl Views) -> Result<u32, EngineError> {
     let stored = views.view().get(keys::FORMAT);
     let stored = stored.map_err(|error| EngineError::storage(directory, error))?;
     let found = stored.and_then(|bytes| Some(u32::from_be_bytes(bytes.as_ref().try_into().ok()?)));
@@ -131,12 +180,12 @@ fn check_format(directory: &Path, views: &impl Views) -> Result<(), EngineError>
             found,
             known: FORMAT,
         }),
-        Some(found) if found < FORMAT => Err(EngineError::OlderFormat {
+        Some(found) if found < FORMAT_OLDEST => Err(EngineError::OlderFormat {
             directory: directory.to_owned(),
             found,
-            known: FORMAT,
+            known: FORMAT_OLDEST,
         }),
-        Some(_) => Ok(()),
+        Some(found) => Ok(found),
         None => Err(EngineError::damaged(
             directory,
             "it does not tell its format",

@@ -27,13 +27,13 @@ pub enum EngineError {
         known: u32,
     },
     /// The store was written by a release from before the first one that keeps its promises.
-    #[error("the store in `{}` has format {found}, and this release reads format {known} only; start with an empty directory", .directory.display())]
+    #[error("the store in `{}` has format {found}, and this release reads formats from {known} on; start with an empty directory", .directory.display())]
     OlderFormat {
         /// The store's directory.
         directory: PathBuf,
         /// The format that is stored.
         found: u32,
-        /// The format that this release reads.
+        /// The oldest format that this release reads.
         known: u32,
     },
     /// The store's files are damaged.

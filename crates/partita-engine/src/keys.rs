@@ -8,7 +8,7 @@
 //! | `h`, id of a stream | the two ends of its records |
 //! | `k`, client request token | the transaction's fingerprint, and until when it counts |
 //! | `l` | the time of a recent commit, in milliseconds since 1970 |
-//! | `m` | the number of the last commit, and of the last that was known to be on disk; only written when commits are not synced each |
+//! | `m` | the last commit: its number, the number of the last that was known to be on disk, its time, its chain |
 //! | `n` | the last id that was handed out, a number of four bytes |
 //! | `o`, id of a table | how much it and its indexes hold |
 //! | `q` | the last number that a record of a stream got, of eight bytes |

@@ -3,10 +3,16 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `store` | [`EngineStore`]: the [`Store`](partita_store::Store) that the rest of Partita sees |
+//! | `commit` | [`CommitId`]: which commit it was; what it changed |
+//! | `item_edit` | [`ItemEdit`]: what a commit did to an item |
+//! | `commit_log` | [`CommitLog`]: the commits in their order, read from the journals |
+//! | `rows`, `new_store` | all that is stored, piece by piece, and a store that is put together from it and commits |
 //! | `committer` | the one thread that writes, many requests to a sync |
 //! | `meters` | what the committer counts |
 //! | `queue`, `weight` | the way there, bounded by requests and bytes |
 //! | `batch` | the writes of one commit, each on top of those before it |
+//! | `frozen` | tables that take no writes for now |
+//! | `replaced` | which items were removed or replaced since a moment |
 //! | `options` | [`Options`]: how a store is opened; [`Durability`] |
 //! | `syncing` | the thread that has buffered commits put on disk |
 //! | `tending` | what the store does by itself: clearing away, building, sweeping, trimming |
@@ -51,6 +57,8 @@
 //! has failed, until the store is reopened.
 
 mod batch;
+mod commit;
+mod commit_log;
 mod committer;
 #[cfg(test)]
 mod corruption;
@@ -60,13 +68,18 @@ mod directory;
 mod entry;
 pub mod error;
 mod expiry;
+mod frozen;
 mod item;
+mod item_edit;
 mod keys;
 mod meters;
+mod new_store;
 mod options;
 mod queue;
 mod read;
+mod replaced;
 mod row_change;
+mod rows;
 mod storage;
 mod store;
 mod streams;
@@ -79,6 +92,11 @@ mod trust;
 mod verify;
 mod weight;
 
+pub use commit::{Commit, CommitId, Edit};
+pub use commit_log::{CommitLog, LogError};
 pub use error::EngineError;
+pub use item_edit::ItemEdit;
+pub use new_store::{NewStore, NewStoreError};
 pub use options::{Durability, Options, Upkeep};
+pub use rows::Rows;
 pub use store::EngineStore;

@@ -29,6 +29,9 @@ pub struct Options {
     /// Whether somebody knows that the clock is right, though it may be more than a day ahead of
     /// the last commit. Without that, what has expired by such a clock is kept for a day.
     pub trusts_clock: bool,
+    /// Whether the journals of commits are kept for one who reads them later, also after the store
+    /// was opened again. Unless given, it is as before.
+    pub keeps_commits: Option<bool>,
 }
 
 impl Options {
@@ -41,6 +44,7 @@ impl Options {
             files: FILES,
             upkeep: Upkeep::default(),
             trusts_clock: false,
+            keeps_commits: None,
         }
     }
 
@@ -74,6 +78,14 @@ impl Options {
         Options { upkeep, ..self }
     }
 
+    /// The same, but for whether the journals of commits are kept.
+    pub fn keeps_commits(self, is_kept: bool) -> Self {
+        Options {
+            keeps_commits: Some(is_kept),
+            ..self
+        }
+    }
+
     /// The same, but for whether somebody knows that the clock is right.
     pub fn trusts_clock(self, trusts_clock: bool) -> Self {
         Options {
@@ -91,6 +103,7 @@ impl fmt::Debug for Options {
         options.field("files", &self.files);
         options.field("upkeep", &self.upkeep);
         options.field("trusts_clock", &self.trusts_clock);
+        options.field("keeps_commits", &self.keeps_commits);
         options.finish_non_exhaustive()
     }
 }

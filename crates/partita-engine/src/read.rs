@@ -5,6 +5,7 @@ mod asked;
 pub(crate) mod snapshot;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use partita_core::expression::Projection;
 use partita_store::capacity::Metered;
@@ -12,7 +13,7 @@ use partita_store::index::IndexSchema;
 use partita_store::read::{Items, PageBuilder};
 use partita_store::request::{ItemAddress, Page, Query, Scan};
 use partita_store::table::Key;
-use partita_store::{FoundItem, StoreResult};
+use partita_store::{FoundItem, StoreError, StoreResult};
 
 use self::asked::{CheckedRead, RowContent};
 use crate::storage::cache::{CacheLookup, CachedRead};
@@ -25,6 +26,46 @@ use crate::{entry, item, keys};
 pub(crate) struct Moment {
     tables: Arc<Tables>,
     view: Box<dyn View>,
+}
+
+/// How far a read of a page goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Reach<'a> {
+    /// It ends without a page where more rows than that would have to be read.
+    rows_max: usize,
+    /// Set when nobody waits for it any more.
+    is_left: Option<&'a AtomicBool>,
+}
+
+impl<'a> Reach<'a> {
+    /// At most so many rows.
+    pub(crate) fn rows(rows_max: usize) -> Reach<'a> {
+        Reach {
+            rows_max,
+            is_left: None,
+        }
+    }
+
+    /// All rows, as long as somebody waits for them.
+    pub(crate) fn while_awaited(is_left: &'a AtomicBool) -> Reach<'a> {
+        Reach {
+            rows_max: usize::MAX,
+            is_left: Some(is_left),
+        }
+    }
+
+    /// Ends a read that nobody waits for. A filter with large operands may take seconds for a
+    /// page, and a process waits for its reads before it ends.
+    pub(crate) fn check(self) -> StoreResult<()> {
+        let is_left = self
+            .is_left
+            .is_some_and(|left| left.load(Ordering::Relaxed));
+        if is_left {
+            let message = "nobody waits for this read any more".to_owned();
+            return Err(StoreError::Unavailable { message });
+        }
+        Ok(())
+    }
 }
 
 impl Moment {
@@ -57,39 +98,39 @@ impl Moment {
     pub(crate) fn query(
         &self,
         request: &Query,
-        rows_max: usize,
+        reach: Reach<'_>,
     ) -> StoreResult<Option<Metered<Page>>> {
-        self.query_recorded(request, rows_max, &mut None)
+        self.query_recorded(request, reach, &mut None)
     }
 
     /// The same, and the rows are written down as far as the recorder stays.
     fn query_recorded(
         &self,
         request: &Query,
-        rows_max: usize,
+        reach: Reach<'_>,
         recorder: &mut Option<Recorder>,
     ) -> StoreResult<Option<Metered<Page>>> {
         let asked = CheckedRead::by_query(&self.tables, request)?;
         let page = PageBuilder::of_query(asked.reading.source, request)?;
-        self.fill(&asked, page, rows_max, recorder)
+        self.fill(&asked, page, reach, recorder)
     }
 
     /// One page of a table or index, with the same bound.
     pub(crate) fn scan(
         &self,
         request: &Scan,
-        rows_max: usize,
+        reach: Reach<'_>,
     ) -> StoreResult<Option<Metered<Page>>> {
         let asked = CheckedRead::by_scan(&self.tables, request)?;
         let page = PageBuilder::of_scan(asked.reading.source, request)?;
-        self.fill(&asked, page, rows_max, &mut None)
+        self.fill(&asked, page, reach, &mut None)
     }
 
     fn fill(
         &self,
         asked: &CheckedRead<'_>,
         mut page: PageBuilder<'_>,
-        rows_max: usize,
+        reach: Reach<'_>,
         recorder: &mut Option<Recorder>,
     ) -> StoreResult<Option<Metered<Page>>> {
         let bounds = asked.bounds.clone();
@@ -99,9 +140,10 @@ impl Moment {
         while !page.is_full()
             && let Some((row, count)) = rows.next()
         {
-            if count == rows_max {
+            if count == reach.rows_max {
                 return Ok(None);
             }
+            reach.check()?;
             let (stored_key, bytes) = row?;
             // The rows of other segments are passed over by their keys alone.
             if !asked.has_in_segment(&stored_key) {
@@ -175,12 +217,12 @@ impl Latest<'_> {
     pub(crate) fn query(
         &self,
         request: &Query,
-        rows_max: usize,
+        reach: Reach<'_>,
     ) -> StoreResult<Option<Metered<Page>>> {
         let tables = self.catalog.tables();
         let asked = CheckedRead::by_query(&tables, request)?;
         let Some((cache, partition)) = self.views.cache().zip(asked.partition()) else {
-            return self.now().query(request, rows_max);
+            return self.now().query(request, reach);
         };
         let mut known = cache.run(partition);
         if let CacheLookup::This(run) = &known {
@@ -195,12 +237,10 @@ impl Latest<'_> {
             known = cache.run(partition);
         }
         let CacheLookup::Nothing(announced) = known else {
-            return self.now().query(request, rows_max);
+            return self.now().query(request, reach);
         };
         let mut recorder = Some(Recorder::default());
-        let page = self
-            .now()
-            .query_recorded(request, rows_max, &mut recorder)?;
+        let page = self.now().query_recorded(request, reach, &mut recorder)?;
         if let Some((page, recorder)) = page.as_ref().zip(recorder)
             && let Some(run) = asked.run_of(recorder, page.answer.last_key.is_none())
         {

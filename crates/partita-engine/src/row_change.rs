@@ -17,7 +17,7 @@ pub(crate) struct RowChange<'a> {
 }
 
 impl<'a> RowChange<'a> {
-    /// The item as it was, if an index or expiry has a row of that.
+    /// The old item, if the index or expiry `id` has a row for it.
     pub(crate) fn before_in(&self, id: u32) -> Option<&'a Item> {
         let then = self.then?;
         let has_row = then.ids().any(|known| known == id) && then.covers(id, self.stored_key);

@@ -17,6 +17,7 @@ use std::ops::Bound;
 use partita_store::StoreError;
 
 use self::cache::Cache;
+pub(crate) use crate::commit::{CommitId, Edit};
 
 /// A value that the storage hands out, cheap to clone.
 pub(crate) type Bytes = bytes::Bytes;
@@ -48,6 +49,11 @@ pub(crate) trait Views: Send + Sync {
         self.view().get(key)
     }
 
+    /// The last commit that is on disk. A view may have later ones if not each is synced.
+    fn durable(&self) -> CommitId {
+        CommitId::default()
+    }
+
     /// What is known without a view, if anything ever is.
     fn cache(&self) -> Option<&Cache> {
         None
@@ -65,13 +71,14 @@ pub(crate) trait View: Send + Sync {
 /// The writing half of a storage. There is one of it, and it cannot be cloned: that one thread
 /// does all the writing is not a custom but a matter of types.
 pub(crate) trait Commits: Send {
-    /// Writes all of the edits or none, and returns when they are as safe as the storage was
-    /// opened to make them: on disk, or with the operating system until the next [`sync`].
+    /// Writes all of the edits or none, as the next commit and with this time, and returns when
+    /// they are as safe as the storage was opened to make them: on disk, or with the operating
+    /// system until the next [`sync`].
     ///
     /// After an error it is unknown whether they are, and the storage refuses further ones.
     ///
     /// [`sync`]: Commits::sync
-    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError>;
+    fn commit(&mut self, edits: Vec<Edit>, now_millis: i64) -> Result<(), StorageError>;
 
     /// Returns when all that was committed is on disk. An error is as final as a commit's.
     fn sync(&mut self) -> Result<(), StorageError>;
@@ -85,13 +92,6 @@ pub(crate) trait Commits: Send {
     fn close(&mut self) -> Result<(), StorageError> {
         Ok(())
     }
-}
-
-/// What happens to one key; no commit names a key twice.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Edit {
-    Put(Vec<u8>, Vec<u8>),
-    Remove(Vec<u8>),
 }
 
 /// What can go wrong below the engine.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
@@ -23,17 +24,25 @@ use partita_store::stream::{
 };
 use partita_store::table::TableName;
 use partita_store::{Clock, FoundItem, Snapshot, Store, StoreError, StoreResult};
+use tokio::sync::watch;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::batch::Batch;
+use crate::commit::{Commit, CommitId};
+use crate::commit_log::{CommitLog, LogError};
 use crate::committer::Committer;
 use crate::error::EngineError;
 use crate::expiry::Earliest;
+use crate::frozen::Frozen;
+use crate::item_edit::{self, ItemEdit};
 use crate::meters::CommitMeters;
 use crate::options::{Durability, Options, Upkeep};
 use crate::queue::Queue;
 use crate::read::snapshot::KeptMoment;
-use crate::read::{Latest, Moment};
+use crate::read::{Latest, Moment, Reach};
+use crate::replaced::{CommitCount, Replaced};
+use crate::rows::{self, Rows};
+use crate::storage::journal::kept::Keeper;
 use crate::storage::{Commits, StorageError, View, Views};
 use crate::tables::{Catalog, Tables};
 use crate::tending::Tending;
@@ -55,7 +64,12 @@ pub struct EngineStore {
     clock: Arc<dyn Clock>,
     trust: Arc<Trust>,
     meters: Arc<CommitMeters>,
+    commits: CommitCount,
+    frozen: Arc<Frozen>,
+    seen: watch::Sender<u64>,
     tending: Arc<Mutex<Tending>>,
+    /// Keeps journals for those who read commits; none for a storage without journals.
+    keeper: Option<Arc<Keeper>>,
     /// There until the store is dropped.
     queue: Option<Queue>,
     /// The committer first: the others end after it.
@@ -71,7 +85,13 @@ impl EngineStore {
     /// Opens the store in a directory, or creates it there.
     pub fn open(directory: &Path, options: Options) -> Result<EngineStore, EngineError> {
         let (views, commits) = directory::open(directory, options.durability, options.room())?;
-        EngineStore::on(directory, Arc::new(views), Box::new(commits), options)
+        let keeper = commits.keeper();
+        if let (Some(keeper), Some(is_kept)) = (&keeper, options.keeps_commits) {
+            keeper.set_lasting(is_kept);
+        }
+        let mut store = EngineStore::on(directory, Arc::new(views), Box::new(commits), options)?;
+        store.keeper = keeper;
+        Ok(store)
     }
 
     pub(crate) fn on(
@@ -94,6 +114,9 @@ impl EngineStore {
         }
         let meters = Arc::new(CommitMeters::default());
         let earliest = Arc::new(Earliest::default());
+        let commits_seen = CommitCount::default();
+        let frozen = Arc::new(Frozen::default());
+        let seen = watch::Sender::new(0);
         let (queue, waiting) = Queue::new();
         let (news, heard) = mpsc::channel();
         let tending = Arc::new(Mutex::new(Tending {
@@ -120,12 +143,15 @@ impl EngineStore {
             commits,
             catalog: catalog.clone(),
             tokens,
+            replaced: Replaced::new(commits_seen.clone()),
+            frozen: frozen.clone(),
             clock: options.clock.clone(),
             meters: meters.clone(),
             news,
             earliest,
             trust: trust.clone(),
             committed,
+            seen: seen.clone(),
             is_dirty: false,
             is_full: false,
             failure: None,
@@ -141,7 +167,11 @@ impl EngineStore {
             clock: options.clock,
             trust,
             meters,
+            commits: commits_seen,
+            frozen,
+            seen,
             tending,
+            keeper: None,
             queue: Some(queue),
             threads,
         })
@@ -150,6 +180,54 @@ impl EngineStore {
     /// How many commits, mostly each with one sync to disk, were made since the store was opened.
     pub fn commits(&self) -> u64 {
         self.meters.commits()
+    }
+
+    /// The last commit that is on disk.
+    pub fn last_commit(&self) -> CommitId {
+        self.views.durable()
+    }
+
+    /// The commits after this one, as far as the journals go back. From now on journals are kept
+    /// until the log has read them or is dropped.
+    pub fn commits_after(&self, after: CommitId) -> Result<CommitLog, LogError> {
+        let keeper = self
+            .keeper
+            .clone()
+            .ok_or_else(|| LogError::Unreadable("the storage has no journals".to_owned()))?;
+        Ok(CommitLog::new(self.views.clone(), keeper, after))
+    }
+
+    /// What is stored under the keys after this one, up to about so many bytes, as it is now.
+    pub async fn rows_after(&self, key: Option<Vec<u8>>, bytes_max: usize) -> StoreResult<Rows> {
+        let views = self.views.clone();
+        in_background(move || rows::after(&*views.view(), key, bytes_max)).await
+    }
+
+    /// What a commit of this store did to items.
+    pub fn item_edits(&self, commit: &Commit) -> StoreResult<Vec<ItemEdit>> {
+        item_edit::of(commit, &self.catalog.tables())
+    }
+
+    /// What the store holds now, and the commit after which it was so.
+    pub fn snapshot_at_commit(&self) -> StoreResult<(CommitId, Arc<dyn Snapshot>)> {
+        let moment = self.commits.now();
+        let view = Arc::new(self.now());
+        let commit = rows::commit_of(view.view())?;
+        Ok((commit, Arc::new(KeptMoment { moment, view })))
+    }
+
+    /// Has callers write none of these tables until they are thawed or the store is closed, and
+    /// returns when every write that was accepted before is carried out. Such writes are answered
+    /// with this reason; items that expire are removed all the same.
+    pub async fn freeze(&self, tables: &[TableName], reason: &str) -> StoreResult<()> {
+        self.frozen.add(tables, reason);
+        // Whatever was in the queue before is done when this is; what comes later is refused.
+        self.write(1, |_| Ok(())).await
+    }
+
+    /// Lets callers write these tables again.
+    pub fn thaw(&self, tables: &[TableName]) {
+        self.frozen.remove(tables);
     }
 
     /// Takes no more writes, and returns when those that were accepted are on disk. Reads go on.
@@ -211,7 +289,9 @@ impl EngineStore {
         request: R,
         read: ReadPage<R>,
     ) -> StoreResult<Metered<Page>> {
-        self.read(move |moment| whole(moment, &request, read)).await
+        let (catalog, views) = (self.catalog.clone(), self.views.clone());
+        let now = move || Arc::new(Moment::now(&catalog, &*views));
+        whole(now, request, read).await
     }
 
     fn now(&self) -> Moment {
@@ -228,26 +308,41 @@ impl EngineStore {
 
 /// Rows that are read where they are asked for. Handing a read of 20 rows to another thread
 /// costs more than the read; what is read in vain, if there are more, is a small part of them.
-const ROWS_INLINE_MAX: usize = 64;
+pub(crate) const ROWS_INLINE_MAX: usize = 64;
 
 /// The same for items by their keys, each of which may be in another block.
-const KEYS_INLINE_MAX: usize = 16;
+pub(crate) const KEYS_INLINE_MAX: usize = 16;
 
-/// Reads a page that has at most so many rows; none if there are more.
-pub(crate) type ReadPage<R> = fn(&Moment, &R, usize) -> StoreResult<Option<Metered<Page>>>;
+/// Reads a page as far as it may; none if there is more.
+pub(crate) type ReadPage<R> = fn(&Moment, &R, Reach<'_>) -> StoreResult<Option<Metered<Page>>>;
 
-/// Reads a page, however many rows it has.
-pub(crate) fn whole<R>(
-    moment: &Moment,
-    request: &R,
+/// Reads a page, however many rows it has, on a thread that may be kept waiting. It ends early when
+/// the one who waits for it leaves.
+pub(crate) async fn whole<R: Send + 'static>(
+    moment: impl FnOnce() -> Arc<Moment> + Send + 'static,
+    request: R,
     read: ReadPage<R>,
 ) -> StoreResult<Metered<Page>> {
-    let page = read(moment, request, usize::MAX)?;
-    Ok(page.expect("there is room for any number of rows"))
+    let is_left = Arc::new(AtomicBool::new(false));
+    let _waiting = Waiting(is_left.clone());
+    in_background(move || {
+        let page = read(&moment(), &request, Reach::while_awaited(&is_left))?;
+        Ok(page.expect("there is room for any number of rows"))
+    })
+    .await
+}
+
+/// Somebody who waits for a read; says so when they leave.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Runs a read that takes few items where it is asked for.
-fn here<T>(work: impl FnOnce() -> StoreResult<T>) -> StoreResult<T> {
+pub(crate) fn here<T>(work: impl FnOnce() -> StoreResult<T>) -> StoreResult<T> {
     // A read changes nothing, so there is nothing that it could leave half done.
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(stumbled()))
 }
@@ -440,21 +535,27 @@ impl Store for EngineStore {
     }
 
     async fn query(&self, request: Query) -> StoreResult<Metered<Page>> {
-        match here(|| self.latest().query(&request, ROWS_INLINE_MAX))? {
+        match here(|| self.latest().query(&request, Reach::rows(ROWS_INLINE_MAX)))? {
             Some(page) => Ok(page),
             None => self.page(request, Moment::query).await,
         }
     }
 
     async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
-        match here(|| self.now().scan(&request, ROWS_INLINE_MAX))? {
+        match here(|| self.now().scan(&request, Reach::rows(ROWS_INLINE_MAX)))? {
             Some(page) => Ok(page),
             None => self.page(request, Moment::scan).await,
         }
     }
 
     fn snapshot(&self) -> Option<Arc<dyn Snapshot>> {
-        Some(Arc::new(KeptMoment(Arc::new(self.now()))))
+        let moment = self.commits.now();
+        let view = Arc::new(self.now());
+        Some(Arc::new(KeptMoment { moment, view }))
+    }
+
+    fn commits(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.seen.subscribe())
     }
 
     async fn put_item(
@@ -492,6 +593,16 @@ impl Store for EngineStore {
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
         let bytes = weight::of_transaction(&request);
         self.write(bytes, |batch| batch.transaction(request)).await
+    }
+
+    async fn transact_write_items_since(
+        &self,
+        moment: partita_store::Moment,
+        request: TransactWriteItems,
+    ) -> StoreResult<bool> {
+        let bytes = weight::of_transaction(&request);
+        self.write(bytes, move |batch| batch.transaction_since(moment, request))
+            .await
     }
 }
 

@@ -9,7 +9,8 @@ mod record;
 
 use partita_store::stream::{
     DescribeStream, GetRecords, GetShardIterator, KeptStream, ListStreams, Position, RecordPage,
-    Records, SequenceNumber, ShardIterator, StreamDescription, StreamName, StreamNames, StreamView,
+    Records, SequenceNumber, ShardIterator, StreamDescription, StreamName, StreamNames,
+    StreamRecord, StreamView,
 };
 use partita_store::table::KeySchema;
 use partita_store::{StoreError, StoreResult};
@@ -159,6 +160,47 @@ impl Moment {
         }
         if link == head.end {
             Ok(page.finish(&kept, now_millis))
+        } else {
+            Err(ends_too_early(stream))
+        }
+    }
+
+    pub(crate) fn stream_end(&self, name: &StreamName) -> StoreResult<SequenceNumber> {
+        Ok(self.kept(name)?.1.next)
+    }
+
+    /// The records from a number on, up to so many bytes, but for the last.
+    pub(crate) fn records_from(
+        &self,
+        name: &StreamName,
+        from: SequenceNumber,
+        bytes_max: usize,
+    ) -> StoreResult<Vec<StreamRecord>> {
+        let stream = self.tables().stream(name)?;
+        let head = Head::load(self.view(), stream)?;
+        let first = number(from);
+        if first < head.horizon.next {
+            return Err(StoreError::RecordsTrimmed);
+        }
+        let mut records = Vec::new();
+        let mut bytes = 0;
+        if first >= head.end.next {
+            return Ok(records);
+        }
+        let mut link = self.link_before(stream, &head, first)?;
+        let rows = keys::records(stream.id, first);
+        for row in self.view().range(rows, Direction::Ascending) {
+            let (key, value) = row?;
+            let record: StreamRecord;
+            (record, link) = decode(stream, link, &key, &value)?;
+            bytes += record.size_bytes;
+            records.push(record);
+            if bytes >= bytes_max {
+                return Ok(records);
+            }
+        }
+        if link == head.end {
+            Ok(records)
         } else {
             Err(ends_too_early(stream))
         }

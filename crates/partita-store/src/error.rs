@@ -100,6 +100,9 @@ pub enum StoreError {
     /// The store has no capacity right now; nothing was written.
     #[error("the store is throttling requests")]
     Throttled,
+    /// A part of the store has no capacity left, and the store says which; nothing was written.
+    #[error("the store is throttling requests: {0}")]
+    Exhausted(Exhausted),
     /// The store cannot be reached or has stopped taking requests; nothing was written.
     #[error("the store is unavailable: {message}")]
     Unavailable {
@@ -110,6 +113,13 @@ pub enum StoreError {
     #[error("the disk is full: {message}")]
     DiskFull {
         /// How much is left, and how much it takes.
+        message: String,
+    },
+    /// The table takes no writes, because its items are moving or have moved elsewhere; nothing was
+    /// written, and reads go on.
+    #[error("{message}")]
+    ReadOnly {
+        /// Why, and where to write instead.
         message: String,
     },
     /// The request was sent and no answer came: it was carried out, or it was not.
@@ -124,6 +134,31 @@ pub enum StoreError {
         /// Where, and how it showed.
         message: String,
     },
+}
+
+/// What has no capacity left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exhausted {
+    /// DynamoDB's word for it, such as `TableWriteKeyRangeThroughputExceeded`.
+    pub reason: String,
+    /// The index, where it is that of an index and its name is known.
+    pub index: Option<String>,
+}
+
+impl Exhausted {
+    /// Whether it is an index that has no capacity left, and not the table.
+    pub fn is_of_index(&self) -> bool {
+        self.index.is_some() || self.reason.starts_with("Index")
+    }
+}
+
+impl std::fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.index {
+            Some(index) => write!(f, "{} of `{index}`", self.reason),
+            None => f.write_str(&self.reason),
+        }
+    }
 }
 
 /// What a caller does about an error.
@@ -170,9 +205,13 @@ impl StoreError {
             StoreError::ConditionFailed { .. } => ErrorKind::ConditionFailed,
             StoreError::TransactionCanceled { reasons } => cancelled_kind(reasons),
             StoreError::TransactionConflict => ErrorKind::Conflict,
-            StoreError::Throttled | StoreError::ResourceInUse { .. } => ErrorKind::Retry,
+            StoreError::Throttled | StoreError::Exhausted(_) | StoreError::ResourceInUse { .. } => {
+                ErrorKind::Retry
+            }
             StoreError::OutcomeUnknown { .. } => ErrorKind::OutcomeUnknown,
-            StoreError::Unavailable { .. } | StoreError::DiskFull { .. } => ErrorKind::Unavailable,
+            StoreError::Unavailable { .. }
+            | StoreError::DiskFull { .. }
+            | StoreError::ReadOnly { .. } => ErrorKind::Unavailable,
             StoreError::Corrupt { .. } => ErrorKind::Corrupt,
         }
     }
@@ -207,6 +246,8 @@ pub enum CancellationReason {
     TransactionConflict,
     /// There was no capacity for it.
     Throttled,
+    /// There was no capacity for it, and the store says where.
+    Exhausted(Exhausted),
     /// The action does not fit its item.
     Validation {
         /// What is wrong with it.
@@ -222,7 +263,7 @@ impl CancellationReason {
             CancellationReason::ConditionalCheckFailed { .. } => "ConditionalCheckFailed",
             CancellationReason::DuplicateItem => "DuplicateItem",
             CancellationReason::TransactionConflict => "TransactionConflict",
-            CancellationReason::Throttled => "ThrottlingError",
+            CancellationReason::Throttled | CancellationReason::Exhausted(_) => "ThrottlingError",
             CancellationReason::Validation { .. } => "ValidationError",
         }
     }

@@ -1,5 +1,6 @@
 //! What was counted, in the text format of Prometheus.
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
 use crate::meters::{Buckets, Meters};
@@ -71,11 +72,11 @@ impl Exposition {
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// One value. Names and values of labels are the program's own: they are not escaped.
+    /// One value. Names of labels are the program's own; values may be a design's.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         let labels: Vec<_> = labels
             .iter()
-            .map(|(name, value)| format!("{name}=\"{value}\""))
+            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
             .collect();
         let labels = if labels.is_empty() {
             String::new()
@@ -98,6 +99,15 @@ impl Exposition {
         self.sample(&format!("{name}_sum"), labels, scaled(buckets.sum, unit));
         self.sample(&format!("{name}_count"), labels, below);
     }
+}
+
+/// The value of a label, in which three characters are written otherwise.
+fn escaped(value: &str) -> Cow<'_, str> {
+    if !value.contains(['\\', '"', '\n']) {
+        return Cow::Borrowed(value);
+    }
+    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    Cow::Owned(value.replace('\n', "\\n"))
 }
 
 /// A value in its unit, without the digits that only a floating point number has.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use partita_core::Item;
+use tokio::sync::watch;
 
 use crate::capacity::Metered;
 use crate::error::{StoreError, StoreResult};
@@ -18,7 +19,7 @@ use crate::request::{
     TransactAction, TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable,
     UpdateTimeToLive,
 };
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Moment, Snapshot};
 use crate::store::Store;
 use crate::stream::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
@@ -63,6 +64,23 @@ impl<G: Guard> GuardedStore<G> {
             None => Ok(()),
             Some(message) => Err(StoreError::AccessDenied { message }),
         }
+    }
+
+    async fn ask_for_all(&self, actions: &[TransactAction]) -> StoreResult<()> {
+        for action in actions {
+            match action {
+                TransactAction::Put(put) => self.ask(&put.table, Change::Put(&put.item)).await?,
+                TransactAction::Update(update) => {
+                    self.ask(&update.table, Change::Update(&update.key)).await?;
+                }
+                TransactAction::Delete(delete) => {
+                    self.ask(&delete.table, Change::Delete(&delete.key)).await?;
+                }
+                // It reads.
+                TransactAction::Check(_) => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -144,20 +162,18 @@ impl<G: Guard> Store for GuardedStore<G> {
     }
 
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
-        for action in &request.actions {
-            match action {
-                TransactAction::Put(put) => self.ask(&put.table, Change::Put(&put.item)).await?,
-                TransactAction::Update(update) => {
-                    self.ask(&update.table, Change::Update(&update.key)).await?;
-                }
-                TransactAction::Delete(delete) => {
-                    self.ask(&delete.table, Change::Delete(&delete.key)).await?;
-                }
-                // It reads.
-                TransactAction::Check(_) => {}
-            }
-        }
+        self.ask_for_all(&request.actions).await?;
         self.inner.transact_write_items(request).await
+    }
+
+    async fn transact_write_items_since(
+        &self,
+        moment: Moment,
+        request: TransactWriteItems,
+    ) -> StoreResult<bool> {
+        self.ask_for_all(&request.actions).await?;
+        let inner = &self.inner;
+        inner.transact_write_items_since(moment, request).await
     }
 
     // From here on nothing changes anything.
@@ -225,8 +241,16 @@ impl<G: Guard> Store for GuardedStore<G> {
         self.inner.snapshot()
     }
 
+    fn commits(&self) -> Option<watch::Receiver<u64>> {
+        self.inner.commits()
+    }
+
     fn doubts_clock(&self) -> bool {
         self.inner.doubts_clock()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
     }
 
     fn index_delay_millis(&self) -> i64 {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use partita_core::Item;
+use tokio::sync::watch;
 
 use crate::capacity::Metered;
 use crate::error::StoreResult;
@@ -18,7 +19,7 @@ use crate::request::{
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
     TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
 };
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Moment, Snapshot};
 use crate::store::Store;
 use crate::stream::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
@@ -147,12 +148,29 @@ pub trait Layer: Send + Sync {
         self.inner().transact_write_items(request).await
     }
 
+    async fn transact_write_items_since(
+        &self,
+        moment: Moment,
+        request: TransactWriteItems,
+    ) -> StoreResult<bool> {
+        let inner = self.inner();
+        inner.transact_write_items_since(moment, request).await
+    }
+
     fn snapshot(&self) -> Option<Arc<dyn Snapshot>> {
         self.inner().snapshot()
     }
 
+    fn commits(&self) -> Option<watch::Receiver<u64>> {
+        self.inner().commits()
+    }
+
     fn doubts_clock(&self) -> bool {
         self.inner().doubts_clock()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.inner().is_shared()
     }
 
     fn index_delay_millis(&self) -> i64 {
@@ -280,12 +298,28 @@ impl<L: Layer> Store for L {
         Layer::transact_write_items(self, request).await
     }
 
+    async fn transact_write_items_since(
+        &self,
+        moment: Moment,
+        request: TransactWriteItems,
+    ) -> StoreResult<bool> {
+        Layer::transact_write_items_since(self, moment, request).await
+    }
+
     fn snapshot(&self) -> Option<Arc<dyn Snapshot>> {
         Layer::snapshot(self)
     }
 
+    fn commits(&self) -> Option<watch::Receiver<u64>> {
+        Layer::commits(self)
+    }
+
     fn doubts_clock(&self) -> bool {
         Layer::doubts_clock(self)
+    }
+
+    fn is_shared(&self) -> bool {
+        Layer::is_shared(self)
     }
 
     fn index_delay_millis(&self) -> i64 {

@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`store`] | [`Store`]: one method for each operation |
-//! | [`snapshot`] | [`Snapshot`]: reads of one moment, where a store has them |
+//! | [`snapshot`] | [`Snapshot`]: reads of one moment, where a store has them; [`Moment`]: its name |
 //! | [`request`] | what the operations take and answer |
 //! | [`found`] | [`FoundItem`]: an item that was read, in parts or as stored text |
 //! | [`table`] | names, key schemas and keys |
@@ -72,6 +72,6 @@ pub use guarded::GuardedStore;
 pub use layer::Layer;
 pub use model::ModelStore;
 pub use settling::SettlingStore;
-pub use snapshot::Snapshot;
+pub use snapshot::{Moment, Snapshot};
 pub use store::Store;
 pub use surroundings::{Clock, Entropy};

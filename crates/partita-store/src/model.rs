@@ -5,14 +5,14 @@
 
 mod streams;
 mod table;
+mod tokens;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use partita_core::Item;
 use partita_core::expression::Projection;
-use partita_core::limits::CLIENT_REQUEST_TOKEN_SECONDS;
 
 use crate::capacity::Metered;
 use crate::error::{StoreError, StoreResult};
@@ -37,6 +37,7 @@ use crate::write::{self, Change, PlacedChange, Tables};
 
 use streams::Streams;
 use table::ModelTable;
+use tokens::Tokens;
 
 /// A store in memory.
 pub struct ModelStore {
@@ -48,8 +49,7 @@ pub struct ModelStore {
 struct State {
     tables: BTreeMap<TableName, ModelTable>,
     streams: Streams,
-    /// By client request token: the transaction's fingerprint, and until when it counts.
-    tokens: HashMap<String, (u64, i64)>,
+    tokens: Tokens,
 }
 
 impl Default for ModelStore {
@@ -148,7 +148,7 @@ impl State {
         }
         match placed.change {
             Change::Keep => {}
-            Change::Put(item) => {
+            Change::Put(item) | Change::Update(item) => {
                 table.items.insert(placed.key, item);
             }
             Change::Delete => {
@@ -412,11 +412,10 @@ impl Store for ModelStore {
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
         let mut state = self.state();
         let now = self.clock.now_millis();
-        state.tokens.retain(|_, (_, until)| *until > now);
         let fingerprint = write::fingerprint(&request);
-        let token = request.token.as_ref();
-        if let Some((known, _)) = token.and_then(|token| state.tokens.get(token)) {
-            return if *known == fingerprint {
+        let token = request.token.as_deref();
+        if let Some(known) = token.and_then(|token| state.tokens.get(token, now)) {
+            return if known == fingerprint {
                 write::repeated(&request, &*state)
             } else {
                 Err(StoreError::IdempotentParameterMismatch)
@@ -427,8 +426,7 @@ impl Store for ModelStore {
             state.make(change, Cause::Request, now);
         }
         if let Some(token) = request.token {
-            let until = now + CLIENT_REQUEST_TOKEN_SECONDS as i64 * 1000;
-            state.tokens.insert(token, (fingerprint, until));
+            state.tokens.keep(token, fingerprint, now);
         }
         Ok(Metered {
             answer: (),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use partita_core::Item;
+use tokio::sync::watch;
 
 use crate::capacity::Metered;
-use crate::error::StoreResult;
+use crate::error::{StoreError, StoreResult};
 use crate::found::FoundItem;
 use crate::meters::Meters;
 use crate::request::{
@@ -14,7 +15,7 @@ use crate::request::{
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
     TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
 };
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Moment, Snapshot};
 use crate::stream::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
     StreamDescription, StreamNames,
@@ -123,14 +124,38 @@ pub trait Store: Send + Sync {
     /// Writes several items, all or none.
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>>;
 
+    /// Writes several items, all or none, if each of them is the one that the snapshot of a moment
+    /// has: false where one was removed or replaced since, and perhaps where it was not. One that
+    /// was only updated is the same.
+    ///
+    /// A store without snapshots refuses it.
+    async fn transact_write_items_since(
+        &self,
+        _moment: Moment,
+        _request: TransactWriteItems,
+    ) -> StoreResult<bool> {
+        Err(StoreError::validation("this store has no snapshots"))
+    }
+
     /// What the store holds now, to be read at leisure; none where a store has no such reads, as
     /// DynamoDB has not.
     fn snapshot(&self) -> Option<Arc<dyn Snapshot>> {
         None
     }
 
+    /// Changes with every commit, once readers can see it; none where a store does not know its
+    /// commits, as DynamoDB does not tell them. Who commits waits for nobody who hears of it.
+    fn commits(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+
     /// Whether the clock may be wrong, so that nothing is to be removed because its time has come.
     fn doubts_clock(&self) -> bool {
+        false
+    }
+
+    /// Whether other processes may use the same tables at the same time.
+    fn is_shared(&self) -> bool {
         false
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Both come in as parameters, so that tests do not sleep and failures replay.
 
+use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +16,15 @@ pub trait Clock: Send + Sync {
     fn now_micros(&self) -> i64 {
         self.now_millis().saturating_mul(1000)
     }
+
+    /// Waits so long, where time passes by this clock alone; otherwise the machine's timers serve.
+    fn wait(&self, _millis: u64) -> Option<Waiting> {
+        None
+    }
 }
+
+/// The end of some time.
+pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The machine's clock.
 #[derive(Clone, Copy, Debug, Default)]

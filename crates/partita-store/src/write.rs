@@ -30,8 +30,10 @@ use crate::table::{Key, KeySchema, TableName, TableSchema};
 pub enum Change {
     /// Nothing.
     Keep,
-    /// It is there now, as given.
+    /// It is there now, as given, whatever was there before.
     Put(Item),
+    /// It is there now, as given, and was only changed if it was there before.
+    Update(Item),
     /// It is gone.
     Delete,
 }
@@ -54,7 +56,7 @@ impl PlacedChange {
     pub fn new_item(&self) -> Option<&Item> {
         match &self.change {
             Change::Keep => self.old.as_ref(),
-            Change::Put(item) => Some(item),
+            Change::Put(item) | Change::Update(item) => Some(item),
             Change::Delete => None,
         }
     }
@@ -163,7 +165,7 @@ impl TransactAction {
                 let mut indexes = schema.indexes.iter();
                 indexes.try_for_each(|index| index.check_emptied(old, &item))?;
                 check_index_keys(schema, old, &item)?;
-                Change::Put(item)
+                Change::Update(item)
             }
             TransactAction::Delete(_) => Change::Delete,
             TransactAction::Check(_) => Change::Keep,
@@ -252,7 +254,7 @@ pub fn transaction(
                     old,
                     change,
                 };
-                if let Change::Put(item) = &placed.change {
+                if let Change::Put(item) | Change::Update(item) = &placed.change {
                     bytes += item_bytes(item);
                 }
                 // Nothing is kept of a transaction that is too large; it may have other faults.

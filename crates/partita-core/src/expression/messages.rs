@@ -119,6 +119,8 @@ pub(super) enum RequestFault {
         "ExpressionAttributeValues contains invalid key: The expression attribute map contains a key that is too long;"
     )]
     LongValueKey,
+    #[error("ExpressionAttributeValues exceeds max size")]
+    LargeValues,
     #[error("ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}")]
     EmptyName { key: String },
     #[error(

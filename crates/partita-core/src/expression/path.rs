@@ -24,7 +24,7 @@ impl Span {
         Span { start, end }
     }
 
-    /// The smallest span that holds both.
+    /// The span from the start of this one to the end of `other`, which comes after it.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         Span::new(self.start, other.end)

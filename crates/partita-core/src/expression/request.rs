@@ -17,7 +17,9 @@ use crate::Value;
 use crate::json::Received;
 use crate::limits::{
     ATTRIBUTE_NAME_BYTES_MAX, EXPRESSION_BYTES_MAX, EXPRESSION_PLACEHOLDER_BYTES_MAX,
+    EXPRESSION_VALUES_BYTES_MAX,
 };
+use crate::size::value_bytes;
 
 /// The expressions of a request, under the names of their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -352,6 +354,13 @@ fn check_values(values: &AttributeValues) -> Result<(), ExpressionError> {
                 key: key.clone(),
             }));
         }
+    }
+    let sizes = values.iter().map(|(key, value)| {
+        let value = value.as_result().map_or(0, value_bytes);
+        key.len() + value
+    });
+    if sizes.sum::<usize>() > EXPRESSION_VALUES_BYTES_MAX {
+        return Err(refused(RequestFault::LargeValues));
     }
     Ok(())
 }

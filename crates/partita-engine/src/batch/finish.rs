@@ -26,6 +26,8 @@ pub(crate) struct BatchOutcome {
     pub(crate) edits: Vec<Edit>,
     /// What is true in memory once it is there.
     pub(crate) tables: Option<Arc<Tables>>,
+    /// The keys of the items that were removed or replaced.
+    pub(crate) replaced: Vec<Vec<u8>>,
     /// Whether there is something to be cleared away.
     pub(crate) has_dropped: bool,
     /// The earliest second of the new rows of each expiry.
@@ -78,6 +80,9 @@ impl Batch<'_> {
         let mut counted: BTreeMap<u32, (TableTotals, TableTotals)> = BTreeMap::new();
         for (stored_key, written) in std::mem::take(&mut self.items) {
             let (name, id) = (&written.table.name, written.table.id);
+            if written.is_replaced {
+                outcome.replaced.push(stored_key.clone());
+            }
             // The table itself may have changed since the item was written.
             let Some(now) = self.tables.find_same(name, id) else {
                 continue;

@@ -63,6 +63,7 @@ impl Batch<'_> {
                 table,
                 before: Some(item.clone()),
                 after: Some(item),
+                is_replaced: false,
             });
         }
         Ok(!is_last)

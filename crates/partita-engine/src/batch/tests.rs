@@ -4,6 +4,7 @@ use partita_store::table::KeySchema;
 
 use super::finish::EXPIRED_TOKENS_MAX;
 use super::*;
+use crate::replaced::CommitCount;
 use crate::storage::{Bounds, Bytes, Direction, Entries, StorageError};
 
 const WINDOW_MILLIS: i64 = 600_000;
@@ -63,7 +64,9 @@ fn run(
     now_millis: i64,
     writes: impl IntoIterator<Item = Write>,
 ) -> (Vec<StoreResult<Option<Item>>>, BatchOutcome) {
-    let mut batch = Batch::new(Arc::default(), tokens, Box::new(Nothing), now_millis);
+    let replaced = Replaced::new(CommitCount::default());
+    let view = Box::new(Nothing);
+    let mut batch = Batch::new(Arc::default(), tokens, &replaced, view, now_millis);
     let answers = writes.into_iter().map(|write| write(&mut batch)).collect();
     (answers, batch.finish().unwrap())
 }

@@ -9,7 +9,7 @@ fn message(result: Result<(FjallViews, FjallCommits), EngineError>) -> String {
 
 fn set_format(directory: &Path, edit: Edit) {
     let (_views, mut commits) = open(directory, Durability::Sync, StorageRoom::SMALL).unwrap();
-    commits.commit(vec![edit]).unwrap();
+    commits.commit(vec![edit], 0).unwrap();
 }
 
 #[test]
@@ -45,8 +45,22 @@ fn an_older_format_is_refused() {
     set_format(directory.path(), older);
     let refused = message(open(directory.path(), Durability::Sync, StorageRoom::SMALL));
     assert!(refused.contains("has format 1"), "{refused}");
-    let known = format!("reads format {FORMAT} only");
+    let known = format!("reads formats from {FORMAT_OLDEST} on");
     assert!(refused.contains(&known), "{refused}");
+}
+
+/// A release that writes format 4 would leave the numbers of commits out, so it must not get there
+/// again.
+#[test]
+fn a_store_of_format_4_has_the_current_one_after_it_was_opened() {
+    for durability in [Durability::Sync, Durability::Buffered] {
+        let directory = tempfile::tempdir().unwrap();
+        let four = Edit::Put(keys::FORMAT.to_vec(), 4_u32.to_be_bytes().to_vec());
+        set_format(directory.path(), four);
+        drop(open(directory.path(), durability, StorageRoom::SMALL).unwrap());
+        let (views, _commits) = open(directory.path(), durability, StorageRoom::SMALL).unwrap();
+        assert_eq!(check_format(directory.path(), &views).unwrap(), FORMAT);
+    }
 }
 
 #[test]

@@ -6,38 +6,69 @@ use async_trait::async_trait;
 use partita_store::capacity::Metered;
 use partita_store::read as reads;
 use partita_store::request::{BatchGetItem, BatchGot, Page, Query, Scan};
+use partita_store::stream::{SequenceNumber, StreamName, StreamRecord};
 use partita_store::{Snapshot, StoreResult};
 
-use super::Moment;
-use crate::store::{in_background, whole};
+use super::{Moment, Reach};
+use crate::store::{KEYS_INLINE_MAX, ROWS_INLINE_MAX, here, in_background, whole};
 
 /// A moment that several threads read. While it is kept, compactions keep what was stored then.
-pub(crate) struct KeptMoment(pub(crate) Arc<Moment>);
+pub(crate) struct KeptMoment {
+    pub(crate) moment: partita_store::Moment,
+    pub(crate) view: Arc<Moment>,
+}
 
 impl KeptMoment {
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Moment) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
-        let moment = self.0.clone();
-        in_background(move || work(&moment)).await
+        let view = self.view.clone();
+        in_background(move || work(&view)).await
     }
 }
 
 #[async_trait]
 impl Snapshot for KeptMoment {
+    fn moment(&self) -> partita_store::Moment {
+        self.moment
+    }
+
     async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>> {
+        if request.addresses.len() <= KEYS_INLINE_MAX {
+            return here(|| reads::batch(&request, &*self.view));
+        }
         self.read(move |moment| reads::batch(&request, moment))
             .await
     }
 
     async fn query(&self, request: Query) -> StoreResult<Metered<Page>> {
-        self.read(move |moment| whole(moment, &request, Moment::query))
-            .await
+        match here(|| self.view.query(&request, Reach::rows(ROWS_INLINE_MAX)))? {
+            Some(page) => Ok(page),
+            None => {
+                let view = self.view.clone();
+                whole(move || view, request, Moment::query).await
+            }
+        }
     }
 
     async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
-        self.read(move |moment| whole(moment, &request, Moment::scan))
+        let view = self.view.clone();
+        whole(move || view, request, Moment::scan).await
+    }
+
+    async fn stream_end(&self, stream: &StreamName) -> StoreResult<SequenceNumber> {
+        self.view.stream_end(stream)
+    }
+
+    async fn records_from(
+        &self,
+        stream: &StreamName,
+        from: SequenceNumber,
+        bytes_max: usize,
+    ) -> StoreResult<Vec<StreamRecord>> {
+        let stream = stream.clone();
+        self.read(move |moment| moment.records_from(&stream, from, bytes_max))
             .await
     }
 }

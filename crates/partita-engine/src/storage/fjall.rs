@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use ::fjall::config::{BlockSizePolicy, CompressionPolicy, PinningPolicy};
 use ::fjall::{
@@ -21,12 +21,14 @@ use ::fjall::{
 };
 
 use super::cache::Cache;
+use super::journal::kept::Keeper;
 use super::journal::{self, Mark};
 use super::{
-    Bounds, Bytes, Commits, Direction, Edit, Entries, StorageError, StoredKey, View, Views,
-    contents,
+    Bounds, Bytes, CommitId, Commits, Direction, Edit, Entries, StorageError, StoredKey, View,
+    Views, contents,
 };
 use crate::keys;
+use crate::meters;
 use crate::options::{Durability, StorageRoom};
 
 /// All keys live in one keyspace. A keyspace that is seldom written keeps its part of every
@@ -79,19 +81,22 @@ pub(crate) fn open(
         let keyspace = database.keyspace(KEYSPACE, options)?;
         Ok((database, keyspace))
     })?;
+    let stored = keyspace.get(keys::MARK)?;
+    let last = stored.and_then(|bytes| Mark::read(&bytes));
+    let last = last.unwrap_or_default();
     let shared = Arc::new(Shared {
         database,
         keyspace,
+        durable: Mutex::new(last.id),
         pinned: RwLock::new(None),
         cache: (known_bytes > 0).then(|| Cache::new(known_bytes)),
         _lock: lock,
     });
     let commits = FjallCommits {
-        marks: match durability {
-            Durability::Sync => None,
-            Durability::Buffered => Some(begin(&shared)?),
-        },
+        last: begin(&shared, last, durability)?,
+        durability,
         directory: directory.to_owned(),
+        keeper: None,
         shared: shared.clone(),
     };
     Ok((FjallViews(shared), commits))
@@ -114,12 +119,15 @@ pub(crate) fn closed_file(directory: &Path) -> PathBuf {
     directory.with_file_name("closed")
 }
 
-/// Begins a time in which commits are not synced each, with one that is.
-fn begin(shared: &Shared) -> Result<Mark, StorageError> {
-    let stored = shared.keyspace.get(keys::MARK)?;
-    let last = stored.and_then(|bytes| Mark::read(&bytes));
-    let first = Mark::first_after(last);
+/// Begins a time in which commits are not synced each with one that is.
+fn begin(shared: &Shared, last: Mark, durability: Durability) -> Result<Mark, StorageError> {
+    if durability == Durability::Sync {
+        return Ok(last);
+    }
+    let mut first = last.next(&[], last.id.time_millis);
+    first.synced = first.id.number;
     shared.write(Some(first), Vec::new(), PersistMode::SyncData)?;
+    shared.set_durable(first.id);
     Ok(first)
 }
 
@@ -146,8 +154,11 @@ pub(crate) struct FjallViews(Arc<Shared>);
 pub(crate) struct FjallCommits {
     shared: Arc<Shared>,
     directory: PathBuf,
-    /// The last commit and the last that is known to be on disk, if not each is synced.
-    marks: Option<Mark>,
+    durability: Durability,
+    /// Keeps journals for those who read commits.
+    keeper: Option<Arc<Keeper>>,
+    /// The last commit, and the last that is known to be on disk.
+    last: Mark,
 }
 
 struct Shared {
@@ -156,6 +167,8 @@ struct Shared {
     /// While a commit is under way, and for good after one has failed: the state before it.
     pinned: RwLock<Option<Snapshot>>,
     cache: Option<Cache>,
+    /// The last commit that is on disk.
+    durable: Mutex<CommitId>,
     /// Held until everything above is closed.
     _lock: Option<File>,
 }
@@ -171,6 +184,10 @@ impl Shared {
             Some(snapshot) => snapshot.clone(),
             None => self.database.snapshot(),
         }
+    }
+
+    fn set_durable(&self, id: CommitId) {
+        *self.durable.lock().unwrap_or_else(PoisonError::into_inner) = id;
     }
 
     fn pin(&self) {
@@ -193,7 +210,7 @@ impl Shared {
         *pinned = None;
     }
 
-    /// Writes one batch. A mark is its first entry, where `journal` looks for it.
+    /// Writes one batch. The mark is its first entry, where `journal` looks for it.
     fn write(
         &self,
         mark: Option<Mark>,
@@ -241,28 +258,79 @@ impl Views for FjallViews {
         }
     }
 
+    fn durable(&self) -> CommitId {
+        *self
+            .0
+            .durable
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn cache(&self) -> Option<&Cache> {
         self.0.cache.as_ref()
     }
 }
 
+impl FjallCommits {
+    /// Has journals kept from now on, while somebody needs them.
+    pub(crate) fn keep_journals(&mut self, keeper: Arc<Keeper>) {
+        self.keeper = Some(keeper);
+    }
+
+    /// What keeps journals.
+    pub(crate) fn keeper(&self) -> Option<Arc<Keeper>> {
+        self.keeper.clone()
+    }
+
+    /// Writes into a storage that is being put together, which nobody opens unless it is finished.
+    pub(crate) fn fill(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        self.shared.write(None, edits, PersistMode::Buffer)
+    }
+
+    /// Puts on disk what was filled in, as the state after a commit.
+    pub(crate) fn finish(&mut self, last: CommitId) -> Result<(), StorageError> {
+        let mark = Mark {
+            id: last,
+            synced: last.number,
+        };
+        self.shared
+            .write(Some(mark), Vec::new(), PersistMode::SyncAll)
+    }
+}
+
 impl Commits for FjallCommits {
-    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
-        let Some(last) = self.marks else {
+    fn commit(&mut self, edits: Vec<Edit>, now_millis: i64) -> Result<(), StorageError> {
+        let mark = self.last.next(&edits, now_millis);
+        let bytes = meters::bytes(&edits);
+        self.last = match self.durability {
             // `SyncData` is fdatasync, which also writes the file's length and extents, whatever
             // is needed to read the data back. `SyncAll` would add the time of the last change.
-            return self.shared.write(None, edits, PersistMode::SyncData);
+            Durability::Sync => {
+                let mark = mark.synced_before();
+                self.shared
+                    .write(Some(mark), edits, PersistMode::SyncData)?;
+                self.shared.set_durable(mark.id);
+                mark
+            }
+            Durability::Buffered => {
+                self.shared.write(Some(mark), edits, PersistMode::Buffer)?;
+                mark
+            }
         };
-        let mark = last.next();
-        self.shared.write(Some(mark), edits, PersistMode::Buffer)?;
-        self.marks = Some(mark);
+        if let Some(keeper) = &self.keeper {
+            keeper.committed(bytes);
+        }
         Ok(())
     }
 
     fn sync(&mut self) -> Result<(), StorageError> {
-        if let Some(mark) = &mut self.marks {
+        if self.durability == Durability::Buffered {
             self.shared.database.persist(PersistMode::SyncData)?;
-            mark.synced = mark.number;
+            self.last.synced = self.last.id.number;
+            self.shared.set_durable(self.last.id);
         }
         Ok(())
     }

@@ -22,8 +22,8 @@
 //!
 //! An end that is missing as a whole cannot be recognised either; but see [`closing`].
 //!
-//! When batches are not synced each, those since the last sync take the place of the last one. Each
-//! then carries a [`Mark`] with the number of that sync.
+//! Each batch carries a [`Mark`] with its number and that of the last one known to be on disk. When
+//! batches are not synced each, those since the last sync take the place of the last one.
 //!
 //! The layout is that of fjall 3.1, with uncompressed values:
 //!
@@ -35,6 +35,8 @@
 //! ```
 
 pub(crate) mod closing;
+pub(crate) mod commits;
+pub(crate) mod kept;
 mod mark;
 
 use std::fs::{self, File};
@@ -46,7 +48,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 pub(crate) use closing::Closed;
-pub(crate) use mark::Mark;
+pub(crate) use mark::{Mark, chain};
 
 use super::StorageError;
 use crate::keys;
@@ -171,7 +173,7 @@ fn first_unsynced(content: &[u8], whole: &[Range<usize>], last: Option<Mark>) ->
     let Some(last) = last else { return start };
     for batch in whole.iter().rev() {
         match mark(&content[batch.clone()]) {
-            Some(mark) if mark.number > last.synced => start = batch.start,
+            Some(mark) if mark.id.number > last.synced => start = batch.start,
             _ => break,
         }
     }
@@ -281,12 +283,14 @@ fn is_torn(rest: &[u8], offset: usize, last: Option<Mark>) -> bool {
     let Some(next) = behind.peek().cloned() else {
         return !rest.ends_with(TRAILER) || has_blank_sector(rest, offset);
     };
-    // A whole batch behind it was written later. Without a mark it says that this one had been
-    // synced, and acknowledged.
+    // A whole batch behind it was written later. Without a mark, as earlier releases wrote them, it
+    // says that this one had been synced, and acknowledged.
     let marks: Option<Vec<Mark>> = behind.map(|at| mark(&rest[at])).collect();
     let Some(marks) = marks else { return false };
     // The last whole batch has no mark where a journal begins with what is missing.
-    let missing = last.map_or(marks[0].number.saturating_sub(1), |last| last.number + 1);
+    let missing = last.map_or(marks[0].id.number.saturating_sub(1), |last| {
+        last.id.number + 1
+    });
     let was_synced = marks.iter().any(|mark| mark.synced >= missing);
     !was_synced && has_blank_sector(&rest[..next.start], offset)
 }

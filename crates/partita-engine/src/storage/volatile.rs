@@ -76,7 +76,7 @@ struct VolatileCommits {
 }
 
 impl Commits for VolatileCommits {
-    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+    fn commit(&mut self, edits: Vec<Edit>, _: i64) -> Result<(), StorageError> {
         let mut state = self.disk.state();
         if state.is_off {
             return Err(StorageError::Failed("there is no power".into()));

@@ -17,11 +17,11 @@ struct Failing {
 }
 
 impl Commits for Failing {
-    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+    fn commit(&mut self, edits: Vec<Edit>, now_millis: i64) -> Result<(), StorageError> {
         if self.is_broken.load(Ordering::SeqCst) {
             Err(StorageError::Failed("the disk is on fire".into()))
         } else {
-            self.inner.commit(edits)
+            self.inner.commit(edits, now_millis)
         }
     }
 
@@ -168,7 +168,7 @@ async fn damaged_bytes_are_an_error_wherever_they_are_met() {
         directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     let bad = crate::keys::item(table.id, &table.schema.key.key_of(&key("bad")).unwrap());
     let edit = Edit::Put(bad, b"\x00garbage".to_vec());
-    commits.commit(vec![edit]).unwrap();
+    commits.commit(vec![edit], 0).unwrap();
     let store = EngineStore::on(
         directory.path(),
         Arc::new(views),
@@ -216,7 +216,7 @@ async fn a_damaged_table_or_token_refuses_to_open() {
         let (_, mut commits) =
             directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
         let edit = Edit::Put(key, b"garbage".to_vec());
-        commits.commit(vec![edit]).unwrap();
+        commits.commit(vec![edit], 0).unwrap();
         drop(commits);
         let refused = EngineStore::open(directory.path(), Options::new(clock())).map(|_| ());
         let refused = refused.unwrap_err().to_string();
@@ -258,8 +258,8 @@ struct Roomy {
 }
 
 impl Commits for Roomy {
-    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
-        self.inner.commit(edits)
+    fn commit(&mut self, edits: Vec<Edit>, now_millis: i64) -> Result<(), StorageError> {
+        self.inner.commit(edits, now_millis)
     }
 
     fn sync(&mut self) -> Result<(), StorageError> {
@@ -316,9 +316,9 @@ struct Watched {
 }
 
 impl Commits for Watched {
-    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
+    fn commit(&mut self, edits: Vec<Edit>, now_millis: i64) -> Result<(), StorageError> {
         self.unsynced.fetch_add(1, Ordering::SeqCst);
-        self.inner.commit(edits)
+        self.inner.commit(edits, now_millis)
     }
 
     fn sync(&mut self) -> Result<(), StorageError> {
@@ -395,8 +395,8 @@ struct FailingSync {
 }
 
 impl Commits for FailingSync {
-    fn commit(&mut self, edits: Vec<Edit>) -> Result<(), StorageError> {
-        self.inner.commit(edits)
+    fn commit(&mut self, edits: Vec<Edit>, now_millis: i64) -> Result<(), StorageError> {
+        self.inner.commit(edits, now_millis)
     }
 
     fn sync(&mut self) -> Result<(), StorageError> {
@@ -454,4 +454,178 @@ async fn a_partition_that_is_known_follows_every_write() {
     store.delete_item(delete, ReturnValues::None).await.unwrap();
     assert_eq!(sorts_of(&store, all, true).await.concat(), "dba");
     assert_eq!(sorts_of(&store, "PK = 'A'", true).await.concat(), "");
+}
+
+/// A read that goes on until nobody waits for it.
+fn endless(_: &Moment, (): &(), reach: Reach<'_>) -> StoreResult<Option<Metered<Page>>> {
+    loop {
+        reach.check()?;
+        std::thread::yield_now();
+    }
+}
+
+/// The runtime waits for its threads when it ends, so this test ends if the read does.
+#[test]
+fn a_read_that_nobody_waits_for_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EngineStore::open(folder.path(), Options::new(clock())).unwrap();
+    let moment = Arc::new(store.now());
+    let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    runtime.block_on(async {
+        let mut read = Box::pin(whole(move || moment, (), endless));
+        assert!(futures::poll!(&mut read).is_pending());
+        drop(read);
+    });
+    drop(runtime);
+    drop(store);
+}
+
+#[test]
+fn a_page_ends_between_two_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EngineStore::open(folder.path(), Options::new(clock())).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        create_table(&store).await;
+        put(&store, "1").await.unwrap();
+    });
+    let scan = |is_left: bool| {
+        let is_left = AtomicBool::new(is_left);
+        let page = store
+            .now()
+            .scan(&Scan::new(name()), Reach::while_awaited(&is_left));
+        page.map(|page| page.unwrap().answer.scanned)
+    };
+    assert_eq!(scan(false).unwrap(), 1);
+    assert!(matches!(scan(true), Err(StoreError::Unavailable { .. })));
+}
+
+/// What may happen to an item since a moment, and whether it is the same afterwards.
+#[tokio::test]
+async fn a_write_since_a_moment_knows_the_item() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options::new(clock()).upkeep(Upkeep::OnRequest);
+    let store = EngineStore::open(directory.path(), options).unwrap();
+    create_table(&store).await;
+    for (what, is_same) in [
+        ("", true),
+        ("update", true),
+        ("delete another", true),
+        ("put", false),
+        ("delete", false),
+        ("delete put", false),
+        ("delete update", false),
+        ("delete update, all at once", false),
+        ("drop", false),
+    ] {
+        put(&store, "one").await.unwrap();
+        put(&store, "other").await.unwrap();
+        let moment = store.snapshot().unwrap().moment();
+        let mut steps = what.split([' ', ',']);
+        if what.contains("all at once") {
+            // The committer finds all of them waiting.
+            let all = async { tokio::join!(happen(&store, "delete"), happen(&store, "update")) };
+            let (_, is_done) = tokio::join!(all, update_since(&store, moment));
+            assert!(!is_done, "{what}");
+        } else if what == "delete another" {
+            let request = ItemAddress {
+                table: name(),
+                key: key("other"),
+            };
+            delete(&store, request).await;
+        } else {
+            while let Some(step) = steps.next().filter(|step| !step.is_empty()) {
+                happen(&store, step).await;
+            }
+        }
+        assert_eq!(update_since(&store, moment).await, is_same, "{what}");
+        // One that is there now is the same from here on.
+        let moment = store.snapshot().unwrap().moment();
+        assert!(update_since(&store, moment).await, "{what}");
+    }
+}
+
+async fn happen(store: &EngineStore, step: &str) {
+    match step {
+        "put" => drop(put(store, "one").await.unwrap()),
+        "update" => drop(
+            store
+                .update_item(updating(), ReturnValues::None)
+                .await
+                .unwrap(),
+        ),
+        "delete" => {
+            let (table, key) = (name(), key("one"));
+            delete(store, ItemAddress { table, key }).await;
+        }
+        "drop" => {
+            store.delete_table(&name()).await.unwrap();
+            create_table(store).await;
+            put(store, "one").await.unwrap();
+        }
+        step => panic!("{step}"),
+    }
+}
+
+async fn delete(store: &EngineStore, ItemAddress { table, key }: ItemAddress) {
+    let request = DeleteItem {
+        table,
+        key,
+        condition: None,
+        return_item_on_failure: false,
+    };
+    store
+        .delete_item(request, ReturnValues::None)
+        .await
+        .unwrap();
+}
+
+fn updating() -> UpdateItem {
+    let text = partita_core::expression::Path::attribute("text");
+    UpdateItem {
+        table: name(),
+        key: key("one"),
+        update: Update::default().setting(text, Value::from("new")),
+        condition: None,
+        return_item_on_failure: false,
+    }
+}
+
+async fn update_since(store: &EngineStore, moment: partita_store::Moment) -> bool {
+    let request = TransactWriteItems {
+        actions: vec![TransactAction::Update(updating())],
+        token: None,
+    };
+    let written = store.transact_write_items_since(moment, request).await;
+    written.unwrap()
+}
+/// Every commit has the next number and a time that does not go back, whichever way the clock
+/// goes and however the store was opened.
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_are_numbered() {
+    let directory = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::default());
+    let mut last = CommitId::default();
+    for durability in [Durability::Sync, Durability::Buffered, Durability::Sync] {
+        let options = Options::new(clock.clone()).durability(durability);
+        let store = EngineStore::open(directory.path(), options).unwrap();
+        let opened = store.last_commit();
+        assert!(opened.number >= last.number && opened.time_millis >= last.time_millis);
+        for number in 0..5 {
+            let name = format!("{durability:?}-{}-{number}", opened.number);
+            let request = CreateTable::new(name.parse().unwrap(), KeySchema::strings("PK", "SK"));
+            store.create_table(request).await.unwrap();
+            clock.advance(if number == 2 { -60_000 } else { 1_000 });
+        }
+        store.close().await;
+        let closed = store.last_commit();
+        assert!(
+            closed.number > opened.number + 5,
+            "{opened:?} to {closed:?}"
+        );
+        assert!(closed.time_millis >= opened.time_millis);
+        last = closed;
+    }
 }

@@ -73,7 +73,7 @@ async fn check(change: impl FnOnce(&[(Vec<u8>, Vec<u8>)]) -> Vec<Edit>, words: &
         .map(|(key, value)| (key.to_vec(), value.to_vec()))
         .collect();
     assert_eq!(rows.len(), RECORDS);
-    commits.commit(change(&rows)).unwrap();
+    commits.commit(change(&rows), 0).unwrap();
     drop((views, commits));
     let store = open(directory.path());
     let findings = store.verify().await.unwrap();
@@ -133,7 +133,7 @@ async fn a_gap_is_told_to_whom_it_concerns() {
     let (_views, mut commits) =
         directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     commits
-        .commit(vec![Edit::Remove(keys::record(2, 3))])
+        .commit(vec![Edit::Remove(keys::record(2, 3))], 0)
         .unwrap();
     drop((_views, commits));
     let store = open(directory.path());

@@ -78,7 +78,7 @@ async fn check(change: impl Fn(&Path) -> Edit, words: &[&str], is_read: bool) {
     let edit = change(directory.path());
     let (views, mut commits) =
         directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
-    commits.commit(vec![edit]).unwrap();
+    commits.commit(vec![edit], 0).unwrap();
     drop((views, commits));
     let store = open(directory.path());
     let findings = store.verify().await.unwrap();
@@ -176,7 +176,7 @@ async fn expiries_and_numbers_are_checked() {
     ] {
         let (views, mut commits) =
             directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
-        commits.commit(edits).unwrap();
+        commits.commit(edits, 0).unwrap();
         drop((views, commits));
         let findings = open(directory.path()).verify().await.unwrap();
         assert_eq!(findings.len(), 1, "{findings:?}");

@@ -7,6 +7,7 @@
 )]
 
 mod bench;
+mod commit_log;
 mod concurrency;
 mod conformance;
 mod crash;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use partita_core::Item;
 use partita_core::size::item_bytes;
+use partita_core::{Item, Value};
 
 use crate::capacity::Metered;
 use crate::error::StoreResult;
@@ -81,7 +81,7 @@ impl ModelTable {
     /// every time.
     fn rows(&self, reading: &Reading<'_>) -> StoreResult<BTreeMap<RowPlace, &Item>> {
         let mut rows = BTreeMap::new();
-        for item in self.items.values() {
+        for item in self.partition(reading) {
             if let Some(place) = reading.source.place(item)?
                 && reading.contains(&place)
             {
@@ -89,6 +89,31 @@ impl ModelTable {
             }
         }
         Ok(rows)
+    }
+
+    /// The items that a reading can have rows of: those of the partition that a query names, as far
+    /// as its first value says. Whether they are among the rows is for the reading to say.
+    fn partition<'t>(&'t self, reading: &Reading<'_>) -> Box<dyn Iterator<Item = &'t Item> + 't> {
+        let Some(value) = reading.keys.prefix.first().cloned() else {
+            return Box::new(self.items.values());
+        };
+        match reading.source.index {
+            Some(index) => {
+                let name = index.partition[0].name.clone();
+                let value = Value::from(value);
+                let items = self.items.values();
+                Box::new(items.filter(move |item| item.get(&name) == Some(&value)))
+            }
+            None => {
+                let first = Key {
+                    partition: value.clone(),
+                    sort: None,
+                };
+                let items = self.items.range(first..);
+                let items = items.take_while(move |(key, _)| key.partition == value);
+                Box::new(items.map(|(_, item)| item))
+            }
+        }
     }
 }
 

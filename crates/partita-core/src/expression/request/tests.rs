@@ -183,6 +183,18 @@ fn limits() {
         "Invalid UpdateExpression: Expression size has exceeded the maximum allowed size;"
     );
 
+    // Two of the bytes are the placeholder's.
+    let large = |bytes: usize| {
+        let value = Value::from("z".repeat(bytes));
+        let values = AttributeValues::from([(":a".to_owned(), value.into())]);
+        let cache = ExpressionCache::default();
+        let checked = RequestExpressions::new(&cache, None, Some(&values));
+        checked.map(drop).map_err(|error| error.message)
+    };
+    assert_eq!(large(2_097_150), Ok(()));
+    let refused = "ExpressionAttributeValues exceeds max size";
+    assert_eq!(large(2_097_151), Err(refused.to_owned()));
+
     let deep = |levels| joined("a", levels, ".");
     assert_eq!(said_of(ExpressionKind::Projection, &deep(32)), "ok");
     assert_eq!(

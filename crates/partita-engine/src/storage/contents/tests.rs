@@ -9,7 +9,7 @@ fn stored() -> tempfile::TempDir {
     let (views, mut commits) =
         fjall::open(directory.path(), None, Durability::Sync, StorageRoom::SMALL).unwrap();
     let edit = Edit::Put(b"key".to_vec(), b"value".to_vec());
-    commits.commit(vec![edit]).unwrap();
+    commits.commit(vec![edit], 0).unwrap();
     commits.flush();
     drop((views, commits));
     directory

@@ -20,7 +20,9 @@ fn generation(value: u32) -> Vec<Edit> {
 
 fn all(view: &dyn View) -> Vec<Bytes> {
     view.range((Unbounded, Unbounded), Direction::Ascending)
-        .map(|entry| entry.unwrap().1)
+        .map(Result::unwrap)
+        .filter(|(key, _)| &**key != keys::MARK)
+        .map(|(_, value)| value)
         .collect()
 }
 
@@ -30,9 +32,9 @@ fn a_view_stays_as_it_is() {
     let (views, mut commits) =
         open(directory.path(), None, Durability::Sync, StorageRoom::SMALL).unwrap();
     let empty = views.view();
-    commits.commit(generation(1)).unwrap();
+    commits.commit(generation(1), 0).unwrap();
     let first = views.view();
-    commits.commit(generation(2)).unwrap();
+    commits.commit(generation(2), 0).unwrap();
     commits.flush();
     assert_eq!(all(&*empty).len(), 0);
     assert!(
@@ -79,7 +81,7 @@ fn what_is_known_by_its_key_is_never_behind_a_view() {
         }
         for value in 1..=2_000_u32 {
             let edit = Edit::Put(key(9), value.to_be_bytes().to_vec());
-            commits.commit(vec![edit]).unwrap();
+            commits.commit(vec![edit], 0).unwrap();
             assert_eq!(number(views.get(&key(9)).unwrap()), value);
         }
         done.store(true, Ordering::Relaxed);
@@ -115,7 +117,7 @@ fn a_view_never_sees_half_a_commit() {
             }
         });
         for value in 0..400 {
-            commits.commit(generation(value)).unwrap();
+            commits.commit(generation(value), 0).unwrap();
         }
         done.store(true, Ordering::Relaxed);
     });
@@ -142,7 +144,7 @@ fn a_flipped_bit_is_never_data() {
     let directory = tempfile::tempdir().unwrap();
     let (views, mut commits) =
         open(directory.path(), None, Durability::Sync, StorageRoom::SMALL).unwrap();
-    commits.commit(generation(1)).unwrap();
+    commits.commit(generation(1), 0).unwrap();
     commits.flush();
     drop((views, commits));
     let tables: Vec<_> = files(directory.path())

@@ -19,7 +19,7 @@ fn storage(durability: Durability) -> (tempfile::TempDir, PathBuf) {
     let (views, mut commits) =
         open(directory.path(), None, durability, StorageRoom::SMALL).unwrap();
     for number in 0..BATCHES {
-        commits.commit(edits(number)).unwrap();
+        commits.commit(edits(number), 0).unwrap();
         if number == SYNCED {
             commits.sync().unwrap();
         }
@@ -52,7 +52,7 @@ fn opened(directory: &Path) -> Option<Vec<u8>> {
     let mut numbers: Vec<u8> = keys.iter().map(|key| key[0]).collect();
     numbers.dedup();
     // What is written now stays.
-    commits.commit(edits(100)).unwrap();
+    commits.commit(edits(100), 0).unwrap();
     drop((view, views, commits));
     mend(directory, None).unwrap();
     let (views, _commits) = open(directory, None, Durability::Sync, StorageRoom::SMALL).unwrap();

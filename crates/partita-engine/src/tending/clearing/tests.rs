@@ -47,7 +47,7 @@ fn leave_behind(directory: &Path, id: u32, rows: usize) {
         directory::open(directory, Durability::Sync, StorageRoom::SMALL).unwrap();
     let mut edits = vec![Edit::Put(keys::dropped(id), Vec::new())];
     edits.extend((0..rows).map(|number| Edit::Put(row(id, number), b"x".to_vec())));
-    commits.commit(edits).unwrap();
+    commits.commit(edits, 0).unwrap();
 }
 
 async fn wait_until_clear(store: &EngineStore, commits: u64) {
@@ -86,7 +86,7 @@ async fn a_table_is_gone_at_once_and_its_name_is_free() {
     let (views, mut commits) =
         directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL).unwrap();
     let rows = (0..3 * CHUNK_ROWS).map(|number| Edit::Put(row(1, number), b"x".to_vec()));
-    commits.commit(rows.collect()).unwrap();
+    commits.commit(rows.collect(), 0).unwrap();
     drop((views, commits));
 
     let store = open(directory.path());
