@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::operation::transact_get_items::TransactGetItemsError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types;
 use aws_sdk_dynamodb::types::error::TransactionCanceledException;
-use partita_store::error::CancellationReason;
+use partita_store::error::{CancellationReason, Exhausted};
 use partita_store::{StoreError, StoreResult};
 
 use crate::convert;
@@ -68,6 +68,17 @@ fn misfit(reasons: Vec<CancellationReason>, actions: usize) -> StoreError {
         })
 }
 
+/// Reasons of transactions have no ARN. The sentence says whether it is an index that has no
+/// capacity, and not which.
+fn throttled(message: &str) -> CancellationReason {
+    if message.contains("global secondary index") {
+        let reason = "IndexWriteThroughputExceeded".to_owned();
+        let index = None;
+        return CancellationReason::Exhausted(Exhausted { reason, index });
+    }
+    CancellationReason::Throttled
+}
+
 fn reason(reason: &types::CancellationReason) -> StoreResult<CancellationReason> {
     let message = || reason.message().unwrap_or_default().to_owned();
     Ok(match reason.code().unwrap_or("None") {
@@ -77,7 +88,7 @@ fn reason(reason: &types::CancellationReason) -> StoreResult<CancellationReason>
         },
         "TransactionConflict" => CancellationReason::TransactionConflict,
         "ThrottlingError" | "ProvisionedThroughputExceeded" | "RequestLimitExceeded" => {
-            CancellationReason::Throttled
+            throttled(&message())
         }
         "ValidationError" => CancellationReason::Validation { message: message() },
         // A full item collection, and what may come later: nothing that trying again mends.

@@ -12,6 +12,7 @@ use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::{BoxError, ProvideErrorMetadata, SdkError};
 use partita_store::StoreError;
+use partita_store::error::Exhausted;
 use partita_store::table::TableName;
 
 /// Sends a request of the SDK as a call, so that it is known whether it was sent. The SDK's
@@ -75,7 +76,15 @@ impl Call {
             Verdict::Unknown(message) | Verdict::NotApplied(message) => {
                 StoreError::Unavailable { message }
             }
-            Verdict::Refused { code, message } => refused(&code, message, self.table.clone()),
+            Verdict::Refused { code, message } => {
+                let refused = refused(&code, message, self.table.clone());
+                match exhausted(error) {
+                    Some(exhausted) if refused == StoreError::Throttled => {
+                        StoreError::Exhausted(exhausted)
+                    }
+                    _ => refused,
+                }
+            }
         }
     }
 }
@@ -145,6 +154,19 @@ fn refused(code: &str, message: String, table: Option<TableName>) -> StoreError 
         }
         _ => refused_anywhere(code, message),
     }
+}
+
+/// What Amazon says has no capacity left: the word for it, and the table or index by its ARN.
+fn exhausted<E>(error: &SdkError<E>) -> Option<Exhausted> {
+    let body = error.raw_response()?.body().bytes()?;
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let first = body.get("ThrottlingReasons")?.get(0)?;
+    let text = |name: &str| first.get(name).and_then(serde_json::Value::as_str);
+    let index = text("resource").and_then(|arn| arn.split_once("/index/"));
+    Some(Exhausted {
+        reason: text("reason")?.to_owned(),
+        index: index.map(|(_, index)| index.to_owned()),
+    })
 }
 
 fn refused_anywhere(code: &str, message: String) -> StoreError {

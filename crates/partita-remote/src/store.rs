@@ -178,6 +178,10 @@ impl Store for RemoteStore {
         transact_write::transact_write_items(&self.clients, request).await
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn index_delay_millis(&self) -> i64 {
         self.index_delay_millis
     }

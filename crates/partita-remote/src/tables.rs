@@ -149,7 +149,7 @@ pub(crate) async fn describe_created(
     understood(table, &described)
 }
 
-/// A description in the store's words.
+/// Converts the SDK's description. Fails if this release does not support the table's schema.
 pub(crate) fn understood(
     table: &TableName,
     described: &types::TableDescription,

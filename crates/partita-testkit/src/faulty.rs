@@ -22,7 +22,7 @@ use partita_store::request::{
     ReturnValues, Scan, TransactGetItems, TransactWriteItems, UpdateItem,
 };
 use partita_store::stream::{GetRecords, GetShardIterator, Records, ShardIterator};
-use partita_store::{Layer, Store};
+use partita_store::{Layer, Moment, Store};
 
 /// How often what goes wrong, each from 0 (never) to 1 (always).
 #[derive(Clone, Copy, Debug, Default)]
@@ -255,12 +255,27 @@ impl Layer for FaultyStore {
     }
 
     async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
-        let mut reasons = vec![CancellationReason::None; request.actions.len()];
-        if let Some(first) = reasons.first_mut() {
-            *first = CancellationReason::TransactionConflict;
-        }
-        let conflict = StoreError::TransactionCanceled { reasons };
+        let conflict = canceled(&request);
         self.write(conflict, self.inner.transact_write_items(request))
             .await
     }
+
+    async fn transact_write_items_since(
+        &self,
+        moment: Moment,
+        request: TransactWriteItems,
+    ) -> StoreResult<bool> {
+        let conflict = canceled(&request);
+        let write = self.inner.transact_write_items_since(moment, request);
+        self.write(conflict, write).await
+    }
+}
+
+/// What a transaction answers that has met another one.
+fn canceled(request: &TransactWriteItems) -> StoreError {
+    let mut reasons = vec![CancellationReason::None; request.actions.len()];
+    if let Some(first) = reasons.first_mut() {
+        *first = CancellationReason::TransactionConflict;
+    }
+    StoreError::TransactionCanceled { reasons }
 }

@@ -22,6 +22,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures::channel::oneshot;
 use futures::future::{BoxFuture, Either, select};
 use partita_store::Clock;
+use partita_store::surroundings::Waiting;
 
 pub use host::Host;
 pub use sleep::Sleep;
@@ -222,6 +223,11 @@ impl Simulation {
 impl Clock for Simulation {
     fn now_millis(&self) -> i64 {
         self.state().now_millis
+    }
+
+    fn wait(&self, millis: u64) -> Option<Waiting> {
+        let millis = i64::try_from(millis).unwrap_or(i64::MAX);
+        Some(Box::pin(self.sleep(millis)))
     }
 }
 

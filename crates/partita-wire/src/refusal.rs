@@ -248,7 +248,9 @@ impl<'a> From<&'a CancellationReason> for Reason<'a> {
             CancellationReason::TransactionConflict => {
                 (None, Some(messages::TRANSACTION_CONFLICT_REASON))
             }
-            CancellationReason::Throttled => (None, Some(messages::THROTTLED)),
+            CancellationReason::Throttled | CancellationReason::Exhausted(_) => {
+                (None, Some(messages::THROTTLED))
+            }
             CancellationReason::Validation { message } => (None, Some(message.as_str())),
         };
         let code = reason.code();
@@ -319,13 +321,15 @@ impl From<StoreError> for Refusal {
                 let fault = Fault::IdempotentParameterMismatch;
                 Refusal::new(fault, messages::IDEMPOTENT_PARAMETER_MISMATCH)
             }
-            StoreError::Throttled => {
+            StoreError::Throttled | StoreError::Exhausted(_) => {
                 Refusal::new(Fault::ProvisionedThroughputExceeded, messages::THROTTLED)
             }
             // The service has no such error. Clients try again what is answered with status 503.
             StoreError::DiskFull { .. } => {
                 Refusal::new(Fault::ServiceUnavailable, messages::DISK_FULL)
             }
+            // The same, for the time in which a client is told of another endpoint.
+            StoreError::ReadOnly { message } => Refusal::new(Fault::ServiceUnavailable, message),
             // The service's contract for this error is that a write was carried out or not, which
             // is just what `OutcomeUnknown` says.
             error => Refusal::new(Fault::InternalServerError, messages::INTERNAL)

@@ -6,7 +6,7 @@ use partita_core::expression::{Bindings, Condition, KeyCondition, Update};
 use partita_core::{Item, Value};
 use partita_remote::{RemoteStore, Timeouts};
 use partita_store::Store;
-use partita_store::error::{CancellationReason, ErrorKind, StoreError, StoreResult};
+use partita_store::error::{CancellationReason, ErrorKind, Exhausted, StoreError, StoreResult};
 use partita_store::request::{
     BatchGetItem, BatchWrite, BatchWriteItem, CreateTable, DeleteItem, GetItem, ItemAddress,
     ListTables, PutItem, Query, ReturnValues, Scan, TableChange, Tags, TransactAction,
@@ -220,6 +220,16 @@ async fn refusals_keep_their_meaning() {
     ] {
         assert_eq!(put_to(&answering(400, code).await).await, expected);
     }
+    // Amazon says which table or index has no capacity left.
+    let reasons = r#"{"__type": "x#ProvisionedThroughputExceededException", "message": "said so",
+        "ThrottlingReasons": [{"reason": "IndexWriteKeyRangeThroughputExceeded",
+        "resource": "arn:aws:dynamodb:eu-west-1:123456789012:table/t/index/byOwner"}]}"#;
+    let error = put_to(&serve(leak(400, reasons), Duration::ZERO).await).await;
+    let expected = Exhausted {
+        reason: "IndexWriteKeyRangeThroughputExceeded".to_owned(),
+        index: Some("byOwner".to_owned()),
+    };
+    assert_eq!(error, StoreError::Exhausted(expected));
     // An earlier request with the same token may yet succeed.
     let error = put_to(&answering(400, "TransactionInProgressException").await).await;
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
@@ -240,6 +250,7 @@ async fn refused_credentials_say_what_to_configure() {
 async fn cancellation_reasons_keep_their_order_and_meaning() {
     let body = r##"{"__type": "x#TransactionCanceledException", "CancellationReasons": [
         {"Code": "None"}, {"Code": "TransactionConflict"}, {"Code": "ThrottlingError"},
+        {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity for one or more global secondary indexes."},
         {"Code": "ConditionalCheckFailed", "Item": {"PK": {"S": "a"}}},
         {"Code": "ValidationError", "Message": "said so"},
         {"Code": "ItemCollectionSizeLimitExceeded", "Message": "full"}]}"##;
@@ -247,6 +258,10 @@ async fn cancellation_reasons_keep_their_order_and_meaning() {
         CancellationReason::None,
         CancellationReason::TransactionConflict,
         CancellationReason::Throttled,
+        CancellationReason::Exhausted(Exhausted {
+            reason: "IndexWriteThroughputExceeded".to_owned(),
+            index: None,
+        }),
         CancellationReason::ConditionalCheckFailed { item: Some(key()) },
         CancellationReason::Validation {
             message: "said so".to_owned(),
@@ -265,9 +280,9 @@ async fn cancellation_reasons_keep_their_order_and_meaning() {
         store.transact_write_items(request).await.unwrap_err()
     };
     let reasons = StoreError::TransactionCanceled { reasons: expected };
-    assert_eq!(transact(6).await, reasons);
+    assert_eq!(transact(7).await, reasons);
     // A reason that belongs to no action must not be taken for another's.
-    assert_eq!(transact(5).await, StoreError::validation("said so"));
+    assert_eq!(transact(6).await, StoreError::validation("said so"));
 }
 
 #[tokio::test]

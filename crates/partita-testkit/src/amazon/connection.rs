@@ -325,6 +325,10 @@ impl Layer for Connection {
         sent!(self, write, transact_write_items, request)
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn index_delay_millis(&self) -> i64 {
         self.network.index_delay_millis
     }

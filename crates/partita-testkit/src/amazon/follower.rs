@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use partita_core::Item;
+use partita_store::index::IndexKind;
 use partita_store::request::{CreateTable, DeleteItem, PutItem, ReturnValues};
 use partita_store::table::{Key, TableName, TableSchema};
 use partita_store::{ModelStore, Store as _};
@@ -73,7 +74,7 @@ impl Follower {
     }
 
     fn apply(&self, change: Change) {
-        if let Some(item) = change.item {
+        if let Some(item) = change.item.filter(|item| self.holds(item)) {
             let put = PutItem::new(self.table.clone(), item);
             if at_once(self.store.put_item(put, ReturnValues::None)).is_ok() {
                 return;
@@ -88,6 +89,14 @@ impl Follower {
         };
         at_once(self.store.delete_item(delete, ReturnValues::None))
             .expect("a key of the table fits it");
+    }
+
+    /// Whether it is in there: a global index has only items with its key. It need not look at all
+    /// others then whenever it is read.
+    fn holds(&self, item: &Item) -> bool {
+        let mut indexes = self.schema.indexes.iter();
+        let global = indexes.find(|index| index.kind == IndexKind::Global);
+        global.is_none_or(|index| index.place_of(&self.schema.key, item).is_some())
     }
 }
 

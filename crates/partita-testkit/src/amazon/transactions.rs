@@ -83,8 +83,8 @@ impl Amazon {
             }
             let old = self.item(&place);
             if let Some(throttle) = self.exhausted(&place, action, old.as_ref()) {
-                self.state().throttled(throttle);
-                *reason = CancellationReason::Throttled;
+                let exhausted = self.state().exhausted(throttle);
+                *reason = CancellationReason::Exhausted(exhausted);
             }
         }
         if reasons.iter().all(|one| *one == CancellationReason::None) {

@@ -2,7 +2,7 @@
 
 use partita_core::Item;
 use partita_store::capacity::{Metered, Rate};
-use partita_store::error::CancellationReason;
+use partita_store::error::{CancellationReason, Exhausted};
 use partita_store::request::{
     BatchWrite, BatchWriteItem, DeleteItem, PutItem, ReturnValues, TransactAction,
 };
@@ -16,9 +16,18 @@ use super::{Amazon, State};
 impl State {
     /// Notes that something was throttled, and gives the error for it.
     pub(super) fn throttled(&mut self, throttle: Throttle) -> StoreError {
+        StoreError::Exhausted(self.exhausted(throttle))
+    }
+
+    /// Notes that something was throttled, and gives Amazon's reason for it.
+    pub(super) fn exhausted(&mut self, throttle: Throttle) -> Exhausted {
+        let exhausted = Exhausted {
+            reason: throttle.reason().to_owned(),
+            index: throttle.partition.index.clone(),
+        };
         self.counts.throttled += 1;
         self.throttles.push(throttle);
-        StoreError::Throttled
+        exhausted
     }
 }
 

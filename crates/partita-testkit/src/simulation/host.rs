@@ -7,6 +7,7 @@ use std::task::{Poll, Waker};
 
 use futures::future::{Either, select};
 use partita_store::Clock;
+use partita_store::surroundings::Waiting;
 
 use super::Simulation;
 
@@ -149,5 +150,9 @@ impl Clock for Host {
     fn now_millis(&self) -> i64 {
         let skew = self.manners.skew_millis;
         self.simulation.now_millis().saturating_add(skew)
+    }
+
+    fn wait(&self, millis: u64) -> Option<Waiting> {
+        self.simulation.wait(millis)
     }
 }

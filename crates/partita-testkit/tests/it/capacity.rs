@@ -4,7 +4,7 @@
 use futures::future::join_all;
 use partita_core::Value;
 use partita_core::expression::KeyCondition;
-use partita_store::error::CancellationReason;
+use partita_store::error::{CancellationReason, Exhausted};
 use partita_store::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, GetItem, ItemAddress, PutItem, Query,
     ReturnValues, UpdateTimeToLive,
@@ -39,7 +39,11 @@ fn a_partition_does_so_much_in_a_second() {
         let done = results.iter().filter(|result| result.is_ok()).count();
         assert_eq!(done, 1_000);
         let refused = results.into_iter().find_map(Result::err);
-        assert_eq!(refused, Some(StoreError::Throttled));
+        let exhausted = Exhausted {
+            reason: "IndexWriteKeyRangeThroughputExceeded".to_owned(),
+            index: Some("byOwner".to_owned()),
+        };
+        assert_eq!(refused, Some(StoreError::Exhausted(exhausted)));
         let throttles = amazon.throttles();
         let first = throttles.first().unwrap();
         assert_eq!(first.reason(), "IndexWriteKeyRangeThroughputExceeded");
@@ -60,7 +64,10 @@ fn a_throttled_action_cancels_its_transaction() {
         let amazon = service(&simulation, small).await;
         let send = || amazon.transact_write_items(transaction(vec![adding("a")], None));
         send().await.unwrap();
-        let reasons = vec![CancellationReason::Throttled];
+        let reasons = vec![CancellationReason::Exhausted(Exhausted {
+            reason: "TableWriteKeyRangeThroughputExceeded".to_owned(),
+            index: None,
+        })];
         let refused = send().await.map(drop);
         assert_eq!(refused, Err(StoreError::TransactionCanceled { reasons }));
         let reads = (0..8).map(|_| amazon.get_item(GetItem::new(table(), key("a"))));
