@@ -19,6 +19,8 @@ mod extent;
 mod lint;
 mod resolve;
 
+use std::collections::BTreeMap;
+
 use partita_core::expression::Span;
 
 use crate::codes::Code;
@@ -26,6 +28,8 @@ use crate::design::Design;
 use crate::diagnostic::{Diagnostic, Report};
 use crate::document::{self, Damage, Lines, Section};
 use crate::origin::Origin;
+#[cfg(test)]
+pub(crate) use declare::sections::SECTIONS;
 use declare::sections::unknown_sections;
 use declare::variables::Variables;
 
@@ -37,6 +41,26 @@ use declare::variables::Variables;
 pub fn check(
     source: &str,
     variables: &dyn Fn(&str) -> Option<String>,
+) -> (Option<Design>, Vec<Diagnostic>) {
+    check_as(source, variables, &Renames::new())
+}
+
+/// By the names of a record and of its attribute, another name that the attribute is stored under.
+pub(crate) type Renames = BTreeMap<(String, String), String>;
+
+/// A design that has no mistakes, with other names of attributes.
+pub(crate) fn check_renamed(
+    source: &str,
+    variables: &dyn Fn(&str) -> Option<String>,
+    renames: &Renames,
+) -> Option<Design> {
+    check_as(source, variables, renames).0
+}
+
+fn check_as(
+    source: &str,
+    variables: &dyn Fn(&str) -> Option<String>,
+    renames: &Renames,
 ) -> (Option<Design>, Vec<Diagnostic>) {
     let report = Report::default();
     if !extent::is_readable(source, &report) {
@@ -50,13 +74,13 @@ pub fn check(
     let lines = Lines::new(source);
     let origin = Origin {
         text: source.to_owned(),
-        lines: document::places(&file, &lines),
+        places: document::places(source, &file, &lines),
         ..Origin::default()
     };
     let variables = Variables::new(variables);
     let mut root = Section::new("", Span::new(0, 0), &file, &report);
 
-    let (symbols, sections) = declare::declare(&mut root, lines, &variables);
+    let (symbols, sections) = declare::declare(&mut root, lines, &variables, renames);
     let design = compile::compile(&mut root, sections, &symbols, &variables);
     unknown_sections(&mut root);
     // A mistake may be the reason for what a lint would report.

@@ -113,6 +113,8 @@ codes! {
     NoTieBreak           "no-tie-break"          Warning File "Two items can have the same keys in an index, in no order."
     SecretInKey          "secret-in-key"         Warning File "A secret stands in a key."
     CollidingKeys        "colliding-keys"        Error   File "Two records can have the same key."
+    IgnoredRecord        "ignored-record"        Error   File "A record can have keys that the table ignores."
+    EarlierName          "earlier-name"          Error   File "An earlier name is still that of something else."
     CollidingGuards      "colliding-guards"      Error   File "A guard can have the key of a record, or of another guard."
     PrefixOverlap        "prefix-overlap"        Warning File "One partition key can be the beginning of another."
     SameDiscriminator    "same-discriminator"    Warning File "Two records have one discriminator."
@@ -161,6 +163,12 @@ codes! {
     OpenAdministrators   "open-administrators"   Warning File "Everybody is an administrator, or everybody with a token."
     SelfMadeRole         "self-made-role"        Warning File "Callers can give themselves a role or group that rules rely on."
 
+    // Accounts.
+    AccountAttribute     "account-attribute"     Error   File "An entity or attribute cannot be what `[accounts]` uses it for."
+    AccountProvision     "account-provision"     Error   File "An account cannot be made of the claims that `[accounts.provision]` names."
+    AccountRule          "account-rule"          Error   File "Others than administrators can write what belongs to accounts."
+    PasswordUse          "password-use"          Error   File "Something besides `/auth/` reads or writes a password."
+
     // Views.
     KeyOnlyKept          "key-only-kept"         Error   File "A view cannot copy what is not stored."
     IncompleteViewKey    "incomplete-view-key"   Error   File "Two items would share one record of a view."
@@ -183,6 +191,9 @@ codes! {
     ClosedAction         "closed-action"         Warning File "No rule allows an action, so nobody may use it."
     IdleAction           "idle-action"           Error   File "An action does nothing."
     UnknownPattern       "unknown-pattern"       Error   File "There is no pattern of this name that fits here."
+    SecretSent           "secret-sent"           Error   File "A secret would leave the system where others read it."
+    ReceiverName         "receiver-name"         Error   Line "The name of a receiver cannot be used."
+    ScheduleSyntax       "schedule-syntax"       Error   Line "The period of a schedule cannot be read."
     LimitSyntax          "limit-syntax"          Error   Line "A limit cannot be read."
 
     // Patterns.
@@ -198,6 +209,7 @@ codes! {
     OneWithoutWhole      "one-without-whole"     Error   File "One item is looked for among others, and nothing says how many are read at most."
 
     NotUnique            "not-unique"            Warning File "A pattern of one can find several items."
+    StaleRows            "stale-rows"            Warning File "A rule is decided on rows of an index, which may be behind what it depends on."
     UnseenRows           "unseen-rows"           Warning File "A pattern finds mostly rows that its readers may not see."
 
     // Paths of URLs.

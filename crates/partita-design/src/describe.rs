@@ -3,17 +3,22 @@
 use serde_json::{Map, Value as Json, json};
 
 use crate::design::{
-    Attribute, Design, KeyTemplates, KeyValue, Parameter, ParameterKind, Pattern, Read, Record,
-    Ref, RefTo, Rule, Rules, SortRange, Source, Table, Timing, View,
+    ActionOn, Attribute, CallerSource, Design, Effect, EffectKind, EffectTarget, Event, EventKind,
+    KeyTemplates, KeyValue, Parameter, ParameterKind, Pattern, Read, Record, Ref, RefTo, Rule,
+    Rules, SortRange, Source, Table, Timing, View,
 };
 use crate::diagnostic::Diagnostic;
+use crate::expression::Formula;
 use crate::kernel::{self, Write};
+use crate::types::AttributeType;
 
 /// The design: tables, entities, views, patterns, actions, triggers, and the size of every write.
 pub fn describe(design: &Design) -> Json {
     json!({
         "design": design.name,
         "about": design.about,
+        "callers": callers(design),
+        "accounts": design.accounts.is_some(),
         "tables": design.tables.iter().map(table).collect::<Vec<_>>(),
         "entities": design.entities().map(|one| entity(design, one)).collect::<Vec<_>>(),
         "views": design.views().map(|(record, of)| view(design, record, of)).collect::<Vec<_>>(),
@@ -21,12 +26,31 @@ pub fn describe(design: &Design) -> Json {
         "actions": design.actions.iter().map(|action| json!({
             "name": action.name,
             "about": action.about,
+            "line": design.origin.line(&format!("action.{}", action.name)),
+            "on": match &action.on {
+                ActionOn::Items(records) => records.iter().map(|record| design[*record].name.clone()).collect(),
+                _ => Vec::new(),
+            },
             "input": action.input,
             "parameters": action.parameters.iter().map(parameter).collect::<Vec<_>>(),
+            "then": action.then.iter().map(|one| described(design, one)).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "triggers": design.triggers.iter().map(|trigger| json!({
             "name": trigger.name,
+            "about": trigger.about,
             "of": design[trigger.on.of].name,
+            "on": event(design, &trigger.on),
+            "turns": trigger.turns.as_ref().map(|turns| &turns.text),
+            "effect": described(design, &trigger.effect),
+        })).collect::<Vec<_>>(),
+        "schedules": design.schedules.iter().map(|schedule| json!({
+            "name": schedule.name,
+            "about": schedule.about,
+            "line": design.origin.line(&format!("schedule.{}", schedule.name)),
+            "every": schedule.every.to_string(),
+            "when": schedule.when.as_ref().map(|when| &when.text),
+            "of": design[schedule.over.record()].name,
+            "apply": design[schedule.apply].name,
         })).collect::<Vec<_>>(),
         "transactions": kernel::sizes(design).iter().map(|size| json!({
             "of": match &size.write {
@@ -44,6 +68,41 @@ pub fn describe(design: &Design) -> Json {
                 "actions": part.actions,
             })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
+    })
+}
+
+/// A kind of write, as a trigger names it.
+pub(crate) fn event(design: &Design, event: &Event) -> String {
+    let mut words = EventKind::WORDS.into_iter();
+    let word = words.find(|(kind, _)| *kind == event.kind);
+    let word = word.map_or("write", |(_, word)| word);
+    format!("{word} {}", design[event.of].name)
+}
+
+/// What an effect does, and to what.
+pub(crate) fn effect(design: &Design, effect: &Effect) -> (&'static str, String) {
+    let mut words = EffectKind::WORDS.into_iter();
+    let word = words.find(|(kind, _)| *kind == effect.kind);
+    let target = match &effect.target {
+        EffectTarget::Entity(record)
+        | EffectTarget::Element(record)
+        | EffectTarget::Identity { record, .. } => design[*record].name.clone(),
+        EffectTarget::Ref { name, .. } | EffectTarget::Receiver { name, .. } => name.clone(),
+        EffectTarget::Mail(mail) => match mail.to.cases.as_slice() {
+            [case] => case.is.to_string(),
+            _ => "by cases".to_owned(),
+        },
+    };
+    (word.map_or("", |(_, word)| word), target)
+}
+
+fn described(design: &Design, one: &Effect) -> Json {
+    let (word, target) = effect(design, one);
+    json!({
+        "does": word,
+        "to": target,
+        "each": one.each.as_ref().map(|each| &each.name),
+        "when": one.when.as_ref().map(|when| &when.text),
     })
 }
 
@@ -95,22 +154,41 @@ fn entity(design: &Design, entity: &Record) -> Json {
     json!({
         "name": entity.name,
         "about": entity.about,
+        "line": design.origin.line(&format!("entity.{}", entity.name)),
         "path": entity.path.as_ref().map(ToString::to_string),
         "table": table.name,
         "identity": entity.identity.iter().map(|part| &part.name).collect::<Vec<_>>(),
         "keys": keys(table, entity).into_iter().collect::<Map<_, _>>(),
         "discriminator": entity.discriminator,
-        "attributes": entity.attributes.iter().map(|one| attribute(design, one)).collect::<Vec<_>>(),
+        "attributes": entity.attributes.iter().map(|one| attribute(design, entity, one)).collect::<Vec<_>>(),
         "refs": entity.refs.iter().map(|one| reference(design, one)).collect::<Vec<_>>(),
         "unique": entity.unique.iter().map(|one| json!({ "name": one.name, "key": one.partition.to_string() })).collect::<Vec<_>>(),
         "softDelete": entity.soft_delete.as_ref().map(|one| one.attribute()),
         "open": entity.open,
         "rules": rules(design, &entity.rules),
+        "ruleLines": rule_lines(design, entity),
+    })
+}
+
+/// Who callers are, and who administrates.
+fn callers(design: &Design) -> Json {
+    let callers = &design.callers;
+    let of = |source: &CallerSource| match source {
+        CallerSource::Token => "token",
+        CallerSource::Attribute(_) => "item",
+    };
+    json!({
+        "entity": callers.entity.map(|entity| &design[entity].name),
+        "roles": callers.roles,
+        "roleFrom": of(&callers.role),
+        "groupsFrom": of(&callers.groups),
+        "administrators": rule(&callers.administrators),
+        "administratorMark": callers.administrator_mark(),
     })
 }
 
 /// The key attributes and their templates.
-pub(crate) fn keys(table: &Table, record: &Record) -> Vec<(String, Json)> {
+pub fn keys(table: &Table, record: &Record) -> Vec<(String, Json)> {
     let KeyTemplates { partition, sort } = &record.key;
     let mut keys = vec![
         (table.partition.clone(), partition.to_string().into()),
@@ -142,17 +220,63 @@ fn key_value(value: &KeyValue) -> Json {
     }
 }
 
-fn attribute(design: &Design, attribute: &Attribute) -> Json {
+fn attribute(design: &Design, entity: &Record, attribute: &Attribute) -> Json {
+    let place = format!("entity.{}.attributes.{}", entity.name, attribute.name);
     json!({
         "name": attribute.name,
+        "line": design.origin.line(&place),
         "alias": attribute.alias,
         "type": attribute.kind.describe(),
         "optional": attribute.optional,
         "value": value(design, &attribute.source),
+        "source": match attribute.kind {
+            AttributeType::Counter => json!({ "kind": "counter" }),
+            AttributeType::Version => json!({ "kind": "version" }),
+            _ => source(design, &attribute.source),
+        },
+        "movable": attribute.movable,
         "keyOnly": attribute.key_only,
         "secret": attribute.secret,
         "fixed": attribute.fixed,
     })
+}
+
+/// Where a value comes from, part by part.
+fn source(design: &Design, source: &Source) -> Json {
+    let cases = |formula: &Formula| {
+        let cases = formula.cases.iter().map(|case| {
+            let when = case.when.as_ref().map(|when| &when.text);
+            json!({ "when": when, "is": case.is.to_string() })
+        });
+        cases.collect::<Vec<_>>()
+    };
+    match source {
+        Source::Given { default } => {
+            json!({ "kind": "given", "default": default.as_ref().map(&cases) })
+        }
+        Source::Generated => json!({ "kind": "generated" }),
+        Source::Copy(reading) => json!({ "kind": "copy", "path": reading.path.to_string() }),
+        Source::Aggregate(aggregate) => {
+            let of = &design[aggregate.of];
+            json!({
+                "kind": "number",
+                "sum": aggregate.sum,
+                "of": of.name,
+                "by": of.refs[aggregate.by.index()].name,
+                "where": aggregate.only.as_ref().map(|only| &only.text),
+            })
+        }
+        Source::Derived(value) => json!({ "kind": "computed", "cases": cases(value) }),
+        Source::Computed(computed) => {
+            let timing = match &computed.timing {
+                Timing::Always | Timing::Ref => "always",
+                Timing::Create => "create",
+                Timing::Write => "write",
+                Timing::Once(_) => "once",
+            };
+            json!({ "kind": "computed", "cases": cases(&computed.value), "timing": timing })
+        }
+    }
 }
 
 /// Where a value comes from, in a few words.
@@ -213,26 +337,36 @@ fn reference(design: &Design, reference: &Ref) -> Json {
             "arguments": target.arguments.iter().map(|one| (one.part.clone(), Json::from(one.path.clone()))).collect::<Map<_, _>>(),
         })
     });
-    json!({ "name": reference.name, "by": reference.by, "targets": targets.collect::<Vec<_>>() })
+    json!({ "name": reference.name, "by": reference.by, "optional": reference.optional, "targets": targets.collect::<Vec<_>>() })
 }
 
 fn rules(design: &Design, rules: &Rules) -> Json {
-    let access = rules
-        .by_access
-        .iter()
-        .map(|(access, one)| (access.word().to_owned(), rule(one)));
-    let actions = rules
-        .by_action
-        .iter()
-        .map(|(action, one)| (design[*action].name.clone(), rule(one)));
+    let rules = named_rules(design, rules).into_iter();
+    Json::Object(rules.map(|(name, one)| (name, rule(one))).collect())
+}
+
+/// The lines of the rules in the file.
+fn rule_lines(design: &Design, entity: &Record) -> Json {
+    let rules = named_rules(design, &entity.rules).into_iter();
+    let lines = rules.map(|(name, _)| {
+        let line = design
+            .origin
+            .line(&format!("entity.{}.allow.{name}", entity.name));
+        (name, Json::from(line))
+    });
+    Json::Object(lines.collect())
+}
+
+fn named_rules<'d>(design: &Design, rules: &'d Rules) -> Vec<(String, &'d Rule)> {
+    let access = rules.by_access.iter();
+    let access = access.map(|(access, one)| (access.word().to_owned(), one));
+    let actions = rules.by_action.iter();
+    let actions = actions.map(|(action, one)| (design[*action].name.clone(), one));
     let attributes = rules.by_attribute.iter().map(|one| {
         let verb = if one.writes { "write" } else { "read" };
-        (
-            format!("{verb} {}", one.attributes.join(" ")),
-            rule(&one.rule),
-        )
+        (format!("{verb} {}", one.attributes.join(" ")), &one.rule)
     });
-    Json::Object(access.chain(actions).chain(attributes).collect())
+    access.chain(actions).chain(attributes).collect()
 }
 
 fn rule(rule: &Rule) -> Json {
@@ -246,6 +380,9 @@ fn view(design: &Design, record: &Record, view: &View) -> Json {
     json!({
         "name": record.name,
         "about": record.about,
+        "line": design.origin.line(&format!("view.{}", record.name)),
+        "table": table.name,
+        "identity": record.identity.iter().map(|part| &part.name).collect::<Vec<_>>(),
         "of": design[view.of].name,
         "history": view.history,
         "when": view.when.as_ref().map(|when| &when.text),
@@ -276,9 +413,11 @@ fn pattern(design: &Design, pattern: &Pattern) -> Json {
         },
         _ => "all",
     };
+    let reads = pattern.page_reads();
     json!({
         "name": pattern.name,
         "about": pattern.about,
+        "line": design.origin.line(&format!("pattern.{}", pattern.name)),
         "path": pattern.path.as_ref().map(ToString::to_string),
         "read": kind,
         "index": index,
@@ -291,6 +430,8 @@ fn pattern(design: &Design, pattern: &Pattern) -> Json {
         "one": pattern.one,
         "descending": pattern.descending,
         "limit": pattern.limit,
+        "fresh": pattern.fresh,
+        "reads": { "rows": reads.rows, "items": reads.items },
     })
 }
 

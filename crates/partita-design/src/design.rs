@@ -12,7 +12,10 @@
 //! | [`attribute`] | attributes, and where values come from |
 //! | [`reference`](mod@reference) | how one item is found from another |
 //! | [`rules`] | who may do what, and how often |
+//! | [`accounts`] | people who sign in |
 //! | [`effect`] | actions and triggers: what one write causes |
+//! | [`schedule`] | what is done at certain times |
+//! | [`evolution`] | what is said of data that earlier designs left |
 //! | [`pattern`] | named reads |
 //! | [`path`] | paths of URLs |
 
@@ -20,38 +23,47 @@ use std::ops::Index as At;
 
 use crate::expression::Hop;
 
+pub mod accounts;
 pub mod attribute;
 pub mod effect;
+pub mod evolution;
 pub mod ids;
 pub mod path;
 pub mod pattern;
 pub mod record;
 pub mod reference;
 pub mod rules;
+pub mod schedule;
 pub mod table;
 
+pub use accounts::{
+    AccountLink, AccountMails, AccountSession, Accounts, ActiveMark, ClaimSource, HashScheme,
+    MailText, Provision, SignIn,
+};
 pub use attribute::{Aggregate, Attribute, Computed, Period, Source, Timing};
 pub use effect::{
     Action, ActionOn, Application, Assignments, Each, EachOver, Effect, EffectKind, EffectTarget,
-    Event, EventKind, Trigger,
+    Event, EventKind, MailForm, Trigger,
 };
+pub use evolution::{Earlier, Fill, Rows};
 pub use ids::{
     ActionId, AttributeId, ConstantsId, EffectId, IndexId, PatternId, RecordId, RefId, ReferrerId,
     TableId, TriggerId, UniqueId,
 };
 pub use path::{PathTemplate, Segment};
 pub use pattern::{
-    Follow, KeyBound, LIMIT_DEFAULT, LIMIT_MAX, ONE_ROWS_MAX, Parameter, ParameterKind, Pattern,
-    QueryRead, Read, SortOrder, SortRange, WHOLE_MAX,
+    Follow, KeyBound, LIMIT_DEFAULT, LIMIT_MAX, ONE_ROWS_MAX, PageReads, Parameter, ParameterKind,
+    Pattern, QueryRead, Read, SortOrder, SortRange, WHOLE_MAX,
 };
 pub use record::{IdentityPart, Record, Repeat, SoftDelete, Unique, View};
 pub use reference::{Argument, Finder, OnDelete, Ref, RefTarget, RefTo};
 pub use rules::{
     Access, AttributeRule, CallerSource, Callers, Limit, LimitRecord, Rule, RuleLine, Rules,
 };
+pub use schedule::{Every, Schedule, ScheduleOver};
 pub use table::{
-    Bucket, Constants, Index, IndexKey, KeyCase, KeyTemplates, KeyValue, Prefix, Projection,
-    RecordIndex, Settings, Table,
+    Bucket, Constants, Encryption, Index, IndexKey, KeyCase, KeyTemplates, KeyValue, Prefix,
+    Projection, RecordIndex, Settings, Table,
 };
 
 use crate::kernel::Reactions;
@@ -76,14 +88,20 @@ pub struct Design {
     pub actions: Vec<Action>,
     /// What writes cause.
     pub triggers: Vec<Trigger>,
+    /// What is done once in every period.
+    pub schedules: Vec<Schedule>,
     /// Its access patterns.
     pub patterns: Vec<Pattern>,
     /// How often callers may do something.
     pub limits: Vec<Limit>,
     /// Where the windows of the limits are kept.
     pub limit_record: Option<LimitRecord>,
+    /// People who sign in, if some do.
+    pub accounts: Option<Accounts>,
     /// Where files are kept.
     pub buckets: Vec<Bucket>,
+    /// Rows of an older layout, and what becomes of them.
+    pub rows: Vec<Rows>,
     /// Everything that writes cause, lowered from all of the above.
     pub reactions: Reactions,
     /// The text that it was compiled from.
@@ -198,6 +216,11 @@ impl Design {
     /// The action of that name, as a caller or a file gives it.
     pub fn find_action(&self, name: &str) -> Option<&Action> {
         self.actions.iter().find(|action| action.name == name)
+    }
+
+    /// The schedule of that name, as a file gives it.
+    pub fn find_schedule(&self, name: &str) -> Option<&Schedule> {
+        self.schedules.iter().find(|schedule| schedule.name == name)
     }
 
     /// The name of the trigger or action that has an effect.

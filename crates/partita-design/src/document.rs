@@ -12,11 +12,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use partita_core::expression::Span;
+use serde_json::{Value as Json, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::codes::Code;
 use crate::diagnostic::{Added, Report};
+use crate::origin::Place;
 pub(crate) use section::{Field, Section};
 pub(crate) use text::Text;
 
@@ -146,23 +148,64 @@ impl Lines {
     }
 }
 
-/// The line of every key, from 1, by its path.
-pub(crate) fn places(file: &Table, lines: &Lines) -> BTreeMap<String, usize> {
-    fn note(path: &str, table: &Table, lines: &Lines, places: &mut BTreeMap<String, usize>) {
-        for (name, node) in table {
-            let path = match path {
-                "" => name.text.clone(),
-                path => format!("{path}.{}", name.text),
-            };
-            if let Content::Table(inner) = &node.content {
-                note(&path, inner, lines, places);
+/// The place of every key, by its path.
+pub(crate) fn places(source: &str, file: &Table, lines: &Lines) -> BTreeMap<String, Place> {
+    let mut places = BTreeMap::new();
+    visit("", file, &mut |path, name, node| {
+        let is_table = matches!(node.content, Content::Table(_));
+        let end = if is_table { name.span } else { node.span }.end;
+        let written = source.get(name.span.start..end).unwrap_or_default();
+        let length = written.find('\n').unwrap_or(written.len());
+        let place = Place {
+            path: path.to_owned(),
+            line: lines.of(name.span),
+            span: Span::new(name.span.start, name.span.start + length),
+        };
+        places.insert(path.to_owned(), place);
+    });
+    places
+}
+
+/// Calls `see` with every key of a table and of those inside it, and its path.
+fn visit(path: &str, table: &Table, see: &mut dyn FnMut(&str, &Name, &Node)) {
+    for (name, node) in table {
+        let path = match path {
+            "" => name.text.clone(),
+            path => format!("{path}.{}", name.text),
+        };
+        if let Content::Table(inner) = &node.content {
+            visit(&path, inner, see);
+        }
+        see(&path, name, node);
+    }
+}
+
+/// What every key that is no table says, by its path; nothing of how it is written.
+pub(crate) fn contents(source: &str) -> BTreeMap<String, Json> {
+    fn plain(node: &Node) -> Json {
+        match &node.content {
+            Content::Text(text) => json!(text.as_str()),
+            Content::Integer(number) => json!(number),
+            Content::Bool(truth) => json!(truth),
+            Content::List(nodes) => nodes.iter().map(plain).collect(),
+            Content::Table(table) => {
+                let entries = table.iter();
+                let entries = entries.map(|(name, node)| (name.text.clone(), plain(node)));
+                Json::Object(entries.collect())
             }
-            places.insert(path, lines.of(name.span));
+            Content::Float(text) => json!(["float", text]),
+            Content::Other(what) => json!(["other", what]),
+            Content::Broken => Json::Null,
         }
     }
-    let mut places = BTreeMap::new();
-    note("", file, lines, &mut places);
-    places
+    let file = read(source, &Report::default());
+    let mut contents = BTreeMap::new();
+    visit("", &file, &mut |path, _, node| {
+        if !matches!(node.content, Content::Table(_)) {
+            contents.insert(path.to_owned(), plain(node));
+        }
+    });
+    contents
 }
 
 /// The number of the line, from 0.

@@ -16,6 +16,7 @@
 //! What an expression reads is listed beside it as [`Reading`]s.
 
 mod print;
+mod repath;
 
 use std::borrow::Cow;
 

@@ -19,6 +19,7 @@
 //! | `view.V` | its source, and whether it is a history; `.when`, `.each`, `.distinct`, `.keep`, `.attributes.A` |
 //! | `shape.S` | its fields |
 //! | `constants.C` | its rows, if derived data read them |
+//! | `accounts.login` | the entity and attribute whose values are in lower case; nothing else of `[accounts]` |
 //! | `bucket.B`, `bucket.B.prefix.P` | its name; the path of the prefix |
 //!
 //! Rules, patterns, actions, triggers, limits, paths, descriptions, the steps of states, `fixed`,
@@ -37,7 +38,7 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::design::Design;
-pub(crate) use parts::{Part, besides_type, parts};
+pub(crate) use parts::{Body, Part, parts, source_form, target_form};
 
 /// The version of the forms.
 pub const VERSION: u32 = 1;

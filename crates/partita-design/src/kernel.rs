@@ -26,7 +26,7 @@ use crate::expression::Predicate;
 pub use lower::lower;
 pub use own::Own;
 pub use reads::reference_inputs;
-pub use size::{Part, Size, Write, sizes};
+pub use size::{Origins, Part, Size, Touched, Write, sizes};
 
 /// One thing that a write causes.
 #[derive(Clone, Debug, PartialEq)]

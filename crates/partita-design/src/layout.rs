@@ -34,6 +34,12 @@ impl Table {
         self.indexes.iter().flat_map(Index::made_keys)
     }
 
+    /// Whether an item with this partition key belongs to another program, and is left alone.
+    pub fn ignores(&self, partition: &str) -> bool {
+        let mut prefixes = self.ignore.iter();
+        prefixes.any(|prefix| partition.starts_with(prefix.as_str()))
+    }
+
     /// Whether an attribute of stored items is there for the table or an index.
     pub fn is_key(&self, name: &str) -> bool {
         name == self.partition || name == self.sort || self.made_keys().any(|key| key == name)

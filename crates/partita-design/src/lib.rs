@@ -18,10 +18,13 @@
 //! | [`nested`] | attributes inside maps |
 //! | [`stored`] | a stored item by itself, with the defaults of what it lacks |
 //! | [`mod@keys`] | the keys of an item, for `partita keys` |
+//! | [`cost`](mod@cost) | what its operations take on DynamoDB, for `partita cost` |
+//! | [`cloudformation`] | its tables as a template of CloudFormation, for `partita export` |
 //! | [`describe`](mod@describe) | a compiled design as JSON, for `partita describe` |
 //! | [`origin`] | [`Origin`]: the text and the variables that a design was compiled from |
 //! | [`fingerprint`] | what stored data follow of a design, as prints that are stored with them |
-//! | [`difference`] | what differs between two designs, and what of it stored data need not follow |
+//! | [`difference`] | the changes from one design to another, and what each does to stored data |
+//! | [`union`](mod@union) | two designs as one, while data are taken from one to the other |
 //! | [`page`] | a compiled design as a Markdown page, for `partita docs` |
 //! | [`shipped`] | the designs that ship with Partita |
 //! | [`spelling`] | which name was probably meant |
@@ -70,7 +73,9 @@
 //! This crate does no I/O, never waits and never asks for the time.
 
 mod check;
+pub mod cloudformation;
 pub mod codes;
+pub mod cost;
 pub mod describe;
 pub mod design;
 pub mod diagnostic;
@@ -97,14 +102,15 @@ mod syntax;
 pub mod template;
 pub mod time;
 pub mod types;
+pub mod union;
 
 pub use check::check;
 pub use codes::{Code, Severity};
 pub use design::Design;
 pub use diagnostic::{Diagnostic, Related};
-pub use difference::{Difference, DifferenceKind};
+pub use difference::{Change, ChangeKind, Class};
 pub use keys::{KeyFault, RecordKeys, keys};
-pub use occupant::{Occupant, occupant};
-pub use origin::Origin;
+pub use occupant::{Occupant, is_key_of, occupant};
+pub use origin::{Origin, Place};
 pub use partita_core::expression::Span;
 pub use render::{Colours, render};

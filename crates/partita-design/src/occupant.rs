@@ -59,6 +59,13 @@ pub fn occupant<'d>(
     })
 }
 
+/// Whether this is a key of a record, or of a guard of one of its values. Only the key is looked at.
+pub fn is_key_of(record: &Record, partition: &str, sort: &str) -> bool {
+    let mut guards = record.unique.iter();
+    let is_guard = sort == UNIQUE_SORT && guards.any(|one| one.partition.read(partition).is_some());
+    is_guard || read(record, (partition, sort)).is_some()
+}
+
 /// The identity in a key; none if the templates do not spell it, or not with values of their types.
 fn read(record: &Record, (partition, sort): (&str, &str)) -> Option<Vec<String>> {
     let mut parts = record.key.partition.read(partition)?;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use partita_core::expression::Span;
+
 /// The text that a design was compiled from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
@@ -15,25 +17,41 @@ pub struct Origin {
     /// Whether it was asked for by the name of a shipped design, so that another version of the
     /// program may bring another text.
     pub is_shipped: bool,
-    /// The line of every key of the file, by its path: `entity.Story.attributes.title`.
-    pub(crate) lines: BTreeMap<String, usize>,
+    /// The place of every key of the file, by its path: `entity.Story.attributes.title`.
+    pub(crate) places: BTreeMap<String, Place>,
+}
+
+/// Where something is declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The path of the key that declares it.
+    pub path: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The key with its value, as far as they are in that line.
+    pub span: Span,
 }
 
 impl Origin {
     /// The line of a declaration, from 1. What an entity has from `[every]` is declared there, and
     /// what is not written in a line of its own belongs to the section around it.
     pub fn line(&self, declaration: &str) -> Option<usize> {
+        self.place(declaration).map(|place| place.line)
+    }
+
+    /// The place of a declaration, as [`Origin::line`] finds it.
+    pub fn place(&self, declaration: &str) -> Option<&Place> {
         let mut name = declaration;
         loop {
-            if let Some(line) = self.lines.get(name) {
-                return Some(*line);
+            if let Some(place) = self.places.get(name) {
+                return Some(place);
             }
             let inherited = name.strip_prefix("entity.").and_then(|rest| {
                 let (_, rest) = rest.split_once('.')?;
-                self.lines.get(&format!("every.{rest}"))
+                self.places.get(&format!("every.{rest}"))
             });
-            if let Some(line) = inherited {
-                return Some(*line);
+            if inherited.is_some() {
+                return inherited;
             }
             name = name.rsplit_once('.')?.0;
         }

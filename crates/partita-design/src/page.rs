@@ -1,5 +1,7 @@
 //! A compiled design as a Markdown page: what a team used to write by hand.
 
+mod causes;
+
 use std::fmt::Write as _;
 
 use crate::describe;
@@ -17,7 +19,7 @@ pub fn page(design: &Design) -> String {
 fn write(design: &Design, page: &mut String) -> std::fmt::Result {
     writeln!(page, "# {}\n", design.name)?;
     if let Some(about) = &design.about {
-        writeln!(page, "{about}\n")?;
+        writeln!(page, "{}\n", prose(about))?;
     }
     for table in &design.tables {
         write_table(table, page)?;
@@ -34,6 +36,7 @@ fn write(design: &Design, page: &mut String) -> std::fmt::Result {
         write_view(design, record, view, page)?;
     }
     patterns(design, page)?;
+    causes::write(design, page)?;
     transactions(design, page)
 }
 
@@ -99,7 +102,7 @@ fn write_keys(design: &Design, record: &Record, page: &mut String) -> std::fmt::
 fn write_entity(design: &Design, entity: &Record, page: &mut String) -> std::fmt::Result {
     writeln!(page, "\n### {}\n", entity.name)?;
     if let Some(about) = &entity.about {
-        writeln!(page, "{about}\n")?;
+        writeln!(page, "{}\n", prose(about))?;
     }
     if let Some(path) = &entity.path {
         writeln!(page, "In URLs: `/{}/{path}`.\n", design.name)?;
@@ -130,7 +133,7 @@ fn write_view(
 ) -> std::fmt::Result {
     writeln!(page, "\n### {}\n", record.name)?;
     if let Some(about) = &record.about {
-        writeln!(page, "{about}\n")?;
+        writeln!(page, "{}\n", prose(about))?;
     }
     let what = match (view.history, &view.each) {
         (true, _) => "The replaced states of".to_owned(),
@@ -158,7 +161,10 @@ fn patterns(design: &Design, page: &mut String) -> std::fmt::Result {
         let read = match &pattern.read {
             Read::Get(_) => "get".to_owned(),
             Read::Query(query) => match query.index {
-                Some(index) => format!("query `{}`", indexes[index.index()].name),
+                Some(index) => {
+                    let fresh = if pattern.fresh { "fresh " } else { "" };
+                    format!("{fresh}query `{}`", indexes[index.index()].name)
+                }
                 None => "query".to_owned(),
             },
             Read::Scan { .. } => "**scan**".to_owned(),
@@ -171,7 +177,7 @@ fn patterns(design: &Design, page: &mut String) -> std::fmt::Result {
         let about = pattern
             .about
             .as_ref()
-            .map_or(String::new(), |about| format!(": {about}"));
+            .map_or(String::new(), |about| format!(": {}", prose(about)));
         let path = pattern.path.as_ref();
         let path = path.map_or(String::new(), |path| format!("`{path}`"));
         writeln!(
@@ -209,6 +215,12 @@ fn transactions(design: &Design, page: &mut String) -> std::fmt::Result {
         writeln!(page, "| {write} | {}{jobs} | {largest} |", size.actions)?;
     }
     Ok(())
+}
+
+/// A text of the design, which is no HTML of the page.
+fn prose(text: &str) -> String {
+    let text = text.replace('&', "&amp;");
+    text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A text that does not end its cell.

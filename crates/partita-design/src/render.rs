@@ -1,5 +1,6 @@
 //! Diagnostics as people read them: the line, a caret, the help.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use miette::{
@@ -28,13 +29,7 @@ pub fn render(
     diagnostics: &[Diagnostic],
     colours: Colours,
 ) -> String {
-    let theme = match colours {
-        Colours::Off => GraphicalTheme::unicode_nocolor(),
-        Colours::On => GraphicalTheme::unicode(),
-    };
-    let handler = GraphicalReportHandler::new_themed(theme)
-        .with_links(false)
-        .with_wrap_lines(false);
+    let handler = handler(colours);
     let source = DesignFile {
         name: source_name,
         text: &printable::masked(source),
@@ -53,12 +48,99 @@ pub fn render(
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(one.trim_start_matches('\n'));
+        for line in one.trim_start_matches('\n').lines() {
+            text.push_str(&shortened(line, colours));
+            text.push('\n');
+        }
     }
     text
 }
 
+/// The line of a file that a span begins in, with a mark below it.
+pub(crate) fn snippet(source_name: &str, source: &str, span: Span, colours: Colours) -> String {
+    let text = printable::masked(source);
+    let (before, after) = text.split_at_checked(span.start).unwrap_or((&text, ""));
+    let begin = before.rfind('\n').map_or(0, |at| at + 1);
+    let end = span.start + after.find('\n').unwrap_or(after.len());
+    let line = &text[begin..end];
+    let indent = line.len() - line.trim_start().len();
+    let source = DesignFile {
+        name: source_name,
+        text: &text,
+    };
+    let spot = Spot {
+        span: Span::new(begin + indent, begin + line.trim_end().len()),
+        source: &source,
+    };
+    let mut shown = String::new();
+    // As above: a text can be written to.
+    let _ = handler(colours)
+        .with_context_lines(0)
+        .render_report(&mut shown, &spot);
+    // The message is empty, and so are the lines in front of the file.
+    let lines = shown.lines().skip_while(|line| !line.contains('['));
+    let lines = lines.map(|line| shortened(line, colours).into_owned() + "\n");
+    lines.collect()
+}
+
+fn handler(colours: Colours) -> GraphicalReportHandler {
+    let theme = match colours {
+        Colours::Off => GraphicalTheme::unicode_nocolor(),
+        Colours::On => GraphicalTheme::unicode(),
+    };
+    GraphicalReportHandler::new_themed(theme)
+        .with_links(false)
+        .with_wrap_lines(false)
+}
+
+/// A place of a file, as `miette` wants it.
+#[derive(Debug)]
+struct Spot<'d> {
+    span: Span,
+    source: &'d DesignFile<'d>,
+}
+
+impl fmt::Display for Spot<'_> {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl std::error::Error for Spot<'_> {}
+
+impl miette::Diagnostic for Spot<'_> {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(miette::Severity::Advice)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let here = LabeledSpan::new_primary_with_span(None, bytes(self.span));
+        Some(Box::new(std::iter::once(here)))
+    }
+}
+
+/// Characters of a line that is shown. A design may say in one line what others say in a file.
+const LINE_MAX: usize = 1_000;
+
+/// A line as far as it is shown.
+fn shortened(line: &str, colours: Colours) -> Cow<'_, str> {
+    let Some((end, _)) = line.char_indices().nth(LINE_MAX) else {
+        return Cow::Borrowed(line);
+    };
+    // The colour ends with the line.
+    let reset = match colours {
+        Colours::Off => "",
+        Colours::On => "\u{1b}[0m",
+    };
+    Cow::Owned(format!("{}…{reset}", &line[..end]))
+}
+
 /// The file that diagnostics are about.
+#[derive(Debug)]
 struct DesignFile<'d> {
     name: &'d str,
     text: &'d str,

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use partita_core::expression::{Found, Path, Scope};
+use partita_core::limits::ITEM_BYTES_MAX;
 use partita_core::{Number, Value};
 
 use crate::expression::Expr;
@@ -276,9 +277,14 @@ impl Template {
     }
 
     /// The text of these values, outside of keys; `None` when one is missing.
+    ///
+    /// It ends where it exceeds the size of an item, and so does not fit into any.
     pub fn text(&self, scope: &impl Scope) -> Option<String> {
         let mut whole = String::with_capacity(self.length_guessed());
         for part in &self.parts {
+            if whole.len() > ITEM_BYTES_MAX {
+                break;
+            }
             match part {
                 Part::Text(text) => whole.push_str(text),
                 Part::Value(hole) => {

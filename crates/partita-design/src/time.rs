@@ -139,6 +139,12 @@ pub fn parse_millis(text: &str) -> Option<i64> {
     i64::try_from(since.as_millis()).ok()
 }
 
+/// The milliseconds of a time as people write it: RFC 3339, with or without a fraction, in any zone.
+pub fn parse_rfc3339(text: &str) -> Option<i64> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    Some(time.as_millisecond())
+}
+
 fn parse_date(text: &str) -> Option<i64> {
     (text.len() == 10)
         .then(|| parse_millis(&format!("{text}T00:00:00.000Z")))
@@ -169,6 +175,23 @@ mod tests {
             "",
         ] {
             assert_eq!(parse_millis(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn people_write_times_in_other_forms_too() {
+        for (text, millis) in [
+            ("2026-03-01T12:00:00Z", 1_772_366_400_000),
+            ("2026-03-01T12:00:00.000Z", 1_772_366_400_000),
+            ("2026-03-01T12:00:00.25Z", 1_772_366_400_250),
+            ("2026-03-01T12:00:00.678912Z", 1_772_366_400_678),
+            ("2026-03-01T13:00:00+01:00", 1_772_366_400_000),
+            ("2026-03-01T06:30:00.5-05:30", 1_772_366_400_500),
+        ] {
+            assert_eq!(parse_rfc3339(text), Some(millis), "{text}");
+        }
+        for other in ["2026-03-01", "2026-03-01T12:00:00", "12:00", "now", ""] {
+            assert_eq!(parse_rfc3339(other), None, "{other}");
         }
     }
 

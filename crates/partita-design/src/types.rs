@@ -58,6 +58,8 @@ pub enum AttributeType {
     Set(SetOf),
     /// Bytes.
     Binary,
+    /// The hash of a password. Nobody gives it, and nobody is shown it.
+    Password,
     /// A map of anything.
     Map,
     /// A map with named fields.
@@ -169,6 +171,7 @@ impl AttributeType {
             }
             (AttributeType::Bool, Value::Bool(_))
             | (AttributeType::Binary, Value::B(_))
+            | (AttributeType::Password, Value::S(_))
             | (AttributeType::Map, Value::M(_))
             | (AttributeType::Set(SetOf::Strings), Value::Ss(_))
             | (AttributeType::Set(SetOf::Numbers), Value::Ns(_))
@@ -215,7 +218,8 @@ impl AttributeType {
             | AttributeType::Enum(_)
             | AttributeType::State(_)
             | AttributeType::Ulid
-            | AttributeType::Uuid => Type::S,
+            | AttributeType::Uuid
+            | AttributeType::Password => Type::S,
             AttributeType::Time(form) => form.stored_as(),
             AttributeType::Expiry
             | AttributeType::Number(_)
@@ -307,6 +311,7 @@ impl AttributeType {
                 "a set of binary values, in base64: at least one, and each once".to_owned()
             }
             AttributeType::Binary => "a binary value, in base64".to_owned(),
+            AttributeType::Password => "a password".to_owned(),
             AttributeType::Map => "a map".to_owned(),
             AttributeType::Shape(shape) => format!("a map of the shape `{}`", shape.name),
             AttributeType::Any => "a value".to_owned(),
@@ -331,6 +336,7 @@ impl AttributeType {
             AttributeType::List { .. } => "a list",
             AttributeType::Set(_) => "a set",
             AttributeType::Binary => "binary",
+            AttributeType::Password => "a password",
             AttributeType::Map | AttributeType::Shape(_) => "a map",
             AttributeType::Any => "a value of any type",
         }

@@ -7,15 +7,20 @@
 //! | [`entity`], [`attribute`], [`aggregate`], [`rules`] | `[entity.X]` |
 //! | [`mod@reference`], [`finder`] | refs, and the way back over them |
 //! | [`view`] | `[view.X]` |
+//! | [`schedule`] | `[schedule.X]` |
 //! | [`limits`], [`bucket`], [`url`] | `[limit.X]`, `[bucket.X]`, `path` |
+//! | [`accounts`] | `[accounts]` |
+//! | [`earlier`], [`rows`] | `was` and `fill`; `[rows.X]` |
 //!
 //! Patterns come first, since refs and effects are found by them; then triggers and actions, since
 //! what they write decides which attributes last; then entities, and views over their entities.
 
+pub(crate) mod accounts;
 pub(crate) mod action;
 pub(crate) mod aggregate;
 pub(crate) mod attribute;
 pub(crate) mod bucket;
+pub(crate) mod earlier;
 pub(crate) mod effect;
 pub(crate) mod entity;
 pub(crate) mod finder;
@@ -23,7 +28,9 @@ pub(crate) mod limits;
 pub(crate) mod parameter;
 pub(crate) mod pattern;
 pub(crate) mod reference;
+pub(crate) mod rows;
 pub(crate) mod rules;
+pub(crate) mod schedule;
 pub(crate) mod steps;
 pub(crate) mod trigger;
 pub(crate) mod url;
@@ -71,6 +78,13 @@ pub(crate) fn compile<'d>(
     let limits = each(named(root, "limit"), |(name, section)| {
         limits::check(name, section, symbols)
     });
+    let schedules = each(named(root, "schedule"), |(name, section)| {
+        schedule::check(name, section, symbols, &patterns, &actions)
+    });
+    let rows = each(named(root, "rows"), |(name, section)| {
+        rows::check(name, section, symbols, &patterns)
+    });
+    let accounts = accounts::check(root, symbols);
     let limit_record = limits::record(root, !limits.is_empty(), symbols);
     let buckets = each(sections.buckets, |(name, section)| {
         bucket::check(name, section, symbols, variables)
@@ -90,10 +104,13 @@ pub(crate) fn compile<'d>(
         records: all(records)?,
         actions: all(actions)?,
         triggers: all(triggers)?,
+        schedules: all(schedules)?,
         patterns: all(patterns)?,
         limits: all(limits)?,
         limit_record,
+        accounts: accounts?,
         buckets: all(buckets)?,
+        rows: all(rows)?,
         reactions: Reactions::default(),
         origin: Origin::default(),
     };

@@ -33,6 +33,7 @@ pub(crate) mod unique;
 pub(crate) mod variables;
 pub(crate) mod view;
 
+use crate::check::Renames;
 use crate::design::RecordId;
 use crate::document::{Lines, Name, Section};
 use sections::{about, design_name, named, words};
@@ -59,6 +60,7 @@ pub(crate) fn declare<'d>(
     root: &mut Section<'d>,
     lines: Lines,
     variables: &Variables<'_>,
+    renames: &Renames,
 ) -> (Symbols, Sections<'d>) {
     let name = design_name(root);
     let about = about(root);
@@ -84,6 +86,7 @@ pub(crate) fn declare<'d>(
         paths,
         triggers: words(&triggers),
         prefixes: prefix_names(&buckets),
+        renames: renames.clone(),
         ..Symbols::default()
     };
     let records = declare_records(root, &mut symbols);

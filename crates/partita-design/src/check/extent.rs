@@ -28,8 +28,14 @@ pub(super) fn is_readable(source: &str, report: &Report) -> bool {
 pub(super) fn is_checkable(file: &Table, report: &Report) -> bool {
     let before = report.len();
     for (kind, node) in file {
-        let Content::Table(sections) = &node.content else {
-            continue;
+        let sections = match &node.content {
+            Content::Table(sections) => sections,
+            Content::List(sections) if sections.len() > SECTIONS_MAX => {
+                let message = format!("a design has at most {SECTIONS_MAX} of `[[{}]]`", kind.text);
+                kind.report(Code::TooLarge, message);
+                continue;
+            }
+            _ => continue,
         };
         if sections.len() > SECTIONS_MAX {
             let message = format!("a design has at most {SECTIONS_MAX} of `[{}.…]`", kind.text);

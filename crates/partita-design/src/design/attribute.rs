@@ -1,6 +1,7 @@
 //! Attributes, and where their values come from.
 
 use partita_core::expression::{Path, Scope};
+use partita_core::limits::ITEM_BYTES_MAX;
 use partita_core::{Number, Value};
 
 use super::{RecordId, RefId};
@@ -15,6 +16,8 @@ pub struct Attribute {
     pub name: String,
     /// The name that templates and URLs call it by, where it is another one.
     pub alias: Option<String>,
+    /// The names that it was stored under in earlier designs.
+    pub was: Vec<String>,
     /// What it may hold.
     pub kind: AttributeType,
     /// Whether it may be missing. A number that is derived or a counter reads as 0 while it is.
@@ -125,6 +128,7 @@ impl Attribute {
         Attribute {
             name: name.to_owned(),
             alias: None,
+            was: Vec::new(),
             kind: AttributeType::Any,
             optional: false,
             source,
@@ -211,6 +215,19 @@ impl Attribute {
     /// Its path in an item.
     pub fn path(&self) -> Path {
         dotted(&self.name)
+    }
+
+    /// The value of a virtual attribute. A text that is larger than an item may be is missing: no
+    /// stored value is larger, and values that are made of each other would multiply.
+    pub fn virtual_value(&self, scope: &impl Scope) -> Option<Value> {
+        let Source::Computed(computed) = &self.source else {
+            return None;
+        };
+        let value = computed.value.value(scope)?;
+        let is_too_large = value
+            .as_str()
+            .is_some_and(|text| text.len() > ITEM_BYTES_MAX);
+        (self.is_virtual && !is_too_large).then_some(value)
     }
 
     /// What a stored item that lacks the attribute is read as having: 0 for a counter, a count or a

@@ -171,16 +171,27 @@ pub enum EffectKind {
     Update,
     /// Deletes an item.
     Delete,
+    /// Mails somebody.
+    Mail,
+    /// Sends a receiver an event.
+    Send,
 }
 
 impl EffectKind {
     /// The kinds and their words.
-    pub const WORDS: [(EffectKind, &'static str); 4] = [
+    pub const WORDS: [(EffectKind, &'static str); 6] = [
         (EffectKind::Create, "create"),
         (EffectKind::Upsert, "upsert"),
         (EffectKind::Update, "update"),
         (EffectKind::Delete, "delete"),
+        (EffectKind::Mail, "mail"),
+        (EffectKind::Send, "send"),
     ];
+
+    /// Whether it leaves the system, instead of writing an item.
+    pub fn is_outgoing(self) -> bool {
+        matches!(self, EffectKind::Mail | EffectKind::Send)
+    }
 }
 
 /// Which item an effect is done to.
@@ -204,9 +215,38 @@ pub enum EffectTarget {
         /// For each part of its identity, in its order, where it comes from.
         parts: Vec<(String, Reading)>,
     },
+    /// A mail.
+    Mail(Box<MailForm>),
+    /// An event for a receiver, whose address is a setting of the server.
+    Receiver {
+        /// The name of the receiver.
+        name: String,
+        /// What it is told; all of the item but its secrets, if nothing is named.
+        with: Vec<(String, Formula)>,
+    },
+}
+
+/// What a mail is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MailForm {
+    /// The address.
+    pub to: Formula,
+    /// The subject.
+    pub subject: Formula,
+    /// The text, which may have secrets in it.
+    pub text: Formula,
 }
 
 impl EffectTarget {
+    /// The values that leave the system.
+    pub fn outgoing(&self) -> Vec<&Formula> {
+        match self {
+            EffectTarget::Mail(mail) => vec![&mail.to, &mail.subject, &mail.text],
+            EffectTarget::Receiver { with, .. } => with.iter().map(|(_, value)| value).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// What the item can be.
     pub fn records(&self) -> &[RecordId] {
         match self {
@@ -214,6 +254,7 @@ impl EffectTarget {
             EffectTarget::Entity(record)
             | EffectTarget::Element(record)
             | EffectTarget::Identity { record, .. } => std::slice::from_ref(record),
+            EffectTarget::Mail(_) | EffectTarget::Receiver { .. } => &[],
         }
     }
 }

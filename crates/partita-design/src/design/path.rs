@@ -3,9 +3,10 @@
 use std::fmt;
 
 /// First parts of paths that have a meaning in every design.
-pub const RESERVED_SEGMENTS: [&str; 7] = [
+pub const RESERVED_SEGMENTS: [&str; 8] = [
     "action",
     "admin",
+    "auth",
     "batch",
     "docs",
     "files",
@@ -14,7 +15,7 @@ pub const RESERVED_SEGMENTS: [&str; 7] = [
 ];
 
 /// Paths at which a server answers itself, whichever designs it serves. No design has such a name.
-pub const SERVER_PATHS: [&str; 3] = ["healthz", "readyz", "metrics"];
+pub const SERVER_PATHS: [&str; 4] = ["console", "healthz", "readyz", "metrics"];
 
 /// The path of something in URLs: `stories/{storyId}/chapters/{nodeId}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

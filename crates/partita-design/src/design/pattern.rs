@@ -62,6 +62,19 @@ pub struct Pattern {
     pub with_deleted: bool,
     /// Whether expired items are shown.
     pub with_expired: bool,
+    /// Whether the rows of its index only say which items to read: each is read as it is now, and
+    /// what decides on it is decided on that.
+    pub fresh: bool,
+}
+
+/// What a full page takes of which nothing is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageReads {
+    /// Rows of the table or the index.
+    pub rows: usize,
+    /// Items that are then read one by one: those of a fresh pattern, and those that its rows are
+    /// replaced by.
+    pub items: usize,
 }
 
 /// The ref by which the rows of a pattern are replaced.
@@ -74,6 +87,48 @@ pub struct Follow {
 }
 
 impl Pattern {
+    /// The read of one item, as a pattern. It is none of a design's, and has no parameters: the
+    /// names in its key are the attributes of the identity.
+    pub fn of_item(entity: &Record, with_deleted: bool) -> Pattern {
+        Pattern {
+            id: PatternId::new(usize::MAX),
+            name: entity.name.clone(),
+            about: None,
+            path: None,
+            parameters: Vec::new(),
+            table: entity.table,
+            read: Read::Get(entity.key.clone()),
+            text: String::new(),
+            filter: None,
+            texts: Vec::new(),
+            returns: vec![entity.id],
+            follow: None,
+            one: true,
+            sort: Vec::new(),
+            whole: None,
+            descending: false,
+            limit: 1,
+            with_deleted,
+            with_expired: false,
+            fresh: false,
+        }
+    }
+
+    /// What a full page takes. One row more than is shown says whether there is another page.
+    pub fn page_reads(&self) -> PageReads {
+        let rows = match self.read {
+            Read::Get(_) => 1,
+            _ if self.one => 1,
+            _ => self.limit + 1,
+        };
+        let reads_again = [self.fresh, self.follow.is_some()];
+        let times = reads_again.into_iter().filter(|again| *again).count();
+        PageReads {
+            rows,
+            items: rows * times,
+        }
+    }
+
     /// The ref by which a row of this record is replaced; `None` where rows are not replaced.
     pub fn followed<'d>(&self, row: &'d Record) -> Option<&'d Ref> {
         let at = self.returns.iter().position(|one| *one == row.id)?;

@@ -4,8 +4,8 @@ use partita_core::expression::Condition;
 use partita_core::{Map, Value};
 
 use super::{
-    Attribute, Each, KeyTemplates, PathTemplate, RecordId, RecordIndex, Ref, RefId, ReferrerId,
-    Rules, Source, TableId,
+    Attribute, Each, Earlier, Fill, KeyTemplates, PathTemplate, RecordId, RecordIndex, Ref, RefId,
+    ReferrerId, Rules, Source, TableId,
 };
 use crate::expression::{Formula, Predicate};
 use crate::template::{Template, dotted};
@@ -49,6 +49,10 @@ pub struct Record {
     pub repeat: Repeat,
     /// The values that no two items share.
     pub unique: Vec<Unique>,
+    /// What it was in earlier designs.
+    pub was: Vec<Earlier>,
+    /// What stored items get that lack an attribute, or have a value that does not fit.
+    pub fill: Vec<Fill>,
     /// What makes it a view; `None` for an entity.
     pub view: Option<View>,
 }
@@ -175,6 +179,12 @@ pub struct Unique {
 pub const UNIQUE_SORT: &str = "UNIQUE";
 
 impl Record {
+    /// The ref of that name.
+    pub fn find_ref(&self, name: &str) -> Option<RefId> {
+        let position = self.refs.iter().position(|one| one.name == name);
+        position.map(RefId::new)
+    }
+
     /// Whether it is an entity, and not a view.
     pub fn is_entity(&self) -> bool {
         self.view.is_none()

@@ -141,10 +141,13 @@ impl Ref {
         }
     }
 
-    /// Whether an item may refer to a target that does not exist yet: its target need not exist,
-    /// or was deleted and left it behind.
-    pub fn may_precede(&self, target: &RefTarget, record: &Record) -> bool {
-        self.unchecked || target.may_stay(record)
+    /// Whether an item of `referrer` may refer to a target that does not exist yet: its target need
+    /// not exist, or was deleted and left it behind.
+    pub fn may_precede(&self, target: &RefTarget, record: &Record, referrer: &Record) -> bool {
+        // A soft-deleted item is not counted, so it does not keep its target.
+        let is_uncounted =
+            matches!(target.on_delete, OnDelete::Refuse { .. }) && referrer.soft_delete.is_some();
+        self.unchecked || is_uncounted || target.may_stay(record)
     }
 
     /// Whether it leads to several items at once.

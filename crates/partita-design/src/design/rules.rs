@@ -1,9 +1,10 @@
 //! Who may do what, and how often.
 
-use partita_core::expression::{Condition, Path};
+use partita_core::Value;
+use partita_core::expression::{Comparator, Condition, Operand, Path, Step};
 
 use super::reference::CALLER;
-use super::{ActionId, AttributeId, Design, RecordId, RefTarget};
+use super::{ActionId, Attribute, AttributeId, Design, Record, RecordId, RefTarget};
 use crate::expression::{Hop, Predicate};
 
 /// What a caller does to an entity.
@@ -175,7 +176,7 @@ impl Rules {
 /// Who callers are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Callers {
-    /// The entity that they are, if the table has one.
+    /// The entity whose items are the callers, if `[caller]` names one.
     pub entity: Option<RecordId>,
     /// The roles that there are; any if there are none.
     pub roles: Vec<String>,
@@ -185,6 +186,48 @@ pub struct Callers {
     pub groups: CallerSource,
     /// Who sees what belongs to no item: keys, and jobs. It is said of the caller alone.
     pub administrators: Rule,
+}
+
+impl Callers {
+    /// The attributes of a caller's item that are the role and the groups.
+    pub fn attributes<'r>(&self, users: &'r Record) -> impl Iterator<Item = &'r Attribute> {
+        let is_of = self.entity == Some(users.id);
+        let sources = [&self.role, &self.groups].into_iter();
+        let names: Vec<&str> = sources
+            .filter_map(|source| match source {
+                CallerSource::Attribute(name) => Some(name.as_str()),
+                CallerSource::Token => None,
+            })
+            .filter(|_| is_of)
+            .collect();
+        let found: Vec<&Attribute> = names
+            .into_iter()
+            .filter_map(|name| users.stored(name))
+            .collect();
+        found.into_iter()
+    }
+
+    /// The role or the group that `administrators` asks for, where it asks for one.
+    pub fn administrator_mark(&self) -> Option<&str> {
+        let Rule::When(rule) = &self.administrators else {
+            return None;
+        };
+        let is_callers = |operand: &Operand, word: &str| {
+            matches!(operand, Operand::Path(path)
+                if path.root == CALLER && matches!(&path.steps[..], [Step::Field(name)] if *name == *word))
+        };
+        let (word, value) = match &rule.tree {
+            Condition::Compare(path, Comparator::Equal, value) if is_callers(path, "role") => {
+                (path, value)
+            }
+            Condition::Contains(path, value) if is_callers(path, "groups") => (path, value),
+            _ => return None,
+        };
+        match (word, value) {
+            (Operand::Path(_), Operand::Value(Value::S(text), _)) => Some(text),
+            _ => None,
+        }
+    }
 }
 
 /// Where something about a caller comes from.

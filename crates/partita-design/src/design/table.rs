@@ -23,23 +23,43 @@ pub struct Table {
     pub discriminator: Option<String>,
     /// The attribute that says when an item expires.
     pub ttl: Option<String>,
+    /// How the partition keys of other programs begin, whose items are left alone.
+    pub ignore: Vec<String>,
     /// Its indexes.
     pub indexes: Vec<Index>,
     /// How it is to be created elsewhere.
     pub settings: Settings,
 }
 
-/// What an export of a table needs beyond its keys.
+/// What the store is told of a table beyond its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Whether capacity is paid by request.
     pub pay_per_request: bool,
-    /// The key that encrypts it; `None` where its variable has no value.
-    pub encryption: Option<String>,
+    /// The key that encrypts it.
+    pub encryption: Encryption,
     /// What its stream shows of a change.
     pub stream: Option<String>,
     /// Whether it can be brought back to any moment.
     pub point_in_time_recovery: bool,
+    /// Whether it can only be deleted after this is taken back.
+    pub deletion_protection: bool,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// The key that Amazon encrypts a table with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Encryption {
+    /// One of Amazon's own, which every table has.
+    #[default]
+    Owned,
+    /// The one that KMS keeps for the account.
+    Managed,
+    /// This key of KMS: its id, ARN or alias.
+    Key(String),
+    /// A key of KMS whose variable has no value; what the design says.
+    Unset(String),
 }
 
 /// An index of a table.

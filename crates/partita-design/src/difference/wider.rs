@@ -1,6 +1,6 @@
 //! Types that accept everything that others accept, stored in the same way.
 
-use crate::types::{AttributeType, Bounds, Count, Field, Shape};
+use crate::types::{AttributeType, Bounds, Count, Field, Shape, StringType};
 
 /// Whether every value of the old type is one of the new type.
 pub(super) fn is_wider(old: &AttributeType, new: &AttributeType) -> bool {
@@ -11,10 +11,16 @@ pub(super) fn is_wider(old: &AttributeType, new: &AttributeType) -> bool {
                 && (new.pattern.is_none() || old.pattern == new.pattern)
                 && (new.format.is_none() || old.format == new.format)
         }
+        (Kind::String(_), Kind::Password) | (_, Kind::Any) => true,
         (Kind::Enum(old), Kind::Enum(new)) => has_all(old, new),
-        (Kind::State(old), Kind::State(new)) => {
-            old.names.first() == new.names.first() && has_all(&old.names, &new.names)
+        // What an item begins with is its default, which is compared by itself.
+        (Kind::State(old), Kind::State(new)) => has_all(&old.names, &new.names),
+        (Kind::State(old), Kind::Enum(new)) => has_all(&old.names, new),
+        (Kind::Enum(_) | Kind::State(_) | Kind::Ulid | Kind::Uuid, Kind::String(new)) => {
+            *new == StringType::default()
         }
+        (Kind::Int(old), Kind::Number(new)) => is_wider_range(old, new),
+        (Kind::Shape(_), Kind::Map) => true,
         (Kind::Number(old), Kind::Number(new)) | (Kind::Int(old), Kind::Int(new)) => {
             is_wider_range(old, new)
         }

@@ -240,6 +240,8 @@ pub(super) fn kind(kind: &AttributeType) -> Json {
         AttributeType::Set(SetOf::Numbers) => json!(["set", "numbers"]),
         AttributeType::Set(SetOf::Binaries) => json!(["set", "binaries"]),
         AttributeType::Binary => json!(["binary"]),
+        // What is stored is a text, whoever made it: a design may begin to keep accounts in it.
+        AttributeType::Password => self::kind(&AttributeType::string()),
         AttributeType::Map => json!(["map"]),
         // Its fields are a declaration of their own.
         AttributeType::Shape(shape) => json!(["shape", shape.name]),

@@ -8,26 +8,35 @@ use serde_json::{Value as Json, json};
 use super::form;
 use crate::design::{
     Aggregate, Attribute, Bucket, Constants, Design, EachOver, Index, KeyValue, OnDelete, Prefix,
-    Projection, Record, Ref, RefTo, SoftDelete, Source, Table, Timing, Unique, View,
+    Projection, Record, Ref, RefTarget, RefTo, SoftDelete, Source, Table, Timing, Unique, View,
 };
+use crate::difference::{AttributeAspect, RecordName, RefAspect, Subject, TableAspect};
 use crate::expression::Reading;
 use crate::types::{AttributeType, Shape};
 
 /// One declaration.
 #[derive(Clone, Debug)]
-pub(crate) enum Part<'d> {
+pub(crate) struct Part<'d> {
+    pub(crate) subject: Subject,
+    pub(crate) body: Body<'d>,
+}
+
+/// What a declaration says.
+#[derive(Clone, Debug)]
+pub(crate) enum Body<'d> {
     Table(&'d Table),
     Index(&'d Table, &'d Index),
     Entity(&'d Table),
-    /// A part of an entity or a view that is its form and nothing else: a key, a condition.
+    /// Its form and nothing else: a key, a condition.
     Plain(Json),
     /// An entity keeps attributes that are not listed.
     Open,
-    Require(Json),
     Attribute(&'d Design, &'d Record, &'d Attribute),
     Ref(&'d Design, &'d Record, &'d Ref),
     Unique(&'d Unique),
     View(&'d Design, &'d View),
+    /// The names of what a view repeats of its source.
+    Keep(BTreeSet<&'d String>),
     Shape(&'d Shape),
     Constants(&'d Constants),
     Bucket(&'d Bucket),
@@ -36,8 +45,8 @@ pub(crate) enum Part<'d> {
 
 impl Part<'_> {
     pub(crate) fn form(&self) -> Json {
-        match self {
-            Part::Table(table) => json!([
+        match &self.body {
+            Body::Table(table) => json!([
                 "table",
                 table.name,
                 table.partition,
@@ -46,23 +55,35 @@ impl Part<'_> {
                 table.ttl,
                 table.settings.stream,
             ]),
-            Part::Index(table, index) => index_form(table, index),
-            Part::Entity(table) => json!(["entity", table.id]),
-            Part::Plain(form) => form.clone(),
-            Part::Open => json!(["open"]),
-            Part::Require(condition) => json!(["require", condition]),
-            Part::Attribute(design, _, attribute) => attribute_form(design, attribute),
-            Part::Ref(design, record, reference) => ref_form(design, record, reference),
-            Part::Unique(unique) => json!(["unique", form::template(&unique.partition)]),
-            Part::View(design, view) => json!(["view", design[view.of].name, view.history]),
-            Part::Shape(shape) => form::shape(shape),
-            Part::Constants(constants) => {
+            Body::Index(table, index) => index_form(table, index),
+            Body::Entity(table) => json!(["entity", table.id]),
+            Body::Plain(form) => form.clone(),
+            Body::Open => json!(["open"]),
+            Body::Attribute(design, record, attribute) if record.is_entity() => {
+                attribute_form(design, attribute)
+            }
+            Body::Attribute(design, _, attribute) => {
+                let form = match attribute.derived() {
+                    Some(value) => {
+                        let kind = form::kind(&attribute.kind);
+                        json!(["derived", kind, attribute.optional, form::formula(value)])
+                    }
+                    None => attribute_form(design, attribute),
+                };
+                json!(["attribute", form])
+            }
+            Body::Keep(names) => json!(["keep", names]),
+            Body::Ref(design, record, reference) => ref_form(design, record, reference),
+            Body::Unique(unique) => json!(["unique", form::template(&unique.partition)]),
+            Body::View(design, view) => json!(["view", design[view.of].name, view.history]),
+            Body::Shape(shape) => form::shape(shape),
+            Body::Constants(constants) => {
                 let rows = constants.rows.iter();
                 let rows = rows.map(|(name, row)| json!([name, form::map(row)]));
                 json!(["constants", form::list(rows)])
             }
-            Part::Bucket(bucket) => json!(["bucket", bucket.bucket]),
-            Part::Prefix(prefix) => json!(["prefix", form::template(&prefix.path)]),
+            Body::Bucket(bucket) => json!(["bucket", bucket.bucket]),
+            Body::Prefix(prefix) => json!(["prefix", form::template(&prefix.path)]),
         }
     }
 }
@@ -75,13 +96,11 @@ pub(crate) fn parts(design: &Design) -> BTreeMap<String, Part<'_>> {
         hops: BTreeSet::new(),
     };
     for table in &design.tables {
-        let name = match table.id.as_str() {
-            "" => "table".to_owned(),
-            id => format!("table.{id}"),
-        };
-        parts.add(name, Part::Table(table));
+        let subject = Subject::Table(table.id.clone(), TableAspect::Whole);
+        parts.add(subject, Body::Table(table));
         for index in &table.indexes {
-            parts.add(format!("index.{}", index.name), Part::Index(table, index));
+            let subject = Subject::Index(index.name.clone());
+            parts.add(subject, Body::Index(table, index));
         }
     }
     for entity in design.entities() {
@@ -91,12 +110,18 @@ pub(crate) fn parts(design: &Design) -> BTreeMap<String, Part<'_>> {
         parts.view(record, view);
     }
     for bucket in &design.buckets {
-        let name = format!("bucket.{}", bucket.name);
         for prefix in &bucket.prefixes {
-            let name = format!("{name}.prefix.{}", prefix.name);
-            parts.add(name, Part::Prefix(prefix));
+            let subject = Subject::Prefix(bucket.name.clone(), prefix.name.clone());
+            parts.add(subject, Body::Prefix(prefix));
         }
-        parts.add(name, Part::Bucket(bucket));
+        parts.add(Subject::Bucket(bucket.name.clone()), Body::Bucket(bucket));
+    }
+    if let Some(accounts) = &design.accounts
+        && let Some(login) = accounts.login(design)
+    {
+        let (users, login) = (accounts.users(design), &login.name);
+        // Stored logins are trimmed and in lower case.
+        parts.plain(Subject::Login, "login", json!([users.name, login]));
     }
     parts.refs();
     parts.found
@@ -111,12 +136,12 @@ struct Parts<'d> {
 }
 
 impl<'d> Parts<'d> {
-    fn add(&mut self, name: String, part: Part<'d>) {
-        self.found.insert(name, part);
+    fn add(&mut self, subject: Subject, body: Body<'d>) {
+        self.found.insert(subject.path(), Part { subject, body });
     }
 
-    fn plain(&mut self, name: String, tag: &str, form: Json) {
-        self.add(name, Part::Plain(json!([tag, form])));
+    fn plain(&mut self, subject: Subject, tag: &str, form: Json) {
+        self.add(subject, Body::Plain(json!([tag, form])));
     }
 
     fn reads(&mut self, reads: &'d [Reading]) {
@@ -160,34 +185,35 @@ impl<'d> Parts<'d> {
     }
 
     fn entity(&mut self, entity: &'d Record) {
-        let place = format!("entity.{}", entity.name);
+        let name = || entity.name.clone();
         let table = &self.design[entity.table];
-        self.add(place.clone(), Part::Entity(table));
-        self.keys(&place, table, entity);
+        self.add(Subject::Entity(name()), Body::Entity(table));
+        self.keys(table, entity);
         if entity.open {
-            self.add(format!("{place}.open"), Part::Open);
+            self.add(Subject::Open(name()), Body::Open);
         }
         if let Some(soft_delete) = &entity.soft_delete {
             let form = form::soft_delete(soft_delete);
-            self.plain(format!("{place}.soft-delete"), "soft-delete", form);
+            self.plain(Subject::SoftDelete(name()), "soft-delete", form);
         }
         if let Some(require) = &entity.require {
             let form = form::predicate(require);
-            self.add(format!("{place}.require"), Part::Require(form));
+            self.plain(Subject::Require(name()), "require", form);
         }
         for attribute in &entity.attributes {
-            self.attribute(&place, entity, attribute);
+            self.attribute(entity, attribute);
         }
         for unique in &entity.unique {
-            let name = format!("{place}.unique.{}", unique.name);
-            self.add(name, Part::Unique(unique));
+            let subject = Subject::Guard(name(), unique.name.clone());
+            self.add(subject, Body::Unique(unique));
         }
     }
 
-    fn keys(&mut self, place: &str, table: &Table, record: &'d Record) {
+    fn keys(&mut self, table: &Table, record: &'d Record) {
         let key = &record.key;
         for (name, template) in [(&table.partition, &key.partition), (&table.sort, &key.sort)] {
-            self.plain(format!("{place}.{name}"), "key", form::template(template));
+            let subject = Subject::PrimaryKey(RecordName::of(record), name.clone());
+            self.plain(subject, "key", form::template(template));
         }
         for keys in &record.indexes {
             self.reads(&keys.reads);
@@ -197,17 +223,18 @@ impl<'d> Parts<'d> {
             for (key, value) in partition.into_iter().chain(sort) {
                 // A key that is an attribute of the entity follows that one and the index.
                 if let KeyValue::Cases(cases) = value {
-                    let name = format!("{place}.{}", key.name);
-                    self.plain(name, "key", form::key_cases(cases));
+                    let subject = Subject::IndexKey(RecordName::of(record), key.name.clone());
+                    self.plain(subject, "key", form::key_cases(cases));
                 }
             }
         }
         if let (Some(name), Some(value)) = (&table.discriminator, &record.discriminator) {
-            self.plain(format!("{place}.{name}"), "discriminator", json!(value));
+            let subject = Subject::Discriminator(RecordName::of(record), name.clone());
+            self.plain(subject, "discriminator", json!(value));
         }
     }
 
-    fn attribute(&mut self, place: &str, entity: &'d Record, attribute: &'d Attribute) {
+    fn attribute(&mut self, record: &'d Record, attribute: &'d Attribute) {
         match &attribute.source {
             Source::Given { default: None } | Source::Generated => {}
             Source::Given {
@@ -230,16 +257,22 @@ impl<'d> Parts<'d> {
             Source::Derived(value) => self.reads(&value.reads),
         }
         self.shapes(&attribute.kind);
-        let name = format!("{place}.attributes.{}", attribute.name);
-        self.add(name, Part::Attribute(self.design, entity, attribute));
+        self.add_attribute(record, attribute);
+    }
+
+    fn add_attribute(&mut self, record: &'d Record, attribute: &'d Attribute) {
+        let record_name = RecordName::of(record);
+        let aspect = AttributeAspect::Whole;
+        let subject = Subject::Attribute(record_name, attribute.name.clone(), aspect);
+        self.add(subject, Body::Attribute(self.design, record, attribute));
     }
 
     fn shapes(&mut self, kind: &'d AttributeType) {
         match kind {
             AttributeType::Shape(shape) => {
-                let name = format!("shape.{}", shape.name);
-                if !self.found.contains_key(&name) {
-                    self.add(name, Part::Shape(shape));
+                let subject = Subject::Shape(shape.name.clone());
+                if !self.found.contains_key(&subject.path()) {
+                    self.add(subject, Body::Shape(shape));
                     shape.fields.iter().for_each(|one| self.shapes(&one.kind));
                 }
             }
@@ -250,14 +283,14 @@ impl<'d> Parts<'d> {
 
     fn view(&mut self, record: &'d Record, view: &'d View) {
         let design = self.design;
-        let place = format!("view.{}", record.name);
-        self.add(place.clone(), Part::View(design, view));
-        self.keys(&place, &design[record.table], record);
+        let name = || record.name.clone();
+        self.add(Subject::View(name()), Body::View(design, view));
+        self.keys(&design[record.table], record);
         if let Some(when) = &view.when {
             self.reads(&when.reads);
             let live = design[view.of].soft_delete.as_ref();
             if let Some(own) = besides(&when.tree, live.map(SoftDelete::live)) {
-                self.plain(format!("{place}.when"), "when", form::condition(&own));
+                self.plain(Subject::When(name()), "when", form::condition(&own));
             }
         }
         if let Some(each) = &view.each {
@@ -276,27 +309,21 @@ impl<'d> Parts<'d> {
                     json!(["pattern", pattern, form::list(given)])
                 }
             };
-            self.plain(format!("{place}.each"), "each", json!([each.name, over]));
+            self.plain(Subject::Each(name()), "each", json!([each.name, over]));
         }
         if let Some(distinct) = &view.distinct {
             self.reads(&distinct.reads);
             let form = form::formula(distinct);
-            self.plain(format!("{place}.distinct"), "distinct", form);
+            self.plain(Subject::Distinct(name()), "distinct", form);
         }
         let keep = record.kept().filter(|one| !one.implied);
-        let keep: BTreeSet<&String> = keep.map(|one| &one.name).collect();
-        self.plain(format!("{place}.keep"), "keep", json!(keep));
+        let keep = keep.map(|one| &one.name).collect();
+        self.add(Subject::Keep(name()), Body::Keep(keep));
         for attribute in record.attributes.iter().filter(|one| one.is_declared()) {
-            let name = format!("{place}.attributes.{}", attribute.name);
-            let form = match attribute.derived() {
-                Some(value) => {
-                    self.reads(&value.reads);
-                    let kind = form::kind(&attribute.kind);
-                    json!(["derived", kind, attribute.optional, form::formula(value)])
-                }
-                None => attribute_form(design, attribute),
-            };
-            self.plain(name, "attribute", form);
+            if let Some(value) = attribute.derived() {
+                self.reads(&value.reads);
+            }
+            self.add_attribute(record, attribute);
         }
     }
 
@@ -311,12 +338,14 @@ impl<'d> Parts<'d> {
                 if !is_read && reference.unchecked {
                     continue;
                 }
-                let name = format!("entity.{}.refs.{}", entity.name, reference.name);
-                self.add(name, Part::Ref(design, entity, reference));
+                let (name, own) = (entity.name.clone(), reference.name.clone());
+                let subject = Subject::Ref(name, own, RefAspect::Whole);
+                self.add(subject, Body::Ref(design, entity, reference));
                 for target in reference.targets.iter().filter(|_| is_read) {
                     if let RefTo::Constants(constants) = target.to {
                         let rows = &design[constants];
-                        self.add(format!("constants.{}", rows.name), Part::Constants(rows));
+                        let subject = Subject::Constants(rows.name.clone());
+                        self.add(subject, Body::Constants(rows));
                     }
                 }
             }
@@ -348,7 +377,7 @@ fn index_form(table: &Table, index: &Index) -> Json {
     json!(["index", table.id, form::list(keys), projection])
 }
 
-fn source_form(design: &Design, source: &Source) -> Json {
+pub(crate) fn source_form(design: &Design, source: &Source) -> Json {
     match source {
         // Both are given once and stay as they are; how a new one is made is a matter of that write.
         Source::Given { default: None } | Source::Generated => json!(["given"]),
@@ -381,7 +410,7 @@ fn attribute_form(design: &Design, attribute: &Attribute) -> Json {
 }
 
 /// What is said of an attribute besides which values it may have.
-pub(crate) fn besides_type(design: &Design, attribute: &Attribute) -> Json {
+fn besides_type(design: &Design, attribute: &Attribute) -> Json {
     let per = attribute.per.as_ref();
     let per = per.map(|(period, name)| json!([form::period(*period), name]));
     json!([
@@ -396,32 +425,9 @@ pub(crate) fn besides_type(design: &Design, attribute: &Attribute) -> Json {
 
 fn ref_form(design: &Design, record: &Record, reference: &Ref) -> Json {
     let targets = reference.targets.iter().map(|target| {
-        let to = match target.to {
-            RefTo::Record(record) => {
-                let record = &design[record];
-                let kind = if record.is_entity() { "entity" } else { "view" };
-                json!([kind, record.name])
-            }
-            RefTo::Constants(constants) => json!(["constants", design[constants].name]),
-        };
-        let arguments = target.arguments.iter();
-        let arguments = arguments.map(|one| json!([one.part, one.path, one.many]));
-        let via = target
-            .via
-            .map(|pattern| form::pattern(design, &design[pattern]));
-        let on_delete = match &target.on_delete {
-            OnDelete::Keep => json!("keep"),
-            OnDelete::Cascade => json!("cascade"),
-            OnDelete::Refuse { count } => {
-                let count = target.record().map(|to| &design[(to, *count)].name);
-                json!(["refuse", count])
-            }
-            OnDelete::Clear(attributes) => {
-                let names = attributes.iter().map(|one| &design[(record.id, *one)].name);
-                json!(["clear", names.collect::<Vec<_>>()])
-            }
-        };
-        json!([target.when, to, form::list(arguments), via, on_delete])
+        let mut form = target_form(design, target);
+        form.push(on_delete_form(design, record, target));
+        Json::Array(form)
     });
     json!([
         "ref",
@@ -430,4 +436,37 @@ fn ref_form(design: &Design, record: &Record, reference: &Ref) -> Json {
         reference.live,
         reference.unchecked,
     ])
+}
+
+/// Where a ref leads.
+pub(crate) fn target_form(design: &Design, target: &RefTarget) -> Vec<Json> {
+    let to = match target.to {
+        RefTo::Record(record) => {
+            let record = &design[record];
+            let kind = if record.is_entity() { "entity" } else { "view" };
+            json!([kind, record.name])
+        }
+        RefTo::Constants(constants) => json!(["constants", design[constants].name]),
+    };
+    let arguments = target.arguments.iter();
+    let arguments = arguments.map(|one| json!([one.part, one.path, one.many]));
+    let via = target
+        .via
+        .map(|pattern| form::pattern(design, &design[pattern]));
+    vec![json!(target.when), to, form::list(arguments), json!(via)]
+}
+
+fn on_delete_form(design: &Design, record: &Record, target: &RefTarget) -> Json {
+    match &target.on_delete {
+        OnDelete::Keep => json!("keep"),
+        OnDelete::Cascade => json!("cascade"),
+        OnDelete::Refuse { count } => {
+            let count = target.record().map(|to| &design[(to, *count)].name);
+            json!(["refuse", count])
+        }
+        OnDelete::Clear(attributes) => {
+            let names = attributes.iter().map(|one| &design[(record.id, *one)].name);
+            json!(["clear", names.collect::<Vec<_>>()])
+        }
+    }
 }

@@ -94,7 +94,8 @@ fn copies(
                 target: at,
             };
             let record = target.record()?;
-            let may_precede = design[reference].may_precede(target, &design[record]);
+            let referrer = &design[to.0];
+            let may_precede = design[reference].may_precede(target, &design[record], referrer);
             Some((record, each, may_precede))
         })
     });

@@ -15,7 +15,7 @@ use super::{Does, Occasion, Reaction, Times, When};
 use crate::Design;
 use crate::design::{
     Access, Action, ActionId, EachOver, Effect, EffectKind, EffectTarget, OnDelete, Record,
-    RecordId, ReferrerId, Unique,
+    RecordId, Ref, ReferrerId, Unique,
 };
 use crate::expression::{Origin, Reading};
 use change::{Change, moves};
@@ -32,7 +32,27 @@ pub struct Size {
     pub has_jobs: bool,
     /// What the actions are for, the largest part first.
     pub parts: Vec<Part>,
+    /// The items that the actions are on.
+    pub items: Vec<Touched>,
 }
+
+/// Items that a transaction touches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// What they are; none for guards, and for what is kept beside the design's tables.
+    pub record: Option<RecordId>,
+    /// How many of them.
+    pub actions: usize,
+    /// Whether they are written, and not only required to be as they were read.
+    pub is_written: bool,
+    /// For the attributes of its identity where it comes from, as far as that is known: an
+    /// attribute of the item that is written, or a path from there. Items of which these are equal
+    /// are in one partition.
+    pub origins: Origins,
+}
+
+/// Attributes of an item, and what has their values.
+pub type Origins = BTreeMap<String, String>;
 
 /// A write that a caller can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +87,9 @@ pub fn sizes(design: &Design) -> Vec<Size> {
             let mut counter = Counter::new(design);
             let change = Change::of_caller(entity, access);
             let cause = format!("entity.{}", entity.name);
-            counter.touch("", 1, &cause);
-            counter.item(entity, &change, &Way::root());
+            let root = Way::root(entity);
+            counter.write(&root, Some(entity.id), 1, &cause);
+            counter.item(entity, &change, &root);
             sizes.push(counter.finish(Write::Access(access, entity.id)));
         }
     }
@@ -89,14 +110,17 @@ struct Way {
     name: String,
     times: usize,
     depth: usize,
+    origins: Origins,
 }
 
 impl Way {
-    fn root() -> Way {
+    fn root(record: &Record) -> Way {
+        let names = record.attributes.iter().map(|one| &one.name);
         Way {
             name: String::new(),
             times: 1,
             depth: 0,
+            origins: names.map(|name| (name.clone(), name.clone())).collect(),
         }
     }
 
@@ -105,7 +129,34 @@ impl Way {
             name: format!("{}.{step}", self.name),
             times: self.times,
             depth: self.depth + 1,
+            origins: Origins::new(),
         }
+    }
+
+    /// Over a ref, whose arguments say what has the values of its target's identity.
+    fn over(&self, step: &str, reference: &Ref) -> Way {
+        let arguments = reference.targets.iter().flat_map(|one| &one.arguments);
+        let origins = arguments.map(|one| (one.part.clone(), self.origin(&one.path)));
+        Way {
+            origins: origins.collect(),
+            ..self.by(step)
+        }
+    }
+
+    /// What has the value at a path from here.
+    fn origin(&self, path: &str) -> String {
+        let known = self.origins.get(path).cloned();
+        known.unwrap_or_else(|| format!("{}.{path}", self.name))
+    }
+
+    /// What has the value that an expression reads.
+    fn origin_of(&self, reading: &Reading) -> Option<String> {
+        if reading.origin != Origin::Item {
+            return None;
+        }
+        let hops = reading.hops.iter().map(|hop| hop.name.as_str());
+        let path: Vec<&str> = hops.chain([reading.attribute.as_str()]).collect();
+        Some(self.origin(&path.join(".")))
     }
 }
 
@@ -113,7 +164,7 @@ impl Way {
 struct Counter<'d> {
     design: &'d Design,
     /// By which way, for what, and how many actions.
-    items: BTreeMap<String, (String, usize)>,
+    items: BTreeMap<String, (String, Touched)>,
     has_jobs: bool,
     /// Records of views that are changed by their identity: they may be touched already.
     members: Vec<(String, usize, String)>,
@@ -132,10 +183,41 @@ impl<'d> Counter<'d> {
         }
     }
 
+    /// Counts what is kept beside the design's items.
     fn touch(&mut self, way: &str, times: usize, cause: &str) {
-        let new = (cause.to_owned(), times);
-        let item = self.items.entry(way.to_owned()).or_insert(new);
-        item.1 = item.1.max(times);
+        let touched = Touched {
+            record: None,
+            actions: times,
+            is_written: true,
+            origins: Origins::new(),
+        };
+        self.count(way, touched, cause);
+    }
+
+    /// Counts items that are written.
+    fn write(&mut self, way: &Way, record: Option<RecordId>, times: usize, cause: &str) {
+        self.require(way, record, times, cause);
+        if let Some((_, touched)) = self.items.get_mut(&way.name) {
+            touched.is_written = true;
+        }
+    }
+
+    /// Counts items that must be as they were read.
+    fn require(&mut self, way: &Way, record: Option<RecordId>, times: usize, cause: &str) {
+        let touched = Touched {
+            record,
+            actions: times,
+            is_written: false,
+            origins: way.origins.clone(),
+        };
+        self.count(&way.name, touched, cause);
+    }
+
+    fn count(&mut self, way: &str, new: Touched, cause: &str) {
+        let times = new.actions;
+        let item = self.items.entry(way.to_owned());
+        let (_, item) = item.or_insert_with(|| (cause.to_owned(), new));
+        item.actions = item.actions.max(times);
     }
 
     fn finish(mut self, write: Write) -> Size {
@@ -148,9 +230,12 @@ impl<'d> Counter<'d> {
             self.touch(&way, times, &cause);
         }
         let mut parts: BTreeMap<String, usize> = BTreeMap::new();
-        for (cause, actions) in self.items.into_values() {
-            *parts.entry(cause).or_default() += actions;
+        let mut items = Vec::new();
+        for (cause, touched) in self.items.into_values() {
+            *parts.entry(cause).or_default() += touched.actions;
+            items.push(touched);
         }
+        items.retain(|touched| touched.actions > 0);
         let parts = parts.into_iter().filter(|(_, actions)| *actions > 0);
         let parts = parts.map(|(cause, actions)| Part { cause, actions });
         let mut parts: Vec<Part> = parts.collect();
@@ -160,12 +245,14 @@ impl<'d> Counter<'d> {
             actions: parts.iter().map(|part| part.actions).sum(),
             has_jobs: self.has_jobs,
             parts,
+            items,
         }
     }
 
     fn action(&mut self, action: &Action, record: &Record) {
         let cause = format!("action.{}", action.name);
-        self.touch("", 1, &cause);
+        let root = Way::root(record);
+        self.write(&root, Some(record.id), 1, &cause);
         let names = action
             .changes
             .names()
@@ -179,18 +266,18 @@ impl<'d> Counter<'d> {
             let changed = names.map(str::to_owned).collect();
             let change = Change::new(record, access, changed, true);
             let change = change.emptying(&action.changes);
-            self.item(record, &change, &Way::root());
+            self.item(record, &change, &root);
         }
         self.reads(
             action.require.iter().flat_map(|it| &it.reads),
-            &Way::root(),
+            &root,
             &cause,
         );
         for reaction in self.design.reactions.of(record.id) {
             if let (Occasion::Action(id), Does::Operate(effect)) = (reaction.on, &reaction.does)
                 && id == action.id
             {
-                self.effect(&self.design[*effect], &Way::root(), &cause);
+                self.effect(&self.design[*effect], &root, &cause);
             }
         }
     }
@@ -253,12 +340,19 @@ impl<'d> Counter<'d> {
             Does::Keep(record) => {
                 let record = &design[*record];
                 let each = records(record, reaction, change);
-                let there = format!("{}#{}", way.name, record.name);
-                self.touch(&there, way.times * each, &cause);
+                let there = Way {
+                    name: format!("{}#{}", way.name, record.name),
+                    ..way.clone()
+                };
+                self.write(&there, Some(record.id), way.times * each, &cause);
             }
             Does::Archive(record) if change.access == Access::Update => {
-                let record = &design[*record].name;
-                self.touch(&format!("{}#{record}", way.name), way.times, &cause);
+                let record = &design[*record];
+                let there = Way {
+                    name: format!("{}#{}", way.name, record.name),
+                    ..way.clone()
+                };
+                self.write(&there, Some(record.id), way.times, &cause);
             }
             Does::Archive(_) => {}
             Does::Guard(unique) => {
@@ -281,7 +375,8 @@ impl<'d> Counter<'d> {
             let is_item = reference.records().next().is_some();
             if is_set && is_item && !reference.unchecked && !reference.is_many() {
                 let cause = format!("entity.{}.refs.{}", entity.name, reference.name);
-                self.touch(&way.by(&reference.name).name, way.times, &cause);
+                let there = way.over(&reference.name, reference);
+                self.require(&there, reference.records().next(), way.times, &cause);
             }
         }
     }
@@ -299,11 +394,11 @@ impl<'d> Counter<'d> {
         }
         let (target, attribute) = (&design[to.0], &design[to]);
         let cause = reaction.declared_at(design);
-        let there = way.by(&reference.name);
+        let there = way.over(&reference.name, reference);
         // What it was counted for, and what it is counted for now.
         let was = is_moved.then(|| way.by(&format!("old.{}", reference.name)));
         for there in was.into_iter().chain([there]) {
-            self.touch(&there.name, way.times, &cause);
+            self.write(&there, Some(target.id), way.times, &cause);
             let mut kept = design.kept_numbers(target);
             // A new item needs its target; others add to what is kept where it is gone.
             if change.access != Access::Create && kept.any(|one| one.name == attribute.name) {
@@ -336,11 +431,21 @@ impl<'d> Counter<'d> {
         self.reads(conditions.flat_map(|it| &it.reads), way, cause);
         let values = effect.changes.set.iter().chain(&effect.changes.add);
         self.reads(values.flat_map(|(_, value)| &value.reads), way, cause);
+        if effect.kind.is_outgoing() {
+            return self.outgoing(effect, way, times, cause);
+        }
         let there = match &effect.target {
+            EffectTarget::Mail(_) | EffectTarget::Receiver { .. } => return,
             EffectTarget::Ref { name, .. } => way.by(name),
             EffectTarget::Entity(_) | EffectTarget::Element(_) | EffectTarget::Identity { .. } => {
+                let set = effect.changes.set.iter();
+                let origins = set.filter_map(|(name, value)| match value.reads.as_slice() {
+                    [reading] => Some((name.clone(), way.origin_of(reading)?)),
+                    _ => None,
+                });
                 Way {
                     times,
+                    origins: origins.collect(),
                     ..way.by(&format!("{cause}/{}", self.items.len()))
                 }
             }
@@ -353,7 +458,7 @@ impl<'d> Counter<'d> {
                 self.members.push((name, times, cause.to_owned()));
                 continue;
             }
-            self.touch(&there.name, there.times, cause);
+            self.write(&there, Some(record.id), there.times, cause);
             if is_view {
                 continue;
             }
@@ -362,6 +467,7 @@ impl<'d> Counter<'d> {
                 EffectKind::Upsert => &[Access::Create, Access::Update],
                 EffectKind::Update => &[Access::Update],
                 EffectKind::Delete => &[Access::Delete],
+                EffectKind::Mail | EffectKind::Send => &[],
             };
             for access in accesses {
                 let changed = effect.changes.names().map(str::to_owned).collect();
@@ -370,6 +476,15 @@ impl<'d> Counter<'d> {
                 self.item(record, &change, &there);
             }
         }
+    }
+
+    /// A row of the outbox for each message, and one that keeps those of the item in order.
+    fn outgoing(&mut self, effect: &Effect, way: &Way, times: usize, cause: &str) {
+        let values = effect.target.outgoing();
+        self.reads(values.iter().flat_map(|one| &one.reads), way, cause);
+        let row = format!("{}@{cause}/{}", way.name, self.items.len());
+        self.touch(&row, times, cause);
+        self.touch(&format!("{}@last", way.name), way.times, cause);
     }
 
     /// What was read of other items must still be so.
@@ -385,11 +500,15 @@ impl<'d> Counter<'d> {
                 .iter()
                 .take(reading.hops.len().saturating_sub(known))
             {
-                there = there.by(&hop.name);
                 let reference = self.design.reference(hop);
+                there = match reference {
+                    Some(reference) => there.over(&hop.name, reference),
+                    None => there.by(&hop.name),
+                };
                 let is_item = reference.is_none_or(|one| one.records().next().is_some());
                 if is_item && reference.is_none_or(|one| !one.is_many()) {
-                    self.touch(&there.name, way.times, cause);
+                    let record = reference.and_then(|one| one.records().next());
+                    self.require(&there, record, way.times, cause);
                 }
             }
         }

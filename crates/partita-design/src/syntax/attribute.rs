@@ -9,7 +9,7 @@
 //! timing  = "on create" | "on write" | "once" condition
 //! clause  = "generated" | "fixed" | "movable" | "key-only" | "secret" | "virtual" | "rising"
 //!         | "deprecated" | "as" name | "each" constraint | "file in" prefix | "file at" name
-//!         | "per" ( "day" | "month" ) "of" name
+//!         | "per" ( "day" | "month" ) "of" name | "was" path
 //! ```
 //!
 //! A view may leave the type out: `= id`. Where the value has cases, the line ends with `default`
@@ -29,7 +29,7 @@ use crate::document::{Node, Text};
 use crate::types::{AttributeType, Shape};
 
 const CODE: Code = Code::AttributeSyntax;
-const CLAUSES: [&str; 12] = [
+const CLAUSES: [&str; 13] = [
     "generated",
     "fixed",
     "movable",
@@ -42,6 +42,7 @@ const CLAUSES: [&str; 12] = [
     "each",
     "file",
     "per",
+    "was",
 ];
 
 /// An attribute line, as far as it could be read.
@@ -60,6 +61,8 @@ pub(crate) struct Line {
     pub(crate) rising: Option<Span>,
     pub(crate) deprecated: Option<Span>,
     pub(crate) alias: Option<Word>,
+    /// Names in earlier designs.
+    pub(crate) was: Vec<Word>,
     pub(crate) file_in: Option<Word>,
     pub(crate) file_at: Option<Word>,
     pub(crate) per: Option<(Period, Word)>,
@@ -288,6 +291,7 @@ impl Parser<'_> {
             "each" => self.each(),
             "file" => self.file(),
             "per" => self.per(),
+            "was" => self.was(),
             _ => match self.flag(word) {
                 Some(flag) => Some(flag.replace(span).is_some()),
                 None => {
@@ -372,6 +376,13 @@ impl Parser<'_> {
         self.expect_word("of")?;
         let of = self.word("the attribute with the last time")?;
         Some(self.line.per.replace((period, of)).is_some())
+    }
+
+    /// An earlier name; there may be several.
+    fn was(&mut self) -> Option<bool> {
+        let path = self.path()?;
+        self.line.was.push((path.names.join("."), path.span));
+        Some(false)
     }
 
     /// Reports what is between a clause and the next comma.

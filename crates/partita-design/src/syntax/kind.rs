@@ -12,6 +12,8 @@
 //! A constraint behind `list of string` is the list's; what every element must be is said by the
 //! clause `each`.
 
+use std::collections::HashSet;
+
 use partita_core::Number;
 use partita_core::expression::Span;
 
@@ -26,8 +28,13 @@ use crate::types::{
 const CODE: Code = Code::AttributeSyntax;
 /// Far beyond any real design, far below what the stack holds.
 const DEPTH_MAX: usize = 16;
+/// Names of an enum.
+const NAMES_MAX: usize = 2_000;
+/// Names of a state, and steps between them. Steps are compared with what actions set.
+const STATES_MAX: usize = 200;
+const STEPS_MAX: usize = 2_000;
 
-const TYPES: [&str; 20] = [
+const TYPES: [&str; 21] = [
     "string",
     "enum",
     "state",
@@ -46,6 +53,7 @@ const TYPES: [&str; 20] = [
     "list",
     "set",
     "binary",
+    "password",
     "map",
     "any",
 ];
@@ -122,6 +130,7 @@ impl Parser<'_, '_> {
             "counter" => AttributeType::Counter,
             "version" => AttributeType::Version,
             "binary" => AttributeType::Binary,
+            "password" => AttributeType::Password,
             "map" => AttributeType::Map,
             "any" => AttributeType::Any,
             _ => {
@@ -197,6 +206,9 @@ impl Parser<'_, '_> {
                 self.cursor.report(CODE, span, message);
                 return None;
             }
+            if names.len() == NAMES_MAX {
+                return self.too_large(span, format!("an enum has at most {NAMES_MAX} names"));
+            }
             names.push(name);
             if !self.cursor.take("|") {
                 return Some(names);
@@ -221,21 +233,33 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// Says that there is more of something than a type has.
+    fn too_large<T>(&mut self, span: Span, message: String) -> Option<T> {
+        self.cursor.report(Code::TooLarge, span, message);
+        None
+    }
+
     fn steps(&mut self) -> Option<States> {
         let mut states = States {
             names: Vec::new(),
             steps: Vec::new(),
         };
+        let mut known = HashSet::new();
         loop {
             let mut from = self.chain_names(&mut states)?;
             while self.cursor.take("->") {
+                let span = self.cursor.here();
                 let to = self.chain_names(&mut states)?;
                 for step in from
                     .iter()
                     .flat_map(|from| to.iter().map(|to| (*from, *to)))
                 {
-                    if !states.steps.contains(&step) {
+                    if known.insert(step) {
                         states.steps.push(step);
+                    }
+                    if states.steps.len() > STEPS_MAX {
+                        let message = format!("a state has at most {STEPS_MAX} steps");
+                        return self.too_large(span, message);
                     }
                 }
                 from = to;
@@ -249,11 +273,17 @@ impl Parser<'_, '_> {
     fn chain_names(&mut self, states: &mut States) -> Option<Vec<usize>> {
         let mut places = Vec::new();
         loop {
-            let (name, _) = self.name()?;
+            let (name, span) = self.name()?;
             let known = states.names.iter().position(|known| *known == name);
-            places.push(known.unwrap_or(states.names.len()));
+            let place = known.unwrap_or(states.names.len());
+            if place == STATES_MAX {
+                return self.too_large(span, format!("a state has at most {STATES_MAX} names"));
+            }
             if known.is_none() {
                 states.names.push(name);
+            }
+            if !places.contains(&place) {
+                places.push(place);
             }
             if !self.cursor.take("|") {
                 return Some(places);

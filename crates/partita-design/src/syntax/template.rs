@@ -19,6 +19,9 @@ use crate::time;
 /// Digits that a padded number has at most: DynamoDB's numbers have no more.
 const WIDTH_MAX: usize = 40;
 
+/// Placeholders of a template. A value has as many parts.
+const HOLES_MAX: usize = 100;
+
 /// One piece of a template.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
@@ -48,9 +51,19 @@ pub(crate) enum RawFormat {
 
 /// Reads a template such as `USER#{userId}`; `None` after a report.
 pub(crate) fn parse(text: &Text) -> Option<Vec<Piece>> {
+    let chunks = chunks(text)?;
+    let mut holes = chunks.iter().filter_map(|chunk| match chunk {
+        Chunk::Braced(range) => Some(range.clone()),
+        Chunk::Text(_) => None,
+    });
+    if let Some(beyond) = holes.nth(HOLES_MAX) {
+        let message = format!("a template has at most {HOLES_MAX} placeholders");
+        text.report(Code::TooLarge, text.at(beyond), message);
+        return None;
+    }
     let mut pieces = Vec::new();
     let mut is_good = true;
-    for chunk in chunks(text)? {
+    for chunk in chunks {
         match chunk {
             Chunk::Text(range) => {
                 let written = &text.as_str()[range.clone()];

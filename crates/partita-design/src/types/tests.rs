@@ -43,6 +43,20 @@ fn strings() {
     ] {
         assert!(format.accepts(good) && !format.accepts(bad) && !format.accepts(""));
     }
+    // One mailbox has one spelling.
+    for around in [
+        "a<ann@example.org>",
+        "<ann@example.org>",
+        "\"ann\"@example.org",
+        "\"a@b.org\"<ann@example.org>",
+        "ann(a)@example.org",
+        "a@ann@example.org",
+        "ann@example.org,bob",
+        ".ann@example.org",
+        "a..b@example.org",
+    ] {
+        assert!(!TextFormat::Email.accepts(around), "{around}");
+    }
 }
 
 #[test]

@@ -54,13 +54,14 @@ impl TextFormat {
         found.map(|(format, _)| *format)
     }
 
-    /// Whether the text has this form. Whether mail arrives there is not a question of form, so
-    /// only what can never be an address is refused.
+    /// Whether the text has this form. Whether mail arrives there is not a question of form. An
+    /// address is bare: with quotes, comments or a name around it one mailbox would have any number
+    /// of spellings.
     pub fn accepts(self, text: &str) -> bool {
         let has_space = text.contains(|letter: char| letter.is_whitespace() || letter.is_control());
         let rest = match self {
             TextFormat::Email => match text.rsplit_once('@') {
-                Some((name, host)) if !name.is_empty() => host,
+                Some((name, host)) if is_bare(name) && !host.contains(AROUND) => host,
                 _ => return false,
             },
             TextFormat::Url => {
@@ -80,4 +81,13 @@ impl TextFormat {
             TextFormat::Url => "a URL that begins with https:// or http://",
         }
     }
+}
+
+/// What is around addresses, or quotes a part of one.
+const AROUND: [char; 11] = ['<', '>', '(', ')', '[', ']', '\\', ',', ';', ':', '"'];
+
+/// Whether a text can be what is before the `@` of an address.
+fn is_bare(name: &str) -> bool {
+    let has_dots = name.starts_with('.') || name.ends_with('.') || name.contains("..");
+    !name.is_empty() && !has_dots && !name.contains(AROUND) && !name.contains('@')
 }

@@ -4,6 +4,7 @@
 mod book;
 mod corpus;
 mod design_pages;
+mod evolution;
 mod forms;
 mod key_strings;
 mod keys;

@@ -59,3 +59,27 @@ fn colours() {
     assert!(!plain.contains('\u{1b}'));
     assert!(coloured.contains('\u{1b}'));
 }
+
+/// A line as long as a file is not shown whole.
+#[test]
+fn a_line_that_is_too_long() {
+    let text = rendered(|source| {
+        let long = "x".repeat(100_000);
+        source.replacen("design", &format!("{long} = 1\ndesign"), 1)
+    });
+    assert!(text.len() < 10_000, "{} bytes", text.len());
+    assert!(text.contains('…'), "{text}");
+}
+
+#[test]
+fn a_text_that_looks_like_html() {
+    let source = shipped::find("stories").unwrap().source;
+    let (design, _) = check(source, &|_| None);
+    let mut design = design.unwrap();
+    design.about = Some("a <script>b</script> & c".to_owned());
+    let page = partita_design::page::page(&design);
+    assert!(
+        page.contains("a &lt;script&gt;b&lt;/script&gt; &amp; c"),
+        "{page}"
+    );
+}

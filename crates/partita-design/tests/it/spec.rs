@@ -276,6 +276,7 @@ fn type_agrees(page: &str, optional: bool, line: &str) -> Result<(), String> {
             "enum",
             "state",
             "copy",
+            "password",
         ]
         .contains(&word),
         "number" => [

@@ -167,7 +167,7 @@ fn input(section: &mut Section<'_>, records: &[&DeclaredRecord]) -> Option<Vec<S
     let mut names = Vec::new();
     for text in texts {
         for record in records {
-            let attribute = record.resolve(text.as_str(), text.span())?;
+            let attribute = record.resolve_used(text.as_str(), text.span())?;
             if attribute.is_computed() || record.is_identity(&attribute.name) {
                 let message = format!("`{}` cannot be given by the caller", text.as_str());
                 section
@@ -182,7 +182,8 @@ fn input(section: &mut Section<'_>, records: &[&DeclaredRecord]) -> Option<Vec<S
     Some(names)
 }
 
-fn then(
+/// Reads the effects of `then`; `None` after a report.
+pub(crate) fn then(
     section: &mut Section<'_>,
     names: &Names<'_>,
     patterns: &[Option<Pattern>],

@@ -61,6 +61,7 @@ pub(crate) fn one(
     is_good.then_some(Attribute {
         name: declared.name.clone(),
         alias: declared.alias.as_ref().map(|(alias, _)| alias.clone()),
+        was: line.was.iter().map(|(name, _)| name.clone()).collect(),
         kind: declared.kind.clone()?,
         optional: declared.optional || is_loose_copy,
         source,

@@ -105,7 +105,7 @@ fn bytes(text: &Text) -> Option<u64> {
 }
 
 /// Reads `15 minutes`; gives seconds; `None` after a report.
-fn duration(text: &Text) -> Option<u64> {
+pub(crate) fn duration(text: &Text) -> Option<u64> {
     let help = "write `15 minutes`, `1 day`, …";
     quantity(text, unit_seconds, "span of time", help)
 }

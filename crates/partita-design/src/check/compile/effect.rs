@@ -1,6 +1,7 @@
 //! What a write causes: the effects of triggers and actions.
 
 mod assignments;
+mod outgoing;
 
 use crate::check::compile::reference;
 use crate::check::declare::symbols::DeclaredRecord;
@@ -8,12 +9,12 @@ use crate::check::resolve::condition;
 use crate::check::resolve::each::{self, Element};
 use crate::check::resolve::names::{Meaning, Names};
 use crate::codes::Code;
-use crate::design::{Effect, EffectKind, EffectTarget, Pattern, RecordId, RefTo};
+use crate::design::{Assignments, Effect, EffectKind, EffectTarget, Pattern, RecordId, RefTo};
 use crate::document::{Field, Section, Text};
 use crate::expression::Predicate;
 use crate::syntax::reference as syntax;
-pub(crate) use assignments::assignments;
 use assignments::changes;
+pub(crate) use assignments::{assignments, flatten};
 
 /// Reads an effect; `None` after a report. `names` is the scope of the item that causes it.
 pub(crate) fn check(
@@ -41,6 +42,20 @@ pub(crate) fn check(
         });
     let inner = inner.given(known);
     let operation = operation(section);
+    if let Some((kind, text)) = operation
+        && kind.is_outgoing()
+    {
+        let target = outgoing::target(section, kind, text, &inner);
+        return Some(Effect {
+            kind,
+            each: element.optional()?.map(|element| element.each),
+            distinct: distinct.optional()?,
+            when: when.optional()?,
+            require: require.optional()?,
+            target: target?,
+            changes: Assignments::default(),
+        });
+    }
     let target = operation.and_then(|(kind, text)| {
         let target = target(kind, text, &inner)?;
         Some((kind, text, target))
@@ -63,7 +78,7 @@ pub(crate) fn check(
 fn touch_all(section: &mut Section<'_>) -> Option<Effect> {
     section.touch(&[
         "each", "distinct", "when", "require", "create", "upsert", "update", "delete", "with",
-        "set", "add", "remove",
+        "set", "add", "remove", "mail", "subject", "text", "send",
     ]);
     None
 }

@@ -1,6 +1,6 @@
 //! `[entity.X]`: everything that reads names.
 
-use crate::check::compile::{Compiled, attribute, reference, rules, url};
+use crate::check::compile::{Compiled, attribute, earlier, reference, rules, url};
 use crate::check::declare::key::IndexKeys;
 use crate::check::declare::sections::about;
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
@@ -26,6 +26,8 @@ pub(crate) fn compile(
     let require = require.and_then(|text| condition::check(text, &names));
     let repeat = repeat(&mut section);
     let rules = rules::check(&mut section, record, symbols, compiled.actions);
+    let was = earlier::was(&mut section, record, symbols);
+    let fill = earlier::fill(&mut section, record, symbols);
     section.touch(&["refs", "allow", "attributes", "table", "open", "path"]);
     let excuse = symbols.table(record).excuse();
     section.finish_unless(excuse);
@@ -50,6 +52,8 @@ pub(crate) fn compile(
         refs: refs?,
         unique: guards(record)?,
         rules: rules?,
+        was: was?,
+        fill: fill?,
         view: None,
     })
 }

@@ -20,7 +20,7 @@ use crate::check::declare::sections::about;
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::check::declare::table;
 use crate::codes::Code;
-use crate::design::{Follow, Parameter, Pattern, RefTo, TableId};
+use crate::design::{Follow, Parameter, Pattern, Read, RefTo, TableId};
 use crate::document::{Field, Name, Section, Text};
 
 /// Reads a pattern; `None` after a report.
@@ -36,6 +36,10 @@ pub(crate) fn check(name: &Name, mut section: Section<'_>, symbols: &Symbols) ->
     let one = section.bool("one").given().unwrap_or(false);
     let with_deleted = include(&mut section, "deleted");
     let with_expired = include(&mut section, "expired");
+    let fresh = section.bool("fresh").given().unwrap_or(false);
+    if let Some(asked) = asked.as_ref().filter(|_| fresh) {
+        check_fresh(&section, &asked.read);
+    }
     let is_filter_broken = matches!(filter_text, Field::Broken);
     let filter_text = filter_text.given();
     let parsed = match (&asked, filter_text) {
@@ -99,6 +103,7 @@ pub(crate) fn check(name: &Name, mut section: Section<'_>, symbols: &Symbols) ->
         limit: paging.limit,
         with_deleted,
         with_expired,
+        fresh,
     };
     if one {
         one::check(symbols, &pattern, name.span);
@@ -139,6 +144,17 @@ fn check_parameters(
                 .report(Code::NeedlessKey, span, message)
                 .help(format!("write `{{{name}}}`, or leave it out of `params`"));
         }
+    }
+}
+
+/// Only an index is ever behind.
+fn check_fresh(section: &Section<'_>, read: &Read) {
+    let span = section.key_span("fresh").filter(|_| read.index().is_none());
+    if let Some(span) = span {
+        let message = "`fresh` has no effect, because a table is always read as it is now";
+        section
+            .report(Code::NeedlessKey, span, message)
+            .help("leave `fresh` out");
     }
 }
 

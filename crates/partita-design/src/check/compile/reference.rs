@@ -178,7 +178,7 @@ fn on_delete(
         RawOnDelete::Clear(names) => {
             let mut cleared = Vec::new();
             for (name, span) in names {
-                let attribute = record.resolve(name, *span)?;
+                let attribute = record.resolve_used(name, *span)?;
                 if !attribute.optional {
                     let message = format!("`{name}` is required and cannot be cleared");
                     symbols

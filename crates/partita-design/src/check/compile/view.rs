@@ -3,7 +3,7 @@
 mod existence;
 mod identity;
 
-use crate::check::compile::{Compiled, attribute, rules};
+use crate::check::compile::{Compiled, attribute, earlier, rules};
 use crate::check::declare::key::IndexKeys;
 use crate::check::declare::sections::about;
 use crate::check::declare::symbols::{DeclaredAttribute, DeclaredRecord, Symbols, ViewOf};
@@ -17,7 +17,7 @@ use crate::design::{
 };
 use crate::document::Section;
 use existence::{hidden_by, while_live};
-use identity::Check;
+use identity::{Check, check_states};
 
 /// Compiles a view whose attributes and keys are declared, over its compiled source; `None` after
 /// a report.
@@ -49,6 +49,8 @@ pub(crate) fn compile(
     let inner = inner_names(&own, names.clone());
     let distinct = distinct.and_then(|text| each::distinct(text, &inner));
     let rules = rules::of_view(&mut section, record, symbols, compiled.actions);
+    let was = earlier::was(&mut section, record, symbols);
+    let fill = earlier::fill(&mut section, record, symbols);
     section.finish_unless(excuse);
     let check = Check {
         record,
@@ -60,6 +62,9 @@ pub(crate) fn compile(
     let hidden_by = hidden_by(&when, declared, view.history);
     let own = own_attributes(record, view, &names);
     let (source, rules, own) = (source?, rules?, own?);
+    if view.history {
+        check_states(record, view, source, &when, symbols);
+    }
     let identity = record.identity()?;
     let attributes = with_source(own, record, view, source, &identity)?;
     Some(Record {
@@ -82,6 +87,8 @@ pub(crate) fn compile(
         require: None,
         repeat: Repeat::Refuse,
         unique: Vec::new(),
+        was: was?,
+        fill: fill?,
         view: Some(View {
             of: source.id,
             history: view.history,

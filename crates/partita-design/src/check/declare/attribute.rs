@@ -92,12 +92,13 @@ impl DeclaredAttribute {
         };
         DeclaredAttribute {
             name,
+            spelled: None,
             span,
-            kind,
             optional: line.optional,
             key_only: line.key_only.is_some(),
             is_virtual: line.is_virtual.is_some(),
-            secret: line.secret.is_some(),
+            secret: line.secret.is_some() || kind == Some(AttributeType::Password),
+            kind,
             is_own: true,
             is_implied: false,
             alias: line.alias.clone(),

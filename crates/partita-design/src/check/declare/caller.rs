@@ -43,7 +43,7 @@ pub(crate) fn declare(section: Option<&mut Section<'_>>, symbols: &Symbols) -> C
 }
 
 fn check_attribute(key: &str, text: &Text, record: &DeclaredRecord) {
-    let Some(attribute) = record.resolve(text.as_str(), text.span()) else {
+    let Some(attribute) = record.resolve_used(text.as_str(), text.span()) else {
         return;
     };
     let Some(kind) = &attribute.kind else { return };

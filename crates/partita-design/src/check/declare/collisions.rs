@@ -6,6 +6,7 @@ use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::codes::Code;
 
 pub(crate) fn check(symbols: &Symbols) {
+    ignored(symbols);
     for (position, table) in symbols.tables.iter().enumerate() {
         let records: Vec<&DeclaredRecord> = symbols
             .records
@@ -24,6 +25,24 @@ pub(crate) fn check(symbols: &Symbols) {
         let is_known = records.iter().all(|record| record.keys.partition.is_some());
         if let Some([partition, _]) = table.keys.as_ref().filter(|_| is_known) {
             overlapping_prefixes(&records, partition, symbols);
+        }
+    }
+}
+
+/// A record whose keys the table ignores would never be verified or mended.
+fn ignored(symbols: &Symbols) {
+    for record in &symbols.records {
+        let keys = record.keys.partition.iter().flat_map(Key::shapes);
+        let guards = record.unique.iter().flatten().map(|guard| &guard.shape);
+        let shapes: Vec<&KeyShape> = keys.chain(guards).collect();
+        for (prefix, span) in &symbols.table(record).ignore {
+            if shapes.iter().any(|shape| shape.may_start_with(prefix)) {
+                let message = format!("keys of `{}` can begin with `{prefix}`", record.place);
+                symbols
+                    .report(Code::IgnoredRecord, *span, message)
+                    .help("ignore what only other programs have")
+                    .related(record.span, "declared here");
+            }
         }
     }
 }

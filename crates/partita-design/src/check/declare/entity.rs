@@ -66,6 +66,7 @@ pub(crate) fn declare(
             attributes.push(common.clone());
         }
     }
+    symbols.rename(&name.text, &mut attributes);
     DeclaredRecord {
         table,
         attributes,
@@ -151,22 +152,29 @@ fn soft_delete_value(text: &Text, record: &DeclaredRecord) -> Option<SoftDelete>
         return None;
     };
     let name = path.to_string();
-    let attribute = record.resolve(&name, text.locate(path.span))?;
+    let attribute = record.resolve_used(&name, text.locate(path.span))?;
     let kind = attribute.kind.as_ref()?;
     if let Err(expected) = kind.check(&deleted) {
         let message = format!("`{name}` is never this: it must be {expected}");
         text.report(Code::ComparisonType, text.locate(at), message);
         return None;
     }
-    let restored = match &attribute.line.value {
-        Some((LineValue::Default(value), _)) if *value != deleted => value.clone(),
-        _ => {
-            let message = format!("nothing says what `{name}` is after the item is restored");
-            text.report_here(Code::SoftDeleteFlag, message)
-                .help(format!("give `{name}` a default"))
-                .related(attribute.span, "declared here");
-            return None;
-        }
+    let first = match (kind, &attribute.line.value) {
+        (_, Some((LineValue::Default(value), _))) => Some(value.clone()),
+        // An item begins with the first state.
+        (AttributeType::State(states), _) => states.names.first().map(|one| one.as_str().into()),
+        _ => None,
+    };
+    let Some(restored) = first.filter(|value| *value != deleted) else {
+        let message = format!("nothing says what `{name}` is after the item is restored");
+        let help = match kind {
+            AttributeType::State(_) => format!("let the first state of `{name}` be another one"),
+            _ => format!("give `{name}` a default"),
+        };
+        text.report_here(Code::SoftDeleteFlag, message)
+            .help(help)
+            .related(attribute.span, "declared here");
+        return None;
     };
     Some(SoftDelete::Value {
         attribute: attribute.name.clone(),

@@ -194,6 +194,7 @@ fn key((name, span): &Word, table: usize, symbols: &Symbols) -> IndexKey {
         let kind = match attribute {
             Some(declared) => {
                 native = true;
+                record.refuse_password(declared, *span);
                 declared.kind.as_ref().and_then(|kind| kind.stored_as())
             }
             None if is_written => Some(Type::S),

@@ -10,12 +10,13 @@ use crate::syntax::Word;
 use crate::syntax::template::is_name;
 
 /// The sections and keys of a design.
-const SECTIONS: [&str; 17] = [
+pub(crate) const SECTIONS: [&str; 20] = [
     "design",
     "about",
     "table",
     "index",
     "caller",
+    "accounts",
     "every",
     "shape",
     "constants",
@@ -23,10 +24,12 @@ const SECTIONS: [&str; 17] = [
     "view",
     "action",
     "trigger",
+    "schedule",
     "pattern",
     "limit",
     "limits",
     "bucket",
+    "rows",
     "accept",
 ];
 

@@ -5,6 +5,7 @@
 
 use partita_core::expression::{Condition, Span};
 
+use crate::check::Renames;
 use crate::check::declare::key::{IndexKeys, Keys};
 use crate::check::declare::reference::DeclaredRef;
 use crate::check::declare::table;
@@ -43,6 +44,8 @@ pub(crate) struct Symbols {
     pub(crate) triggers: Vec<Word>,
     /// The names of the prefixes of buckets.
     pub(crate) prefixes: Vec<String>,
+    /// Other names that attributes are stored under, where a design is compared with an earlier one.
+    pub(crate) renames: Renames,
     /// Whether `[every]` has a mistake, so that any entity may have more attributes.
     pub(crate) is_broken: bool,
 }
@@ -107,6 +110,8 @@ pub(crate) struct Element {
 pub(crate) struct DeclaredAttribute {
     /// With dots, inside a map.
     pub(crate) name: String,
+    /// As the file has it, where it is stored under another name.
+    pub(crate) spelled: Option<String>,
     pub(crate) span: Span,
     /// `None` after a mistake in its line. Of derived attributes it follows from the line.
     pub(crate) kind: Option<AttributeType>,
@@ -160,6 +165,11 @@ impl Symbols {
         self.report.add(code, span, message)
     }
 
+    /// Whether a mistake was reported so far.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.report.has_errors()
+    }
+
     pub(crate) fn table(&self, record: &DeclaredRecord) -> &table::Draft {
         // INVARIANT: a record's table is a position in this list.
         &self.tables[record.table]
@@ -206,6 +216,16 @@ impl Symbols {
 
     pub(crate) fn entities(&self) -> impl Iterator<Item = &DeclaredRecord> {
         self.records.iter().filter(|record| record.view.is_none())
+    }
+
+    /// Stores the attributes of a record under their other names.
+    pub(crate) fn rename(&self, record: &str, attributes: &mut [DeclaredAttribute]) {
+        for declared in attributes {
+            let place = (record.to_owned(), declared.name.clone());
+            if let Some(other) = self.renames.get(&place) {
+                declared.spelled = Some(std::mem::replace(&mut declared.name, other.clone()));
+            }
+        }
     }
 
     /// The record of that name; a name that is none is reported.
@@ -274,21 +294,33 @@ impl DeclaredRecord {
     /// The attribute of that name, or else of that alias.
     pub(crate) fn find(&self, name: &str) -> Option<&DeclaredAttribute> {
         let named = self.attributes.iter().find(|one| one.name == name);
-        named.or_else(|| {
+        let named = named.or_else(|| {
             let has_alias = |one: &&DeclaredAttribute| {
                 one.alias.as_ref().is_some_and(|(alias, _)| alias == name)
             };
             self.attributes.iter().find(has_alias)
+        });
+        named.or_else(|| {
+            let is_spelled = |one: &&DeclaredAttribute| one.spelled.as_deref() == Some(name);
+            self.attributes.iter().find(is_spelled)
         })
     }
 
     /// Whether some attribute is inside a map of this name.
     pub(crate) fn has_inside(&self, name: &str) -> bool {
-        let inside = |one: &DeclaredAttribute| {
-            let rest = one.name.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with('.'))
-        };
-        self.attributes.iter().any(inside)
+        self.inside(name).next().is_some()
+    }
+
+    /// The attributes inside a map of this name.
+    pub(crate) fn inside(&self, name: &str) -> impl Iterator<Item = &DeclaredAttribute> {
+        self.attributes.iter().filter(move |one| {
+            let spelled = one.spelled.as_deref();
+            let mut names = std::iter::once(one.name.as_str()).chain(spelled);
+            names.any(|one| {
+                let rest = one.strip_prefix(name);
+                rest.is_some_and(|rest| rest.starts_with('.'))
+            })
+        })
     }
 
     /// The attribute of that name or alias; a name that is none is reported.
@@ -300,6 +332,26 @@ impl DeclaredRecord {
                 .suggest(name, self.names());
         }
         found
+    }
+
+    /// The same of one that a design reads or writes somewhere, which is no password.
+    pub(crate) fn resolve_used(&self, name: &str, span: Span) -> Option<&DeclaredAttribute> {
+        let found = self.resolve(name, span)?;
+        self.refuse_password(found, span)?;
+        Some(found)
+    }
+
+    /// Reports a use of a password. The answer to any question about a hash helps to guess it, and
+    /// whoever chooses one signs in with it.
+    pub(crate) fn refuse_password(&self, used: &DeclaredAttribute, span: Span) -> Option<()> {
+        if used.kind != Some(AttributeType::Password) {
+            return Some(());
+        }
+        let message = format!("`{}` is a password, which only `/auth/` uses", used.name);
+        self.report(Code::PasswordUse, span, message)
+            .help("leave it out: nothing else reads or writes a password")
+            .related(used.span, "declared here");
+        None
     }
 
     /// The id that an attribute of an entity has when it is compiled.

@@ -1,15 +1,18 @@
 //! `[table]`: its name with variables, its keys, its discriminator, its settings.
 
+use std::collections::BTreeMap;
+
 use partita_core::expression::Span;
 
 use crate::check::declare::index;
 use crate::check::declare::sections::{check_name, spot};
 use crate::check::declare::variables::Variables;
 use crate::codes::Code;
-use crate::design::{self, Settings};
+use crate::design::{self, Encryption, Settings};
 use crate::document::section::Excuse;
 use crate::document::{Content, Field, Name, Node, Section, Text};
 use crate::sidecar;
+use crate::syntax::Word;
 
 /// A table, as far as it could be read.
 #[derive(Debug, Default)]
@@ -24,6 +27,8 @@ pub(crate) struct Draft {
     pub(crate) indexes: Vec<index::Draft>,
     /// Whether an index has a mistake, so that any key may be one of its own.
     pub(crate) has_broken_index: bool,
+    /// How the partition keys of other programs begin.
+    pub(crate) ignore: Vec<Word>,
     settings: Settings,
 }
 
@@ -51,6 +56,11 @@ impl Draft {
                 _ => None,
             },
             ttl: self.ttl.as_ref().map(|(name, _)| name.clone()),
+            ignore: self
+                .ignore
+                .iter()
+                .map(|(prefix, _)| prefix.clone())
+                .collect(),
             indexes,
             settings: self.settings.clone(),
         })
@@ -152,12 +162,28 @@ fn one(id: String, mut section: Section<'_>, variables: &Variables<'_>) -> Draft
         ttl: ttl
             .filter(|name| check_name(name.as_str(), name.span(), &name.report))
             .map(spot),
+        ignore: ignore(&mut section),
         settings: settings(&mut section, variables),
         keys,
         ..Draft::default()
     };
     section.finish();
     draft
+}
+
+/// How the partition keys of other programs begin.
+fn ignore(section: &mut Section<'_>) -> Vec<Word> {
+    let texts = section.texts("ignore", true).given().unwrap_or_default();
+    let texts = texts.into_iter().filter(|text| {
+        let is_empty = text.as_str().is_empty();
+        if is_empty {
+            let message = "every key begins with nothing";
+            text.report_here(Code::IgnoredRecord, message)
+                .help("write how the keys of the other program begin, such as `APP#`");
+        }
+        !is_empty
+    });
+    texts.map(spot).collect()
 }
 
 /// DynamoDB's rule for names of tables.
@@ -186,19 +212,76 @@ fn is_no_sidecar(name: &str, text: &Text) -> bool {
 
 fn settings(section: &mut Section<'_>, variables: &Variables<'_>) -> Settings {
     const BILLING: [&str; 2] = ["pay-per-request", "provisioned"];
-    const STREAMS: [&str; 4] = ["new-and-old-images", "new-image", "old-image", "keys-only"];
+    const STREAMS: [&str; 5] = [
+        "new-and-old-images",
+        "new-image",
+        "old-image",
+        "keys-only",
+        "off",
+    ];
     let billing = section.text("billing").given();
     let billing = billing.and_then(|text| word(text, &BILLING, "billing"));
     let stream = section.text("stream").given();
     let stream = stream.and_then(|text| word(text, &STREAMS, "stream"));
-    let encryption = section.text("encryption").given();
+    let given = section.text("encryption").given();
     let recovery = section.bool("point-in-time-recovery").given();
+    let protection = section.bool("deletion-protection").given();
     Settings {
         pay_per_request: billing != Some("provisioned"),
-        encryption: encryption.and_then(|text| variables.replace_if_set(text)),
+        encryption: given.map_or_else(Encryption::default, |text| encryption(text, variables)),
         stream: stream.map(str::to_owned),
         point_in_time_recovery: recovery.unwrap_or(false),
+        deletion_protection: protection.unwrap_or(false),
+        tags: tags(section, variables),
     }
+}
+
+/// `kms`, or `kms:` and a key.
+fn encryption(text: &Text, variables: &Variables<'_>) -> Encryption {
+    let Some(value) = variables.replace_if_set(text) else {
+        return Encryption::Unset(text.as_str().to_owned());
+    };
+    match value.split_once(':') {
+        Some(("kms", key)) if !key.is_empty() => Encryption::Key(key.to_owned()),
+        None if value == "kms" => Encryption::Managed,
+        _ => {
+            text.unknown(Code::UnknownWord, "encryption", ["kms", "kms:KEY"]);
+            Encryption::default()
+        }
+    }
+}
+
+/// Tags that a table of DynamoDB can have.
+const TAGS_MAX: usize = 50;
+/// Letters of a tag's key and value.
+const TAG_KEY_MAX: usize = 128;
+const TAG_VALUE_MAX: usize = 256;
+
+fn tags(section: &mut Section<'_>, variables: &Variables<'_>) -> BTreeMap<String, String> {
+    let mut tags = BTreeMap::new();
+    let Some(mut inside) = section.section("tags") else {
+        return tags;
+    };
+    for (name, node) in inside.all() {
+        let key = name.text.as_str();
+        let Some(text) = node.text(key) else {
+            continue;
+        };
+        let Some(value) = variables.replace(text) else {
+            continue;
+        };
+        let is_too_long =
+            key.chars().count() > TAG_KEY_MAX || value.chars().count() > TAG_VALUE_MAX;
+        if is_too_long || key.starts_with("aws:") || tags.len() == TAGS_MAX {
+            let message = format!("`{key}` cannot be a tag of a table");
+            inside.report(Code::OutOfRange, name.span, message).help(
+                "a table has at most 50 tags, with keys of 128 letters that do not begin with `aws:` and values of 256",
+            );
+            continue;
+        }
+        tags.insert(key.to_owned(), value);
+    }
+    tags
 }
 
 /// One of a few words; `None` after a report.

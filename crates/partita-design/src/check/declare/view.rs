@@ -86,6 +86,7 @@ pub(crate) fn keys(id: RecordId, section: &mut Section<'_>, symbols: &mut Symbol
     let table = symbols.table(record);
     let inner = section.section("attributes");
     let mut own = attribute::declare(inner, table, &symbols.shapes);
+    symbols.rename(record.title(), &mut own);
     let Some(source) = record.view.as_ref().and_then(|view| view.source) else {
         return parse_only(section, table);
     };

@@ -22,9 +22,9 @@ use crate::check::declare::symbols::Symbols;
 use crate::codes::Code;
 use crate::design::{
     Access, Design, Effect, EffectKind, EffectTarget, Event, EventKind, Record, RecordId, Ref,
-    Rule, Source, Timing,
+    Repeat, Rule, Source, Timing,
 };
-use crate::expression::{Expr, Formula, Predicate};
+use crate::expression::{Expr, Formula, Origin, Predicate};
 use clause::{Alternatives, Fact};
 use item::{CALLER, Item, literal};
 
@@ -102,6 +102,7 @@ fn is_such(effect: &Effect, event: &Event) -> bool {
         EffectKind::Upsert => &[Access::Create, Access::Update],
         EffectKind::Update => &[Access::Update],
         EffectKind::Delete => &[Access::Delete],
+        EffectKind::Mail | EffectKind::Send => &[],
     };
     effect.target.records().contains(&event.of)
         && kinds.iter().any(|access| event.kind.includes(*access))
@@ -130,7 +131,12 @@ impl<'d> Caused<'d> {
     ) {
         let source = Item::written(self.design, self.record);
         let facts = self.known(&source);
-        for target in self.targets(&source) {
+        let targets = self.targets(&source).into_iter().flat_map(|target| {
+            let there = self.there_already(&target);
+            let there = there.map(|there| (there, " that may be there already and that"));
+            std::iter::once((target, " that")).chain(there)
+        });
+        for (target, which) in targets {
             let rule = target.record.rules.get(Access::Read);
             let seen = Alternatives::of(rule, &target);
             let unseen = causes.iter().find(|(_, cause)| {
@@ -143,9 +149,11 @@ impl<'d> Caused<'d> {
                 EffectKind::Upsert => "writes",
                 EffectKind::Update => "changes",
                 EffectKind::Delete => "deletes",
+                // They write no item.
+                EffectKind::Mail | EffectKind::Send => continue,
             };
             let message = format!(
-                "`{name}` {does} {} that whoever {cause} need not be allowed to read: `{}`",
+                "`{name}` {does} {}{which} whoever {cause} need not be allowed to read: `{}`",
                 one(&target.record.name),
                 rule.text()
             );
@@ -155,6 +163,43 @@ impl<'d> Caused<'d> {
                 .acceptable(vec![vec![place.clone()]]);
             return;
         }
+    }
+
+    /// The item that an upsert changes, or a creation that may be repeated, where somebody has
+    /// created it before. Only its identity is known of it.
+    fn there_already(&self, new: &Item<'d>) -> Option<Item<'d>> {
+        let EffectTarget::Entity(record) = self.effect.target else {
+            return None;
+        };
+        let entity = &self.design[record];
+        let does_change = match self.effect.kind {
+            EffectKind::Upsert => true,
+            EffectKind::Create => entity.repeat == Repeat::Update,
+            _ => false,
+        };
+        let mut parts = entity.identity.iter();
+        let is_fresh = parts.any(|part| self.is_fresh(entity, &part.attribute));
+        if !does_change || is_fresh {
+            return None;
+        }
+        let parts = entity.identity.iter().map(|part| &part.attribute);
+        let parts = parts.map(|name| (name.clone(), new.attribute(name)));
+        Some(Item::identified(self.design, record, parts.collect()))
+    }
+
+    /// Whether a part of a new item's identity is one that no other item has: an id that is
+    /// generated, or the time.
+    fn is_fresh(&self, entity: &Record, name: &str) -> bool {
+        let mut set = self.effect.changes.set.iter();
+        let given = set.find(|(set, _)| set == name).map(|(_, value)| value);
+        let source = entity.stored(name).map(|one| &one.source);
+        let value = match (given, source) {
+            (Some(given), _) => given,
+            (None, Some(Source::Generated)) => return true,
+            (None, Some(Source::Computed(computed))) => &computed.value,
+            (None, _) => return false,
+        };
+        value.reads.iter().any(|one| one.origin == Origin::Now)
     }
 
     /// What holds whenever the effect happens.
@@ -190,6 +235,7 @@ impl<'d> Caused<'d> {
                     .into_iter()
                     .collect()
             }
+            EffectTarget::Mail(_) | EffectTarget::Receiver { .. } => Vec::new(),
             EffectTarget::Entity(record) => {
                 let given = self.effect.changes.set.iter();
                 let given =

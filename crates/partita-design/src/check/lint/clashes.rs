@@ -177,7 +177,7 @@ impl<'w> Scope<'w> {
             }),
             EffectTarget::Ref { name, .. } => self.led_to(name, of, refs),
             // What is created has an identity of its own.
-            EffectTarget::Entity(_) => None,
+            EffectTarget::Entity(_) | EffectTarget::Mail(_) | EffectTarget::Receiver { .. } => None,
         }
     }
 

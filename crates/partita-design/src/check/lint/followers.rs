@@ -316,6 +316,7 @@ fn causes(effect: &Effect, trigger: &Trigger) -> bool {
         EffectKind::Upsert => trigger.on.kind != EventKind::Delete,
         EffectKind::Update => matches!(trigger.on.kind, EventKind::Update | EventKind::Write),
         EffectKind::Delete => trigger.on.kind == EventKind::Delete,
+        EffectKind::Mail | EffectKind::Send => false,
     };
     let looks_at: Vec<&str> = trigger
         .turns
@@ -338,7 +339,9 @@ fn closed_actions(symbols: &Symbols, design: &Design, entity: &design::Record) {
     for action in &design.actions {
         let mut rules = entity.rules.by_action.iter();
         let has_rule = rules.any(|(known, _)| *known == action.id);
-        if action.on.all_records().contains(&entity.id) && !has_rule {
+        let mut schedules = design.schedules.iter();
+        let is_scheduled = schedules.any(|schedule| schedule.apply == action.id);
+        if action.on.all_records().contains(&entity.id) && !has_rule && !is_scheduled {
             closed(symbols, action, &entity.name);
         }
     }

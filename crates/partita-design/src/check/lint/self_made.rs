@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use partita_core::Value;
 use partita_core::expression::{self, Comparator, Condition, Found, Operand, Path, Step};
 
+use super::causes::Causes;
 use crate::check::declare::symbols::Symbols;
 use crate::codes::Code;
 use crate::design::reference::CALLER;
@@ -40,6 +41,10 @@ pub(crate) fn check(symbols: &Symbols, design: &Design) {
             attribute,
         };
         lint.report(symbols);
+        // With `[accounts]` it is an error, which is reported there.
+        if design.accounts.is_none() {
+            lint.report_followed(symbols);
+        }
     }
 }
 
@@ -82,6 +87,27 @@ impl SelfMade<'_> {
             .help(format!(
                 "write `\"{}\" = \"{rule}\"` in `[{}.allow]`",
                 way.mended_by, declared.place
+            ))
+            .acceptable(vec![vec![format!("{}.{name}", declared.place)]]);
+    }
+
+    /// Reports a value that is computed from what callers write.
+    fn report_followed(&self, symbols: &Symbols) {
+        let way = Causes::new(self.design).of_value(self.record, self.attribute);
+        let (Some(way), Some((_, by))) = (way, self.relied_on().into_iter().next()) else {
+            return;
+        };
+        let name = &self.attribute.name;
+        let declared = &symbols[self.record.id];
+        let what = way.through.as_ref().unwrap_or(name);
+        let message = format!(
+            "{by} relies on `{name}`, which follows `{what}`: `{}` lets callers decide that",
+            way.by
+        );
+        declared
+            .report(Code::SelfMadeRole, declared.span_of(name), message)
+            .help(format!(
+                "leave `{what}` out of its value, or let only administrators write that"
             ))
             .acceptable(vec![vec![format!("{}.{name}", declared.place)]]);
     }

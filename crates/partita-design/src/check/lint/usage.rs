@@ -31,6 +31,10 @@ pub(crate) fn check(symbols: &Symbols, design: &Design) {
             };
             let readers: Vec<&Pattern> = design.patterns.iter().filter(is_reader).collect();
             if readers.is_empty() {
+                // Deletes and copies find the items that refer to one over it.
+                if in_it.iter().any(|one| is_way_back(design, one, index.id)) {
+                    continue;
+                }
                 let message = format!("no pattern reads `{}`", index.name);
                 symbols
                     .report(Code::UnusedIndex, index.span, message)

@@ -54,3 +54,14 @@ fn what_has_no_bound_is_a_job() {
     assert!(size.has_jobs);
     assert_eq!(size.actions, 50);
 }
+
+/// The user, the row of the outbox, and the one that keeps the rows of the user in order.
+#[test]
+fn a_message_is_an_action_and_its_order_another() {
+    let source = shipped::find("mediahub").expect("it ships").source;
+    let design = check(source, &|_| None).0.expect("it has no mistakes");
+    let action = design.find_action("digestSent").expect("the design has it");
+    let write = Write::Action(action.id);
+    let found = sizes(&design).into_iter().find(|size| size.write == write);
+    assert_eq!(found.map(|size| size.actions), Some(3));
+}

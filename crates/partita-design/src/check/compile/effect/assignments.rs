@@ -29,7 +29,7 @@ pub(super) fn changes(
     let keys: &[&str] = match kind {
         EffectKind::Create | EffectKind::Upsert => &["with"],
         EffectKind::Update => &["set", "add", "remove"],
-        EffectKind::Delete => &[],
+        EffectKind::Delete | EffectKind::Mail | EffectKind::Send => &[],
     };
     let is_new = matches!(kind, EffectKind::Create | EffectKind::Upsert);
     for key in ["with", "set", "add", "remove"] {
@@ -48,6 +48,9 @@ pub(super) fn changes(
     let assigned = assignments(section, keys, &records, names, is_new)?;
     if is_new {
         given(&assigned, &records, span, names)?;
+        if kind == EffectKind::Upsert {
+            identified(&assigned, &records, span, names)?;
+        }
     } else if assigned.names().next().is_none() && kind == EffectKind::Update {
         section.missing("set", "{ status = \"done\" }");
         return None;
@@ -106,7 +109,7 @@ pub(crate) fn assignments(
 }
 
 /// Values by their names, with dots inside maps. A list of cases is a value.
-fn flatten<'d>(
+pub(crate) fn flatten<'d>(
     outer: String,
     entries: &'d [(Name, Node)],
     leaves: &mut Vec<(String, Span, &'d Node)>,
@@ -145,7 +148,7 @@ fn assignment(
     let mut may_be_missing = false;
     let mut declared = span;
     for record in records {
-        let attribute = record.resolve(name, span)?;
+        let attribute = record.resolve_used(name, span)?;
         writable(record, attribute, how, span)?;
         may_be_missing = attribute.optional || attribute.has_initial() && how == How::Create;
         kind = attribute.kind.clone();
@@ -249,7 +252,7 @@ fn remove(texts: &[&Text], records: &[&DeclaredRecord]) -> Option<Vec<String>> {
     for text in texts {
         let mut stored = None;
         for record in records {
-            let attribute = record.resolve(text.as_str(), text.span())?;
+            let attribute = record.resolve_used(text.as_str(), text.span())?;
             writable(record, attribute, How::Set, text.span())?;
             if !attribute.optional {
                 let message = format!("`{}` is required and cannot be removed", text.as_str());
@@ -292,6 +295,35 @@ fn given(
         .help(format!(
             "write `{} = …` in `with`",
             missing.join(" = …`, `")
+        ));
+    None
+}
+
+/// An upsert finds its item by its identity, so that nothing of that is generated.
+fn identified(
+    assigned: &Assignments,
+    records: &[&DeclaredRecord],
+    span: Span,
+    names: &Names<'_>,
+) -> Option<()> {
+    let record = records.first()?;
+    let is_given = |name: &str| assigned.names().any(|given| given == name);
+    let identity = record.identity()?;
+    let attributes = identity
+        .iter()
+        .filter_map(|part| record.find(&part.attribute));
+    let mut generated = attributes.filter(|one| one.line.generated.is_some());
+    let Some(missing) = generated.find(|one| !is_given(&one.name)) else {
+        return Some(());
+    };
+    let (title, name) = (record.title(), &missing.name);
+    let message = format!(
+        "an upsert finds its `{title}` by `{name}`, which nothing gives: it would always be a new one"
+    );
+    names
+        .report(Code::MissingInput, span, message)
+        .help(format!(
+            "write `{name} = …` in `with`, or `create = \"{title}\"` for a new item each time"
         ));
     None
 }

@@ -90,7 +90,7 @@ fn sort_attribute(text: &Text, records: &[&DeclaredRecord]) -> Option<SortOrder>
     let name = text.as_str().trim_start_matches('-');
     let mut stored: Option<&str> = None;
     for record in records {
-        let attribute = record.resolve(name, span)?;
+        let attribute = record.resolve_used(name, span)?;
         let kind = attribute.kind.as_ref()?;
         if !matches!(kind.stored_as(), Some(Type::S | Type::N)) {
             let message = format!("`{name}` is {}, which has no order", kind.noun());

@@ -1,8 +1,9 @@
 //! What the key of a view must be, held against its source.
 
-use crate::check::declare::symbols::{DeclaredRecord, Symbols};
+use crate::check::declare::symbols::{DeclaredRecord, Symbols, ViewOf};
 use crate::check::resolve::condition;
 use crate::codes::Code;
+use crate::design::{Record, Source};
 use crate::document::Field;
 use crate::expression::{Expr, Formula, Origin, Predicate, Reading};
 use crate::spelling;
@@ -13,6 +14,75 @@ pub(super) struct Check<'c> {
     pub(super) source: &'c DeclaredRecord,
     pub(super) derived: &'c [(String, Formula)],
     pub(super) symbols: &'c Symbols,
+}
+
+/// Each state of an item needs a record of its own: one that is to be kept where another is would
+/// refuse the write that replaces it.
+pub(super) fn check_states(
+    record: &DeclaredRecord,
+    view: &ViewOf,
+    source: &Record,
+    when: &Field<Predicate>,
+    symbols: &Symbols,
+) {
+    let (Some(sort), Field::Given(_) | Field::Absent) =
+        (record.keys.both().and(record.keys.sort.as_ref()), when)
+    else {
+        return;
+    };
+    let holes = record.keys.holes();
+    let names: Vec<&str> = holes.filter_map(|hole| hole.attribute.as_deref()).collect();
+    let is_derived = |name: &str| view.derived.iter().any(|(derived, _)| derived == name);
+    let is_own = |name: &str| record.own().any(|one| one.name == name) && !is_derived(name);
+    if names.iter().any(|name| is_own(name)) {
+        return;
+    }
+    let stays = |name: &&str| {
+        let found = source.stored(name);
+        found.is_some_and(|one| one.lasting || one.movable)
+    };
+    let asked = match when {
+        Field::Given(when) => when.own_attributes().collect(),
+        _ => Vec::new(),
+    };
+    let why = match asked.iter().find(|name| follows_others(source, name)) {
+        _ if names.iter().all(stays) => "its key is the same for all of them".to_owned(),
+        Some(name) => format!("`{name}` changes without a write of the item, and the key stays"),
+        None => return,
+    };
+    let (title, place) = (&source.name, &record.place);
+    let message = format!("two states of one `{title}` would share one record of `{place}`: {why}");
+    let help = format!(
+        "declare `at = \"timestamp = now, rising\"` in `[{place}.attributes]`, and end the sort key \
+         with `#{{at}}`"
+    );
+    symbols
+        .report(Code::IncompleteViewKey, sort.span, message)
+        .help(help);
+}
+
+/// Whether an attribute changes with other items, or beside the version of its own: a count, a sum,
+/// a copy, a counter, or what is computed of one.
+fn follows_others(source: &Record, name: &str) -> bool {
+    let mut names = vec![name];
+    let mut at = 0;
+    while let Some(name) = names.get(at).copied() {
+        at += 1;
+        let Some(attribute) = source.stored(name) else {
+            continue;
+        };
+        if attribute.changes_beside_version() {
+            return true;
+        }
+        if let Source::Computed(computed) = &attribute.source {
+            for read in computed.value.own_attributes() {
+                if !names.contains(&read) {
+                    names.push(read);
+                }
+            }
+        }
+    }
+    false
 }
 
 impl Check<'_> {

@@ -31,12 +31,13 @@ pub(super) fn keep(names: &[&Text], source: &DeclaredRecord) -> Option<Vec<Strin
     for text in names {
         let name = text.as_str();
         if source.has_inside(name) {
-            let inside = source.attributes.iter();
-            let inside = inside.filter(|one| one.name.starts_with(&format!("{name}.")));
-            kept.extend(inside.map(|one| one.name.clone()));
+            for one in source.inside(name) {
+                is_good &= source.refuse_password(one, text.span()).is_some();
+                kept.push(one.name.clone());
+            }
             continue;
         }
-        let Some(attribute) = source.resolve(name, text.span()) else {
+        let Some(attribute) = source.resolve_used(name, text.span()) else {
             is_good = false;
             continue;
         };

@@ -312,6 +312,7 @@ impl Place<'_, '_> {
         for length in (1..=fields.len()).rev() {
             let name = fields[..length].join(".");
             if let Some(declared) = record.find(&name) {
+                record.refuse_password(declared, self.span)?;
                 let kind = declared.kind.clone().unwrap_or(AttributeType::Any);
                 let rest = &steps[length..];
                 let (kind, inner) = self.descend(&kind, rest)?;
@@ -335,6 +336,9 @@ impl Place<'_, '_> {
         }
         let whole = fields.join(".");
         if record.has_inside(&whole) {
+            for inside in record.inside(&whole) {
+                record.refuse_password(inside, self.span)?;
+            }
             return Some(Reading {
                 path: self.written.clone(),
                 hops,
