@@ -12,7 +12,10 @@ use partita_design::design::record::UNIQUE_SORT;
 use partita_design::design::{
     Action, Attribute, IndexKey, Pattern, Projection, Record, RecordId, RecordIndex, Table, TableId,
 };
+use partita_design::kernel::Reaction;
+use partita_design::nested;
 use partita_design::template::{PartError, Template};
+use partita_design::union::{Aside, Demand, Union};
 use partita_design::{Design, Occupant, occupant};
 use partita_store::StoreError;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
@@ -20,6 +23,7 @@ use partita_store::request::TransactAction;
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema};
 
 use crate::error::{Fault, FaultRule, PlanError};
+use crate::migration::Stage;
 use crate::missing_target::MissingTargets;
 use crate::operation;
 use crate::place::{Address, KeyNames, Place};
@@ -27,7 +31,12 @@ use crate::sidecar;
 
 /// A design, and the tables that it lives in.
 pub(crate) struct Blueprint {
+    /// What writes are planned with: the served design, or its union with another one.
     pub(crate) design: Design,
+    /// What is beside the served design, while a migration runs.
+    pub(crate) beside: Option<Beside>,
+    /// The union with a design that is no longer planned with, while what it left is removed.
+    pub(crate) fading: Option<Box<Union>>,
     pub(crate) missing_targets: MissingTargets,
     /// The design's tables in the store, in their order.
     pub(crate) tables: Vec<TableName>,
@@ -39,8 +48,30 @@ pub(crate) struct Blueprint {
     pub(crate) keeps_files: bool,
 }
 
+/// What is kept beside a served design for another one.
+pub(crate) struct Beside {
+    pub(crate) served: Design,
+    pub(crate) aside: Aside,
+    /// What the new design demands of items beyond the served one, until it is served.
+    pub(crate) demands: Vec<Demand>,
+    /// Defaults of the served design that items have from now on, because the new one has others.
+    pub(crate) settled: Vec<(RecordId, String)>,
+    /// The number of the migration.
+    pub(crate) migration: u64,
+    /// How far it is.
+    pub(crate) stage: Stage,
+    /// A mistake that tests must notice.
+    #[cfg(test)]
+    pub(crate) mistake: Option<crate::migration::Mistake>,
+}
+
 impl Blueprint {
     pub(crate) fn new(design: Design) -> Result<Self, PlanError> {
+        Blueprint::of(design, None)
+    }
+
+    /// The served design by itself, or its union with another one.
+    pub(crate) fn of(design: Design, beside: Option<Beside>) -> Result<Self, PlanError> {
         let tables = design.tables.iter();
         let tables: Result<Vec<_>, _> = tables
             .map(|table| TableName::from_str(&table.name))
@@ -57,10 +88,71 @@ impl Blueprint {
             keys: KeyNames::new(keys),
             missing_targets: MissingTargets::of(&design),
             design,
+            beside,
+            fading: None,
             tables,
             sidecar,
             keeps_files: false,
         })
+    }
+
+    /// The design that callers know.
+    pub(crate) fn served(&self) -> &Design {
+        let beside = self.beside.as_ref();
+        beside.map_or(&self.design, |beside| &beside.served)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has(&self, mistake: crate::migration::Mistake) -> bool {
+        let beside = self.beside.as_ref();
+        beside.is_some_and(|beside| beside.mistake == Some(mistake))
+    }
+
+    /// Whether a record is only another design's, so that callers cannot name it.
+    pub(crate) fn is_aside(&self, record: &Record) -> bool {
+        let beside = self.beside.as_ref();
+        beside.is_some_and(|beside| beside.aside.has_record(record.id))
+    }
+
+    /// Whether an attribute is only another design's.
+    pub(crate) fn is_aside_attribute(&self, record: &Record, name: &str) -> bool {
+        let beside = self.beside.as_ref();
+        beside.is_some_and(|beside| beside.aside.has_attribute(record, name))
+    }
+
+    /// Whether two states of an item are the same to the served design.
+    pub(crate) fn is_same_served(&self, record: &Record, one: &Map, two: &Map) -> bool {
+        let Some(beside) = &self.beside else {
+            return one == two;
+        };
+        let without = |item: &Map| {
+            let mut item = item.clone();
+            let aside = beside.aside.attributes(record).iter();
+            aside.for_each(|one| nested::remove(&mut item, &one.name));
+            let maps = beside.aside.maps(record);
+            item.retain(|name, _| !maps.contains(name.as_str()));
+            item
+        };
+        one == two || without(one) == without(two)
+    }
+
+    /// What is kept for another design while items may still lack it.
+    pub(crate) fn filling(&self) -> Option<&Beside> {
+        let beside = self.beside.as_ref();
+        beside.filter(|beside| beside.stage == Stage::Kept)
+    }
+
+    /// What a migration demands beyond the served design, in front of what is wrong.
+    pub(crate) fn demanded(&self) -> String {
+        let beside = self.beside.as_ref();
+        let (number, stage) = beside.map_or((0, ""), |one| (one.migration, one.stage.word()));
+        format!("does not fit the design of migration {number}, which is {stage}: it ")
+    }
+
+    /// Whether what a reaction keeps may still be missing.
+    pub(crate) fn is_filled_by(&self, reaction: &Reaction) -> bool {
+        let filling = self.filling();
+        filling.is_some_and(|beside| beside.aside.has_reaction(reaction))
     }
 
     /// All tables, each with its name in the store.
@@ -80,6 +172,7 @@ impl Blueprint {
 
     pub(crate) fn entity(&self, name: &str) -> Result<&Record, PlanError> {
         let found = self.design.find_entity(name);
+        let found = found.filter(|record| !self.is_aside(record));
         found.ok_or_else(|| PlanError::UnknownEntity {
             name: name.to_owned(),
         })
@@ -88,6 +181,7 @@ impl Blueprint {
     /// The entity or view of that name.
     pub(crate) fn named_record(&self, name: &str) -> Result<&Record, PlanError> {
         let found = self.design.find_record(name);
+        let found = found.filter(|record| !self.is_aside(record));
         found.ok_or_else(|| PlanError::UnknownEntity {
             name: name.to_owned(),
         })
@@ -299,7 +393,9 @@ pub(crate) fn schema(table: &Table) -> Result<TableSchema, PlanError> {
     })
 }
 
-fn index_schema(index: &partita_design::design::Index) -> Result<IndexSchema, PlanError> {
+pub(crate) fn index_schema(
+    index: &partita_design::design::Index,
+) -> Result<IndexSchema, PlanError> {
     let keys = |keys: &mut dyn Iterator<Item = &IndexKey>| -> Result<Vec<KeyAttribute>, PlanError> {
         keys.map(key_attribute).collect()
     };

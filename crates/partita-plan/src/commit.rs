@@ -6,11 +6,15 @@
 //! | `update` | the update that makes of an item what it will be |
 //! | `deferred` | what no transaction can hold becomes a job, which the transaction records |
 //! | `run` | the transaction is sent; conflicts and unknown outcomes are tried again |
+//! | `diagnosis` | a write that fails is held against what is stored |
+//! | `pressure` | which keys others write to and read, and what was counted there |
 //! | `fence` | a transaction in doubt that was refused is not carried out any more |
 
 pub(crate) mod deferred;
+pub(crate) mod diagnosis;
 pub(crate) mod emit;
 mod fence;
+mod pressure;
 pub(crate) mod run;
 pub(crate) mod update;
 

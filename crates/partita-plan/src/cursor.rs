@@ -12,6 +12,7 @@ use partita_core::{Item, Value};
 use partita_store::{Clock, Entropy};
 use serde::{Deserialize, Serialize};
 
+use crate::feed::FeedPosition;
 use crate::operation::Caller;
 
 const NONCE_BYTES: usize = 24;
@@ -41,6 +42,9 @@ pub enum Position {
     /// Behind the row with these values of the sort attributes.
     #[serde(rename = "s")]
     Sorted(Vec<Option<Value>>),
+    /// How far a feed has come.
+    #[serde(rename = "f")]
+    Feed(FeedPosition),
 }
 
 #[derive(Serialize, Deserialize)]

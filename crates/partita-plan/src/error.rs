@@ -3,12 +3,15 @@
 use partita_core::limits::TRANSACTION_ACTIONS_MAX;
 use partita_core::wording::one;
 use partita_core::{Value, excerpt};
+use partita_design::design::Record;
 use partita_design::template::PartError;
 use partita_design::types::AttributeType;
 use partita_store::{ErrorKind, StoreError};
 
 use crate::files::ObjectsError;
+use crate::hot::HotSpot;
 use crate::live::DesignError;
+use crate::migration::MigrationError;
 use crate::pattern::ReadBound;
 
 /// How many operations a batch has at most. Each takes at least one action of a transaction.
@@ -27,6 +30,18 @@ const SENTENCES_CHARS_MAX: usize = 4_000;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
+    /// What was planned belongs to a stage of a migration that is over. Nothing was written.
+    #[error("the design has changed meanwhile; try again")]
+    Superseded,
+    /// There is no feed of this.
+    #[error("there is no feed here: {why}")]
+    NoFeed {
+        /// What is in the way, and what to do.
+        why: String,
+    },
+    /// A migration does not begin or go on.
+    #[error(transparent)]
+    Migration(#[from] MigrationError),
     /// The design has no such entity.
     #[error("there is no entity `{name}`")]
     UnknownEntity {
@@ -67,7 +82,10 @@ pub enum PlanError {
         entity: String,
     },
     /// This caller may not do this.
-    #[error("the rule `{rule}` does not let you {} this `{entity}`", accessed(.access))]
+    #[error(
+        "the rule `{rule}` does not let you {} this `{entity}`{}",
+        accessed(.access), if *.afterwards { " so: it must hold after the change, too" } else { "" }
+    )]
     Forbidden {
         /// What was asked, as a rule names it.
         access: String,
@@ -75,6 +93,8 @@ pub enum PlanError {
         entity: String,
         /// The rule that decided.
         rule: String,
+        /// Whether it allows the change of the item as it was, and not of the item as it would be.
+        afterwards: bool,
     },
     /// There is no such item, or it is hidden.
     #[error("there is no `{entity}` with this identity{}", hint(*.deleted))]
@@ -228,9 +248,39 @@ pub enum PlanError {
     /// The cursor is not one of ours for this caller, pattern and parameters, or it is too old.
     #[error("the cursor does not belong to this query; start without one")]
     BadCursor,
+    /// The design has no accounts, or not this part of them.
+    #[error("the design has no such part of `[accounts]`")]
+    NoAccounts,
+    /// Somebody whom another issuer knows cannot have an account here.
+    #[error("there is no account for this token, and none can be made of it: {reason}")]
+    NotProvisioned {
+        /// Why.
+        reason: String,
+        /// What is wrong with the values that it would have.
+        faults: Vec<Fault>,
+    },
+    /// What was decided on an account is not so any more.
+    #[error("the account was changed meanwhile; try again")]
+    Outdated,
+    /// Something that is derived is not as the design says, so that the write would make it worse
+    /// or cannot be carried out at all.
+    #[error(
+        "`{attribute}` of this `{entity}` {what}; try again, and if that stays so, `partita verify` shows what is wrong and `partita repair` mends it"
+    )]
+    Drift {
+        /// The entity.
+        entity: String,
+        /// What is derived: a count, or the value that a guard is of.
+        attribute: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// Others kept writing to the same items.
     #[error("others are writing to the same items; try again")]
     Conflict,
+    /// Too much is asked of one key at once.
+    #[error("{0}")]
+    Hot(Box<HotSpot>),
     /// Nobody can say whether the write was carried out.
     #[error("the outcome is unknown; read before you repeat this")]
     OutcomeUnknown,
@@ -254,6 +304,39 @@ impl PlanError {
         } else {
             PlanError::Invalid { faults }
         }
+    }
+
+    /// That something derived of an item is not as the design says.
+    pub(crate) fn drift(record: &Record, attribute: &str, what: impl Into<String>) -> PlanError {
+        PlanError::Drift {
+            entity: record.name.clone(),
+            attribute: attribute.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    /// Whether what was read may not have fitted together, because others were writing: another
+    /// attempt may come to something else.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, PlanError::Conflict | PlanError::Drift { .. })
+    }
+
+    /// Says where too much is asked at once, where that is why nothing was done.
+    pub(crate) fn at(self, hot: Option<Box<HotSpot>>) -> PlanError {
+        let is_pressed = match &self {
+            PlanError::Conflict => true,
+            PlanError::Store(error) => error.kind() == ErrorKind::Retry,
+            _ => false,
+        };
+        match hot {
+            Some(hot) if is_pressed => PlanError::Hot(hot),
+            _ => self,
+        }
+    }
+
+    /// Whether a job is still removing what belonged to an item of the same identity.
+    pub(crate) fn is_still_removed(&self) -> bool {
+        matches!(self, PlanError::StillRemoved { .. })
     }
 
     /// What is wrong with what was given.
@@ -501,6 +584,7 @@ mod tests {
                 access: access.to_owned(),
                 entity: "User".to_owned(),
                 rule: "never".to_owned(),
+                afterwards: false,
             };
             let expected = format!("the rule `never` does not let you {said}");
             assert_eq!(refusal.to_string(), expected);

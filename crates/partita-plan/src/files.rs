@@ -38,6 +38,7 @@
 //! caller can only name an upload of his own. An item owns what it names and what its history does.
 
 mod expired;
+mod named;
 pub(crate) mod names;
 pub(crate) mod owning;
 mod placing;
@@ -58,6 +59,7 @@ use crate::partita::Partita;
 use crate::request::NamedItem;
 
 pub(crate) use expired::until;
+pub use named::{NamedFile, named_files};
 pub use names::{staging, write_rule};
 pub(crate) use record::{
     FileRecord, Owner, address, due_rows, has_owners_of, is_copy_of, is_open, key_of,
@@ -65,6 +67,10 @@ pub(crate) use record::{
 };
 pub use sweep::Swept;
 pub use uploads::Sending;
+
+/// What the keys of all rows about files begin with. A transaction that lets an object come or go
+/// writes one.
+pub const KEY_PART: &str = "FILE#";
 
 /// Items that name one file and are asked whether the caller sees the name there, at most.
 const OWNERS_ASKED_MAX: usize = 1_000;
@@ -191,6 +197,14 @@ impl Partita {
         self
     }
 
+    /// Plans as where the files of the design are kept, for whoever looks at plans and carries none
+    /// out.
+    #[must_use]
+    pub fn as_if_keeping_files(mut self) -> Self {
+        self.blueprint.keeps_files = true;
+        self
+    }
+
     /// Refuses whoever may not upload to a prefix. Nothing of the upload has to be known for that.
     pub fn permit_upload(&self, caller: &Caller, prefix: &str) -> Result<(), PlanError> {
         let design = &self.blueprint.design;
@@ -296,7 +310,9 @@ impl Partita {
             match self.runner.commit(&plan).await? {
                 Committed::Done => return Ok(()),
                 // A condition that does not hold will not hold the next time.
-                Committed::NotYet { cause, failed } if !failed.is_empty() => return Err(cause),
+                Committed::NotYet { cause, failed, .. } if !failed.is_empty() => {
+                    return Err(cause);
+                }
                 Committed::NotYet { cause, .. } => attempts.again(cause).await?,
             }
         }
@@ -319,6 +335,7 @@ fn permit(caller: &Caller, rule: &Rule, access: &str, what: &str) -> Result<(), 
             access,
             entity,
             rule: "never".to_owned(),
+            afterwards: false,
         }),
     }
 }

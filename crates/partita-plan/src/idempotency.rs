@@ -1,14 +1,14 @@
 //! Idempotency keys: the outcome of a write under a key that the caller has chosen.
 //!
-//! The record of it is written in the transaction of the write, so that there is one exactly if
+//! The record of it is written in the transaction of the write, so that there is one if and only if
 //! the write was carried out. Whoever repeats the same request under the same key gets the answer
 //! of the first time; another request under that key is refused. DynamoDB's own client request
-//! token does not do: a write that is planned again differs, and would be refused.
+//! token does not suffice: a write that is planned again differs, and would be refused.
 //!
-//! Of an outcome is kept what is needed to tell it again. Status and identity are always told as the
-//! first time. Attributes are if they are few; larger items are read again, and are told as they are
-//! by then, and by their identity alone when they are gone. So a small change of a large item does not
-//! store the item a second time. How much there is of one caller is bounded ([`room`]).
+//! A record keeps what a repeated answer needs. Status and identity are always those of the first
+//! answer. Attributes are kept up to 4 KB. A larger item is read again: the answer has its current
+//! attributes, or only its identity if it is gone. So a small change of a large item does not store
+//! the item a second time. How much is kept of one caller is bounded ([`room`]).
 
 pub(crate) mod room;
 

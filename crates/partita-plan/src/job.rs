@@ -11,14 +11,19 @@
 //! | `job::record` | a job as it is stored |
 //! | `job::worker` | leases, chunks, the end |
 //! | `job::chunk` | the transaction of a chunk |
-//! | `job::leave_out` | cascades whose effects are refused |
+//! | `job::leave_out` | what is refused for good |
+//! | `job::schedule` | what is done once in every period |
 //! | `job::every` | what is done for every item of a pattern |
 
 pub(crate) mod chunk;
 pub(crate) mod every;
 mod leave_out;
 mod record;
+mod schedule;
 mod worker;
+
+pub(crate) use schedule::ScheduleCounts;
+pub use schedule::ScheduleMeters;
 
 use partita_core::{Item, Map, Value};
 use partita_design::design::{
@@ -36,6 +41,7 @@ use crate::operation::Caller;
 use crate::place::Address;
 
 pub(crate) use record::{DONE, OPEN};
+pub(crate) use schedule::Scheduled;
 
 /// How long a worker may be silent before another takes over.
 const LEASE_MILLIS: i64 = 15_000;
@@ -47,6 +53,8 @@ pub(crate) struct Job {
     pub(crate) id: String,
     /// What the ids of the items that it creates are made of. Callers do not see it.
     pub(crate) seed: String,
+    /// The job of the caller's write, where a job has left this one.
+    pub(crate) root: Option<String>,
     /// The time of the write, which is the time of everything that the job writes.
     pub(crate) created_millis: i64,
     /// Who asked for the write.
@@ -81,6 +89,8 @@ pub(crate) enum Work {
     Apply(ApplyWork),
     /// The states that were kept of the item go where it went.
     History(HistoryWork),
+    /// What a schedule says, to every item that it goes over.
+    Schedule(String),
 }
 
 /// All items that refer to another: whose, by which ref, and as which of its targets.
@@ -155,8 +165,7 @@ pub(crate) struct Progress {
     pub(crate) has_moved: bool,
     /// Why the last one could not.
     pub(crate) last_error: Option<String>,
-    /// How many were done without an effect that was refused; none as long as effects are not left
-    /// out.
+    /// How many were done without what was refused; none as long as nothing is left out.
     pub(crate) left_out: Option<u64>,
     /// How often it has waited for indexes and begun once more.
     pub(crate) looks: usize,
@@ -182,6 +191,8 @@ pub(crate) struct Lease {
 pub struct JobStatus {
     /// Its id; later ones are larger.
     pub id: String,
+    /// The job of the caller's write, where a job has left this one. That one is not done before.
+    pub parent: Option<String>,
     /// What it follows: `Album 6f1c…`.
     pub of: String,
     /// What it does: to which items that refer (`AlbumMedia.album`), by which trigger or action
@@ -198,7 +209,7 @@ pub struct JobStatus {
     pub expected: Option<u64>,
     /// How many items could not be done so far; they are tried again.
     pub refused: u64,
-    /// How many items of a cascade were done without an effect that was refused.
+    /// How many items were done without what was refused.
     pub left_out: u64,
     /// What went wrong last.
     pub last_error: Option<String>,
@@ -260,6 +271,18 @@ impl Job {
         })
     }
 
+    /// Whether another job has done all that it would do, if that one began later than this one was
+    /// left: copies follow what their item is by then, whoever has them follow.
+    fn is_covered_by(&self, done: &Job) -> bool {
+        let mut tasks = self.tasks.iter();
+        tasks.all(|task| task.follows() && done.tasks.contains(task))
+    }
+
+    /// The job of the caller's write.
+    fn root(&self) -> &str {
+        self.root.as_deref().unwrap_or(&self.id)
+    }
+
     /// The worker that has the lease.
     fn lease_owner(&self) -> Option<&str> {
         self.lease.as_ref()?.owner.as_deref()
@@ -279,6 +302,7 @@ impl Job {
         }
         JobStatus {
             id: self.id.clone(),
+            parent: self.root.clone(),
             of: of.unwrap_or_default(),
             tasks,
             state: match (is_done, is_held) {
@@ -298,12 +322,17 @@ impl Job {
 }
 
 impl Task {
+    /// Whether it has copies follow their item.
+    fn follows(&self) -> bool {
+        matches!(&self.work, Work::Referring(work) if work.kind == TaskKind::Follow)
+    }
+
     /// Whether it is a part of a cascade.
     fn is_released(&self) -> bool {
         match &self.work {
             Work::Referring(work) => work.kind == TaskKind::Release,
             Work::Each(work) => work.is_released,
-            Work::Apply(_) | Work::History(_) => false,
+            Work::Apply(_) | Work::History(_) | Work::Schedule(_) => false,
         }
     }
 
@@ -333,6 +362,7 @@ impl Task {
             Work::Each(work) => work.name.clone(),
             Work::Apply(work) => work.action.clone(),
             Work::History(work) => work.view.clone(),
+            Work::Schedule(name) => name.clone(),
         }
     }
 
@@ -347,6 +377,11 @@ impl Task {
             }
             Work::Each(work) => Within::Each(Effected::find(blueprint, source?, work)?),
             Work::Apply(work) => Within::Apply(Applied::find(blueprint, work)?),
+            Work::Schedule(name) => {
+                let schedule = blueprint.design.find_schedule(name)?;
+                let action = &blueprint.design[schedule.apply];
+                Within::Schedule(Scheduled { schedule, action })
+            }
             Work::History(work) => Within::History {
                 source: source?,
                 view: blueprint.design.find_record(&work.view)?,
@@ -379,6 +414,7 @@ pub(crate) enum Within<'a> {
     Referring(Referrers<'a>),
     Each(Effected<'a>),
     Apply(Applied<'a>),
+    Schedule(Scheduled<'a>),
     History {
         source: &'a Record,
         view: &'a Record,

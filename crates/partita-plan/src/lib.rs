@@ -5,9 +5,10 @@
 //! | [`partita`] | [`Partita`]: a design on a store: operations in, answers out |
 //! | [`operation`] | what can be asked, by whom, and what is answered |
 //! | [`error`] | [`PlanError`]: refusals with entity, attribute and rule |
+//! | `account` | people who sign in: accounts, sessions, links |
 //! | `batch` | several writes in one transaction: [`Partita::run_all`] |
 //! | [`ruling`] | whether a caller may do something, and which rule decides |
-//! | [`preview`] | the transaction that a write would become |
+//! | [`preview`] | the transaction that a write would become, and what a read takes |
 //! | [`typed`] | entities as types of one's own |
 //! | `missing_target` | what is said when a ref leads nowhere |
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
@@ -17,13 +18,17 @@
 //! | [`load`] | how much a request reads, and where it is worked on |
 //! | `room` | bytes of memory that items may take |
 //! | `draft` | every item that a write touches, as it was and as it will be |
+//! | [`hot`] | where too much is asked at once, and what was counted there |
 //! | [`files`] | objects in buckets: uploads, the items that name them, and what is swept |
 //! | `planner` | items of the draft created, changed and deleted |
 //! | `react` | what follows from that, by the design's table of reactions |
 //! | `commit` | the draft as one transaction, sent until its outcome is known |
 //! | `idempotency` | the outcome of a write under a caller's key |
 //! | [`job`] | what follows a write beyond its transaction: chunks, leases, progress |
+//! | [`outbox`] | mails and events that a write causes: recorded with it, delivered afterwards |
 //! | [`live`] | the design that the stored data follow, and which one is served |
+//! | [`migration`] | the way from the live design to another one, with the data in place |
+//! | [`moving`] | the mark of data that is on its way to another store or from one |
 //! | `sidecar` | the table of what is Partita's and not the design's |
 //! | `table` | the table that a design lives in |
 //! | `pattern` | access patterns: full pages, sorted results |
@@ -50,22 +55,30 @@
 //!
 //! This crate sees `Arc<dyn Store>` and never knows which store it has; it knows nothing of HTTP.
 
+mod account;
 mod administrators;
 mod batch;
 mod blueprint;
+pub mod browse;
 mod commit;
+mod compared;
 pub mod cursor;
 mod draft;
 pub mod error;
 mod evaluate;
+pub mod feed;
 pub mod files;
+pub mod hot;
 mod idempotency;
 pub mod job;
 mod lapse;
 pub mod live;
 pub mod load;
+pub mod migration;
 mod missing_target;
+pub mod moving;
 pub mod operation;
+pub mod outbox;
 pub mod partita;
 mod pattern;
 mod place;
@@ -81,17 +94,26 @@ mod table;
 pub mod typed;
 mod verification;
 
+pub use account::{
+    Account, AttemptLimit, BCRYPT, Claims, EndedSessions, LinkKind, LinkUse, LinkedProvider,
+    NewSession, Session, SignedUp, Standing, Unlinked, folded, salt_of,
+};
+pub use browse::{Browse, Browsed, BrowsedRow};
 pub use commit::run::Patience;
+pub use compared::{TableDifference, table_differences};
 pub use error::{BATCH_OPERATIONS_MAX, FAULTS_MAX, Fault, FaultRule, PlanError, Refused};
 pub use files::{Copied, Objects, ObjectsError, Readable, Sending, Swept, Upload, UploadLimits};
-pub use job::{JobState, JobStatus};
-pub use live::{DesignError, Recorded, recorded_designs};
+pub use hot::{HotCause, HotSpot};
+pub use job::{JobState, JobStatus, ScheduleMeters};
+pub use live::{DesignError, Recorded, recorded_designs, running_migration};
+pub use migration::{Current, Gate, Migration, MigrationError, Stage};
 pub use operation::{Answer, Caller, Operation, Record, Reply};
 pub use partita::{Partita, Surroundings};
 pub use pattern::ReadBound;
-pub use preview::{Left, Preview};
+pub use preview::{Left, Preview, ReadPreview, ReadRequest};
 pub use request::rules::Verdict;
 pub use request::token::Verb;
 pub use ruling::{Decision, Ruling};
 pub use running::Running;
+pub use table::prepare as prepare_tables;
 pub use typed::{Typed, TypedError};

@@ -8,8 +8,10 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `live` | which design is served |
+//! | `live::newcomers` | whether stored items would belong to what is new in a design |
 //! | `live::record` | a design as it is stored |
 
+pub(crate) mod newcomers;
 mod record;
 
 use std::collections::BTreeMap;
@@ -18,16 +20,19 @@ use std::sync::Arc;
 use partita_core::limits::ITEM_BYTES_MAX;
 use partita_design::Design;
 use partita_design::design::Table;
-use partita_design::difference::{Difference, between, between_prints};
-use partita_design::fingerprint::{self, Prints};
+use partita_design::difference::{Change, between, between_prints};
+use partita_design::fingerprint;
 use partita_design::sidecar::is_name as is_sidecar;
 use partita_store::request::{ListTables, Scan};
 use partita_store::table::TableName;
 use partita_store::{Clock, Store, StoreError};
 use tracing::{info, warn};
 
+use crate::blueprint::Blueprint;
 use crate::commit::run::Runner;
 use crate::error::PlanError;
+use crate::migration::{Designs, Migration, Stage, row};
+use crate::moving::{self, Moving};
 use crate::partita::{Partita, Surroundings, runner};
 use crate::sidecar;
 pub use record::Recorded;
@@ -45,7 +50,19 @@ pub enum DesignError {
         /// The design that they follow.
         recorded: Box<Recorded>,
         /// The declarations that differ and that stored data follow.
-        differences: Vec<Difference>,
+        differences: Vec<Change>,
+    },
+    /// Items are stored already that would belong to what is new in the design.
+    #[error("{}", occupied(.table, .recorded, .difference, .key))]
+    Occupied {
+        /// The table.
+        table: String,
+        /// The design that the data follow.
+        recorded: Box<Recorded>,
+        /// The entity or view that is new.
+        difference: Box<Change>,
+        /// The key of such an item.
+        key: (String, String),
     },
     /// The tables belong to a design of another name.
     #[error(
@@ -74,6 +91,31 @@ pub enum DesignError {
         /// The first mistake that this version finds in it.
         reason: String,
     },
+    /// A migration between two other texts is not over.
+    #[error(
+        "migration {number} of the table `{table}` is not over, it is {}, and this is neither the \
+         design that it comes from nor the one that it goes to: complete it with `partita migrate \
+         complete`, or take it back with `partita migrate rollback`",
+        .stage.word()
+    )]
+    Migrating {
+        /// The first table of the design.
+        table: String,
+        /// The migration.
+        number: u64,
+        /// How far it is.
+        stage: Stage,
+    },
+    /// The data is on its way to another store or from one.
+    #[error("the design `{design}` is not opened on the table `{table}`: {moving}")]
+    Moving {
+        /// The design.
+        design: String,
+        /// The first table of the design.
+        table: String,
+        /// What a copy has made of it.
+        moving: Moving,
+    },
     /// The text and its prints do not fit into an item.
     #[error(
         "a design is recorded beside its data, in an item of at most 400 KB: this one takes \
@@ -100,6 +142,15 @@ impl Partita {
 pub async fn history(design: &Design, store: Arc<dyn Store>) -> Result<Vec<Recorded>, PlanError> {
     let sidecar = sidecar::name(design)?;
     record::read(&sidecar, &runner(store, &Surroundings::default())).await
+}
+
+/// The migration of the data in a design's tables that is not over.
+pub async fn running_migration(
+    design: &Design,
+    store: Arc<dyn Store>,
+) -> Result<Option<Migration>, PlanError> {
+    let sidecar = sidecar::name(design)?;
+    row::open(&sidecar, &runner(store, &Surroundings::default())).await
 }
 
 /// The live designs of all data in a store, whether they are served or not, as far as this version
@@ -131,6 +182,8 @@ pub(crate) struct Settled {
     pub(crate) design: Design,
     /// What is to be recorded, if it is not.
     adoption: Option<Adoption>,
+    /// The migration that it is in the middle of.
+    amid: Option<Box<(Designs, Migration)>>,
 }
 
 /// A design that becomes the live one.
@@ -155,6 +208,15 @@ impl Settled {
         Settled {
             design,
             adoption: None,
+            amid: None,
+        }
+    }
+
+    /// What is planned with.
+    pub(crate) fn blueprint(&self) -> Result<Blueprint, PlanError> {
+        match self.amid.as_deref() {
+            Some((designs, migration)) => designs.blueprint(migration),
+            None => Blueprint::new(self.design.clone()),
         }
     }
 
@@ -162,6 +224,7 @@ impl Settled {
         Settled {
             design,
             adoption: Some(Adoption { number, reason }),
+            amid: None,
         }
     }
 }
@@ -180,8 +243,17 @@ pub(crate) async fn settle(
     start: &mut Start,
 ) -> Result<Settled, PlanError> {
     let sidecar = sidecar::name(&given)?;
+    if let Some(moving) = moving::read(&sidecar, runner).await? {
+        let error = DesignError::Moving {
+            table: given.tables[0].name.clone(),
+            design: given.name,
+            moving,
+        };
+        return Err(error.into());
+    }
     let records = record::read(&sidecar, runner).await?;
-    let bytes = Recorded::new(&given, 0, 0).bytes();
+    let own = Recorded::new(&given, 0, 0);
+    let bytes = own.bytes();
     if bytes > ITEM_BYTES_MAX {
         return Err(DesignError::TooLarge { bytes }.into());
     }
@@ -197,15 +269,11 @@ pub(crate) async fn settle(
         };
         return Ok(Settled::adopted(given, 1, reason));
     };
-    if live.design != given.name {
-        let error = DesignError::OtherName {
-            table: given.tables[0].name.clone(),
-            recorded: live.design.clone(),
-            given: given.name,
-        };
-        return Err(error.into());
+    refuse_other_name(&live.design, &given)?;
+    if let Some(migration) = row::open(&sidecar, runner).await? {
+        return amid(&given, migration, &records);
     }
-    if live.is_of(&given) && live.has_prints(&fingerprint::prints(&given)) {
+    if live.is_of(&given) && live.has_prints(&own.prints) {
         return Ok(Settled::recorded(given));
     }
     if !is_overtaken && !has_any_items(&given, live, runner).await? {
@@ -215,7 +283,92 @@ pub(crate) async fn settle(
             Reason::EmptyTables,
         ));
     }
-    beside_items(given, live, earlier)
+    let settled = beside_items(given, live, earlier)?;
+    if settled.adoption.is_some() {
+        newcomers::refuse_stored(&settled.design, live, runner).await?;
+    }
+    Ok(settled)
+}
+
+/// Refuses a design where the data are of one that has another name.
+pub(crate) fn refuse_other_name(recorded: &str, given: &Design) -> Result<(), PlanError> {
+    if recorded == given.name {
+        return Ok(());
+    }
+    let error = DesignError::OtherName {
+        table: given.tables[0].name.clone(),
+        recorded: recorded.to_owned(),
+        given: given.name.clone(),
+    };
+    Err(error.into())
+}
+
+/// The design that a migration has come to, whichever of its two designs is given.
+fn amid(given: &Design, migration: Migration, records: &[Recorded]) -> Result<Settled, PlanError> {
+    let designs = designs_of(&migration, records, &given.origin.given)?;
+    let is_of = |one: &Design| one.origin.text == given.origin.text;
+    if !given.origin.is_shipped && !is_of(&designs.old) && !is_of(&designs.new) {
+        let error = DesignError::Migrating {
+            table: given.tables[0].name.clone(),
+            number: migration.number,
+            stage: migration.stage,
+        };
+        return Err(error.into());
+    }
+    let served = designs.served(migration.stage);
+    let mut design = served.clone();
+    design.origin.is_shipped = given.origin.is_shipped;
+    Ok(Settled {
+        design,
+        adoption: None,
+        amid: Some(Box::new((designs, migration))),
+    })
+}
+
+/// The live design of the tables that a design names; that one itself if none is recorded.
+pub(crate) async fn compiled(given: &Design, runner: &Runner) -> Result<Design, PlanError> {
+    let records = record::read(&sidecar::name(given)?, runner).await?;
+    match records.last() {
+        Some(live) => again(given, live, &given.origin.given),
+        None => Ok(given.clone()),
+    }
+}
+
+/// Both designs of a migration, compiled with the given values of variables, or else the recorded
+/// ones.
+pub(crate) fn designs_of(
+    migration: &Migration,
+    records: &[Recorded],
+    given: &BTreeMap<String, String>,
+) -> Result<Designs, PlanError> {
+    let unreadable = |what: String| {
+        let number = migration.number;
+        let message = format!("the {what} design of migration {number} cannot be read");
+        PlanError::Store(StoreError::Corrupt { message })
+    };
+    let old = records.iter().find(|one| one.number == migration.from);
+    let old = old.and_then(|old| old.compile(given).0);
+    let new = partita_design::check(&migration.text, &|name| {
+        let value = given.get(name).or_else(|| migration.variables.get(name));
+        value.cloned()
+    });
+    Ok(Designs {
+        old: old.ok_or_else(|| unreadable("old".to_owned()))?,
+        new: new.0.ok_or_else(|| unreadable("new".to_owned()))?,
+    })
+}
+
+/// The designs that are recorded in a sidecar.
+pub(crate) async fn recorded_in(
+    sidecar: &TableName,
+    runner: &Runner,
+) -> Result<Vec<Recorded>, PlanError> {
+    record::read(sidecar, runner).await
+}
+
+/// The designs that the data of an open design follow or followed.
+pub(crate) async fn recorded(partita: &Partita) -> Result<Vec<Recorded>, PlanError> {
+    record::read(&partita.blueprint.sidecar, &partita.runner).await
 }
 
 /// Finds the design that is to be served where there are items.
@@ -242,8 +395,8 @@ fn beside_items(
     if earlier.iter().any(|one| one.is_of(&given)) {
         return newer(&given, live);
     }
-    let mut differences = differences(&given, &prints, live);
-    differences.retain(|difference| !difference.is_free);
+    let mut differences = differences(&given, live);
+    differences.retain(|difference| !difference.is_free());
     if !differences.is_empty() {
         return Err(refused(&given, live, differences));
     }
@@ -257,7 +410,7 @@ fn newer(given: &Design, live: &Recorded) -> Result<Settled, PlanError> {
     let design = again(given, live, &live.variables)?;
     let prints = fingerprint::prints(&design);
     if live.forms == fingerprint::VERSION && live.prints != prints {
-        let differences = between_prints(&live.prints, &prints);
+        let differences = between_prints(&live.prints, &design);
         return Err(refused(&design, live, differences));
     }
     warn!(
@@ -292,25 +445,17 @@ fn again(
 
 /// What differs from the recorded design. Where this version does not compile its text to what
 /// was recorded, only the prints can be compared, and nothing that differs is known to be free.
-fn differences(given: &Design, prints: &Prints, live: &Recorded) -> Vec<Difference> {
+fn differences(given: &Design, live: &Recorded) -> Vec<Change> {
     let is_current = live.forms == fingerprint::VERSION;
     match live.compile(&live.variables).0 {
         Some(old) if !is_current || fingerprint::prints(&old) == live.prints => {
             between(&old, given)
         }
-        _ => {
-            let mut differences = between_prints(&live.prints, prints);
-            for difference in &mut differences {
-                difference.new_line = prints
-                    .get(&difference.name)
-                    .and_then(|_| given.origin.line(&difference.name));
-            }
-            differences
-        }
+        _ => between_prints(&live.prints, given),
     }
 }
 
-fn refused(given: &Design, live: &Recorded, differences: Vec<Difference>) -> PlanError {
+fn refused(given: &Design, live: &Recorded, differences: Vec<Change>) -> PlanError {
     let error = DesignError::Differs {
         table: given.tables[0].name.clone(),
         recorded: Box::new(live.clone()),
@@ -391,7 +536,25 @@ async fn has_items(
     Ok(false)
 }
 
-fn differs(table: &str, recorded: &Recorded, differences: &[Difference]) -> String {
+fn differs(table: &str, recorded: &Recorded, differences: &[Change]) -> String {
+    let lines = differences.iter().map(ToString::to_string);
+    unfollowed(table, recorded, lines.collect())
+}
+
+fn occupied(
+    table: &str,
+    recorded: &Recorded,
+    difference: &Change,
+    (partition, sort): &(String, String),
+) -> String {
+    let line = format!(
+        "{difference}: an item with such a key is stored already, `{partition}` `{sort}`, and \
+         nothing that is derived from it"
+    );
+    unfollowed(table, recorded, vec![line])
+}
+
+fn unfollowed(table: &str, recorded: &Recorded, lines: Vec<String>) -> String {
     let Recorded {
         number,
         adopted,
@@ -402,11 +565,12 @@ fn differs(table: &str, recorded: &Recorded, differences: &[Difference]) -> Stri
         "the data of the table `{table}` follow the recorded design (number {number}, adopted \
          {adopted} by Partita {by}), and would have to follow what differs in this one:\n"
     );
-    for difference in differences {
-        text += &format!("  {difference}\n");
+    for line in lines {
+        text += &format!("  {line}\n");
     }
-    text + "Designs cannot evolve yet: go back to the recorded design, which `partita history \
-            DESIGN --show` prints, or name a new table in this one."
+    text + "`partita migrate plan DESIGN` says what can be carried out, `partita migrate start \
+            DESIGN` begins it, and `partita serve --migrate` does all of it. `partita history DESIGN \
+            --show` prints the recorded design."
 }
 
 #[cfg(test)]

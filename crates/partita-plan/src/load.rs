@@ -16,7 +16,8 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{block_in_place, yield_now};
 
-/// Bytes of memory beyond which a request does not keep a thread that others need.
+/// A request that reads more bytes than this is polled inside `block_in_place`, so that it does not
+/// hold up other tasks on its runtime worker.
 const SHORT_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes of memory beyond which a request needs a place.

@@ -1,25 +1,34 @@
 //! A design on a store.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use partita_core::Value;
 use partita_design::Design;
 use partita_design::time;
+use partita_store::exposition::Exposition;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock, Entropy, Store};
 use tokio::sync::Notify;
 
 use crate::blueprint::Blueprint;
 use crate::commit::WritePlan;
+use crate::commit::diagnosis::Suspect;
 use crate::commit::run::{Committed, Patience, Runner};
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::evaluate::{Context, Reads};
 use crate::files::Objects;
+use crate::hot::{HotSpot, Spots};
 use crate::idempotency::room::BYTES_PER_HOUR;
 use crate::idempotency::{KEPT_ACTIONS, Once, Remembered};
+use crate::job::ScheduleCounts;
 use crate::live::{self, Start, Written};
+use crate::migration::Gate;
 use crate::operation::{Answer, Caller, Operation, Reply};
+use crate::outbox::Outbox;
+use crate::outbox::row::{is_last, is_recording};
+use crate::outbox::seal::TextSeal;
 use crate::place::{Address, KeyNames};
 use crate::planner::{Moment, Planner};
 use crate::request::{NamedItem, Request};
@@ -75,6 +84,10 @@ pub(crate) struct Failed {
     /// The items that were not as they were taken to be. The next plan must read them, or it comes
     /// to the same.
     pub(crate) doubted: Vec<Address>,
+    /// Where it met others.
+    pub(crate) hot: Option<Box<HotSpot>>,
+    /// The guards that were not their owners'.
+    suspects: Vec<Suspect>,
 }
 
 /// What reads and writes a store before it is known which tables there are.
@@ -87,6 +100,8 @@ pub(crate) fn runner(store: Arc<dyn Store>, surroundings: &Surroundings) -> Runn
         patience: surroundings.patience,
         clock: surroundings.clock.clone(),
         sidecar: None,
+        gate: Gate::default(),
+        spots: None,
     }
 }
 
@@ -95,16 +110,29 @@ pub struct Partita {
     pub(crate) blueprint: Blueprint,
     pub(crate) runner: Runner,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) seal: CursorSeal,
+    pub(crate) seal: Arc<CursorSeal>,
     /// Bytes of outcomes under idempotency keys that are kept of one caller and hour.
     pub(crate) outcome_bytes_per_hour: u64,
     /// Keeps the bytes of files, where they are kept here.
     pub(crate) objects: Option<Arc<dyn Objects>>,
+    /// What this process knows of the outbox.
+    pub(crate) outbox: Arc<Outbox>,
+    /// What this process has started of schedules.
+    pub(crate) schedules_run: Arc<ScheduleCounts>,
+    /// Seals the texts of mails.
+    pub(crate) text_seal: Arc<TextSeal>,
     /// Wakes the workers when there is a job.
-    pub(crate) has_jobs: Notify,
+    pub(crate) has_jobs: Arc<Notify>,
+    /// What sessions and links are bound to beside their account, since the store was restored.
+    pub(crate) era: Option<String>,
+    /// Whether schedules wait.
+    pub(crate) is_paused: Arc<AtomicBool>,
     /// A mistake that tests must notice: what a chunk does and how far the job is are apart.
     #[cfg(test)]
     pub(crate) is_defective: bool,
+    /// Another one: messages are delivered before the transaction that records them is committed.
+    #[cfg(test)]
+    pub(crate) hasty: Option<Arc<dyn crate::outbox::Transport>>,
 }
 
 impl Partita {
@@ -138,11 +166,13 @@ impl Partita {
         let mut attempts = runner.attempts_of(runner.patience.attempts.max(2));
         loop {
             let settled = live::settle(design.clone(), &runner, &mut start).await?;
-            let blueprint = Blueprint::new(settled.design.clone())?;
-            table::prepare(&blueprint, &*runner.store).await?;
+            let blueprint = settled.blueprint()?;
+            table::prepare(&settled.design, &*runner.store).await?;
             match live::record(&settled, &runner, &*surroundings.clock).await? {
                 Written::Done => {
-                    return Ok(Partita::assemble(blueprint, runner.clone(), surroundings));
+                    let partita = Partita::assemble(blueprint, runner.clone(), surroundings);
+                    partita.note_channels().await?;
+                    return Ok(partita);
                 }
                 Written::Taken | Written::Unsure => attempts.again(PlanError::Conflict).await?,
             }
@@ -159,27 +189,99 @@ impl Partita {
     ) -> Result<Self, PlanError> {
         let runner = runner(store, &surroundings);
         let settled = live::settle(design, &runner, &mut Start::default()).await?;
-        let blueprint = Blueprint::new(settled.design)?;
+        let blueprint = settled.blueprint()?;
         Ok(Partita::assemble(blueprint, runner, surroundings))
+    }
+
+    /// As [`Partita::inspect`], of the design that the data in these tables follow. The given one
+    /// only says which tables are meant.
+    pub async fn inspect_live(
+        given: Design,
+        store: Arc<dyn Store>,
+        surroundings: Surroundings,
+    ) -> Result<Self, PlanError> {
+        let runner = runner(store.clone(), &surroundings);
+        let live = live::compiled(&given, &runner).await?;
+        Partita::inspect(live, store, surroundings).await
     }
 
     fn assemble(blueprint: Blueprint, runner: Runner, surroundings: Surroundings) -> Self {
         let keys = blueprint.keys.clone();
         let sidecar = Some(blueprint.sidecar.clone());
+        let spots = Some(Spots::of(&blueprint.design, &blueprint.tables));
         Partita {
             blueprint,
             runner: Runner {
                 keys,
                 sidecar,
+                spots,
                 ..runner
             },
             clock: surroundings.clock,
-            seal: CursorSeal::new(&surroundings.cursor_key),
+            seal: Arc::new(CursorSeal::new(&surroundings.cursor_key)),
             outcome_bytes_per_hour: BYTES_PER_HOUR,
             objects: None,
-            has_jobs: Notify::new(),
+            outbox: Arc::default(),
+            schedules_run: Arc::default(),
+            text_seal: Arc::new(TextSeal::new(&surroundings.cursor_key)),
+            has_jobs: Arc::default(),
+            era: None,
+            is_paused: Arc::default(),
             #[cfg(test)]
             is_defective: false,
+            #[cfg(test)]
+            hasty: None,
+        }
+    }
+
+    /// Has writes pass a gate that others share, so that none is under way while the stage of a
+    /// migration moves. The gate is of before the design was opened.
+    #[must_use]
+    pub fn behind(mut self, gate: Gate) -> Self {
+        self.runner.gate = gate;
+        self
+    }
+
+    /// Has sessions and links bound to an era. Those of before it, or of another one, are void.
+    #[must_use]
+    pub fn in_era(mut self, era: Option<String>) -> Self {
+        self.era = era;
+        self
+    }
+
+    /// Has schedules wait while this is true. Jobs go on, because writes have left them.
+    #[must_use]
+    pub fn pausing_with(mut self, is_paused: Arc<AtomicBool>) -> Self {
+        self.is_paused = is_paused;
+        self
+    }
+
+    /// The same design on the same store in another stage of a migration.
+    pub(crate) fn at_stage(&self, blueprint: Blueprint, gate: Gate) -> Self {
+        let runner = Runner {
+            keys: blueprint.keys.clone(),
+            sidecar: Some(blueprint.sidecar.clone()),
+            spots: Some(Spots::of(&blueprint.design, &blueprint.tables)),
+            gate,
+            ..self.runner.clone()
+        };
+        Partita {
+            blueprint,
+            runner,
+            clock: self.clock.clone(),
+            seal: self.seal.clone(),
+            outcome_bytes_per_hour: self.outcome_bytes_per_hour,
+            objects: self.objects.clone(),
+            outbox: self.outbox.clone(),
+            schedules_run: self.schedules_run.clone(),
+            text_seal: self.text_seal.clone(),
+            has_jobs: self.has_jobs.clone(),
+            era: self.era.clone(),
+            is_paused: self.is_paused.clone(),
+            #[cfg(test)]
+            is_defective: self.is_defective,
+            #[cfg(test)]
+            hasty: self.hasty.clone(),
         }
     }
 
@@ -201,9 +303,23 @@ impl Partita {
         self
     }
 
-    /// The design.
+    /// Writes what designs have counted at their keys since they were opened.
+    pub fn expose_keys<'p>(designs: impl IntoIterator<Item = &'p Partita>, text: &mut Exposition) {
+        let spots = designs.into_iter().filter_map(|one| {
+            let spots = one.runner.spots.as_deref()?;
+            Some((one.design().name.as_str(), spots))
+        });
+        Spots::expose(spots, text);
+    }
+
+    /// The design that is served.
     pub fn design(&self) -> &Design {
-        &self.blueprint.design
+        self.blueprint.served()
+    }
+
+    /// The time.
+    pub fn now_millis(&self) -> i64 {
+        self.clock.now_millis()
     }
 
     /// Carries an operation out for a caller.
@@ -296,20 +412,43 @@ impl Partita {
     ) -> Result<Reply<Vec<Answer>>, PlanError> {
         let mut attempts = self.runner.attempts();
         let mut doubted: Vec<Address> = Vec::new();
+        let (mut hot, mut suspects) = (None, Vec::new());
         loop {
             let tried = self.attempt(caller, write, once, std::mem::take(&mut doubted));
             let cause = match tried.await {
                 Ok(Attempt::Done(reply)) => return Ok(reply),
                 Ok(Attempt::NotYet(failed)) => {
                     doubted = failed.doubted;
+                    hot = failed.hot;
+                    suspects = failed.suspects;
                     failed.cause
                 }
                 // What was read does not fit together, because it was read while others wrote; or
                 // another write puts a file in the same place.
-                Err(conflict @ PlanError::Conflict) => conflict,
-                Err(error) => return Err(error),
+                Err(conflict) if conflict.may_pass() => conflict,
+                Err(refusal) => return self.unless_done(caller, once, refusal).await,
             };
-            attempts.again(cause).await?;
+            if let Err(cause) = attempts.again(cause).await {
+                let cause = self.explain_conflict(cause, &suspects).await;
+                return Err(cause.at(hot));
+            }
+        }
+    }
+
+    /// The answer to a write that is refused. Under a key, the same request may have been under way
+    /// when this one was planned, and may be what it is refused for.
+    async fn unless_done(
+        &self,
+        caller: &Caller,
+        once: Option<&Once>,
+        refusal: PlanError,
+    ) -> Result<Reply<Vec<Answer>>, PlanError> {
+        let Some(once) = once else {
+            return Err(refusal);
+        };
+        match self.kept(caller, once).await? {
+            Remembered::Reply(reply) => Ok(reply),
+            Remembered::Nothing(_) => Err(refusal),
         }
     }
 
@@ -340,6 +479,10 @@ impl Partita {
             plan.is_tally = false;
         }
         self.place(&plan.placements).await?;
+        #[cfg(test)]
+        if let Some(transport) = &self.hasty {
+            self.deliver_hastily(&**transport, &plan).await;
+        }
         if let Some(failed) = self.commit(&plan).await? {
             return Ok(Attempt::NotYet(failed));
         }
@@ -353,15 +496,30 @@ impl Partita {
 
     /// Commits a plan; answers why it was not carried out, if it can be planned again.
     pub(crate) async fn commit(&self, plan: &WritePlan) -> Result<Option<Failed>, PlanError> {
-        let Committed::NotYet { cause, failed } = self.runner.commit(plan).await? else {
+        let sidecar = &self.blueprint.sidecar;
+        let committed = match self.runner.commit(plan).await {
+            Err(error) => return Err(self.explain_refusal(error, plan).await),
+            Ok(committed) => committed,
+        };
+        let Committed::NotYet { cause, failed, hot } = committed else {
+            let mut actions = plan.steps.iter().map(|step| &step.action);
+            if actions.any(|action| is_recording(action, sidecar)) {
+                self.outbox.wake();
+            }
             return Ok(None);
         };
         let steps = failed.into_iter().filter_map(|at| plan.steps.get(at));
+        let suspects = self.suspects(steps.clone());
         let places = steps.map(|step| self.blueprint.place_of(&step.action));
-        let sidecar = &self.blueprint.sidecar;
-        let is_read = |one: &Address| one.table != *sidecar || sidecar::is_kept(one);
+        let is_read =
+            |one: &Address| one.table != *sidecar || sidecar::is_kept(one) || is_last(one);
         let doubted = places.filter(is_read).collect();
-        Ok(Some(Failed { cause, doubted }))
+        Ok(Some(Failed {
+            cause,
+            doubted,
+            hot,
+            suspects,
+        }))
     }
 
     /// Plans a write, with room for so many other actions. What an attempt before took for granted
@@ -411,6 +569,7 @@ impl Partita {
             reads,
             earlier: None,
             caller,
+            seal: &self.text_seal,
             now: &moment.now,
             now_millis: moment.now_millis,
         }
@@ -437,11 +596,18 @@ impl Partita {
     }
 
     fn moment_of(&self, random: u128) -> Moment {
-        let now_millis = self.clock.now_millis();
+        Moment {
+            random,
+            ..self.moment_at(self.clock.now_millis())
+        }
+    }
+
+    /// A moment for evaluations that make nothing.
+    pub(crate) fn moment_at(&self, now_millis: i64) -> Moment {
         Moment {
             now: Value::S(time::format_millis(now_millis)),
             now_millis,
-            random,
+            random: 0,
             first_id: 0,
         }
     }

@@ -6,13 +6,17 @@
 //! | `pattern::page` | full pages, sorted results |
 //! | `pattern::budget` | how much may be read to order a result, or to find one row |
 //! | `pattern::row` | rows as callers see them |
+//! | `pattern::fresh` | rows as they are now |
 //! | `pattern::listing` | the query that a pattern is |
+//! | `pattern::watched` | a pattern as a feed looks at it: its range, its rows, and what decides on them |
 
 mod budget;
 mod early;
+mod fresh;
 mod listing;
 mod page;
 mod row;
+mod watched;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,11 +28,13 @@ use partita_design::types::AttributeType;
 use partita_store::request::{Page, Query, Scan};
 
 use crate::blueprint::Blueprint;
+use crate::commit::run::Runner;
 use crate::cursor::{Position, Question};
 use crate::error::{Fault, PlanError};
 use crate::operation::{Answer, Caller, Record};
 use crate::partita::Partita;
 use crate::place::{Address, Place};
+use crate::planner::Moment;
 use crate::request::input::key_part;
 use crate::request::rules::{Asked, Verdict};
 use crate::ruling::Decision;
@@ -37,10 +43,15 @@ pub use budget::ReadBound;
 pub(crate) use budget::{READ_BYTES_MAX, rows_max, too_large};
 pub(crate) use early::known_attributes;
 pub(crate) use row::passes;
+pub(crate) use watched::{Seen, Sight, Watched};
 
 /// One pattern, asked by one caller.
 struct PatternRead<'a> {
     partita: &'a Partita,
+    /// Reads the store, as it is now or was at one moment.
+    runner: &'a Runner,
+    /// The time that it is taken to be; that of the clock without.
+    millis: Option<i64>,
     caller: &'a Caller,
     pattern: &'a Pattern,
     values: Map,
@@ -104,7 +115,12 @@ impl Partita {
             Read::Get(templates) => asked.stored(templates).await?,
             Read::Query(_) | Read::Scan { .. } => {
                 let page = asked.read(None, asked.limit).await?;
-                page.into_parts()?.items
+                let rows = page.into_parts()?.items;
+                if asked.pattern.fresh {
+                    asked.current(&rows).await?.into_iter().flatten().collect()
+                } else {
+                    rows
+                }
             }
         };
         Ok(Decision {
@@ -124,6 +140,8 @@ impl Partita {
         let pattern = self.blueprint.pattern(name)?;
         Ok(PatternRead {
             partita: self,
+            runner: &self.runner,
+            millis: None,
             caller,
             pattern,
             values: typed(pattern, parameters, limit)?,
@@ -205,7 +223,7 @@ impl PatternRead<'_> {
         };
         let (_, table) = self.blueprint().table(self.pattern.table);
         let address = Place::address(table, partition, sort);
-        let items = self.partita.runner.read_items(&[address]).await?;
+        let items = self.runner.read_items(&[address]).await?;
         Ok(items.into_iter().flatten().collect())
     }
 
@@ -217,9 +235,9 @@ impl PatternRead<'_> {
             let page = self.read(start_after, budget.rows_wanted()).await?;
             let mut found = VecDeque::from(page.items);
             while let Some(rows) = self.look(&mut found).await? {
-                for (row, record) in rows {
-                    budget.spend(&row)?;
-                    if let Some(record) = record {
+                for seen in rows {
+                    budget.spend(&seen.row)?;
+                    if let Some(record) = seen.record {
                         return Ok(Answer::Record(record));
                     }
                 }
@@ -254,7 +272,7 @@ impl PatternRead<'_> {
                 consistent: index.is_none(),
                 ..Scan::new(self.blueprint().table(self.pattern.table).1.clone())
             };
-            return self.partita.runner.scan_found(&request).await;
+            return self.runner.scan_found(&request).await;
         }
         let listing = self.blueprint().listing(self.pattern, &self.values)?;
         let Some(listing) = listing else {
@@ -265,7 +283,14 @@ impl PatternRead<'_> {
             start_after,
             ..listing.query(self.pattern.descending && self.pattern.sort.is_empty())
         };
-        self.partita.runner.query_found(&request).await
+        let page = self.runner.query_found(&request).await;
+        page.map_err(|refusal| match refusal {
+            PlanError::Hot(mut hot) => {
+                hot.pattern = Some(self.pattern.name.clone());
+                PlanError::Hot(hot)
+            }
+            refusal => refusal,
+        })
     }
 
     fn open(&self, cursor: Option<&str>) -> Result<Option<Position>, PlanError> {
@@ -296,6 +321,13 @@ impl PatternRead<'_> {
         let indexes = &self.blueprint().design[self.pattern.table].indexes;
         let index = self.pattern.read.index()?;
         Some(indexes[index.index()].name.clone())
+    }
+
+    fn moment(&self) -> Moment {
+        match self.millis {
+            Some(millis) => self.partita.moment_at(millis),
+            None => self.partita.moment(),
+        }
     }
 
     fn blueprint(&self) -> &Blueprint {

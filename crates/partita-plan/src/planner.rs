@@ -7,6 +7,8 @@
 //! | `planner::files` | that the files that it names are where they belong |
 //! | `planner::owners` | whose files are whose |
 //! | `planner::expiring` | that the files of items that expire are looked at |
+//! | `planner::fill` | what a stored item lacks of another design |
+//! | `planner::demand` | nothing: what the new design of a migration demands |
 //! | `planner::relocate` | an item whose identity changes, and what goes with it |
 //! | `planner::refs` | that the targets of refs are there |
 //! | `planner::assignments` | nothing: the values that actions and effects assign |
@@ -16,13 +18,15 @@
 //! times before everything is known.
 
 pub(crate) mod assignments;
+mod demand;
 mod expiring;
 mod files;
+pub(crate) mod fill;
 pub(crate) mod item;
 mod owners;
 pub(crate) mod refs;
 pub(crate) mod relocate;
-mod values;
+pub(crate) mod values;
 
 use std::rc::Rc;
 
@@ -36,9 +40,11 @@ use crate::commit::deferred::Deferred;
 use crate::draft::{Before, Draft, Entry, EntryId};
 use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{Context, Known, Named};
+use crate::outbox::posting::Posted;
 use crate::place::Address;
 use crate::react::effect::LeftOut;
 use crate::react::kept::KeptNumbers;
+use crate::react::mark::Marks;
 use crate::react::unique::UniqueChange;
 use crate::request::input::refuse;
 use crate::request::limits::Window;
@@ -110,6 +116,10 @@ pub(crate) struct Planner<'a> {
     pub(crate) unique: Vec<UniqueChange<'a>>,
     /// What becomes of the numbers of items that are not there.
     pub(crate) kept: KeptNumbers<'a>,
+    /// Numbers that are being filled, and the items that count for them.
+    pub(crate) marks: Marks<'a>,
+    /// Mails and events that leave the system.
+    pub(crate) posted: Vec<Posted>,
 }
 
 impl<'a> Planner<'a> {
@@ -129,6 +139,8 @@ impl<'a> Planner<'a> {
             files: FileChanges::default(),
             unique: Vec::new(),
             kept: KeptNumbers::default(),
+            marks: Marks::default(),
+            posted: Vec::new(),
         }
     }
 
@@ -179,6 +191,10 @@ impl<'a> Planner<'a> {
     pub(crate) fn refuse(&mut self) -> Result<(), PlanError> {
         let mut faults = std::mem::take(&mut self.faults);
         for fault in &mut faults {
+            if self.is_demanded(fault) {
+                let demanded = self.context.blueprint.demanded();
+                fault.message.insert_str(0, &demanded);
+            }
             fault.attribute = self.named(&fault.attribute);
         }
         if !self.context.reads.is_complete() {

@@ -1,6 +1,8 @@
-//! The transaction that a write would become, and what it would cost, without the write.
+//! The transaction that a write would become, and what it would cost, without the write; and what a
+//! read takes.
 
 mod print;
+mod reads;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use std::sync::Arc;
 use partita_core::Item;
 use partita_store::capacity::{Consumed, Metered};
 use partita_store::error::StoreResult;
-use partita_store::request::{ReturnValues, TransactAction, TransactWriteItems};
+use partita_store::request::{PutItem, ReturnValues, TransactAction, TransactWriteItems};
 use partita_store::table::{Key, TableName, TableSchema};
 use partita_store::write::{self, Tables};
 use partita_store::{ErrorKind, StoreError};
@@ -20,6 +22,8 @@ use crate::job::Job;
 use crate::operation::{Caller, Operation};
 use crate::partita::Partita;
 use crate::running::Running;
+pub use reads::{ReadPreview, ReadRequest};
+pub(crate) use reads::{measured, note};
 
 /// What a write would become.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -123,6 +127,15 @@ impl Partita {
         stage.items = found
             .filter_map(|(place, item)| Some((place, item?)))
             .collect();
+        // A write claims the places of its files before it is committed, where they are free.
+        let sidecar = &self.blueprint.sidecar;
+        for copy in self.claimed_places(&plan.placements) {
+            if let Ok(schema) = stage.schema(sidecar) {
+                let put = PutItem::new(sidecar.clone(), copy.clone());
+                let key = TransactAction::Put(put).key(&schema.key)?;
+                stage.items.entry((sidecar.clone(), key)).or_insert(copy);
+            }
+        }
         Ok(stage)
     }
 }

@@ -8,9 +8,11 @@
 //! |---|---|
 //! | `number` | counts and sums of other items are added to |
 //! | `kept` | so are those of items that are not there |
+//! | `mark` | each item counts once for a number that is being filled |
 //! | `copy` | attributes that follow others are set |
 //! | `cascade` | items that refer to a removed one do what their ref says |
 //! | `effect` | triggers and actions create, change and delete other items |
+//! | `outgoing` | effects that are mails and events are recorded |
 //! | `view` | the records of views are put, changed, moved and deleted |
 //! | `history` | states that are replaced are put |
 //! | `unique` | the guards of unique values are taken and given back |
@@ -23,7 +25,9 @@ pub(crate) mod each;
 pub(crate) mod effect;
 mod history;
 pub(crate) mod kept;
+pub(crate) mod mark;
 mod number;
+pub(crate) mod outgoing;
 pub(crate) mod referring;
 pub(crate) mod unique;
 mod view;
@@ -134,6 +138,7 @@ impl<'a> Planner<'a> {
             }
         }
         self.guard_restated();
+        self.check_demands()?;
         self.check_deletions()?;
         self.refuse()
     }
@@ -247,7 +252,7 @@ impl<'a> Planner<'a> {
         change: &Transition<'_>,
     ) -> Result<(), PlanError> {
         for reaction in reactions {
-            if !change.sets_off(reaction, self.entry(at)) {
+            if !change.sets_off(reaction, self.entry(at)) && !self.is_refilled(at, reaction) {
                 continue;
             }
             match &reaction.does {
@@ -258,7 +263,7 @@ impl<'a> Planner<'a> {
                 Does::Operate(effect) => self.trigger(at, reaction, *effect)?,
                 Does::Keep(view) => self.keep_view(at, reaction, *view)?,
                 Does::Archive(view) => self.archive(at, reaction, *view)?,
-                Does::Guard(unique) => self.guard_unique(at, *unique)?,
+                Does::Guard(unique) => self.guard_unique(at, reaction, *unique)?,
             }
         }
         Ok(())

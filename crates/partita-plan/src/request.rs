@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `token` | what needs a token, decided before a request is read |
 //! | `rules` | what the rules say: of an item, and of what is known before it is read |
+//! | `afterwards` | the same rules on an item as a change leaves it |
 //! | `input` | the attributes that a caller gives: named, checked, all faults at once |
 //! | `create` | a new item, and an item that is created or changed |
 //! | `change` | an item that the caller names: found, allowed, changed, deleted, restored, read |
@@ -11,6 +12,7 @@
 //! | `limits` | how often a caller may do something |
 
 pub(crate) mod action;
+pub(crate) mod afterwards;
 mod change;
 mod create;
 pub(crate) mod input;
@@ -21,6 +23,7 @@ pub(crate) mod token;
 use partita_core::Map;
 use partita_design::design::{Access, Action, Record};
 
+use crate::account::errand::{Errand, steps_aside};
 use crate::commit::WritePlan;
 use crate::draft::EntryId;
 use crate::error::PlanError;
@@ -46,6 +49,8 @@ pub(crate) enum Request<'a> {
         asked: Asked<'a>,
         given: Map,
     },
+    /// What `/auth/` does, past the rules.
+    Errands(Vec<Errand<'a>>),
     /// An action finds its item, or its items, by a pattern.
     Found {
         action: &'a Action,
@@ -223,14 +228,19 @@ impl<'a> Planner<'a> {
         };
         let written = self.apply(request)?;
         self.react()?;
+        // A mark is exact, so what is counted with it must be.
+        let is_marked = !self.marks.is_empty();
         let shown = written.filter(|_| !is_tally && self.context.reads.is_complete());
         let answer = shown.map_or(Answer::Done, |at| self.answer(at, request));
-        let steps = self.emit()?;
+        let mut steps = self.emit()?;
+        if let Request::Errands(errands) = request {
+            steps.extend(steps_aside(errands));
+        }
         let (placements, released) = self.files.into_parts();
         Ok(WritePlan {
             steps,
             answers: vec![answer],
-            is_tally: is_tally && !self.is_limited,
+            is_tally: is_tally && !self.is_limited && !is_marked,
             left: self.deferred.job.into_iter().collect(),
             placements,
             released,
@@ -246,6 +256,7 @@ impl<'a> Planner<'a> {
                 self.change_for_caller(on, *asked, given).map(Some)
             }
             Request::Found { action, by, given } => self.act_on_found(action, *by, given),
+            Request::Errands(errands) => self.run_errands(errands).map(|()| None),
         }
     }
 

@@ -8,7 +8,9 @@ use partita_store::request::{CreateTable, PutItem};
 use partita_store::table::{KeySchema, TableName, string_key};
 use partita_store::{Store, StoreError};
 
-pub(crate) use partita_design::sidecar::{KEPT_ENTITY, KEPT_NUMBERS, OPEN_JOBS, PARTITION, SORT};
+pub(crate) use partita_design::sidecar::{
+    EXPIRES, KEPT_ENTITY, KEPT_NUMBERS, OPEN_JOBS, PARTITION, SORT,
+};
 
 use crate::error::PlanError;
 use crate::place::{Address, Place};
@@ -18,8 +20,6 @@ use crate::table;
 const FENCE: &str = "FENCE";
 /// How long it can be seen that a token is taken. The store itself knows it for ten minutes.
 const FENCED_SECONDS: i64 = 3_600;
-/// When an item may be swept, in seconds since 1970.
-pub(crate) const EXPIRES: &str = "expires";
 
 /// The name of a design's sidecar.
 pub(crate) fn name(design: &Design) -> Result<TableName, PlanError> {
@@ -39,6 +39,17 @@ pub(crate) fn key(partition: &str, sort: &str) -> Item {
 /// The key of an item that stands here.
 pub(crate) fn key_at(place: &Place) -> Item {
     key(&place.partition, &place.sort)
+}
+
+/// Where it stands that an item is counted by what a migration fills.
+pub(crate) fn mark(sidecar: &TableName, migration: u64, item: &Place) -> Address {
+    let partition = format!("{}{}#{}", marks(migration), item.table, item.partition);
+    address(sidecar, &partition, &item.sort)
+}
+
+/// How the partitions of a migration's marks begin.
+pub(crate) fn marks(migration: u64) -> String {
+    format!("MARK#{migration}#")
 }
 
 /// The address of an item.

@@ -1,8 +1,11 @@
 //! The tables that a design lives in: created with everything that the design says of them, or
 //! found as the design needs them.
 
+use partita_design::Design;
+use partita_design::cloudformation::PROVISIONED_UNITS;
 use partita_design::design::Table;
 use partita_store::request::{CreateTable, UpdateTimeToLive};
+use partita_store::settings::{Billing, Throughput};
 use partita_store::stream::StreamView;
 use partita_store::table::TableName;
 use partita_store::{Store, StoreError};
@@ -11,8 +14,10 @@ use crate::blueprint::{Blueprint, schema};
 use crate::error::PlanError;
 use crate::sidecar;
 
-/// Creates the tables that are not there, and refuses those that are not the design's.
-pub(crate) async fn prepare(blueprint: &Blueprint, store: &dyn Store) -> Result<(), PlanError> {
+/// Creates the tables of a design that are not there, and refuses those that are not the design's.
+/// Nothing is recorded in them.
+pub async fn prepare(design: &Design, store: &dyn Store) -> Result<(), PlanError> {
+    let blueprint = Blueprint::new(design.clone())?;
     let design = &blueprint.design.name;
     for (table, name) in blueprint.tables() {
         prepare_one(design, table, name, store).await?;
@@ -29,6 +34,9 @@ async fn prepare_one(
 ) -> Result<(), PlanError> {
     let mut request = CreateTable::new(table.clone(), schema(designed)?);
     request.settings.stream = stream_view(designed);
+    request.settings.billing = billing(designed);
+    request.settings.is_protected = designed.settings.deletion_protection;
+    request.tags = designed.settings.tags.clone();
     let expected = request.schema.clone();
     let found = match store.describe_table(table).await {
         // Another process may create it at the same moment.
@@ -58,6 +66,22 @@ async fn prepare_one(
         }
     }
     Ok(())
+}
+
+/// How a new table is charged for. What is provisioned is for whoever knows the load to say.
+fn billing(designed: &Table) -> Billing {
+    if designed.settings.pay_per_request {
+        return Billing::OnDemand;
+    }
+    let units = Throughput {
+        read: PROVISIONED_UNITS,
+        write: PROVISIONED_UNITS,
+    };
+    let indexes = designed.indexes.iter();
+    Billing::Provisioned {
+        table: units,
+        indexes: indexes.map(|index| (index.name.clone(), units)).collect(),
+    }
 }
 
 /// Lets items expire by the attribute that the design names.
@@ -101,8 +125,9 @@ pub(crate) async fn expire_by(
 }
 
 /// What the table's stream tells of a change, in the design's words.
-fn stream_view(table: &Table) -> Option<StreamView> {
+pub(crate) fn stream_view(table: &Table) -> Option<StreamView> {
     match table.settings.stream.as_deref()? {
+        "off" => None,
         "keys-only" => Some(StreamView::KeysOnly),
         "new-image" => Some(StreamView::NewImage),
         "old-image" => Some(StreamView::OldImage),
@@ -114,4 +139,67 @@ fn refusal(table: &TableName, what: &str) -> PlanError {
     PlanError::Store(StoreError::validation(format!(
         "the table `{table}` {what}; name another table"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use partita_store::ModelStore;
+
+    use super::*;
+    use crate::compared::table_differences;
+
+    const NOTES: &str = r#"
+        design = "notes"
+        [table]
+        name = "notes"
+        key = ["PK", "SK"]
+        billing = "provisioned"
+        stream = "keys-only"
+        deletion-protection = true
+        [table.tags]
+        team = "archive"
+        [index.GSI1]
+        key = ["GSI1PK", "GSI1SK"]
+        [entity.Note]
+        PK = "NOTE#{noteId}"
+        SK = "NOTE"
+        GSI1PK = "NOTES"
+        GSI1SK = "{noteId}"
+        [entity.Note.attributes]
+        noteId = "ulid, generated"
+        [entity.Note.allow]
+        "*" = "public"
+        [pattern.note]
+        get = "PK = 'NOTE#{noteId}' AND SK = 'NOTE'"
+    "#;
+
+    /// A table is made as the design says, and one that is not so is reported.
+    #[tokio::test]
+    async fn a_table_is_what_the_design_says() {
+        let design = partita_design::check(NOTES, &|_| None).0.unwrap();
+        let name: TableName = "notes".parse().unwrap();
+        let store = ModelStore::default();
+        prepare(&design, &store).await.unwrap();
+        let found = store.describe_table(&name).await.unwrap().settings;
+        assert_eq!(found.billing, billing(&design.tables[0]));
+        assert_ne!(found.billing, Billing::OnDemand);
+        assert!(found.is_protected);
+        assert_eq!(found.stream, Some(StreamView::KeysOnly));
+        let tags = store.list_tags_of_resource(&name).await.unwrap();
+        assert_eq!(tags, design.tables[0].settings.tags);
+
+        let other = ModelStore::default();
+        let plain = CreateTable::new(name, schema(&design.tables[0]).unwrap());
+        other.create_table(plain).await.unwrap();
+        let differences = table_differences(&design, &other).await.unwrap();
+        let told: Vec<&str> = differences.iter().map(|one| one.what.as_str()).collect();
+        assert_eq!(
+            told,
+            [
+                "is not protected from being deleted",
+                "lacks the tag `team` = `archive`",
+                "has no stream of the kind that the design says"
+            ]
+        );
+    }
 }

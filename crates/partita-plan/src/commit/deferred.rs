@@ -50,6 +50,8 @@ pub(crate) struct Deferred {
     reserved: usize,
     /// Whether the process that makes the write works on the job at once, and so has the lease.
     pub(crate) is_attended: bool,
+    /// The job of the caller's write, where this is a chunk of one.
+    pub(crate) root: Option<String>,
     /// The job, once the transaction is made.
     pub(crate) job: Option<Job>,
     tasks: Vec<Task>,
@@ -349,6 +351,7 @@ impl<'a> Planner<'a> {
             lease: is_led.then(|| Lease::new(&id, now_millis)),
             id,
             seed,
+            root: self.deferred.root.clone(),
             created_millis: now_millis,
             caller: self.context.caller.clone(),
             tasks: std::mem::take(&mut self.deferred.tasks),

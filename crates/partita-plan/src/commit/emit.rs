@@ -19,7 +19,7 @@ use crate::planner::Planner;
 use crate::request::input::oversize;
 
 /// A key of an index and what it becomes.
-pub(super) type KeyChange = (String, Option<String>);
+pub(crate) type KeyChange = (String, Option<String>);
 
 impl Planner<'_> {
     /// The actions of the write, for which the draft is used up. None while something is still to
@@ -32,6 +32,9 @@ impl Planner<'_> {
         let mut aside = self.unique_steps();
         aside.extend(self.file_steps()?);
         aside.extend(self.kept_steps()?);
+        aside.extend(self.counted_steps());
+        aside.extend(self.outbox_steps()?);
+        aside.extend(self.farewell_steps());
         self.refuse()?;
         let mut keys = Vec::with_capacity(self.draft.entries.len());
         for at in self.draft.ids() {
@@ -121,15 +124,21 @@ impl Planner<'_> {
     /// What is done to an item that stays where it is; nothing if it is only known.
     fn action(&self, entry: Entry<'_>, keys: Vec<KeyChange>) -> Option<Step> {
         let (presence, refusal) = self.presence(&entry);
-        let condition = self.condition(&entry, presence);
         let return_item_on_failure =
             matches!(refusal, Refusal::Final(_)) && !entry.guards.is_empty();
         let action = if entry.is_new() {
+            let condition = self.condition(&entry, presence);
             self.put(entry, keys, condition)?
         } else {
             let table = entry.address.table.clone();
             let key = self.context.blueprint.keys.key(&entry.address);
             let update = update(&entry, keys);
+            // A copy is written though it is that already. An item that is gone by then would be
+            // there again, with that copy alone.
+            let is_found = matches!(entry.before, Before::Found(_));
+            let must_be_there = is_found && !update.is_empty();
+            let presence = presence.or_else(|| must_be_there.then(|| self.is_there(&entry)));
+            let condition = self.condition(&entry, presence);
             match (entry.is_removed(), update.is_empty(), condition) {
                 (true, _, condition) => TransactAction::Delete(DeleteItem {
                     table,
@@ -303,6 +312,7 @@ impl Planner<'_> {
                 }
             }
         }
+        self.leave_filled_keys(at, &mut changes);
         Ok(changes)
     }
 
@@ -313,6 +323,9 @@ impl Planner<'_> {
     fn sets_keys(&self, at: EntryId, index: &RecordIndex) -> bool {
         let entry = self.entry(at);
         let record = entry.record;
+        if self.is_key_refilled(at, index) {
+            return true;
+        }
         // Where the item moves, all of its keys are written.
         let stays = entry.destination().is_none();
         let (Some(old), Some(after), true) = (entry.old(), &entry.after, stays) else {

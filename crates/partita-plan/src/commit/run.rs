@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use partita_core::Item;
 use partita_core::limits::BATCH_GET_KEYS_MAX;
+use partita_store::capacity::Metered;
 use partita_store::error::CancellationReason;
 use partita_store::request::{
     BatchGetItem, BatchGot, Page, PutItem, Query, ReturnValues, Scan, TransactAction,
@@ -20,9 +21,12 @@ use crate::draft::Refusal;
 use crate::error::{Fault, PlanError, Refused};
 use crate::evaluate::reads::Needs;
 use crate::evaluate::{Listed, Listing, Reads};
+use crate::hot::{HotSpot, Spots};
 use crate::load;
+use crate::migration::Gate;
 use crate::pattern::READ_BYTES_MAX;
 use crate::place::{Address, KeyNames};
+use crate::preview::{self, ReadRequest};
 use crate::room::Room;
 
 /// Rounds of reading at most. A path goes through a few refs; only a very deep tree needs more.
@@ -63,6 +67,10 @@ pub(crate) struct Runner {
     pub(crate) clock: Arc<dyn Clock>,
     /// The sidecar, once it is known.
     pub(crate) sidecar: Option<TableName>,
+    /// Where stages of a migration move.
+    pub(crate) gate: Gate,
+    /// The keys of the design, once it is known.
+    pub(crate) spots: Option<Arc<Spots>>,
 }
 
 /// What became of a plan.
@@ -76,17 +84,38 @@ pub(crate) enum Committed {
         cause: PlanError,
         /// The actions whose conditions were not met.
         failed: Vec<usize>,
+        /// Where it met others.
+        hot: Option<Box<HotSpot>>,
     },
 }
 
 impl Committed {
     fn not_yet(cause: PlanError) -> Committed {
-        let failed = Vec::new();
-        Committed::NotYet { cause, failed }
+        Committed::NotYet {
+            cause,
+            failed: Vec::new(),
+            hot: None,
+        }
+    }
+
+    /// Says where others were met.
+    fn at(mut self, met: Option<Box<HotSpot>>) -> Committed {
+        if let Committed::NotYet { hot, .. } = &mut self {
+            *hot = met;
+        }
+        self
     }
 }
 
 impl Runner {
+    /// The same, reading another store.
+    pub(crate) fn reading(&self, store: Arc<dyn Store>) -> Runner {
+        Runner {
+            store,
+            ..self.clone()
+        }
+    }
+
     /// Commits a plan.
     ///
     /// A transaction whose outcome is unknown is sent again, the very same one under the same
@@ -97,6 +126,7 @@ impl Runner {
         if plan.steps.is_empty() {
             return Ok(Committed::Done);
         }
+        let _passed = self.gate.pass().await?;
         if plan.is_tally {
             return self.count(&plan.steps).await;
         }
@@ -115,19 +145,21 @@ impl Runner {
                 token: Some(token.clone()),
             };
             let Err(error) = self.store.transact_write_items(request).await else {
+                self.count_written(&plan.steps);
                 return Ok(Committed::Done);
             };
+            let hot = self.met(&plan.steps, &error);
             match error.kind() {
                 ErrorKind::ConditionFailed => {
                     if in_doubt {
                         self.fence(&token).await?;
                     }
-                    return refused(&plan.steps, error);
+                    return Ok(refused(&plan.steps, error)?.at(hot));
                 }
                 ErrorKind::OutcomeUnknown => in_doubt = true,
                 ErrorKind::Conflict | ErrorKind::Retry if in_doubt => {}
                 ErrorKind::Conflict | ErrorKind::Retry => {
-                    return Ok(Committed::not_yet(error.into()));
+                    return Ok(Committed::not_yet(error.into()).at(hot));
                 }
                 _ if in_doubt => return Err(PlanError::OutcomeUnknown),
                 _ => return Err(error.into()),
@@ -145,16 +177,21 @@ impl Runner {
             let TransactAction::Update(update) = &step.action else {
                 continue;
             };
-            match self.update(update).await {
-                Ok(()) => {}
+            match self.update_past_gate(update).await {
+                Ok(()) => self.count_written(std::slice::from_ref(step)),
                 Err(PlanError::Store(error)) if error.kind() == ErrorKind::ConditionFailed => {
                     // Nothing was counted yet, so that all of it can be planned again.
                     if at == 0 {
                         return Ok(Committed::NotYet {
                             cause: PlanError::Conflict,
                             failed: vec![at],
+                            hot: None,
                         });
                     }
+                }
+                Err(PlanError::Store(error)) if at == 0 => {
+                    let hot = self.met(std::slice::from_ref(step), &error);
+                    return Err(PlanError::Store(error).at(hot));
                 }
                 Err(error) if at == 0 => return Err(error),
                 Err(_) => {}
@@ -267,6 +304,11 @@ impl Runner {
 
     /// Updates one item; where the outcome is unknown, again.
     pub(crate) async fn update(&self, request: &UpdateItem) -> Result<(), PlanError> {
+        let _passed = self.gate.pass().await?;
+        self.update_past_gate(request).await
+    }
+
+    async fn update_past_gate(&self, request: &UpdateItem) -> Result<(), PlanError> {
         let is_open =
             |kind: ErrorKind| matches!(kind, ErrorKind::Retry | ErrorKind::OutcomeUnknown);
         let update = || self.store.update_item(request.clone(), ReturnValues::None);
@@ -276,6 +318,7 @@ impl Runner {
 
     /// Writes one item.
     pub(crate) async fn put(&self, request: &PutItem) -> Result<(), PlanError> {
+        let _passed = self.gate.pass().await?;
         let put = || self.store.put_item(request.clone(), ReturnValues::None);
         self.ask(put).await?;
         Ok(())
@@ -287,7 +330,11 @@ impl Runner {
         addresses: &[Address],
     ) -> Result<Vec<Option<Item>>, PlanError> {
         let mut room = Room::default();
-        self.read_items_within(&mut room, addresses).await
+        let mut items = Vec::with_capacity(addresses.len());
+        for chunk in addresses.chunks(BATCH_GET_KEYS_MAX) {
+            items.extend(self.read_items_within(&mut room, chunk).await?);
+        }
+        Ok(items)
     }
 
     /// As [`Runner::read_items`], if there is room for them.
@@ -305,18 +352,25 @@ impl Runner {
                 .map(|&index| self.keys.address(&addresses[index]));
             let request = BatchGetItem::new(asked.collect());
             let got = self.ask(|| self.store.batch_get_item(request.clone()));
-            let got = got.await?.answer;
+            let first = &addresses[open[0]];
+            let got = got.await.map_err(|error| self.unread(first, error))?;
+            note_items(&got);
+            let got = got.answer;
             let mut unprocessed = Vec::new();
             for (index, got) in open.into_iter().zip(got) {
                 match got {
-                    BatchGot::Found(found) => answers[index] = Some(room.take(found).await?),
+                    BatchGot::Found(found) => {
+                        self.count_read(&addresses[index]);
+                        answers[index] = Some(room.take(found).await?);
+                    }
                     BatchGot::Missing => {}
                     BatchGot::Unprocessed => unprocessed.push(index),
                 }
             }
             open = unprocessed;
-            if !open.is_empty() {
-                attempts.again(StoreError::Throttled).await?;
+            if let Some(first) = open.first() {
+                let over = attempts.again(StoreError::Throttled).await;
+                over.map_err(|error| self.unread(&addresses[*first], error))?;
             }
         }
         Ok(answers)
@@ -329,7 +383,9 @@ impl Runner {
 
     /// As [`Runner::query`], with items that are not taken apart yet.
     pub(crate) async fn query_found(&self, request: &Query) -> Result<Page, PlanError> {
-        let page = self.ask(|| self.store.query(request.clone())).await?;
+        let page = self.ask(|| self.store.query(request.clone())).await;
+        let page = page.map_err(|error| self.unlisted(request, error))?;
+        note_page("Query", request.index.as_ref(), &page);
         Ok(page.answer)
     }
 
@@ -341,6 +397,7 @@ impl Runner {
     /// As [`Runner::scan`], with items that are not taken apart yet.
     pub(crate) async fn scan_found(&self, request: &Scan) -> Result<Page, PlanError> {
         let page = self.ask(|| self.store.scan(request.clone())).await?;
+        note_page("Scan", request.index.as_ref(), &page);
         Ok(page.answer)
     }
 
@@ -392,8 +449,15 @@ impl Runner {
         }
         let mut random = [0; 8];
         self.entropy.fill(&mut random);
-        let millis = u64::from_le_bytes(random) % (longest + 1);
-        tokio::time::sleep(Duration::from_millis(millis)).await;
+        self.wait(u64::from_le_bytes(random) % (longest + 1)).await;
+    }
+
+    /// Waits so long: by the clock, where time passes by it alone.
+    pub(crate) async fn wait(&self, millis: u64) {
+        match self.clock.wait(millis) {
+            Some(waiting) => waiting.await,
+            None => tokio::time::sleep(Duration::from_millis(millis)).await,
+        }
     }
 
     /// A text that is drawn once.
@@ -424,6 +488,34 @@ impl Attempts<'_> {
     }
 }
 
+/// Notes a page for who measures.
+fn note_page(operation: &'static str, index: Option<&String>, page: &Metered<Page>) {
+    preview::note(|| ReadRequest {
+        operation,
+        index: index.cloned(),
+        items: page.answer.items.len(),
+        bytes: page.answer.items.iter().map(FoundItem::size).sum(),
+        consumed: page.consumed.clone(),
+    });
+}
+
+/// Notes items that were read one by one for who measures.
+fn note_items(got: &Metered<Vec<BatchGot>>) {
+    preview::note(|| {
+        let found = got.answer.iter().filter_map(|one| match one {
+            BatchGot::Found(found) => Some(found.size()),
+            BatchGot::Missing | BatchGot::Unprocessed => None,
+        });
+        ReadRequest {
+            operation: "BatchGetItem",
+            index: None,
+            items: found.clone().count(),
+            bytes: found.sum(),
+            consumed: got.consumed.clone(),
+        }
+    });
+}
+
 async fn in_parts(page: Page) -> Result<Page<Item>, PlanError> {
     load::take(page.items.iter().map(FoundItem::memory).sum()).await;
     Ok(page.into_parts()?)
@@ -437,6 +529,7 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
     let mut failed = Vec::new();
     let mut faults: Vec<Fault> = Vec::new();
     let mut refusals: Vec<Refused> = Vec::new();
+    let mut refusal: Option<&PlanError> = None;
     for (at, (step, reason)) in steps.iter().zip(&reasons).enumerate() {
         let CancellationReason::ConditionalCheckFailed { item } = reason else {
             continue;
@@ -445,15 +538,21 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
         // What must be there is there: then something else about it has changed.
         let is_there = item.is_some() && !matches!(step.action, TransactAction::Put(_));
         match &step.refusal {
-            Refusal::Final(refusal) if !is_there => match &**refusal {
+            Refusal::Final(found) if !is_there => match &**found {
                 PlanError::Invalid { faults: more } | PlanError::Taken { faults: more } => {
                     faults.extend(more.iter().cloned());
                 }
                 PlanError::Batch { refusals: more } => refusals.extend(more.iter().cloned()),
-                refusal => return Err(refusal.clone()),
+                // What is still being removed is why another item is in the way: an item that an
+                // effect of the first creation has made, say.
+                found if found.is_still_removed() => refusal = Some(found),
+                found => refusal = refusal.or(Some(found)),
             },
             Refusal::Final(_) | Refusal::Stale => {}
         }
+    }
+    if let Some(refusal) = refusal {
+        return Err(refusal.clone());
     }
     if !refusals.is_empty() {
         return Err(PlanError::Batch {
@@ -461,8 +560,11 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
         });
     }
     if faults.is_empty() {
-        let cause = PlanError::Conflict;
-        Ok(Committed::NotYet { cause, failed })
+        Ok(Committed::NotYet {
+            cause: PlanError::Conflict,
+            failed,
+            hot: None,
+        })
     } else {
         Err(PlanError::of_faults(faults))
     }
@@ -470,7 +572,7 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
 
 /// Refusals in the order of their operations, and all faults of one together.
 fn by_operation(mut refusals: Vec<Refused>) -> Vec<Refused> {
-    refusals.sort_by_key(|refused| refused.position);
+    refusals.sort_by_key(|refused| (refused.position, !refused.error.is_still_removed()));
     refusals.dedup_by(|later, first| {
         let is_same = later.position == first.position;
         if let (true, Some(faults), Some(more)) =

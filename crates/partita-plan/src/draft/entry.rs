@@ -41,6 +41,8 @@ pub(crate) struct Entry<'a> {
     /// Whether what is done to it follows from the removal of an item that it refers to, directly
     /// or by effects.
     pub(crate) is_released: bool,
+    /// Whether what the item lacks of another design is filled in.
+    pub(crate) is_refilled: bool,
     /// Whether it is in the draft only to be read: nothing is done to it, and it is not guarded.
     is_read_only: bool,
 }
@@ -64,6 +66,7 @@ impl<'a> Entry<'a> {
             followed: Vec::new(),
             reacted: Reacted::to(now),
             is_released: false,
+            is_refilled: false,
             is_read_only: false,
         }
     }
@@ -195,7 +198,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Whether the write leaves something else than it found.
-    pub(super) fn is_rewritten(&self) -> bool {
+    pub(crate) fn is_rewritten(&self) -> bool {
         let is_same = match (self.old(), &self.after) {
             (Some(old), Some(after)) => Rc::ptr_eq(old, after) || old == after,
             (None, None) => true,

@@ -8,6 +8,7 @@ use super::reads::{Known, Listed, Listing, Reads};
 use crate::batch::earlier::Earlier;
 use crate::blueprint::Blueprint;
 use crate::operation::Caller;
+use crate::outbox::seal::TextSeal;
 use crate::place::Address;
 
 /// What all scopes of one plan share.
@@ -18,6 +19,8 @@ pub(crate) struct Context<'a> {
     /// What the operations before this one leave behind, where it is one of a batch.
     pub(crate) earlier: Option<&'a Earlier>,
     pub(crate) caller: &'a Caller,
+    /// Seals the texts of mails.
+    pub(crate) seal: &'a TextSeal,
     /// The time of the write, as a timestamp.
     pub(crate) now: &'a Value,
     pub(crate) now_millis: i64,

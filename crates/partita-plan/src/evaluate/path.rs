@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Attribute, CallerSource, Record, Ref, Source};
+use partita_design::design::{Attribute, CallerSource, Record, Ref};
 use partita_design::nested;
 use partita_design::stored::{self, is_path};
 use partita_design::template::dotted;
@@ -230,13 +230,13 @@ impl<'s, 'a> ItemScope<'s, 'a> {
             },
             ..*self
         };
-        let value = match &attribute.source {
-            Source::Computed(computed) if attribute.is_virtual => computed.value.value(&scope),
-            _ if attribute.is_virtual => None,
-            _ => attribute.when_missing(&scope).and_then(|value| {
+        let value = if attribute.is_virtual {
+            attribute.virtual_value(&scope)
+        } else {
+            attribute.when_missing(&scope).and_then(|value| {
                 let inside = steps.get(attribute.name.matches('.').count()..)?;
                 stored::inside(&value, inside).cloned()
-            }),
+            })
         };
         match (self.reads, whose) {
             (Some(reads), Whose::Old) => reads.note_all_as_old(read),

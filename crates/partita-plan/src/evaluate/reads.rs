@@ -101,6 +101,15 @@ pub(crate) struct Reads {
     hidden: RefCell<Vec<Address>>,
     /// Whether of other items only the caller's own are read.
     only_own: bool,
+    /// What is looked at, while somebody wants to know.
+    noted: RefCell<Option<Noted>>,
+}
+
+/// What an evaluation has looked at, whether it was there or not.
+#[derive(Default)]
+pub(crate) struct Noted {
+    pub(crate) items: Vec<Address>,
+    pub(crate) lists: Vec<Listing>,
 }
 
 /// An item that a ref led to: the record, the values of its identity, and where it is.
@@ -164,6 +173,7 @@ impl Reads {
             given_up: RefCell::default(),
             hidden: RefCell::default(),
             only_own: false,
+            noted: RefCell::default(),
         }
     }
 
@@ -216,18 +226,35 @@ impl Reads {
         self
     }
 
+    /// Notes what is looked at from now on.
+    pub(crate) fn note_from_now(&self) {
+        self.noted.replace(Some(Noted::default()));
+    }
+
+    /// What was looked at since.
+    pub(crate) fn take_noted(&self) -> Noted {
+        self.noted.take().unwrap_or_default()
+    }
+
     /// Whether an item of a table counts as missing because its time is over.
     pub(crate) fn is_expired(&self, table: &TableName, item: &Item) -> bool {
-        let mut expiry = self.expiry.iter();
-        let Some((_, name)) = expiry.find(|(known, _)| known == table) else {
-            return false;
-        };
-        let until = item.get(name).and_then(|value| TimeForm::Epoch.read(value));
+        let until = self.until_millis(table, item);
         until.is_some_and(|until| until < self.now_millis)
+    }
+
+    /// The last millisecond at which an item of a table is there, if it expires.
+    pub(crate) fn until_millis(&self, table: &TableName, item: &Item) -> Option<i64> {
+        let (_, name) = self.expiry.iter().find(|(known, _)| known == table)?;
+        item.get(name).and_then(|value| TimeForm::Epoch.read(value))
     }
 
     /// The item, without asking for it.
     pub(crate) fn peek(&self, address: &Address) -> Known<'_> {
+        if let Some(noted) = &mut *self.noted.borrow_mut()
+            && !noted.items.contains(address)
+        {
+            noted.items.push(address.clone());
+        }
         match self.items.get(address) {
             None => Known::Unread,
             Some(None) => Known::Missing,
@@ -285,6 +312,11 @@ impl Reads {
 
     /// The rows of a list; one that was not read yet will be.
     pub(crate) fn list(&self, listing: &Listing) -> Option<&Listed> {
+        if let Some(noted) = &mut *self.noted.borrow_mut()
+            && !noted.lists.contains(listing)
+        {
+            noted.lists.push(listing.clone());
+        }
         let found = self.lists.get(listing);
         let needs = &mut self.needs.borrow_mut().lists;
         if found.is_none() && !needs.contains(listing) {

@@ -1,6 +1,8 @@
 //! Files of items that expire. The store removes such an item without a write of ours, so nobody
 //! takes its files from it then. A row in the sidecar has them looked at after that time.
 
+use std::collections::BTreeSet;
+
 use partita_core::expression::{Condition, Path};
 use partita_core::{Item, Map};
 use partita_design::design;
@@ -55,7 +57,11 @@ impl Partita {
         let is_named = |name: &str| named.iter().any(|file| file.name == name);
         let (kept, left): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|(_, name)| is_named(name));
-        for (bucket, name) in left {
+        let attributes = item.as_ref().map(|item| blueprint.attributes(entity, item));
+        let known = attributes.transpose()?;
+        let known = known.as_ref().unwrap_or(&owner.identity);
+        let past = self.named_by_states(entity, known, &left).await?;
+        for (bucket, name) in left.into_iter().filter(|(_, name)| !past.contains(name)) {
             let taken = self.take_from(objects, owner, (&bucket, &name), &check);
             looked.note(taken.await)?;
         }
@@ -72,6 +78,40 @@ impl Partita {
             }
         }
         Ok(looked)
+    }
+
+    /// Those of some files that states which are kept of an item name: they do not expire with it.
+    ///
+    /// A further state that names one comes only with a change of an item that names it, and that
+    /// the item does not is required where a file is taken from it.
+    async fn named_by_states(
+        &self,
+        entity: &design::Record,
+        item: &Map,
+        files: &[(String, String)],
+    ) -> Result<BTreeSet<String>, PlanError> {
+        let blueprint = &self.blueprint;
+        let is_asked = |name: &String| files.iter().any(|(_, asked)| asked == name);
+        let mut named = BTreeSet::new();
+        let views = blueprint.design.views_of(entity.id);
+        for (view, _) in views.filter(|(_, view)| view.history && !files.is_empty()) {
+            // Where its states cannot be found from the identity, each file may be in one.
+            let Ok(Some(listing)) = blueprint.states_of(view, entity, item) else {
+                return Ok(files.iter().map(|(_, name)| name.clone()).collect());
+            };
+            let mut request = listing.query(false);
+            while named.len() < files.len() {
+                let page = self.runner.query(&request).await?;
+                let states = blueprint.states_among(view, entity, item, &page.items);
+                let found = states.flat_map(|state| names::all(entity, state));
+                named.extend(found.map(|file| file.name).filter(&is_asked));
+                match page.last_key {
+                    None => break,
+                    last_key => request.start_after = last_key,
+                }
+            }
+        }
+        Ok(named)
     }
 
     /// Takes a file from an item, if it is its own and the item is as it was read; and removes it,

@@ -1,5 +1,6 @@
 //! Objects in their places: claimed and copied before a write, removed behind it.
 
+use partita_core::Item;
 use partita_core::expression::Condition;
 use partita_store::request::PutItem;
 
@@ -51,11 +52,7 @@ impl Partita {
     async fn claim_place(&self, placement: &Placement) -> Result<(), PlanError> {
         let table = &self.blueprint.sidecar;
         let due_millis = self.clock.now_millis().saturating_add(COPY_MILLIS);
-        let copy = FileRecord {
-            due_millis: Some(due_millis),
-            copy_of: Some(placement.from.clone()),
-            ..FileRecord::at(&placement.bucket, &placement.to)
-        };
+        let copy = copy_of(placement, due_millis);
         let is_free = Condition::Any(vec![sidecar::is_missing(), is_copy_of(&placement.from)]);
         self.commit_files(vec![
             put(PutItem {
@@ -68,6 +65,13 @@ impl Partita {
             )),
         ])
         .await
+    }
+
+    /// What the sidecar says of the objects of a write before it is committed, once they are copied.
+    pub(crate) fn claimed_places(&self, placements: &[Placement]) -> Vec<Item> {
+        let due_millis = self.clock.now_millis().saturating_add(COPY_MILLIS);
+        let moving = placements.iter().filter(|one| !one.stays());
+        moving.map(|one| copy_of(one, due_millis).item()).collect()
     }
 
     /// Removes uploads that have been copied. What is left of them is swept.
@@ -91,5 +95,14 @@ impl Partita {
         {
             tracing::warn!(%error, name, "a file that is not needed is left to the sweeper");
         }
+    }
+}
+
+/// The record of a copy that no write has taken yet.
+fn copy_of(placement: &Placement, due_millis: i64) -> FileRecord {
+    FileRecord {
+        due_millis: Some(due_millis),
+        copy_of: Some(placement.from.clone()),
+        ..FileRecord::at(&placement.bucket, &placement.to)
     }
 }

@@ -52,6 +52,9 @@ impl<'a> Planner<'a> {
             (Work::Apply(work), Within::Apply(within)) => {
                 self.apply_chunk((job, number), work, within, rows)?
             }
+            (Work::Schedule(_), Within::Schedule(within)) => {
+                self.schedule_chunk((job, number), within, rows)?
+            }
             (Work::History(work), Within::History { source, view }) => {
                 let to = work.to.as_ref();
                 self.history_chunk(source, view, &task.identity, to, rows)?

@@ -147,6 +147,7 @@ impl Job {
             ("expected".to_owned(), count(self.expected)),
         ]);
         for (name, text) in [
+            ("root", &self.root),
             ("caller", &self.caller.id),
             ("callerRole", &self.caller.role),
         ] {
@@ -233,6 +234,10 @@ impl Work {
                 ];
                 ("history", values)
             }
+            Work::Schedule(name) => {
+                let values = vec![("name", Some(Value::from(name.as_str())))];
+                ("schedule", values)
+            }
         };
         let kind = ("kind", Some(Value::from(kind)));
         let values = values.into_iter().chain([kind]);
@@ -268,6 +273,7 @@ impl Work {
                 given: inner(map, "given")?,
                 parameters: inner(map, "parameters")?,
             })),
+            "schedule" => Some(Work::Schedule(text(map, "name")?)),
             "history" => Some(Work::History(HistoryWork {
                 view: text(map, "view")?,
                 to: inner(map, "to"),
@@ -330,6 +336,7 @@ fn parse(item: &Item) -> Option<Job> {
         // Jobs of earlier versions have their ids for seeds.
         seed: text(item, "seed").unwrap_or_else(|| id.clone()),
         id,
+        root: text(item, "root"),
         created_millis: integer(item, "created")?,
         caller: Caller {
             id: text(item, "caller"),

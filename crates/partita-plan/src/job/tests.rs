@@ -243,6 +243,7 @@ fn job_of_pages() -> Job {
     Job {
         id: Job::id_of(&seed, 0),
         seed,
+        root: None,
         created_millis: 0,
         caller: Caller::user("ann"),
         tasks: vec![task("b1"), task("b2")],
@@ -567,4 +568,36 @@ fn a_position_that_moves_by_itself_is_noticed() {
         left != only_the_other_shelf() || done != 200
     };
     assert!((0..8).any(is_noticed));
+}
+
+/// Whoever waits for the job of a write waits for what that job has left, too.
+#[tokio::test]
+async fn a_job_is_done_when_those_are_that_it_has_left() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let partita = open(&store, manual(), 1).await;
+    fill(&partita, 110).await;
+    for number in 0..130 {
+        let number = format!("{number:03}");
+        let given = [("shelfId", "s"), ("bookId", "00000"), ("number", &*number)];
+        create(&partita, "Page", &given).await.unwrap();
+    }
+    delete(&partita, "Shelf", &["s"]).await.unwrap();
+    let root = only_job(&partita).await;
+    assert_eq!(root.parent, None);
+    let job = partita.stored_jobs(super::OPEN).await.unwrap().remove(0);
+    let mut job = partita.claim(job, "worker").await.unwrap().unwrap();
+    assert_eq!(partita.work(&mut job).await, Ok(true));
+    let jobs = partita.jobs().await.unwrap();
+    let state = |jobs: &[JobStatus], id: &str| {
+        let job = jobs.iter().find(|job| job.id == id);
+        job.map(|job| job.state)
+    };
+    assert_eq!(state(&jobs, &root.id), Some(JobState::Waiting), "{jobs:?}");
+    let left: Vec<_> = jobs.iter().filter(|job| job.id != root.id).collect();
+    assert_eq!(left.len(), 1, "{jobs:?}");
+    assert_eq!(left[0].parent.as_ref(), Some(&root.id));
+    while partita.run_jobs().await.unwrap() > 0 {}
+    let jobs = partita.jobs().await.unwrap();
+    assert_eq!(state(&jobs, &root.id), Some(JobState::Done), "{jobs:?}");
+    assert!(jobs.iter().all(|job| job.state == JobState::Done));
 }

@@ -4,19 +4,28 @@
 //! them from doing it twice with effect is the transaction of each chunk, which passes only if
 //! the job is where the worker read it and the lease is still the worker's.
 
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
 use partita_core::expression::KeyCondition;
-use partita_core::{Item, Value};
+use partita_core::{Item, Map, Value};
+use partita_design::design::ScheduleOver;
 use partita_design::time;
 use partita_store::ErrorKind;
-use partita_store::request::{DeleteItem, Query, TransactAction};
+use partita_store::request::{DeleteItem, Query, Scan, TransactAction};
+use partita_store::table::TableName;
 use sha2::{Digest as _, Sha256};
 
 use super::chunk::Chunk;
-use super::{DONE, Job, JobStatus, LEASE_MILLIS, Lease, OPEN, Progress, Task, Within, Work};
+use super::{
+    DONE, Job, JobState, JobStatus, LEASE_MILLIS, Lease, OPEN, Progress, Task, Within, Work,
+};
+use crate::blueprint::Blueprint;
 use crate::commit::{Step, WritePlan};
 use crate::draft::Refusal;
 use crate::error::PlanError;
 use crate::evaluate::Listing;
+use crate::migration::MigrationError;
 use crate::partita::{Failed, Partita};
 use crate::place::Address;
 use crate::planner::{Moment, Planner};
@@ -33,6 +42,14 @@ const PAGE_MAX: usize = 90;
 
 /// Actions of a chunk that are not the planner's: the job moves on.
 const OWN_ACTIONS: usize = 1;
+
+/// Where the items of a task are.
+enum Rows {
+    /// In a list.
+    Listed(Listing),
+    /// Among all of a table.
+    Table(TableName),
+}
 
 /// What became of some work on a job.
 enum Worked {
@@ -60,13 +77,14 @@ impl Partita {
         let mut failure = None;
         loop {
             let mut has_worked = false;
-            for job in self.stored_jobs(OPEN).await? {
+            let mut open = VecDeque::from(self.stored_jobs(OPEN).await?);
+            while let Some(job) = open.pop_front() {
                 let Some(job) = self.claim(job, &owner).await? else {
                     continue;
                 };
                 has_worked = true;
-                match self.work(job).await {
-                    Ok(is_done) => finished += usize::from(is_done),
+                match self.work_for(job, &mut open).await {
+                    Ok(done) => finished += done,
                     // The other jobs can do nothing about it.
                     Err(error) => failure = Some(error),
                 }
@@ -79,11 +97,44 @@ impl Partita {
         }
     }
 
+    /// Works on one job, and ends those of the open ones that would do once more what it has done.
+    /// Answers how many are done.
+    ///
+    /// An item that is renamed again and again leaves a job for each time, and each has everything
+    /// follow that refers to the item as it is by then. INVARIANT: a job ends for another one only if
+    /// it was read before that one began, so what it follows from was written before.
+    async fn work_for(&self, mut job: Job, open: &mut VecDeque<Job>) -> Result<usize, PlanError> {
+        let is_whole = job.progress == Progress::default();
+        if !self.work(&mut job).await? {
+            return Ok(0);
+        }
+        let mut done = 1;
+        if !is_whole || job.progress.left_out.is_some() {
+            return Ok(done);
+        }
+        let owner = job.lease_owner().unwrap_or_default().to_owned();
+        let all = open.drain(..);
+        let (covered, others) = all.partition::<VecDeque<Job>, _>(|one| one.is_covered_by(&job));
+        *open = others;
+        for job in covered {
+            if let Some(mut job) = self.claim(job, &owner).await? {
+                self.end(&mut job).await?;
+                done += 1;
+            }
+        }
+        Ok(done)
+    }
+
     /// Works on jobs as they come, and never ends. Errors are given to the function; the work goes
     /// on after a while.
     pub async fn keep_working(&self, mut failed: impl FnMut(PlanError)) {
         let rest = std::time::Duration::from_millis(REST_MILLIS.unsigned_abs() / 3);
         loop {
+            if !self.is_paused.load(Ordering::Relaxed)
+                && let Err(error) = self.start_schedules().await
+            {
+                failed(error);
+            }
             if let Err(error) = self.run_jobs().await {
                 failed(error);
             }
@@ -103,15 +154,47 @@ impl Partita {
         Ok(())
     }
 
-    /// All jobs: those that are not done, then those that were done in the last days.
+    /// All jobs: those that are not done, then those that were done in the last days. A job is done
+    /// when those are that it has left.
     pub async fn jobs(&self) -> Result<Vec<JobStatus>, PlanError> {
         let (design, now) = (self.design(), self.clock.now_millis());
         let open = self.stored_jobs(OPEN).await?;
         let open = open.iter().map(|job| job.status(design, false, now));
         let mut all: Vec<_> = open.collect();
         let done = self.stored_jobs(DONE).await?;
-        all.extend(done.iter().map(|job| job.status(design, true, now)));
+        let (mut closed, mut still_open) = (Vec::new(), Vec::new());
+        for job in &done {
+            let mut status = job.status(design, true, now);
+            let is_left = |one: &&JobStatus| one.parent.as_ref() == Some(&job.id);
+            let left = all.iter().filter(is_left).map(|one| one.state);
+            match left.reduce(|one, other| if one == JobState::Running { one } else { other }) {
+                Some(state) => {
+                    status.state = state;
+                    still_open.push(status);
+                }
+                // It may have ended since those that are open were read.
+                None if all.iter().any(|one| one.id == job.id) => {}
+                None => closed.push(status),
+            }
+        }
+        all.splice(0..0, still_open);
+        all.extend(closed);
         Ok(all)
+    }
+
+    /// Refuses to plan with a blueprint that has no place for the work of a job.
+    pub(crate) async fn refuse_lost_jobs(&self, next: &Blueprint) -> Result<(), PlanError> {
+        let jobs = self.stored_jobs(OPEN).await?;
+        let lost = jobs.into_iter().filter(|job| {
+            let mut tasks = job.tasks.iter();
+            tasks.any(|task| task.within(&self.blueprint).is_some() && task.within(next).is_none())
+        });
+        let jobs: Vec<String> = lost.map(|job| job.id).collect();
+        if jobs.is_empty() {
+            Ok(())
+        } else {
+            Err(MigrationError::Jobs { jobs }.into())
+        }
     }
 
     pub(super) async fn stored_jobs(&self, partition: &str) -> Result<Vec<Job>, PlanError> {
@@ -165,9 +248,9 @@ impl Partita {
     /// done now is left to the workers. Answers the ids of the jobs that are.
     pub(crate) async fn attend(&self, left: Vec<Job>) -> Vec<String> {
         let mut open = Vec::new();
-        for job in left {
+        for mut job in left {
             let id = job.id.clone();
-            let is_done = job.lease.is_some() && self.work(job).await.unwrap_or(false);
+            let is_done = job.lease.is_some() && self.work(&mut job).await.unwrap_or(false);
             if !is_done {
                 self.has_jobs.notify_one();
                 open.push(id);
@@ -177,24 +260,25 @@ impl Partita {
     }
 
     /// Works on one job as long as it goes on. Answers whether it is done.
-    async fn work(&self, mut job: Job) -> Result<bool, PlanError> {
+    pub(super) async fn work(&self, job: &mut Job) -> Result<bool, PlanError> {
         let mut page_items = PAGE_MAX;
         let mut setbacks = 0;
         loop {
             let chunks = job.progress.chunks;
-            match self.step(&mut job, &mut page_items).await {
+            match self.step(job, &mut page_items).await {
                 // A step past a list without work is no progress: it would be taken again and again.
                 Ok(Worked::On) if job.progress.chunks > chunks => setbacks = 0,
                 Ok(Worked::On) => {}
                 Ok(Worked::Done) => return Ok(true),
                 Ok(Worked::Off) => return Ok(false),
                 // Another worker may have it now, or it is further than we know.
-                Err(PlanError::Conflict | PlanError::OutcomeUnknown)
-                    if setbacks < self.runner.patience.attempts =>
+                Err(error)
+                    if (error.may_pass() || error == PlanError::OutcomeUnknown)
+                        && setbacks < self.runner.patience.attempts =>
                 {
                     setbacks += 1;
-                    match self.again(&job).await? {
-                        Some(read) if read.lease_owner() == job.lease_owner() => job = read,
+                    match self.again(job).await? {
+                        Some(read) if read.lease_owner() == job.lease_owner() => *job = read,
                         Some(_) => return Ok(false),
                         None => return Ok(true),
                     }
@@ -205,7 +289,7 @@ impl Partita {
                         ..job.progress.clone()
                     };
                     // Best effort: without it, the lease ends by itself.
-                    let _ = self.rest(&job, progress, REST_MILLIS).await;
+                    let _ = self.rest(job, progress, REST_MILLIS).await;
                     return Err(error);
                 }
             }
@@ -326,12 +410,13 @@ impl Partita {
                 let context = self.context(&job.caller, reads, &moment);
                 let mut planner = Planner::new(context, &moment).with_extent(extent, OWN_ACTIONS);
                 planner.left_out = left_out;
+                planner.deferred.root = Some(job.root().to_owned());
                 planner.chunk(&job.id, (job.progress.task, task), within, rows)
             });
         chunk.await
     }
 
-    /// Moves a job on, without doing anything.
+    /// Commits a job's new progress alone, with no other step.
     pub(super) async fn advance(&self, job: &mut Job, next: Progress) -> Result<(), PlanError> {
         let mut attempts = self.runner.attempts();
         while let Some(failed) = self.try_commit(job, Vec::new(), next.clone()).await? {
@@ -369,7 +454,7 @@ impl Partita {
 
     /// All tasks were gone through once. Items that could not be done are tried again as long as
     /// something else could, which may have been in their way; so are those that an index did not
-    /// show yet. When nothing goes on any more, a cascade leaves out the effects that are refused.
+    /// show yet. When nothing goes on any more, what is refused is left out.
     async fn end_pass(&self, job: &mut Job) -> Result<Worked, PlanError> {
         let progress = &job.progress;
         let is_lacking = progress.refused > 0 || progress.done < job.expected;
@@ -386,8 +471,7 @@ impl Partita {
             self.advance(job, next).await?;
             return Ok(Worked::On);
         }
-        let is_cascade = job.tasks.iter().any(Task::is_released);
-        if progress.refused > 0 && progress.left_out.is_none() && is_cascade {
+        if progress.refused > 0 && progress.left_out.is_none() {
             let left_out = Some(0);
             self.advance(job, Progress { left_out, ..next }).await?;
             return Ok(Worked::On);
@@ -421,7 +505,7 @@ impl Partita {
     async fn end(&self, job: &mut Job) -> Result<(), PlanError> {
         let sidecar = &self.blueprint.sidecar;
         let mut progress = job.progress.clone();
-        // Why effects were left out is kept.
+        // Why something was left out is kept.
         if progress.left_out.unwrap_or(0) == 0 {
             progress.last_error = None;
         }
@@ -491,9 +575,21 @@ impl Partita {
         task: &Task,
         within: Within<'_>,
         number: usize,
-    ) -> Result<Option<Listing>, PlanError> {
+    ) -> Result<Option<Rows>, PlanError> {
         let blueprint = &self.blueprint;
         let all: Vec<Listing> = match (within, &task.work) {
+            (Within::Schedule(within), _) => match within.schedule.over {
+                ScheduleOver::Entity(record) => {
+                    let (_, table) = blueprint.table_of(&blueprint.design[record]);
+                    let whole = (number == 0).then(|| Rows::Table(table.clone()));
+                    return Ok(whole);
+                }
+                ScheduleOver::Pattern { pattern, .. } => {
+                    let pattern = &blueprint.design[pattern];
+                    let listing = blueprint.listing(pattern, &Map::new())?;
+                    listing.into_iter().collect()
+                }
+            },
             (Within::Referring(within), _) => within.listings(blueprint, &task.identity)?,
             (Within::Each(within), Work::Each(work)) => {
                 let listing = blueprint.listing(within.pattern, &work.parameters)?;
@@ -509,7 +605,7 @@ impl Partita {
             }
             _ => Vec::new(),
         };
-        Ok(all.into_iter().nth(number))
+        Ok(all.into_iter().nth(number).map(Rows::Listed))
     }
 
     /// The next items. From the last to the first, because what refers to others of its kind was
@@ -518,16 +614,30 @@ impl Partita {
     async fn page(
         &self,
         task: &Task,
-        listing: &Listing,
+        rows: &Rows,
         progress: &Progress,
         limit: usize,
     ) -> Result<partita_store::request::Page<Item>, PlanError> {
-        let request = Query {
-            limit: Some(limit),
-            start_after: progress.after.clone(),
-            ..listing.query(!matches!(task.work, Work::Each(_)))
-        };
-        self.runner.query(&request).await
+        let start_after = progress.after.clone();
+        match rows {
+            Rows::Listed(listing) => {
+                let request = Query {
+                    limit: Some(limit),
+                    start_after,
+                    ..listing.query(!matches!(task.work, Work::Each(_) | Work::Schedule(_)))
+                };
+                self.runner.query(&request).await
+            }
+            Rows::Table(table) => {
+                let request = Scan {
+                    limit: Some(limit),
+                    start_after,
+                    consistent: true,
+                    ..Scan::new(table.clone())
+                };
+                self.runner.scan(&request).await
+            }
+        }
     }
 }
 
@@ -598,6 +708,8 @@ pub(super) fn is_about_items(refusal: &PlanError) -> bool {
     !matches!(
         refusal,
         PlanError::Conflict
+            | PlanError::Drift { .. }
+            | PlanError::Hot(_)
             | PlanError::OutcomeUnknown
             | PlanError::Store(_)
             | PlanError::Objects(_)

@@ -43,7 +43,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// A design that this version adopts.
-    pub(super) fn new(design: &Design, number: u64, now_millis: i64) -> Self {
+    pub(crate) fn new(design: &Design, number: u64, now_millis: i64) -> Self {
         Recorded {
             number,
             design: design.name.clone(),
@@ -53,6 +53,14 @@ impl Recorded {
             variables: design.origin.variables.clone(),
             forms: fingerprint::VERSION,
             prints: fingerprint::prints(design),
+        }
+    }
+
+    /// Records it, unless there is one of its number.
+    pub(crate) fn put(&self, sidecar: &TableName) -> PutItem {
+        PutItem {
+            condition: Some(sidecar::is_missing()),
+            ..PutItem::new(sidecar.clone(), self.to_item())
         }
     }
 
@@ -174,11 +182,7 @@ pub(super) async fn write(
     sidecar: &TableName,
     runner: &Runner,
 ) -> Result<Written, PlanError> {
-    let put = PutItem {
-        condition: Some(sidecar::is_missing()),
-        ..PutItem::new(sidecar.clone(), recorded.to_item())
-    };
-    match runner.put(&put).await {
+    match runner.put(&recorded.put(sidecar)).await {
         Ok(()) => Ok(Written::Done),
         Err(PlanError::Store(StoreError::ConditionFailed { .. })) => Ok(Written::Taken),
         Err(PlanError::OutcomeUnknown | PlanError::Conflict) => Ok(Written::Unsure),

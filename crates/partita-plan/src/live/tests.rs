@@ -11,7 +11,6 @@ use partita_store::{ModelStore, Store};
 use partita_testkit::{Faults, FaultyStore};
 
 use super::{DesignError, Settled, Start, Written, history, record, settle};
-use crate::blueprint::Blueprint;
 use crate::commit::run::{Patience, Runner};
 use crate::error::PlanError;
 use crate::operation::{Caller, Operation};
@@ -41,8 +40,7 @@ fn design(key: &str) -> Design {
 
 async fn settled(design: Design, runner: &Runner, start: &mut Start) -> Result<Settled, PlanError> {
     let settled = settle(design, runner, start).await?;
-    let blueprint = Blueprint::new(settled.design.clone())?;
-    table::prepare(&blueprint, &*runner.store).await?;
+    table::prepare(&settled.design, &*runner.store).await?;
     Ok(settled)
 }
 
@@ -69,7 +67,7 @@ async fn the_second_of_two_servers_that_start_at_once_takes_the_design_of_the_fi
     let Some(PlanError::Design(DesignError::Differs { differences, .. })) = other else {
         panic!("{other:?}");
     };
-    let names: Vec<_> = differences.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<_> = differences.iter().map(|one| one.name()).collect();
     assert_eq!(names, ["entity.Note.PK"]);
 }
 
@@ -125,7 +123,7 @@ async fn items_in_a_table_that_is_no_longer_named_are_items() {
     let Some(PlanError::Design(DesignError::Differs { differences, .. })) = refused else {
         panic!("{refused:?}");
     };
-    let names: Vec<_> = differences.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<_> = differences.iter().map(|one| one.name()).collect();
     assert_eq!(names, ["table.log"]);
 }
 

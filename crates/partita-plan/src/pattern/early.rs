@@ -58,9 +58,9 @@ impl PatternRead<'_> {
         &mut self,
         look: impl Fn(&ItemScope<'_, '_>) -> T,
     ) -> Result<Vec<T>, PlanError> {
-        let moment = self.partita.moment();
+        let moment = self.moment();
         let mut reads = self.partita.reads(&moment).with_only_own();
-        let looked = self.partita.runner.settle(&mut reads, |reads| {
+        let looked = self.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);
             let records = self.pattern.returns.iter();
             let looked = records.map(|id| {

@@ -30,7 +30,7 @@ const EXAMINED_MEMORY_MAX: usize = 32 * 1_048_576;
 const ROWS_READ_AGAIN: usize = 100;
 
 /// What a row is ordered by, value by value.
-type Rank = Vec<Option<Value>>;
+pub(super) type Rank = Vec<Option<Value>>;
 
 impl PatternRead<'_> {
     /// One page in the order of the keys, filled past what the caller may not see.
@@ -38,7 +38,7 @@ impl PatternRead<'_> {
         let mut behind = match position {
             None => None,
             Some(Position::Key(key)) => Some(key),
-            Some(Position::Sorted(_)) => return Err(PlanError::BadCursor),
+            Some(_) => return Err(PlanError::BadCursor),
         };
         let mut records = Vec::new();
         let mut examined = Examined::default();
@@ -54,13 +54,13 @@ impl PatternRead<'_> {
             let page = self.read(behind.clone(), wanted).await?;
             let mut found = VecDeque::from(page.items);
             while let Some(rows) = self.look(&mut found).await? {
-                for (row, record) in rows {
+                for seen in rows {
                     if records.len() == self.limit || examined.is_enough() {
                         return Ok(self.answer(records, behind.map(Position::Key)));
                     }
-                    behind = Some(self.key_of(&row));
-                    examined.add(&row, record.as_ref());
-                    records.extend(record);
+                    behind = Some(self.key_of(&seen.row));
+                    examined.add(&seen.row, seen.record.as_ref());
+                    records.extend(seen.record);
                 }
             }
             match page.last_key {
@@ -76,7 +76,7 @@ impl PatternRead<'_> {
         let after = match position {
             None => None,
             Some(Position::Sorted(values)) => Some(values),
-            Some(Position::Key(_)) => return Err(PlanError::BadCursor),
+            Some(_) => return Err(PlanError::BadCursor),
         };
         let mut budget = Budget::new(self.pattern);
         let mut ordered: Vec<(Rank, Record)> = Vec::new();
@@ -85,10 +85,10 @@ impl PatternRead<'_> {
             let page = self.read(start_after, budget.rows_wanted()).await?;
             let mut found = VecDeque::from(page.items);
             while let Some(rows) = self.look(&mut found).await? {
-                for (row, record) in rows {
-                    budget.spend(&row)?;
-                    let Some(record) = record else { continue };
-                    let rank = self.rank(&row);
+                for seen in rows {
+                    budget.spend(&seen.row)?;
+                    let rank = self.rank(seen.as_it_is());
+                    let Some(record) = seen.record else { continue };
                     let is_behind = |after: &Rank| self.order(&rank, after).is_gt();
                     if after.as_ref().is_none_or(is_behind) {
                         ordered.push((rank, record));
@@ -123,7 +123,7 @@ impl PatternRead<'_> {
         ordered.iter().take(self.limit).take_while(fits).count()
     }
 
-    fn order(&self, one: &[Option<Value>], two: &[Option<Value>]) -> Ordering {
+    pub(super) fn order(&self, one: &[Option<Value>], two: &[Option<Value>]) -> Ordering {
         let order = compare_ranks(one, two, &self.pattern.sort);
         if self.pattern.descending {
             order.reverse()
@@ -133,7 +133,7 @@ impl PatternRead<'_> {
     }
 
     /// What a row is ordered by: the pattern's attributes, and the sort key where they are equal.
-    fn rank(&self, row: &Item) -> Rank {
+    pub(super) fn rank(&self, row: &Item) -> Rank {
         let (table, _) = self.blueprint().table(self.pattern.table);
         let sort = self.pattern.sort.iter().map(|order| &order.attribute);
         let names = sort.chain([&table.sort]);

@@ -21,8 +21,22 @@ const ROWS_MEMORY_MAX: usize = 4 * 1_048_576;
 /// Bytes of memory of what such rows lead to. A single row may lead to more.
 const LED_MEMORY_MAX: usize = 16 * 1_048_576;
 
-/// Rows, each with its record if the caller may see it.
-type SeenRows = Vec<(Item, Option<operation::Record>)>;
+/// A row that was looked at.
+pub(super) struct SeenRow {
+    /// As it was found, which says where the next page begins.
+    pub(super) row: Item,
+    /// The item as it is now, where the pattern is fresh and the item still belongs.
+    current: Option<Item>,
+    /// What is shown, if the caller may see it.
+    pub(super) record: Option<operation::Record>,
+}
+
+impl SeenRow {
+    /// What decided on the row.
+    pub(super) fn as_it_is(&self) -> &Item {
+        self.current.as_ref().unwrap_or(&self.row)
+    }
+}
 
 impl PatternRead<'_> {
     /// Looks at the next rows, as many as do not take too much memory together with what they lead
@@ -30,7 +44,7 @@ impl PatternRead<'_> {
     pub(super) async fn look(
         &self,
         found: &mut VecDeque<FoundItem>,
-    ) -> Result<Option<SeenRows>, PlanError> {
+    ) -> Result<Option<Vec<SeenRow>>, PlanError> {
         let mut rows = Vec::new();
         let mut room = Room::new(ROWS_MEMORY_MAX);
         while !room.is_empty()
@@ -42,15 +56,44 @@ impl PatternRead<'_> {
             return Ok(None);
         }
         loop {
-            match self.visible(&rows).await {
+            match self.seen_rows(&rows).await {
                 Err(PlanError::TooMuchMemory { .. }) if rows.len() > 1 => {
                     let later = rows.split_off(rows.len() / 2);
                     let later = later.into_iter().rev();
                     later.for_each(|row| found.push_front(row.into()));
                 }
-                visible => return Ok(Some(rows.into_iter().zip(visible?).collect())),
+                seen => {
+                    let rows = rows.into_iter().zip(seen?);
+                    let rows = rows.map(|(row, (current, record))| SeenRow {
+                        row,
+                        current,
+                        record,
+                    });
+                    return Ok(Some(rows.collect()));
+                }
             }
         }
+    }
+
+    /// For each row, its item as it is now where the pattern is fresh, and what is shown of it.
+    async fn seen_rows(
+        &self,
+        rows: &[Item],
+    ) -> Result<Vec<(Option<Item>, Option<operation::Record>)>, PlanError> {
+        if !self.pattern.fresh {
+            let visible = self.visible(rows).await?;
+            return Ok(visible.into_iter().map(|record| (None, record)).collect());
+        }
+        let current = self.current(rows).await?;
+        let there: Vec<bool> = current.iter().map(Option::is_some).collect();
+        let items: Vec<Item> = current.into_iter().flatten().collect();
+        let visible = self.visible(&items).await?;
+        let mut seen = items.into_iter().zip(visible);
+        let seen = there.into_iter().map(|is_there| {
+            let seen = is_there.then(|| seen.next()).flatten();
+            seen.map_or((None, None), |(item, record)| (Some(item), record))
+        });
+        Ok(seen.collect())
     }
 
     /// For each row, its record if the caller may see it. Whatever refs lead to is read for all
@@ -82,7 +125,7 @@ impl PatternRead<'_> {
     }
 
     /// Looks at every row that is a record of the pattern's and has not expired.
-    async fn each_row<T>(
+    pub(super) async fn each_row<T>(
         &self,
         rows: &[Item],
         look: impl Fn(Context<'_>, &Record, &Map, &Item) -> Result<Option<T>, PlanError>,
@@ -91,7 +134,7 @@ impl PatternRead<'_> {
             .iter()
             .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
             .collect();
-        let moment = self.partita.moment();
+        let moment = self.moment();
         let room = if rows.len() == 1 {
             READS_MEMORY_MAX
         } else {
@@ -100,7 +143,7 @@ impl PatternRead<'_> {
         let reads = self.partita.reads(&moment).with_items(&self.own);
         let mut reads = reads.with_room(room);
         let (_, table) = self.blueprint().table(self.pattern.table);
-        let looked = self.partita.runner.settle(&mut reads, |reads| {
+        let looked = self.runner.settle(&mut reads, |reads| {
             let context = self.partita.context(self.caller, reads, &moment);
             let rows = recognised.iter().zip(rows).map(|(found, row)| match found {
                 Some(_) if !self.pattern.with_expired && reads.is_expired(table, row) => Ok(None),
@@ -113,7 +156,7 @@ impl PatternRead<'_> {
     }
 
     /// A row as the caller sees it, if it passes the filter and the rules.
-    fn seen(
+    pub(super) fn seen(
         &self,
         context: Context<'_>,
         record: &Record,

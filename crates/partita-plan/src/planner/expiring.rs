@@ -5,7 +5,7 @@
 //! whoever finds the item alive then puts the row off (`files::expired`).
 
 use partita_core::Map;
-use partita_design::design::{Attribute, Record};
+use partita_design::design::Record;
 use partita_store::request::{PutItem, TransactAction};
 
 use super::Planner;
@@ -28,7 +28,7 @@ impl Planner<'_> {
         let expiry = blueprint.expiry(entry.record)?;
         // The files of a view's record are those of its source.
         let is_skipped = !entity.is_entity() || entry.is_read_only() || entry.is_unread();
-        if is_skipped || !names::has_files(entity) || self.keeps_names(entity) {
+        if is_skipped || !names::has_files(entity) {
             return None;
         }
         let (old, new) = (entry.old().cloned(), entry.after.clone()?);
@@ -85,17 +85,5 @@ impl Planner<'_> {
         let mut known = || buckets.find(|one| self.known_file(&one.name, name).is_some());
         let bucket = placed.or_else(|| known().map(|one| one.name.clone()))?;
         Some((bucket, name.to_owned()))
-    }
-
-    /// Whether states that are kept of the items of an entity name files. They do not expire.
-    fn keeps_names(&self, entity: &Record) -> bool {
-        let design = &self.context.blueprint.design;
-        let mut views = design.views_of(entity.id);
-        views.any(|(record, view)| {
-            let mut attributes = entity.attributes.iter();
-            let keeps =
-                |one: &Attribute| names::names_files(one) && names::is_kept_by(record, &one.name);
-            view.history && attributes.any(keeps)
-        })
     }
 }

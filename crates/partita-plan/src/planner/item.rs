@@ -235,11 +235,16 @@ impl<'a> Planner<'a> {
             self.flag(at, soft_delete, Some(value), Access::Delete, by)?;
             return Ok(());
         }
+        self.remove(at);
+        Ok(())
+    }
+
+    /// A deletion for good.
+    pub(crate) fn remove(&mut self, at: EntryId) {
         let entry = self.entry_mut(at);
         entry.after = None;
         entry.operation = Some(Access::Delete);
         self.draft.enqueue(at);
-        Ok(())
     }
 
     /// The opposite of a soft delete.
@@ -334,6 +339,16 @@ impl<'a> Entry<'a> {
         }
         Ok(())
     }
+}
+
+/// An item with what a change sets and removes, before anything is computed from it.
+pub(crate) fn applied(item: &Map, changes: &Changes<'_>) -> Map {
+    let mut item = item.clone();
+    for (slot, value) in &changes.set {
+        put(&mut item, slot, value.clone());
+    }
+    remove(&mut item, &changes.remove);
+    item
 }
 
 /// Attributes and keys that a new item has, or a few more.

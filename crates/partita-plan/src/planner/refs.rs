@@ -23,6 +23,15 @@ pub(crate) enum Given {
     Before,
 }
 
+/// Whether an item does not come back without its target: it was to go with it, or would have kept
+/// it if it had been there.
+fn needs_target(target: &RefTarget) -> bool {
+    matches!(
+        target.on_delete,
+        OnDelete::Cascade | OnDelete::Refuse { .. }
+    )
+}
+
 impl<'a> Planner<'a> {
     /// Lets the write pass only if the refs that it sets lead somewhere, and if the targets of live
     /// refs are there.
@@ -33,7 +42,6 @@ impl<'a> Planner<'a> {
         };
         let (record, old) = (entry.record, entry.old().cloned());
         let is_restored = entry.operation == Some(Access::Restore);
-        let is_cascade = |target: &RefTarget| target.on_delete == OnDelete::Cascade;
         for reference in &record.refs {
             let differs = |name: &str| match &old {
                 Some(old) => nested::get(old, name) != nested::get(&item, name),
@@ -43,8 +51,7 @@ impl<'a> Planner<'a> {
             if reference_inputs(reference).any(|name| self.is_faulty(name)) {
                 continue;
             }
-            // What was to go with its target does not come back without it.
-            let is_back = is_restored && reference.targets.iter().any(is_cascade);
+            let is_back = is_restored && reference.targets.iter().any(needs_target);
             let is_set = is_back || reference_inputs(reference).any(differs);
             let given = match (is_set, reference.live) {
                 (true, _) => Given::Now,

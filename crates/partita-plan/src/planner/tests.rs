@@ -316,7 +316,7 @@ async fn plans_of_readers() {
 }
 
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// What planning a vote costs without the store. The bound is 20 µs in a release build; run it
 /// there, with `--ignored --nocapture`.

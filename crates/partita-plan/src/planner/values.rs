@@ -81,6 +81,8 @@ impl<'a> Planner<'a> {
         by: By,
     ) -> Result<(), PlanError> {
         let one = Number::from(1_i64);
+        let blueprint = self.context.blueprint;
+        let is_aside = |name: &str| blueprint.is_aside_attribute(entity, name);
         let entry = self.entry_mut(at);
         let (Some(version), Some(old)) = (entity.version(), entry.old().cloned()) else {
             return Ok(());
@@ -92,7 +94,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         };
         match by {
-            By::Effect if !is_rewritten(entity, &old, new) => Ok(()),
+            By::Effect if !is_rewritten(entity, &old, new, is_aside) => Ok(()),
             By::Effect => entry.add(name, one),
             By::Caller => {
                 let next = now.and_then(|now| now.checked_add(one).ok());
@@ -255,7 +257,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A number that is added to stays in its range, whatever it is when the write arrives.
-    fn check_range(&mut self, at: EntryId, attribute: &'a Attribute) {
+    pub(super) fn check_range(&mut self, at: EntryId, attribute: &'a Attribute) {
         let (AttributeType::Number(bounds) | AttributeType::Int(bounds)) = &attribute.kind else {
             return;
         };
@@ -310,7 +312,7 @@ impl<'a> Planner<'a> {
 }
 
 /// What is wrong where a required attribute has no value.
-fn lacking(attribute: &Attribute) -> &'static str {
+pub(super) fn lacking(attribute: &Attribute) -> &'static str {
     match attribute.source {
         Source::Computed(_) => {
             "cannot be computed: something that it is made of is missing, or it would have more than 38 digits"
@@ -320,17 +322,18 @@ fn lacking(attribute: &Attribute) -> &'static str {
 }
 
 /// Whether a change of an item is one that its version tells.
-fn is_rewritten(entity: &Record, old: &Map, new: &Map) -> bool {
+fn is_rewritten(entity: &Record, old: &Map, new: &Map, is_aside: impl Fn(&str) -> bool) -> bool {
     let mut attributes = entity.attributes.iter();
     attributes.any(|one| {
         let name = &one.name;
-        !one.changes_beside_version() && nested::get(old, name) != nested::get(new, name)
+        let is_told = !one.changes_beside_version() && !is_aside(name);
+        is_told && nested::get(old, name) != nested::get(new, name)
     })
 }
 
 /// Computes the values of an item until nothing changes any more: one may depend on another. What
 /// was computed before in the same write is computed again. Says which attributes were computed.
-pub(super) fn compute<'a>(
+pub(crate) fn compute<'a>(
     scope: ItemScope<'_, 'a>,
     item: &mut Map,
     by: By,

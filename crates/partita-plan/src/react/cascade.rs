@@ -10,6 +10,7 @@ use crate::draft::EntryId;
 use crate::error::{FaultRule, PlanError};
 use crate::job::{Referrers, TaskKind};
 use crate::planner::{By, Planner};
+use crate::react::effect::LeftOut;
 use crate::request::input::{Changes, Slot};
 
 /// How many items are looked at to find out whether one of them is kept by others. Each may need a
@@ -169,6 +170,9 @@ impl<'a> Planner<'a> {
         match &who.target.on_delete {
             OnDelete::Keep | OnDelete::Refuse { .. } => Ok(false),
             OnDelete::Cascade => self.cascade(item, who.reference),
+            OnDelete::Clear(_) if matches!(self.left_out, LeftOut::Clearing | LeftOut::All) => {
+                Ok(false)
+            }
             OnDelete::Clear(attributes) => {
                 self.entry_mut(item).is_released = true;
                 self.change(item, &clearing(who.entity, attributes), By::Effect)?;
@@ -271,8 +275,16 @@ impl<'a> Planner<'a> {
                 count: left.to_string(),
             }),
             OnDelete::Refuse { .. } => Ok(()),
-            // The index lacks some of those that are counted.
-            _ => Err(PlanError::Conflict),
+            // The index lacks some of those that are counted, or the number is wrong.
+            _ => {
+                let by = &who.entity.name;
+                let what = if left > Number::ZERO {
+                    format!("counts {left} `{by}` that are not found")
+                } else {
+                    format!("counts less `{by}` than there are")
+                };
+                Err(PlanError::drift(who.source, count, what))
+            }
         }
     }
 }

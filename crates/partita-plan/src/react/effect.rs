@@ -25,20 +25,24 @@ pub(crate) struct EffectCause<'s, 'a> {
     pub(crate) refs: &'a [Ref],
 }
 
-/// Which effects of what a cascade removes are left out: they were refused, and the cascade is
-/// acknowledged and comes to its end.
+/// What is left out of what a cascade does to an item: it was refused, and the cascade is acknowledged
+/// and comes to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LeftOut {
     #[default]
     None,
+    /// An effect.
     One(EffectId),
+    /// That refs to what is removed are cleared.
+    Clearing,
+    /// Both, and every effect.
     All,
 }
 
 impl LeftOut {
     fn has(self, effect: EffectId) -> bool {
         match self {
-            LeftOut::None => false,
+            LeftOut::None | LeftOut::Clearing => false,
             LeftOut::One(one) => one == effect,
             LeftOut::All => true,
         }
@@ -150,6 +154,9 @@ impl<'a> Planner<'a> {
     ) -> Result<(), PlanError> {
         let design = &self.context.blueprint.design;
         let (effect, name) = (&design[cause.effect], design.effect_name(cause.effect));
+        if effect.kind.is_outgoing() {
+            return self.send_out(cause, element.as_ref(), distinct);
+        }
         let require = effect.require.as_ref();
         let made = self.evaluate_cause(cause, |scope| {
             let is_wanted = holds(cause.reaction, &scope)
@@ -331,6 +338,7 @@ fn aim<'a>(
     let blueprint = scope.context.blueprint;
     Ok(match target {
         EffectTarget::Entity(record) => Aim::New(&blueprint.design[*record]),
+        EffectTarget::Mail(_) | EffectTarget::Receiver { .. } => Aim::Unknown,
         EffectTarget::Element(_) => match element {
             Some((record, address)) => Aim::At(record, address),
             None => Aim::Nowhere,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use partita_core::expression::Scope;
 use partita_core::{Item, Map, Value};
 use partita_design::design::{Attribute, Record, RecordId};
-use partita_design::kernel::Reaction;
+use partita_design::kernel::{Reaction, When};
 use partita_design::nested;
 use partita_design::template::{Part, Template};
 use partita_design::time::TimeForm;
@@ -30,17 +30,37 @@ impl<'a> Planner<'a> {
     ) -> Result<(), PlanError> {
         let view = &self.context.blueprint.design[view];
         let entry = self.entry(at);
-        if let (Some(old), Some(new)) = (entry.old().cloned(), entry.after.clone()) {
-            let is_kept = if reaction.is_unconditional() {
-                old != new
-            } else {
-                self.evaluate(at, &new, |scope| holds(reaction, &scope.was(Some(&old))))?
-            };
-            if is_kept {
-                self.keep_state(at, view, &old, &new)?;
-            }
+        if let (Some(old), Some(new)) = (entry.old().cloned(), entry.after.clone())
+            && self.is_replaced(at, reaction, &old, &new)?
+        {
+            self.keep_state(at, view, &old, &new)?;
         }
         self.follow_history(at, view)
+    }
+
+    /// Whether a change replaces a state that is to be kept. What follows other items, or is counted
+    /// beside the version, is no write of the item: it replaces none by itself, unless the condition
+    /// names it.
+    fn is_replaced(
+        &mut self,
+        at: EntryId,
+        reaction: &'a Reaction,
+        old: &Map,
+        new: &Map,
+    ) -> Result<bool, PlanError> {
+        let entry = self.entry(at);
+        let differs = |name: &str| nested::get(old, name) != nested::get(new, name);
+        let mut version = entry.record.version().into_iter();
+        let is_written = entry.operation.is_some() && version.all(|one| differs(&one.name));
+        let (When::While(when) | When::If(when) | When::Turns(_, when)) = &reaction.when;
+        let Some(when) = when else {
+            let blueprint = self.context.blueprint;
+            return Ok(is_written && !blueprint.is_same_served(entry.record, old, new));
+        };
+        if !is_written && !when.own_attributes().any(differs) {
+            return Ok(false);
+        }
+        self.evaluate(at, new, |scope| holds(reaction, &scope.was(Some(old))))
     }
 
     /// Keeps the state that a change replaces.
@@ -296,7 +316,7 @@ impl Blueprint {
     }
 
     /// Those of some rows that are states of an item.
-    fn states_among<'r>(
+    pub(crate) fn states_among<'r>(
         &self,
         view: &Record,
         source: &Record,

@@ -5,11 +5,13 @@
 
 use std::rc::Rc;
 
+use partita_core::expression::Condition;
 use partita_core::{Map, Number};
 use partita_design::Design;
 use partita_design::design::{Attribute, Record, Ref, Source};
 use partita_design::kernel::{Does, Reaction};
 use partita_design::nested;
+use partita_design::template::dotted;
 
 use super::{Transition, holds};
 use crate::draft::{Before, EntryId, Refusal, out_of_range};
@@ -48,15 +50,17 @@ impl<'a> Planner<'a> {
         let Some(total) = Total::of(&self.context.blueprint.design, reaction) else {
             return Ok(());
         };
+        let is_uncounted = self.is_uncounted(at, total);
+        let from = change.from.filter(|_| !is_uncounted);
         let is = self.share(at, total, change.to, false)?;
-        if let (Some(old), Some(new)) = (change.from, change.to)
+        if let (Some(old), Some(new)) = (from, change.to)
             && self.is_only_amount(at, total, old, new)
         {
             let Some(is) = is else { return Ok(()) };
             let was = total.amount(self.entry(at).record, old);
             return self.adjust(at, is, was, total);
         }
-        let was = self.share(at, total, change.from, true)?;
+        let was = self.share(at, total, from, true)?;
         let (was, is) = match (was, is) {
             (Some(was), Some(is)) if was.is_beside(&is) => {
                 return self.adjust(at, is, was.amount, total);
@@ -76,8 +80,10 @@ impl<'a> Planner<'a> {
             }
         }
         if let Some(share) = is {
+            // An item that was there before it counted may have lost its target since.
+            let is_set_now = !is_uncounted || self.entry(at).is_new();
             for target in share.targets {
-                self.add_to(target, total, share.amount, true)?;
+                self.add_to(target, total, share.amount, is_set_now)?;
             }
         }
         Ok(())
@@ -216,8 +222,32 @@ impl<'a> Planner<'a> {
         if !entry.is_new() {
             entry.guards.require_present(Refusal::Stale);
         }
+        if self.context.blueprint.is_filled_by(total.reaction) {
+            self.make_room(at, total);
+        }
         self.draft.enqueue(at);
         Ok(())
+    }
+
+    /// A number that is being filled may be inside a map that its item lacks. The first to add to it
+    /// writes the map, and must be the first.
+    fn make_room(&mut self, at: EntryId, total: Total<'a>) {
+        let Some((outer, _)) = total.name().rsplit_once('.') else {
+            return;
+        };
+        let entry = self.entry(at);
+        if entry.is_unread() {
+            self.context.reads.need(entry.address.clone());
+        }
+        let dots = outer.match_indices('.').map(|(dot, _)| &outer[..dot]);
+        let mut maps = dots.chain([outer]);
+        let missing = entry
+            .old()
+            .and_then(|old| maps.find(|map| nested::get(old, map).is_none()));
+        if let Some(map) = missing {
+            let is_missing = Condition::NotExists(dotted(map));
+            self.entry_mut(at).guards.require(is_missing);
+        }
     }
 
     /// Reports that an item counts at one that is not there, or that this write removes.
@@ -252,6 +282,16 @@ impl<'a> Total<'a> {
             by: &design[(reaction.record, by)],
             sum: aggregate.sum.as_deref(),
         })
+    }
+
+    /// Whether it is the same as another.
+    pub(super) fn is(self, other: Total<'_>) -> bool {
+        self.entity.id == other.entity.id && self.name() == other.name()
+    }
+
+    /// What the mark of an item that counts for it is called.
+    pub(super) fn mark(self) -> String {
+        format!("{}.{}", self.entity.name, self.name())
     }
 
     /// The name of the number.

@@ -8,9 +8,10 @@ use partita_core::expression::{Comparator, Condition, Operand};
 use partita_core::{Item, Map, Value};
 use partita_design::design::record::UNIQUE_SORT;
 use partita_design::design::{Record, Unique, UniqueId};
+use partita_design::kernel::Reaction;
 use partita_design::nested;
 use partita_design::template::dotted;
-use partita_store::request::{DeleteItem, PutItem, TransactAction};
+use partita_store::request::{ConditionCheck, DeleteItem, PutItem, TransactAction};
 
 use crate::commit::Step;
 use crate::draft::{EntryId, Refusal};
@@ -32,19 +33,47 @@ pub(crate) struct UniqueChange<'a> {
     /// What the guard holds for the item that has the value after it: its identity and, where it
     /// expires, when.
     to: Option<Map>,
+    /// The identity of an item that has the value and not its guard, which is being filled in.
+    not_of: Option<Map>,
 }
 
 impl<'a> Planner<'a> {
     /// Takes, changes or gives back the guard of a value of an item.
-    pub(super) fn guard_unique(&mut self, at: EntryId, unique: UniqueId) -> Result<(), PlanError> {
+    pub(super) fn guard_unique(
+        &mut self,
+        at: EntryId,
+        reaction: &'a Reaction,
+        unique: UniqueId,
+    ) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let record = entry.record;
         let guard = &self.context.blueprint.design[(record.id, unique)];
         let (old, new) = (entry.old().cloned(), entry.after.clone());
         let held = |item: Option<&Map>| item.map(|item| self.held(record, item));
         let (had, has) = (held(old.as_deref()), held(new.as_deref()));
-        let was = self.guard_key(at, guard, old.as_deref(), true)?;
+        let mut was = self.guard_key(at, guard, old.as_deref(), true)?;
         let is = self.guard_key(at, guard, new.as_deref(), false)?;
+        let mut lacked = None;
+        if self.context.blueprint.is_filled_by(reaction) {
+            let owner = old.as_deref().and_then(|old| record.identity_of(old));
+            if let (Some(key), Some(owner)) = (&was, owner)
+                && !self.has_guard(record, key, Some(&owner))
+            {
+                lacked = was.take().map(|key| (key, owner));
+            }
+        }
+        let lacked = lacked.filter(|(key, _)| is.as_ref() != Some(key));
+        if let Some((key, owner)) = lacked {
+            self.unique.push(UniqueChange {
+                at,
+                record,
+                guard,
+                key,
+                from: None,
+                to: None,
+                not_of: Some(owner),
+            });
+        }
         if was == is && had == has {
             return Ok(());
         }
@@ -60,6 +89,7 @@ impl<'a> Planner<'a> {
             key,
             from,
             to,
+            not_of: None,
         };
         match (was, is) {
             (Some(was), Some(is)) if was == is => self.unique.push(change(is, from, has)),
@@ -70,6 +100,18 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether an item has the guard of its value. It may lack it while guards are being filled.
+    fn has_guard(&self, record: &Record, key: &str, owner: Option<&Map>) -> bool {
+        let found = self.context.item(&self.guard_address(record, key));
+        match (found, owner) {
+            (Known::Found(guard), Some(owner)) => {
+                let mut parts = record.identity.iter().map(|part| part.attribute.as_str());
+                parts.all(|part| nested::get(guard, part) == nested::get(owner, part))
+            }
+            _ => false,
+        }
     }
 
     /// Takes back what was done to the guards of an item.
@@ -89,7 +131,8 @@ impl<'a> Planner<'a> {
             match same {
                 None => joined.push(change),
                 Some(known) if known.to.is_some() && change.to.is_some() => {
-                    self.faults.push(taken(change.record, change.guard));
+                    let taken = self.taken(change.record, change.guard);
+                    self.faults.push(taken);
                 }
                 Some(known) => {
                     known.from = known.from.take().or(change.from);
@@ -104,10 +147,11 @@ impl<'a> Planner<'a> {
                 key,
                 from,
                 to,
+                not_of,
                 ..
             } = change;
             match (from, to) {
-                (None, None) => None,
+                (None, None) => not_of.map(|owner| self.is_not_taken(record, key, &owner)),
                 (None, Some(to)) => {
                     self.check_free(record, guard, &key);
                     Some(self.take(record, guard, key, to))
@@ -170,7 +214,8 @@ impl<'a> Planner<'a> {
             if let Some(key) = is.filter(|is| was.as_ref() != Some(is)) {
                 let address = self.guard_address(record, &key);
                 if let Known::Found(_) = self.context.item(&address) {
-                    self.faults.push(taken(record, guard));
+                    let taken = self.taken(record, guard);
+                    self.faults.push(taken);
                 }
             }
         }
@@ -181,8 +226,26 @@ impl<'a> Planner<'a> {
     fn check_free(&mut self, record: &Record, guard: &Unique, key: &str) {
         let address = self.guard_address(record, key);
         if let Known::Found(_) = self.context.peek(&address) {
-            self.faults.push(taken(record, guard));
+            let taken = self.taken(record, guard);
+            self.faults.push(taken);
         }
+    }
+
+    /// That another item has a value, or several together.
+    fn taken(&self, record: &Record, guard: &Unique) -> Fault {
+        let message = match guard.attributes.len() {
+            0 | 1 => "is taken",
+            _ => "is a combination that is taken",
+        };
+        let names = guard.attributes.join("/");
+        let mut fault = Fault::of(&record.name, names, FaultRule::Unique, message);
+        let beside = self.context.blueprint.beside.as_ref();
+        let aside = beside.map(|beside| beside.aside.unique(record));
+        if aside.is_some_and(|aside| aside.contains(guard)) {
+            let demanded = self.context.blueprint.demanded();
+            fault.message.insert_str(0, &demanded);
+        }
+        fault
     }
 
     fn take(&self, record: &Record, guard: &Unique, key: String, held: Map) -> Step {
@@ -193,7 +256,7 @@ impl<'a> Planner<'a> {
         Step {
             action: TransactAction::Put(put),
             refusal: Refusal::of(PlanError::Taken {
-                faults: vec![taken(record, guard)],
+                faults: vec![self.taken(record, guard)],
             }),
         }
     }
@@ -213,6 +276,25 @@ impl<'a> Planner<'a> {
             table: self.context.blueprint.table_of(record).1.clone(),
             key: self.guard_item(record, key),
             condition: Some(self.is_owned(record, from)),
+            return_item_on_failure: false,
+        }))
+    }
+
+    /// That an item has not got a guard: the backfill may take it before this write is committed.
+    fn is_not_taken(&self, record: &Record, key: String, owner: &Map) -> Step {
+        let parts = record.identity.iter().filter_map(|part| {
+            let value = nested::get(owner, &part.attribute)?;
+            Some(Condition::equals(dotted(&part.attribute), value.clone()))
+        });
+        let missing = Condition::NotExists(self.context.blueprint.partition(record));
+        let condition = match parts.reduce(Condition::and) {
+            Some(is_owner) => Condition::Any(vec![missing, Condition::Not(Box::new(is_owner))]),
+            None => missing,
+        };
+        Step::or_stale(TransactAction::Check(ConditionCheck {
+            table: self.context.blueprint.table_of(record).1.clone(),
+            key: self.guard_item(record, key),
+            condition,
             return_item_on_failure: false,
         }))
     }
@@ -259,7 +341,7 @@ impl<'a> Planner<'a> {
         Place::address(table, key.to_owned(), UNIQUE_SORT.to_owned())
     }
 
-    /// A guard is in the table of the items that it guards.
+    /// The guard item of a unique value. It has a key and nothing else.
     fn guard_item(&self, record: &Record, key: String) -> Item {
         let (table, _) = self.context.blueprint.table_of(record);
         Item::from([
@@ -267,14 +349,4 @@ impl<'a> Planner<'a> {
             (table.sort.clone(), Value::from(UNIQUE_SORT)),
         ])
     }
-}
-
-/// That another item has a value, or several together.
-fn taken(record: &Record, guard: &Unique) -> Fault {
-    let message = match guard.attributes.len() {
-        0 | 1 => "is taken",
-        _ => "is a combination that is taken",
-    };
-    let names = guard.attributes.join("/");
-    Fault::of(&record.name, names, FaultRule::Unique, message)
 }

@@ -17,7 +17,7 @@ use super::each::members;
 use super::holds;
 use crate::draft::{Before, EntryId, Refusal};
 use crate::error::PlanError;
-use crate::evaluate::{ItemScope, Named};
+use crate::evaluate::{ItemScope, Known, Named};
 use crate::place::Address;
 use crate::planner::{Names, Planner};
 use crate::room::{READS_MEMORY_MAX, Room};
@@ -68,7 +68,11 @@ impl<'a> Planner<'a> {
             view,
             reaction,
         };
-        let was = self.records(at, kept, old.as_deref(), true)?;
+        let mut was = self.records(at, kept, old.as_deref(), true)?;
+        if self.context.blueprint.is_filled_by(reaction) {
+            self.leave_unfilled(at, record, &mut was);
+            self.leave_unheld(at, record, &mut was);
+        }
         let mut is = self.records(at, kept, new.as_deref(), false)?;
         for is in &mut is {
             let was = was.iter().find(|was| was.element == is.element);
@@ -97,6 +101,44 @@ impl<'a> Planner<'a> {
             self.draft.enqueue(placed);
         }
         Ok(())
+    }
+
+    /// Leaves out records that are not there yet, while they are being filled in. That they are not
+    /// there is required: the backfill may put them before this write is committed.
+    fn leave_unfilled(&mut self, at: EntryId, record: &'a Record, was: &mut Vec<Placed>) {
+        let mut missing = Vec::new();
+        was.retain(|was| {
+            let is_missing = matches!(self.context.item(&was.place), Known::Missing);
+            missing.extend(is_missing.then(|| was.place.clone()));
+            !is_missing
+        });
+        #[cfg(test)]
+        if self
+            .context
+            .blueprint
+            .has(crate::migration::Mistake::RecordNotRequired)
+        {
+            return;
+        }
+        for place in missing {
+            let placed = self.place(at, record, place, None);
+            self.entry_mut(placed).guards.expect_absent();
+        }
+    }
+
+    /// Leaves out what records may not hold yet, so that a backfill writes it.
+    fn leave_unheld(&self, at: EntryId, record: &'a Record, was: &mut [Placed]) {
+        let blueprint = self.context.blueprint;
+        let Some(filling) = blueprint.filling().filter(|_| self.entry(at).is_refilled) else {
+            return;
+        };
+        if filling.aside.has_record(record.id) {
+            return;
+        }
+        for name in filling.aside.held(&blueprint.design, record) {
+            was.iter_mut()
+                .for_each(|was| nested::remove(&mut was.derived, name));
+        }
     }
 
     /// What belongs to a record goes with it where it moves.

@@ -69,6 +69,7 @@ impl<'a> Planner<'a> {
         };
         let (mut changes, names) = self.split(action, record, given);
         self.refuse()?;
+        self.demand_afterwards(at, Asked::Action(action), &changes)?;
         let values = self.demand_action(at, action, &names)?;
         let said = self.changes(record, &action.changes, values, false);
         self.check_steps(record, action, &said, &old);

@@ -105,6 +105,7 @@ impl<'a> Planner<'a> {
             self.evaluate(at, &old, |scope| scope.demand_attributes(written))??;
         }
         self.demand_crossing(at, changes)?;
+        self.demand_afterwards(at, Asked::Access(Access::Update), changes)?;
         self.change(at, changes, By::Caller)
     }
 

@@ -127,7 +127,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether there is an item, and the caller may not read it.
-    fn is_unreadable(&self, item: &OtherItem<'a>) -> bool {
+    pub(super) fn is_unreadable(&self, item: &OtherItem<'a>) -> bool {
         let verdict = self.verdict_on_stored(item, Access::Read);
         verdict.is_some_and(|verdict| verdict != Verdict::Allowed)
     }
@@ -161,13 +161,21 @@ impl<'a> Planner<'a> {
         let Some(old) = self.entry(at).old().cloned() else {
             return Ok(());
         };
+        let repeated = changes.without_identity(entity);
         self.evaluate(at, &old, |scope| {
             scope.demand(Asked::Access(Access::Update))?;
-            match (entity.repeat, changes.crossing(entity, &old)) {
-                (Repeat::Update, Some(access)) => scope.demand(Asked::Access(access)),
-                _ => Ok(()),
+            if entity.repeat != Repeat::Update {
+                return Ok(());
             }
-        })?
+            if let Some(access) = changes.crossing(entity, &old) {
+                scope.demand(Asked::Access(access))?;
+            }
+            scope.demand_attributes(repeated.names())
+        })??;
+        if entity.repeat == Repeat::Update {
+            self.demand_afterwards(at, Asked::Access(Access::Update), &repeated)?;
+        }
+        Ok(())
     }
 
     /// What is there already and what is given make an item that the caller may create.

@@ -10,6 +10,7 @@ use partita_design::design::{Access, Attribute, Record, SoftDelete, Source};
 use partita_design::template::check_part;
 use partita_design::types::AttributeType;
 
+use crate::account;
 use crate::blueprint::Blueprint;
 use crate::error::{Fault, FaultRule, PlanError, note};
 use partita_design::nested;
@@ -277,6 +278,8 @@ impl<'a> Input<'a> {
             return;
         }
         let attribute = self.entity.attribute(name);
+        let is_aside = |one: &&Attribute| self.blueprint.is_aside_attribute(self.entity, &one.name);
+        let attribute = attribute.filter(|one| !is_aside(one));
         let slot = match attribute {
             Some(attribute) => Slot::Declared(attribute),
             None if self.entity.is_container(name) => {
@@ -323,10 +326,26 @@ impl<'a> Input<'a> {
             return;
         }
         let value = match &slot {
-            Slot::Declared(attribute) => attribute.kind.from_plain(value.clone()),
+            Slot::Declared(attribute) => {
+                let value = attribute.kind.from_plain(value.clone());
+                self.folded(attribute, value)
+            }
             Slot::Open(_) | Slot::Inside(_) => value.clone(),
         };
         named.values.push((slot, value));
+    }
+
+    /// A login is trimmed and in lower case, whoever gives it.
+    fn folded(self, attribute: &Attribute, value: Value) -> Value {
+        let design = &self.blueprint.design;
+        let accounts = design.accounts.as_ref();
+        let accounts = accounts.filter(|one| one.entity == self.entity.id);
+        let login = accounts.and_then(|one| one.login(design));
+        let is_login = login.is_some_and(|login| login.name == attribute.name);
+        match value {
+            Value::S(text) if is_login => Value::S(account::folded(&text)),
+            value => value,
+        }
     }
 
     /// What is behind the name of the innermost map of which the design lists attributes.
@@ -359,6 +378,7 @@ impl<'a> Input<'a> {
                 "is computed and cannot be given"
             }
             (_, AttributeType::Version) => "rises with every write and cannot be given",
+            (_, AttributeType::Password) => "is set under `auth/` and cannot be given",
             (_, AttributeType::Counter) => "is counted and cannot be given",
             _ if flag == Some(name) => "is set by delete and restore and cannot be given",
             _ => return None,

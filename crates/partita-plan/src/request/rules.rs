@@ -3,6 +3,7 @@
 //! A rule is decided where the rows are, by the evaluation that a write or a read makes anyway.
 
 use partita_core::expression::{Found, Scope as _};
+use partita_core::limits::ITEM_BYTES_MAX;
 use partita_core::{Map, Value};
 use partita_design::design::{Access, Action, AttributeRule, Record, Rule, Rules};
 use partita_design::expression::Predicate;
@@ -75,7 +76,7 @@ impl<'a> Planner<'a> {
                 self.demand_known(on.record, &on.identity, *asked).map(drop)
             }
             // The items decide, and which they are is not known yet.
-            Request::Found { .. } => Ok(()),
+            Request::Found { .. } | Request::Errands(_) => Ok(()),
         }
     }
 
@@ -144,7 +145,7 @@ impl ItemScope<'_, '_> {
         if others.is_empty() { demanded } else { Ok(()) }
     }
 
-    fn refused(&self, rule: &Rule, access: String) -> PlanError {
+    pub(super) fn refused(&self, rule: &Rule, access: String) -> PlanError {
         refused(self.context.caller, self.record, rule, access)
     }
 
@@ -164,9 +165,24 @@ impl ItemScope<'_, '_> {
     }
 
     /// The attributes that the caller may see, those that are not stored too. Secrets are never
-    /// shown.
+    /// shown. The texts that are not stored are together no larger than an item may be; those
+    /// beyond are left out.
     pub(crate) fn shown(&self) -> Map {
+        let mut shown = self.without_secrets();
+        for rule in &self.record.rules.by_attribute {
+            if !rule.writes && self.decide(&rule.rule) != Verdict::Allowed {
+                for name in &rule.attributes {
+                    nested::remove(&mut shown, name);
+                }
+            }
+        }
+        shown
+    }
+
+    /// The attributes that are no secrets, whoever asks.
+    pub(crate) fn without_secrets(&self) -> Map {
         let mut shown = self.item.clone();
+        let mut room = ITEM_BYTES_MAX;
         for attribute in &self.record.attributes {
             let is_stored = nested::get(self.item, &attribute.name).is_some();
             let is_computed = attribute.is_virtual || (attribute.per.is_some() && is_stored);
@@ -175,15 +191,10 @@ impl ItemScope<'_, '_> {
             } else if is_computed
                 && self.record.is_entity()
                 && let Found::Value(value) = self.find(&attribute.path())
+                && let Some(left) = room.checked_sub(value.as_str().map_or(0, str::len))
             {
+                room = left;
                 nested::set(&mut shown, &attribute.name, value.into_owned());
-            }
-        }
-        for rule in &self.record.rules.by_attribute {
-            if !rule.writes && self.decide(&rule.rule) != Verdict::Allowed {
-                for name in &rule.attributes {
-                    nested::remove(&mut shown, name);
-                }
             }
         }
         shown
@@ -220,6 +231,7 @@ fn refused(caller: &Caller, record: &Record, rule: &Rule, access: String) -> Pla
         access,
         entity,
         rule,
+        afterwards: false,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::error::PlanError;
 use crate::evaluate::{ItemScope, Named};
 use crate::planner::{Names, Planner};
 use crate::request::action::{FoundBy, none_found};
+use crate::request::afterwards::Afterwards;
 use crate::request::input::{Changes, Slot, refuse};
 use crate::request::rules::{Asked, Verdict};
 use crate::request::{NamedItem, Request, not_found};
@@ -23,6 +24,12 @@ impl<'a> Planner<'a> {
             Request::Upsert { on, given } => self.rule_on_upsert(on, given),
             Request::Change { on, asked, given } => self.rule_on_change(on, *asked, given),
             Request::Found { action, by, given } => self.rule_on_found(action, *by, given),
+            // No rule is asked.
+            Request::Errands(_) => Ok(Decision {
+                is_allowed: true,
+                rulings: Vec::new(),
+                rows: Vec::new(),
+            }),
         }
     }
 
@@ -72,11 +79,14 @@ impl<'a> Planner<'a> {
         {
             let at = self.look_up(entity, address)?;
             if let Some(old) = self.entry(at).old() {
-                let scope = self.unguarded(entity, old);
-                rulings.push(scope.ruling(Asked::Access(Access::Update)));
-                let crossing = changes.crossing(entity, old);
-                let crossing = crossing.filter(|_| entity.repeat == Repeat::Update);
-                rulings.extend(crossing.map(|access| scope.ruling(Asked::Access(access))));
+                let is_update = entity.repeat == Repeat::Update;
+                let mut repeated = changes.without_identity(entity);
+                repeated.set.retain(|_| is_update);
+                let after = Afterwards::of(self.unguarded(entity, old), &repeated);
+                rulings.push(after.ruling(Asked::Access(Access::Update)));
+                let crossing = changes.crossing(entity, old).filter(|_| is_update);
+                rulings.extend(crossing.map(|access| after.ruling(Asked::Access(access))));
+                rulings.extend(after.write_rulings(repeated.names()));
             }
         }
         Ok(Decision::of_all(rulings, Vec::new()))
@@ -99,11 +109,15 @@ impl<'a> Planner<'a> {
         };
         refuse(std::mem::take(&mut self.faults))?;
         let is_update = asked == Asked::Access(Access::Update);
+        let nothing = Changes::default();
         let rulings = self.rulings(on, |scope| {
-            let operation = scope.ruling(asked);
+            // Of an item that is not there nothing is known that could change.
+            let given = if scope.complete { &changes } else { &nothing };
+            let after = Afterwards::of(*scope, given);
+            let operation = after.ruling(asked);
             let crossing = crossing(asked, &changes, &parameters, scope);
-            let crossing = crossing.map(|access| scope.ruling(Asked::Access(access)));
-            let attributes = scope.write_rulings(changes.names().filter(|_| is_update));
+            let crossing = crossing.map(|access| after.ruling(Asked::Access(access)));
+            let attributes = after.write_rulings(changes.names().filter(|_| is_update));
             let operation = std::iter::once(operation).chain(crossing);
             operation.chain(attributes).collect()
         })?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use partita_core::Value;
-use partita_plan::{Caller, Operation, Partita, Patience, Surroundings};
+use partita_plan::{Operation, Partita, Patience, Surroundings};
 use partita_store::Store;
 use partita_store::surroundings::SeededEntropy;
 use partita_testkit::amazon::behaviour::Lag;
@@ -11,49 +11,8 @@ use partita_testkit::amazon::{Behaviour, Connection, Network};
 use partita_testkit::simulation::host::{Host, Manners};
 use partita_testkit::{Amazon, Simulation};
 
-use crate::stage::{NOW, items, texts};
-
-const DESIGN: &str = r#"
-design = "inn"
-
-[table]
-name = "inn"
-key  = ["PK", "SK"]
-
-[index]
-rooms = ["room", "guest"]
-
-[entity.Room]
-PK = "ROOM#{roomId}"
-SK = "METADATA"
-
-[entity.Room.attributes]
-roomId = "string"
-title  = "string"
-
-[entity.Room.allow]
-"*" = "signed-in"
-
-[entity.Guest]
-PK    = "GUEST#{guestId}"
-SK    = "METADATA"
-room  = "ROOM#{roomId}"
-guest = "GUEST#{guestId}"
-
-[entity.Guest.attributes]
-guestId = "string"
-roomId  = "string"
-title   = "copy home.title"
-
-[entity.Guest.refs]
-home = "Room(roomId), on delete cascade"
-
-[entity.Guest.allow]
-"*" = "signed-in"
-
-[pattern.guests]
-query = "room = 'ROOM#{roomId}' AND begins_with(guest, 'GUEST#')"
-"#;
+use crate::inn::{by_index, guest, removal, renaming, room};
+use crate::stage::{NOW, items, run};
 
 /// How far behind the index is, and how far the server believes that it may be.
 const LAG_MILLIS: i64 = 30_000;
@@ -75,7 +34,7 @@ async fn open(simulation: &Simulation, delay_millis: i64) -> (Arc<Amazon>, Parti
         ..Network::still()
     };
     let store = Connection::new(simulation, amazon.clone(), host.clone(), network, 1);
-    let (design, diagnostics) = partita_design::check(DESIGN, &|_| None);
+    let (design, diagnostics) = partita_design::check(&by_index(), &|_| None);
     let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
     let surroundings = Surroundings {
         clock: host,
@@ -96,17 +55,9 @@ fn titles(last: Operation, delay_millis: i64, looks_millis: &[i64]) -> Vec<Vec<V
     let simulation = Simulation::new(1, NOW);
     simulation.run(async {
         let (amazon, partita) = open(&simulation, delay_millis).await;
-        for (entity, given) in [
-            ("Room", texts(&[("roomId", "r"), ("title", "blue")])),
-            ("Guest", texts(&[("guestId", "g"), ("roomId", "r")])),
-        ] {
-            let create = Operation::Create {
-                entity: entity.into(),
-                attributes: given,
-            };
-            partita.run(&Caller::user("ann"), create).await.unwrap();
+        for operation in [room(), guest("g"), last] {
+            run(&partita, operation).await.unwrap();
         }
-        partita.run(&Caller::user("ann"), last).await.unwrap();
         let mut seen = Vec::new();
         for millis in looks_millis {
             simulation.sleep(*millis).await;
@@ -126,24 +77,6 @@ fn titles(last: Operation, delay_millis: i64, looks_millis: &[i64]) -> Vec<Vec<V
         );
         seen
     })
-}
-
-fn renaming() -> Operation {
-    Operation::Update {
-        entity: "Room".into(),
-        identity: vec!["r".into()],
-        changes: texts(&[("title", "red")]),
-        with_deleted: false,
-        version: None,
-    }
-}
-
-fn removal() -> Operation {
-    Operation::Delete {
-        entity: "Room".into(),
-        identity: vec!["r".into()],
-        version: None,
-    }
 }
 
 #[test]

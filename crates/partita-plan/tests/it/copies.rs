@@ -1,10 +1,14 @@
 //! Copies follow what they are of, and what is made of copies follows them.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use partita_core::{Map, Value};
+use async_trait::async_trait;
+use partita_core::{Item, Map, Value};
 use partita_plan::{Caller, Operation, Partita};
-use partita_store::{ModelStore, Store};
+use partita_store::capacity::Metered;
+use partita_store::request::{DeleteItem, Page, PutItem, Query, ReturnValues, TransactWriteItems};
+use partita_store::{Layer, ModelStore, Store, StoreResult};
 use partita_verify::Collected;
 
 use crate::stage::{items, open, texts};
@@ -130,6 +134,68 @@ async fn are_missing_where_their_ref_leads_nowhere() {
     };
     run(&partita, delete).await;
     assert_eq!(mails(&*store).await, [None]);
+}
+
+/// Removes an item before the next transaction, as another writer may.
+struct Remover {
+    inner: ModelStore,
+    removed: Mutex<Option<Item>>,
+}
+
+#[async_trait]
+impl Layer for Remover {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
+    }
+
+    async fn transact_write_items(&self, request: TransactWriteItems) -> StoreResult<Metered<()>> {
+        let key = self.removed.lock().unwrap().take();
+        if let Some(key) = key {
+            let delete = DeleteItem {
+                table: "blog".parse().unwrap(),
+                key,
+                condition: None,
+                return_item_on_failure: false,
+            };
+            self.inner.delete_item(delete, ReturnValues::None).await?;
+        }
+        self.inner.transact_write_items(request).await
+    }
+}
+
+/// A copy that is right already is written again, but not where its item has gone.
+#[tokio::test]
+async fn are_not_written_to_an_item_that_is_gone() {
+    let store = Arc::new(Remover {
+        inner: ModelStore::default(),
+        removed: Mutex::default(),
+    });
+    let partita = open(DESIGN, store.clone(), 1).await;
+    let author = [("author", "ann"), ("mail", "ann@one.example")];
+    run(&partita, create("Author", &author)).await;
+    run(&partita, create("Post", &[("author", "ann"), ("id", "p1")])).await;
+    // Another writer has come to the same mail, and to the post first.
+    let items_before = items(&*store, "blog").await;
+    let is_post = |item: &&Item| item["Kind"] == Value::from("Post");
+    let mut post = items_before.iter().find(is_post).unwrap().clone();
+    post.insert("mail", Value::from("ann@two.example"));
+    let key = Item::from(["PK", "SK"].map(|name| (name, post[name].clone())));
+    let put = PutItem::new("blog".parse().unwrap(), post);
+    Store::put_item(&*store, put, ReturnValues::None)
+        .await
+        .unwrap();
+    *store.removed.lock().unwrap() = Some(key);
+    let update = Operation::Update {
+        entity: "Author".into(),
+        identity: vec!["ann".into()],
+        changes: texts(&[("mail", "ann@two.example")]),
+        with_deleted: false,
+        version: None,
+    };
+    run(&partita, update).await;
+    let left = items(&*store, "blog").await;
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert_eq!(left[0]["Kind"], Value::from("Author"));
 }
 
 /// Values, keys of an index and of a view, and copies that are made of copies; and a copy of a count.
@@ -303,4 +369,68 @@ async fn are_there_in_an_item_that_refers_to_itself() {
     run(&partita, create("Group", &group)).await;
     let above = exact(&*store, &partita, "Group", "above").await;
     assert_eq!(above, Some(Value::from("Self")));
+}
+
+/// Counts the pages of posts that are read.
+struct Counting {
+    inner: ModelStore,
+    pages: AtomicUsize,
+}
+
+#[async_trait]
+impl Layer for Counting {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
+    }
+
+    async fn query(&self, request: Query) -> StoreResult<Metered<Page>> {
+        if request.table.as_str() == "blog" {
+            self.pages.fetch_add(1, Ordering::SeqCst);
+        }
+        self.inner.query(request).await
+    }
+}
+
+/// An author who changes again and again leaves a job for each time, and one of them does the work of
+/// all.
+#[tokio::test]
+async fn follow_a_restless_item_once() {
+    const POSTS: usize = 150;
+    const CHANGES: usize = 20;
+    let counting = Arc::new(Counting {
+        inner: ModelStore::default(),
+        pages: AtomicUsize::new(0),
+    });
+    let store: Arc<dyn Store> = counting.clone();
+    let partita = open(DESIGN, store.clone(), 1).await;
+    run(&partita, create("Author", &[("author", "ann")])).await;
+    for post in 0..POSTS {
+        let id = format!("p{post:03}");
+        run(&partita, create("Post", &[("author", "ann"), ("id", &id)])).await;
+    }
+    let mut pages = Vec::new();
+    for changes in [1, CHANGES] {
+        for change in 0..changes {
+            let mail = format!("{changes}-{change}@one.example");
+            let update = Operation::Update {
+                entity: "Author".into(),
+                identity: vec!["ann".into()],
+                changes: texts(&[("mail", &mail)]),
+                with_deleted: false,
+                version: None,
+            };
+            let done = partita.run(&Caller::user("ann"), update).await;
+            done.unwrap();
+        }
+        assert_eq!(partita.jobs().await.unwrap().len(), changes + pages.len());
+        let before = counting.pages.load(Ordering::SeqCst);
+        assert_eq!(partita.run_jobs().await, Ok(changes));
+        pages.push(counting.pages.load(Ordering::SeqCst) - before);
+        let last = format!("{changes}-{}@one.example", changes - 1);
+        assert_eq!(mails(&*store).await, [Some(Value::from(last))]);
+    }
+    assert!(pages[0] > 0);
+    assert_eq!(pages[0], pages[1]);
+    let report = partita.verify(&mut Collected::default()).await.unwrap();
+    assert!(report.is_clean(), "{report:?}");
 }

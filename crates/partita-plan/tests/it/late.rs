@@ -5,48 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use partita_plan::{Answer, Caller, Operation, Partita, PlanError};
+use partita_plan::{Partita, PlanError};
 use partita_store::capacity::Metered;
 use partita_store::request::TransactWriteItems;
 use partita_store::surroundings::ManualClock;
 use partita_store::{Layer, ModelStore, Store, StoreError, StoreResult};
 
-use crate::stage::{NOW, items, open, open_at, texts};
-
-const DESIGN: &str = r#"
-design = "inn"
-
-[table]
-name = "inn"
-key  = ["PK", "SK"]
-
-[entity.Room]
-PK = "ROOM#{roomId}"
-SK = "METADATA"
-
-[entity.Room.attributes]
-roomId = "string"
-
-[entity.Room.allow]
-"*" = "signed-in"
-
-[entity.Guest]
-PK = "ROOM#{roomId}"
-SK = "GUEST#{guestId}"
-
-[entity.Guest.attributes]
-roomId  = "string"
-guestId = "string"
-
-[entity.Guest.refs]
-room = "Room, on delete cascade"
-
-[entity.Guest.allow]
-"*" = "signed-in"
-
-[pattern.guests]
-query = "PK = 'ROOM#{roomId}' AND begins_with(SK, 'GUEST#')"
-"#;
+use crate::inn::{DESIGN, guest, removal, room};
+use crate::stage::{NOW, items, open, open_at, run};
 
 /// A store that keeps the first transaction back. While it does, somebody removes the room.
 struct Late {
@@ -99,32 +65,6 @@ fn unknown() -> StoreError {
     }
 }
 
-async fn run(partita: &Partita, operation: Operation) -> Result<Answer, PlanError> {
-    partita.run(&Caller::user("ann"), operation).await
-}
-
-fn room() -> Operation {
-    Operation::Create {
-        entity: "Room".into(),
-        attributes: texts(&[("roomId", "r")]),
-    }
-}
-
-fn removal() -> Operation {
-    Operation::Delete {
-        entity: "Room".into(),
-        identity: vec!["r".into()],
-        version: None,
-    }
-}
-
-fn guest() -> Operation {
-    Operation::Create {
-        entity: "Guest".into(),
-        attributes: texts(&[("roomId", "r"), ("guestId", "g")]),
-    }
-}
-
 #[tokio::test]
 async fn what_was_refused_is_not_carried_out_when_it_comes_late() {
     let store: Arc<dyn Store> = Arc::new(ModelStore::default());
@@ -137,7 +77,7 @@ async fn what_was_refused_is_not_carried_out_when_it_comes_late() {
         sent: AtomicUsize::new(0),
     });
     let partita = open(DESIGN, late.clone(), 1).await;
-    let refused = run(&partita, guest()).await.unwrap_err();
+    let refused = run(&partita, guest("g")).await.unwrap_err();
     assert!(!matches!(refused, PlanError::OutcomeUnknown), "{refused}");
     // The room is let again, so that all conditions of the first request hold.
     run(&late.other, room()).await.unwrap();

@@ -1,19 +1,24 @@
 //! Designs other than the shipped ones: what `stories` has no need of.
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod afterwards;
 mod batch;
 mod behind;
 mod bounds;
 mod cascade_effects;
 mod cascades;
 mod copies;
+mod drifted;
 mod effects;
 mod every;
 mod expiring_views;
 mod expiry;
 mod figureforge;
 mod files;
+mod fresh;
 mod guards;
+mod hot;
+mod inn;
 mod kept;
 mod late;
 mod letters;
@@ -26,7 +31,9 @@ mod moves;
 mod newcomers;
 mod patterns;
 mod refusals;
+mod repeated;
 mod restores;
+mod reuse;
 mod stage;
 mod sums;
 mod unique;
@@ -38,7 +45,7 @@ use std::sync::Arc;
 
 use partita_core::{Map, Value};
 use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
-use partita_store::{ModelStore, Store, StoreError};
+use partita_store::{ModelStore, Store};
 use partita_testkit::{Faults, FaultyStore};
 
 const DESIGN: &str = r#"
@@ -286,5 +293,13 @@ async fn a_throttled_write_says_so() {
         attributes: Map::from([("folderId", "f".into())]),
     };
     let answer = partita.run(&Caller::user("ann"), operation).await;
-    assert_eq!(answer, Err(PlanError::Store(StoreError::Throttled)));
+    // The place of a new item is read first.
+    let Err(PlanError::Hot(hot)) = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(
+        (hot.key.as_str(), hot.record.as_str()),
+        ("FOLDER#{folderId}", "Folder")
+    );
+    assert_eq!(hot.line, Some(9));
 }

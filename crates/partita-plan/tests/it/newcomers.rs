@@ -4,48 +4,12 @@
 use std::sync::Arc;
 
 use partita_core::Value;
-use partita_plan::{Answer, Caller, Left, Operation, Partita, PlanError};
+use partita_plan::{Caller, Left, Operation, Partita, PlanError};
 use partita_store::{ModelStore, Store};
 use partita_testkit::{Faults, FaultyStore};
 
-use crate::stage::{items, open, texts};
-
-const DESIGN: &str = r#"
-design = "inn"
-
-[table]
-name = "inn"
-key  = ["PK", "SK"]
-
-[entity.Room]
-PK = "ROOM#{roomId}"
-SK = "METADATA"
-
-[entity.Room.attributes]
-roomId = "string"
-title  = "string"
-
-[entity.Room.allow]
-"*" = "signed-in"
-
-[entity.Guest]
-PK = "ROOM#{roomId}"
-SK = "GUEST#{guestId}"
-
-[entity.Guest.attributes]
-roomId  = "string"
-guestId = "string"
-title   = "copy room.title"
-
-[entity.Guest.refs]
-room = "Room, on delete cascade"
-
-[entity.Guest.allow]
-"*" = "signed-in"
-
-[pattern.guests]
-query = "PK = 'ROOM#{roomId}' AND begins_with(SK, 'GUEST#')"
-"#;
+use crate::inn::{DESIGN, guest, removal, renaming, room};
+use crate::stage::{items, open, run};
 
 /// How many interleavings are tried.
 const SEEDS: u64 = 60;
@@ -58,42 +22,6 @@ async fn inn() -> (Arc<dyn Store>, Partita) {
         run(&partita, operation).await.unwrap();
     }
     (store, partita)
-}
-
-async fn run(partita: &Partita, operation: Operation) -> Result<Answer, PlanError> {
-    partita.run(&Caller::user("ann"), operation).await
-}
-
-fn room() -> Operation {
-    Operation::Create {
-        entity: "Room".into(),
-        attributes: texts(&[("roomId", "r"), ("title", "blue")]),
-    }
-}
-
-fn guest(id: &str) -> Operation {
-    Operation::Create {
-        entity: "Guest".into(),
-        attributes: texts(&[("roomId", "r"), ("guestId", id)]),
-    }
-}
-
-fn removal() -> Operation {
-    Operation::Delete {
-        entity: "Room".into(),
-        identity: vec!["r".into()],
-        version: None,
-    }
-}
-
-fn renaming() -> Operation {
-    Operation::Update {
-        entity: "Room".into(),
-        identity: vec!["r".into()],
-        changes: texts(&[("title", "red")]),
-        with_deleted: false,
-        version: None,
-    }
 }
 
 /// The operation while three guests come, in an order that the seed decides.

@@ -234,6 +234,11 @@ async fn a_guard_expires_with_its_owner_whoever_changes_it() {
     }
 }
 
+/// Whether the answer is that the guard of the code is another's.
+fn is_anothers<T>(answer: &Result<T, PlanError>) -> bool {
+    matches!(answer, Err(PlanError::Drift { attribute, .. }) if attribute == "code")
+}
+
 #[tokio::test]
 async fn only_its_owner_gives_a_guard_back() {
     let doors = Doors::open().await;
@@ -242,9 +247,9 @@ async fn only_its_owner_gives_a_guard_back() {
     guard.insert("passId", "b".into());
     let put = PutItem::new("doors".parse().unwrap(), guard);
     doors.store.put_item(put, ReturnValues::None).await.unwrap();
-    assert_eq!(doors.delete("a").await, Err(PlanError::Conflict));
+    assert!(is_anothers(&doors.delete("a").await));
     let code = Map::from([("code", "y".into())]);
-    assert_eq!(doors.update("a", code).await, Err(PlanError::Conflict));
+    assert!(is_anothers(&doors.update("a", code).await));
 }
 
 /// Version 0.1.0 wrote guards that say nothing of when their owner expires.

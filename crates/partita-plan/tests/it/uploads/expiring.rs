@@ -115,3 +115,37 @@ async fn a_new_item_in_the_place_of_an_expired_one_has_only_its_own_files() {
     scene.store.sweep();
     assert!(scene.after(2).await.is_empty());
 }
+
+/// A history does not expire with its item, so what it names stays, and nothing else.
+#[tokio::test]
+async fn of_an_item_with_a_history_only_what_that_names_stays() {
+    let design = format!(
+        "{DESIGN}\n{}",
+        r#"
+[view.OldPin]
+history-of = "Pin"
+when       = "changed(photo)"
+PK         = "OLDPIN#{userId}#{pinId}"
+SK         = "{at}"
+keep       = ["photo"]
+
+[view.OldPin.attributes]
+at = "timestamp = now, rising"
+"#
+    );
+    let scene = Scene::of(&design).await;
+    let first = scene.pin("changed", 48).await;
+    let upload = scene.upload("ann", "photos").await;
+    let change = json!({"photo": upload.name});
+    scene
+        .change("Pin", &["ann", "changed"], change)
+        .await
+        .unwrap();
+    scene.pin("whole", 48).await;
+    assert_eq!(scene.after(24).await.len(), 3);
+    // What is looked at while the item is there stays, whoever names it.
+    scene.after(26).await;
+    assert_eq!(scene.shelf.list().len(), 3);
+    scene.store.sweep();
+    assert_eq!(scene.after(2).await, [first.as_str()]);
+}

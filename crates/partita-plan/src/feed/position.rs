@@ -1,0 +1,116 @@
+//! How far a feed has come. Sealed, it is the id of an event.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use partita_store::stream::SequenceNumber;
+use serde::{Deserialize, Serialize};
+
+use super::Lost;
+use super::changes::FeedMoment;
+use crate::cursor::{Position, Question};
+use crate::operation::Caller;
+use crate::partita::Partita;
+
+/// How far a feed has come in the streams of its design's tables.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeedPosition {
+    /// The label of each table's stream, and the number of the next record.
+    #[serde(rename = "s")]
+    pub(super) ends: Vec<(String, String)>,
+    #[serde(rename = "t")]
+    pub(super) millis: i64,
+    /// After a restore, records of the same numbers are others.
+    #[serde(rename = "e", skip_serializing_if = "Option::is_none", default)]
+    pub(super) era: Option<String>,
+    /// Whether the rows of the beginning were all said.
+    #[serde(rename = "r")]
+    is_ready: bool,
+}
+
+impl FeedPosition {
+    pub(super) fn new(ends: Vec<(String, String)>, millis: i64, era: Option<String>) -> Self {
+        FeedPosition {
+            ends,
+            millis,
+            era,
+            is_ready: true,
+        }
+    }
+
+    /// The numbers from which on records are to be read, if the streams are still the same.
+    pub(super) fn resumed(
+        &self,
+        era: Option<&str>,
+        at: &FeedMoment,
+    ) -> Result<Vec<SequenceNumber>, Lost> {
+        if !self.is_ready {
+            return Err(Lost::Refetch("the rows were not all sent"));
+        }
+        let labels = self.ends.iter().map(|(label, _)| label);
+        let known = at.ends.iter().map(|(stream, _)| &stream.label);
+        if self.era.as_deref() != era || !labels.eq(known) {
+            return Err(Lost::Refetch("the streams of the tables are others"));
+        }
+        let ends = self.ends.iter().zip(&at.ends);
+        let ends: Option<Vec<SequenceNumber>> = ends
+            .map(|((_, number), (_, end))| {
+                let number = SequenceNumber(number.parse().ok()?);
+                (number <= *end).then_some(number)
+            })
+            .collect();
+        ends.ok_or(Lost::Refetch("the streams of the tables are others"))
+    }
+}
+
+/// What the ids of a feed's events belong to: nobody else can use them, and for nothing else.
+pub struct FeedIds {
+    pub(super) partita: Arc<Partita>,
+    pub(super) caller: Caller,
+    /// The pattern, or the entity.
+    pub(super) pattern: String,
+    pub(super) parameters: BTreeMap<String, String>,
+}
+
+impl FeedIds {
+    /// The id of an event after which everything up to a position is said.
+    pub fn id(&self, position: &FeedPosition) -> String {
+        self.seal(position.clone())
+    }
+
+    /// The id of a row of the beginning. Whoever has seen no more than that begins again.
+    pub fn unready_id(&self, position: &FeedPosition) -> String {
+        self.seal(FeedPosition {
+            is_ready: false,
+            ..position.clone()
+        })
+    }
+
+    pub(super) fn open(&self, id: &str) -> Option<FeedPosition> {
+        let Partita { seal, clock, .. } = &*self.partita;
+        match seal.open(&self.question(), id, &**clock)? {
+            Position::Feed(position) => Some(position),
+            Position::Key(_) | Position::Sorted(_) => None,
+        }
+    }
+
+    fn seal(&self, position: FeedPosition) -> String {
+        let Partita {
+            seal,
+            clock,
+            runner,
+            ..
+        } = &*self.partita;
+        let position = Position::Feed(position);
+        seal.seal(&self.question(), position, &**clock, &*runner.entropy)
+    }
+
+    fn question(&self) -> Question<'_> {
+        Question {
+            design: &self.partita.blueprint.design.name,
+            caller: &self.caller,
+            pattern: &self.pattern,
+            parameters: &self.parameters,
+        }
+    }
+}

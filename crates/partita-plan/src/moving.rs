@@ -1,0 +1,153 @@
+//! The mark of data that is on its way from one store to another.
+//!
+//! It stands in the sidecar of both: where a copy arrives, until it is whole, and where it came from,
+//! once the copy has taken its place. A design is not opened on tables with such a mark.
+
+use std::fmt;
+use std::sync::Arc;
+
+use partita_core::expression::KeyCondition;
+use partita_core::{Item, Value};
+use partita_store::request::Query;
+use partita_store::table::TableName;
+use partita_store::{Store, StoreError};
+
+use crate::commit::run::Runner;
+use crate::error::PlanError;
+use crate::live;
+use crate::migration::row;
+use crate::partita::{Surroundings, runner};
+use crate::sidecar;
+
+/// The partition of the mark, and its sort key.
+const MOVING: &str = "MOVING";
+/// The attribute with the other place.
+const PLACE: &str = "place";
+/// The attribute with the time at which it began.
+const SINCE: &str = "since";
+
+/// What a copy has made of tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moving {
+    /// Which of the two it is.
+    pub way: Way,
+    /// The other store, as the operator calls it.
+    pub place: String,
+    /// Since when.
+    pub since: String,
+}
+
+/// Which way data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It arrives, and is not whole yet.
+    In,
+    /// It has gone, and what is here is no longer kept up.
+    Out,
+}
+
+impl Way {
+    fn word(self) -> &'static str {
+        match self {
+            Way::In => "in",
+            Way::Out => "out",
+        }
+    }
+}
+
+impl fmt::Display for Moving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Moving { way, place, since } = self;
+        match way {
+            Way::In => write!(
+                f,
+                "a copy from {place} arrives there since {since} and is not whole: let \
+                 `partita copy` go on"
+            ),
+            Way::Out => write!(
+                f,
+                "its data was moved to {place} at {since}: serve it there, or take it back with \
+                 `partita copy --reopen`"
+            ),
+        }
+    }
+}
+
+impl Moving {
+    /// The key of the mark in a sidecar.
+    pub fn key() -> Item {
+        sidecar::key(MOVING, MOVING)
+    }
+
+    /// The mark as it is stored.
+    pub fn item(&self) -> Item {
+        let mut item = Moving::key();
+        item.insert("way", self.way.word().into());
+        item.insert(PLACE, self.place.as_str().into());
+        item.insert(SINCE, self.since.as_str().into());
+        item
+    }
+
+    fn from_item(item: &Item) -> Option<Moving> {
+        let text = |name: &str| item.get(name).and_then(Value::as_str);
+        let way = text("way")?;
+        let ways = [Way::In, Way::Out];
+        Some(Moving {
+            way: ways.into_iter().find(|one| one.word() == way)?,
+            place: text(PLACE)?.to_owned(),
+            since: text(SINCE)?.to_owned(),
+        })
+    }
+
+    /// The mark in a sidecar, if there is one.
+    pub async fn read(
+        sidecar: &TableName,
+        store: Arc<dyn Store>,
+    ) -> Result<Option<Moving>, PlanError> {
+        read(sidecar, &runner(store, &Surroundings::default())).await
+    }
+}
+
+pub(crate) async fn read(
+    sidecar: &TableName,
+    runner: &Runner,
+) -> Result<Option<Moving>, PlanError> {
+    let keys = KeyCondition::partition(sidecar::PARTITION, MOVING);
+    let page = match runner.query(&Query::new(sidecar.clone(), keys)).await {
+        Err(PlanError::Store(StoreError::TableNotFound { .. })) => return Ok(None),
+        page => page?,
+    };
+    let Some(item) = page.items.first() else {
+        return Ok(None);
+    };
+    let mark = Moving::from_item(item).ok_or_else(|| {
+        let message = format!("the mark of a copy in `{sidecar}` cannot be read");
+        PlanError::Store(StoreError::Corrupt { message })
+    })?;
+    Ok(Some(mark))
+}
+
+/// Refuses to move tables that are not a design's, or whose data is between two designs.
+pub async fn demand_settled(
+    design: &str,
+    sidecar: &TableName,
+    store: Arc<dyn Store>,
+) -> Result<(), PlanError> {
+    let runner = runner(store, &Surroundings::default());
+    let refuse = |message: String| Err(PlanError::Store(StoreError::validation(message)));
+    match live::recorded_in(sidecar, &runner).await?.last() {
+        None => return refuse(format!("there is no data of `{design}` there")),
+        Some(live) if live.design != design => {
+            let live = &live.design;
+            return refuse(format!("the tables there belong to `{live}`"));
+        }
+        Some(_) => {}
+    }
+    match row::open(sidecar, &runner).await? {
+        None => Ok(()),
+        Some(migration) => refuse(format!(
+            "migration {} of `{design}` is not over: complete it or roll it back first",
+            migration.number
+        )),
+    }
+}

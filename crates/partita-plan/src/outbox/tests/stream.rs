@@ -1,0 +1,87 @@
+//! Every change of a table is sent.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use partita_store::Clock as _;
+
+use super::{DESIGN, HOUR, START, Say, create, manual, model, open_design, run, step};
+use crate::outbox::{Content, Courier, Message, Transport, Undelivered};
+
+/// The same design with a stream, and without messages of its own.
+fn streaming() -> String {
+    let design = DESIGN.split("[trigger.told]").next().unwrap();
+    design.replace(
+        "name = \"shop\"",
+        "name = \"shop\"\nstream = \"new-and-old-images\"",
+    )
+}
+
+#[tokio::test]
+async fn the_stream_of_a_table_is_sent_in_order_and_goes_on_after_a_restart() {
+    let (store, clock) = (model(), manual());
+    let partita = Arc::new(open_design(&streaming(), &store, clock.clone(), 1).await);
+    let seen: Arc<Mutex<Vec<(String, String, bool)>>> = Arc::default();
+    let (told, now) = (seen.clone(), clock.clone());
+    let before: Say = Box::new(move |message| {
+        let Content::Event { event, receiver } = &message.content else {
+            panic!("{message:?}");
+        };
+        assert_eq!(receiver, "bus");
+        assert!(!event.data.to_string().contains("geheim"));
+        // It is down for the second quarter of an hour.
+        let since = now.now_millis() - START;
+        if (HOUR / 4..HOUR / 2).contains(&since) {
+            return Err(Undelivered::Later("it answers 500".to_owned()));
+        }
+        let step = event.data["new"]["step"].to_string();
+        let has_old = event.data.get("old").is_some();
+        let one = (format!("{} {}", event.kind, event.subject), step, has_old);
+        told.lock().unwrap().push(one);
+        // What arrives is not looked at any further.
+        Ok(())
+    });
+    let silent = Arc::new(Silent(before));
+    let mut expected = 0;
+    for quarter in 0..4 {
+        for order in ["o", "p"] {
+            let operation = if quarter == 0 {
+                create(order)
+            } else {
+                step(order, quarter)
+            };
+            run(&partita, operation).await.unwrap();
+        }
+        // Another server each time.
+        let courier = Courier::new(partita.clone(), silent.clone());
+        courier.take_over().await.unwrap();
+        courier.stream("bus").await.unwrap();
+        let is_down = quarter == 1;
+        expected = if is_down {
+            expected
+        } else {
+            2 * (quarter as usize + 1)
+        };
+        assert_eq!(seen.lock().unwrap().len(), expected, "quarter {quarter}");
+        clock.advance(HOUR / 4);
+    }
+    let seen = seen.lock().unwrap().clone();
+    for order in ["o", "p"] {
+        let subject = format!("Order/{order}");
+        let own = seen.iter().filter(|(kind, ..)| kind.ends_with(&subject));
+        let steps: Vec<&str> = own.map(|(_, step, _)| step.as_str()).collect();
+        assert_eq!(steps, ["0", "1", "2", "3"]);
+    }
+    assert_eq!(seen[0].0, "shop.Order.insert Order/o");
+    assert!(!seen[0].2 && seen[3].2);
+}
+
+/// The other side, which only says something.
+struct Silent(Say);
+
+#[async_trait]
+impl Transport for Silent {
+    async fn deliver(&self, message: &Message) -> Result<(), Undelivered> {
+        (self.0)(message)
+    }
+}
