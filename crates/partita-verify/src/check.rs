@@ -134,6 +134,7 @@ pub(crate) fn examine(subject: Subject<'_, '_>) -> Findings {
             guards::judge_guard(subject, entity, unique, &mut findings);
         }
         Stored::Stranger => findings.is_unrecognised = true,
+        Stored::Foreign => {}
     }
     findings
 }

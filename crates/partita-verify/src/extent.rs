@@ -19,6 +19,9 @@ const GROUPING_BYTES: usize = 256 << 20;
 pub struct Extent {
     /// The entities, with their views and unique values; all of them if there is none here.
     pub entities: Vec<String>,
+    /// Declarations of the design whose derived data may be missing or left over, because they are
+    /// being filled in or removed: `entity.Story.attributes.likes`. They are not judged.
+    pub unsettled: BTreeSet<String>,
     /// Items that are looked at in one step. A step runs without a pause.
     pub page_items: usize,
     /// Memory that counts and sums take before they are put aside in temporary files.
@@ -29,6 +32,7 @@ impl Default for Extent {
     fn default() -> Self {
         Extent {
             entities: Vec::new(),
+            unsettled: BTreeSet::new(),
             page_items: PAGE_ITEMS,
             grouping_bytes: GROUPING_BYTES,
         }
@@ -68,6 +72,7 @@ impl Chosen {
         match stored {
             Stored::Record(record, _) | Stored::Guard(record, _) => self.has(record),
             Stored::Stranger => true,
+            Stored::Foreign => false,
         }
     }
 }

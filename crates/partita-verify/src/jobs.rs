@@ -91,7 +91,7 @@ impl Jobs {
 }
 
 impl Task {
-    /// Where the item is, or was, that others refer to.
+    /// The address of the task's source. The item may be gone by now.
     fn place(&self, layout: &Layout<'_>) -> Option<ItemAddress> {
         let record = layout.design.find_record(&self.source)?;
         layout.address(record, &self.identity)

@@ -7,16 +7,14 @@ use partita_core::expression::{Condition, Path, Step, Update};
 use partita_core::{Item, Map, Number, Value};
 use partita_design::design::Record;
 use partita_design::sidecar::{self, KEPT, KEPT_ENTITY, KEPT_NUMBERS, PARTITION, SORT};
-use partita_store::request::{
-    ConditionCheck, ItemAddress, PutItem, Scan, TransactAction, UpdateItem,
-};
+use partita_store::request::{ConditionCheck, ItemAddress, PutItem, TransactAction, UpdateItem};
 use partita_store::table::TableName;
 use partita_store::{StoreError, StoreResult};
 
 use crate::check::shares::number;
 use crate::grouping::{Grouping, Place};
 use crate::pass::Pass;
-use crate::reader::{Reader, Written};
+use crate::reader::{Reader, Written, distinct};
 use crate::report::{VerifyError, Watch};
 
 /// How many numbers of missing items are looked up at once.
@@ -29,21 +27,17 @@ impl<'a> Pass<'a> {
         grouping: &mut Grouping,
         watch: &mut dyn Watch,
     ) -> Result<(), VerifyError> {
-        let mut request = Scan::new(self.sidecar()?);
+        let mut pages = self.reader.pages(self.sidecar()?, self.extent);
         loop {
-            let page = match self.reader.scan(&request).await {
+            let items = match pages.next().await {
                 // Nothing was ever kept beside the table.
-                Err(StoreError::TableNotFound { .. }) => return Ok(()),
-                page => page?,
+                Ok(None) | Err(StoreError::TableNotFound { .. }) => return Ok(()),
+                items => items?.unwrap_or_default(),
             };
-            for place in page.items.iter().flat_map(|item| self.places(item)) {
+            for place in items.iter().flat_map(|item| self.places(item)) {
                 grouping.add(place, Number::default())?;
             }
-            watch.between_steps().await?;
-            match page.last_key {
-                None => return Ok(()),
-                last_key => request.start_after = last_key,
-            }
+            self.step(watch).await?;
         }
     }
 
@@ -79,15 +73,7 @@ impl<'a> Pass<'a> {
         gone: Vec<(Place, Number)>,
     ) -> StoreResult<Vec<(Place, Number)>> {
         // The numbers of one item come one after the other.
-        let mut addresses: Vec<ItemAddress> = Vec::new();
-        let mut which = Vec::new();
-        for (place, _) in &gone {
-            let address = self.kept_at(place)?;
-            if addresses.last() != Some(&address) {
-                addresses.push(address);
-            }
-            which.push(addresses.len() - 1);
-        }
+        let (addresses, which) = distinct(gone.iter().map(|(place, _)| self.kept_at(place)))?;
         let kept = self.kept_records(&addresses, self.reader).await?;
         let differing = gone.into_iter().zip(which).filter(|((place, sum), at)| {
             number(kept_number(kept[*at].as_ref(), place)) != Some(*sum)
@@ -137,7 +123,8 @@ impl<'a> Pass<'a> {
         sidecar::name(self.layout.design).parse()
     }
 
-    /// Keeps the right number, if the wrong one is still kept and the item is still gone.
+    /// Keeps the right number, if the wrong one is still kept and the item is still gone. Where none
+    /// is kept, nothing is taken from it for a part that goes meanwhile: the next round sees that.
     pub(crate) async fn keep(
         &self,
         place: &Place,
@@ -145,11 +132,9 @@ impl<'a> Pass<'a> {
         owner: &ItemAddress,
         record: Option<&Item>,
         sum: Number,
-    ) -> StoreResult<Written> {
+    ) -> Result<Written, VerifyError> {
         let ItemAddress { table, key } = self.kept_at(place)?;
-        let mut path = Path::attribute(KEPT_NUMBERS);
-        path.steps
-            .push(Step::Field(place.attribute.as_str().into()));
+        let path = kept_path(place);
         let action = match (record, kept_number(record, place)) {
             (None, _) => {
                 let mut item = key;
@@ -180,7 +165,7 @@ impl<'a> Pass<'a> {
             condition: Condition::NotExists(Path::attribute(partition)),
             return_item_on_failure: false,
         });
-        self.reader.write(vec![action, is_gone]).await
+        self.write_number(vec![action, is_gone]).await
     }
 }
 
@@ -189,6 +174,14 @@ fn numbers(record: Option<&Item>) -> Option<&Map> {
         Value::M(numbers) => Some(numbers),
         _ => None,
     }
+}
+
+/// Where a number is in the record that keeps it.
+pub(crate) fn kept_path(place: &Place) -> Path {
+    let mut path = Path::attribute(KEPT_NUMBERS);
+    let name = place.attribute.as_str();
+    path.steps.push(Step::Field(name.into()));
+    path
 }
 
 /// A number in the record that keeps it.

@@ -20,6 +20,8 @@ pub(crate) enum Stored<'d> {
     Guard(&'d Record, &'d Unique),
     /// Nothing that the design speaks of.
     Stranger,
+    /// An item of another program, which the table says to ignore.
+    Foreign,
 }
 
 /// A design and its tables.
@@ -125,6 +127,10 @@ impl<'d> Layout<'d> {
         let Some(table) = self.table(name) else {
             return Stored::Stranger;
         };
+        let partition = item.get(&table.partition).and_then(Value::as_str);
+        if partition.is_some_and(|partition| table.ignores(partition)) {
+            return Stored::Foreign;
+        }
         let records = self.design.records.iter();
         let records = records.filter(|record| self.home(record).0 == *name);
         if let Some(found) = records

@@ -9,12 +9,14 @@
 //! |---|---|
 //! | [`report`] | [`Drift`], [`Report`], and [`Watch`]: what is found, as it is found |
 //! | [`extent`] | [`Extent`]: how much of a design a pass looks at, and how much at once |
+//! | [`mod@census`] | how many items of each record there are |
 //! | `rounds` | passes in the order in which values are derived from each other |
 //! | `derivation` | which derived values are derived from which others |
 //! | `pass` | one pass over the tables, page by page |
 //! | `suspects` | what a pass found, until it is known what follows from what |
 //! | `check` | one stored item, judged |
 //! | `numbers` | counts and sums, compared with what counts for them |
+//! | `correct` | the same mended, beside those that change them |
 //! | `recount` | the same counted again, where a scan is not a moment |
 //! | `kept` | the numbers of items that are gone, over items that stay |
 //! | `grouping` | what counts for which number, also when memory does not hold it |
@@ -22,6 +24,7 @@
 //! | `scope` | what expressions see of a stored item |
 //! | `reads`, `reader` | what was read, and the store |
 //! | `jobs` | unfinished jobs, which will settle some of it |
+//! | `lock` | one repair at a time, whose writes of numbers are carried out once |
 //! | `mend` | writes on the condition that what they rest on is as it was read |
 //! | [`permission`] | [`Permission`]: who decides what a repair writes, and what it never removes |
 //!
@@ -55,7 +58,10 @@
 //! nothing that is written later. On DynamoDB, which has none, whatever looks wrong is looked at
 //! again by itself, and counts only if nothing that it rests on has changed between two readings. A
 //! repair writes on the condition that all of it is still as it was read, and looks again where that
-//! fails. A value that keeps moving is reported as such.
+//! fails. A count is mended by the difference that it had, so that others may go on changing it, where
+//! it is known that its item was not removed since: a store with reads of one moment tells, and so
+//! does the time at which an item was created. A value that keeps moving otherwise is reported as
+//! such.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
@@ -88,13 +94,16 @@
 //! # Ok::<(), partita_verify::VerifyError>(()) }).unwrap();
 //! ```
 
+pub mod census;
 mod check;
+mod correct;
 mod derivation;
 pub mod extent;
 mod grouping;
 mod jobs;
 mod kept;
 mod layout;
+mod lock;
 mod mend;
 mod numbers;
 mod pass;
@@ -110,7 +119,9 @@ mod suspects;
 use partita_design::Design;
 use partita_store::{Clock, Store};
 
+pub use census::{Census, Counted, census};
 pub use extent::Extent;
+pub use lock::{Repairing, repairing};
 pub use permission::{Intent, Permission};
 pub use report::{
     Collected, Drift, DriftKind, Outcome, Progress, Report, Stopped, Unrecognised, VerifyError,
@@ -150,6 +161,9 @@ pub async fn verify_within(
 /// source is touched: neither an entity's item nor what a caller gave, except where an operator
 /// names it. What looks left behind stays while a table has items that the design does not
 /// recognise.
+///
+/// One repair at a time writes: the sidecar has the lock. Another one is told who has it. The lock
+/// ends by itself a minute after its holder was last heard of.
 pub async fn repair(
     design: &Design,
     store: &dyn Store,

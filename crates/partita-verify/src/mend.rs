@@ -51,7 +51,7 @@ fn as_stored(layout: &Layout<'_>, address: &ItemAddress, stored: &Item) -> Condi
             let attributes = attributes.filter(|one| !one.key_only && !one.is_virtual);
             attributes.map(|one| one.path().root).collect()
         }
-        Stored::Guard(..) | Stored::Stranger => BTreeSet::new(),
+        Stored::Guard(..) | Stored::Stranger | Stored::Foreign => BTreeSet::new(),
     };
     let names: BTreeSet<Name> = stored.keys().cloned().chain(declared).collect();
     let names = names

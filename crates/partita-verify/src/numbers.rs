@@ -4,15 +4,15 @@
 //! was counted is what they should be. Elsewhere a scan is not a moment, and those that differ are
 //! counted again, as `recount` says.
 //!
-//! Every write that changes a part changes the number by as much. So a number that is still what it
-//! was seen as is wrong by as much as it was then, whatever was written meanwhile. One that is not is
-//! left: another repair may have mended it.
+//! `correct` says how a wrong one is mended.
 
-use partita_core::expression::{Condition, Path};
 use partita_core::{Item, Number, Value, plain};
-use partita_design::design::Record;
-use partita_design::template::dotted;
-use partita_store::request::{ItemAddress, TransactAction, UpdateItem};
+
+use partita_design::design::{Record, Source, Timing};
+use partita_design::expression::Origin;
+use partita_design::time::TimeForm;
+use partita_design::types::AttributeType;
+use partita_store::request::ItemAddress;
 use partita_store::{StoreResult, table::TableName};
 
 use crate::check::drift;
@@ -22,19 +22,17 @@ use crate::grouping::{Grouping, Place};
 use crate::kept::{GONE_MAX, kept_number};
 use crate::layout::Stored;
 use crate::pass::{Mode, Pass};
-use crate::reader::{Reader, Written, pause};
+use crate::reader::{Reader, Written, distinct};
 use crate::report::{Drift, DriftKind, Outcome, VerifyError, Watch};
 use crate::suspects::Suspect;
 use partita_design::nested;
 
-/// How many numbers are looked at again at once.
+/// How many numbers are looked at again at once where that takes scans.
 const SUSPECTS_MAX: usize = 10_000;
 /// Groups between two steps. They come from the disk, where there are many.
 const STEP_GROUPS: usize = 1_000;
 /// Items that are read at once; only their numbers are kept.
 const READ_ITEMS: usize = 100;
-/// How often a number is written that others write to.
-const WRITES_MAX: u32 = 8;
 
 impl<'a> Pass<'a> {
     /// Compares all numbers with what counts for them.
@@ -46,6 +44,12 @@ impl<'a> Pass<'a> {
         let mut merge = grouping.merge()?;
         let (mut suspects, mut gone) = (Vec::new(), Vec::new());
         let mut groups = 0;
+        // Without a scan there is nothing to share, and many would be read in one step.
+        let suspects_max = if self.reader.is_of_one_moment() {
+            READ_ITEMS
+        } else {
+            SUSPECTS_MAX
+        };
         while let Some((place, group)) = merge.next()? {
             match group.stored {
                 Some(stored) if number(stored.as_ref()) != Some(group.sum) => {
@@ -59,12 +63,12 @@ impl<'a> Pass<'a> {
             if gone.len() == GONE_MAX {
                 suspects.extend(self.forgotten(std::mem::take(&mut gone)).await?);
             }
-            if suspects.len() >= SUSPECTS_MAX {
+            if suspects.len() >= suspects_max {
                 self.confirm(std::mem::take(&mut suspects), watch).await?;
             }
             groups += 1;
             if groups % STEP_GROUPS == 0 {
-                watch.between_steps().await?;
+                self.step(watch).await?;
             }
         }
         suspects.extend(self.forgotten(gone).await?);
@@ -107,11 +111,13 @@ impl<'a> Pass<'a> {
             let outcome = match (counted, self.mode) {
                 (None, _) => Outcome::Moving,
                 (Some(_), Mode::Verify) => Outcome::Found,
+                // An item that the design does not recognise may be one that counts.
+                (Some(_), _) if self.rights.is_held() => Outcome::Held,
                 (Some(_), Mode::Survey) => Outcome::Mendable,
                 (Some(_), Mode::Repair(_)) if self.is_later(&derived_by) => Outcome::Found,
                 (Some(sum), Mode::Repair(_)) => match self.correct(&place, &seen, sum).await? {
                     Written::Done => Outcome::Mended,
-                    Written::Stale => Outcome::Moving,
+                    Written::Stale | Written::Replaced => Outcome::Moving,
                     Written::Refused => Outcome::Left { removable: false },
                 },
             };
@@ -121,7 +127,7 @@ impl<'a> Pass<'a> {
                 derived_by: Some(derived_by),
             };
             self.suspect(watch, suspect);
-            watch.between_steps().await?;
+            self.step(watch).await?;
         }
         Ok(())
     }
@@ -135,59 +141,46 @@ impl<'a> Pass<'a> {
         let mut all = Vec::with_capacity(places.len());
         for places in places.chunks(READ_ITEMS) {
             // The numbers of one item come one after the other.
-            let mut addresses: Vec<ItemAddress> = Vec::new();
-            let mut which = Vec::new();
-            for place in places {
-                let address = self.address(place)?;
-                if addresses.last() != Some(&address) {
-                    addresses.push(address);
-                }
-                which.push(addresses.len() - 1);
-            }
+            let (addresses, which) = distinct(places.iter().map(|place| self.address(place)))?;
             let items = reader.items(&addresses).await?;
             for (place, at) in places.iter().zip(which) {
                 let item = items[at].as_ref();
-                all.push(self.seen(place, &addresses[at], item, reader).await?);
+                all.push(self.seen(place, item, reader).await?.0);
             }
         }
         Ok(all)
     }
 
-    async fn seen(
+    /// The number of an item, or of one that is gone; then with the record that keeps it.
+    pub(crate) async fn seen(
         &self,
         place: &Place,
-        address: &ItemAddress,
         item: Option<&Item>,
         reader: Reader<'_>,
-    ) -> StoreResult<Seen<'a>> {
+    ) -> StoreResult<(Seen<'a>, Option<Item>)> {
         if let Some(item) = item {
-            let entity = match self.layout.recognise(&address.table, item) {
+            let table: TableName = place.table.parse()?;
+            let entity = match self.layout.recognise(&table, item) {
                 Stored::Record(record, _) => Some(record),
-                Stored::Guard(..) | Stored::Stranger => None,
+                Stored::Guard(..) | Stored::Stranger | Stored::Foreign => None,
             };
-            return Ok(Seen {
-                home: Home::Item,
-                entity,
-                value: nested::get(item, &place.attribute).cloned(),
-            });
+            let value = nested::get(item, &place.attribute).cloned();
+            let seen = Seen {
+                birth: entity.and_then(|entity| birth(entity, item)),
+                ..Seen::new(Home::Item, entity, value)
+            };
+            return Ok((seen, None));
         }
         let Some(entity) = self.outliving(place) else {
-            return Ok(Seen {
-                home: Home::None,
-                entity: None,
-                value: None,
-            });
+            return Ok((Seen::new(Home::None, None, None), None));
         };
         let kept = self.kept_records(&[self.kept_at(place)?], reader).await?;
         let kept = kept.into_iter().next().flatten();
-        Ok(Seen {
-            home: Home::Kept,
-            entity: Some(entity),
-            value: kept_number(kept.as_ref(), place).cloned(),
-        })
+        let value = kept_number(kept.as_ref(), place).cloned();
+        Ok((Seen::new(Home::Kept, Some(entity), value), kept))
     }
 
-    fn address(&self, place: &Place) -> StoreResult<ItemAddress> {
+    pub(crate) fn address(&self, place: &Place) -> StoreResult<ItemAddress> {
         let table: TableName = place.table.parse()?;
         let layout = self.layout.table(&table);
         let names = layout.map(|layout| [&layout.partition, &layout.sort]);
@@ -225,111 +218,56 @@ impl<'a> Pass<'a> {
         }
         Some(drift)
     }
-
-    /// Writes the right number, if the wrong one is still there.
-    async fn correct(&self, place: &Place, seen: &Seen<'a>, sum: Number) -> StoreResult<Written> {
-        let reader = self.reader.now();
-        for attempt in 0..WRITES_MAX {
-            let now = self.stored(&[place], reader).await?;
-            let Some(now) = now.into_iter().next() else {
-                break;
-            };
-            if now != *seen {
-                break;
-            }
-            match self.write(place, &now, sum).await? {
-                Written::Stale => pause(attempt).await,
-                written => return Ok(written),
-            }
-        }
-        Ok(Written::Stale)
-    }
-
-    /// Writes a number, if the one that was seen is still there.
-    async fn write(&self, place: &Place, now: &Seen<'a>, right: Number) -> StoreResult<Written> {
-        let address = self.address(place)?;
-        let reader = self.reader.now();
-        let Some(entity) = now.entity else {
-            return Ok(Written::Stale);
-        };
-        if now.home == Home::Kept {
-            let kept = self.kept_records(&[self.kept_at(place)?], reader).await?;
-            let kept = kept.into_iter().next().flatten();
-            return self
-                .keep(place, entity, &address, kept.as_ref(), right)
-                .await;
-        }
-        let items = reader.items(std::slice::from_ref(&address)).await?;
-        let Some(item) = items.into_iter().next().flatten() else {
-            return Ok(Written::Stale);
-        };
-        let path = dotted(&place.attribute);
-        let condition = match &now.value {
-            Some(stored) => Condition::equals(path.clone(), stored.clone()),
-            None => Condition::NotExists(path.clone()),
-        };
-        let mut whole = item.clone();
-        nested::set(&mut whole, &place.attribute, Value::N(right));
-        // Something else is in the place of the map around it, and that is not ours to replace.
-        if nested::get(&whole, &place.attribute) != Some(&Value::N(right))
-            || !has_maps_around(&item, &path)
-        {
-            return Ok(Written::Refused);
-        }
-        let (target, value) = match item.get(&path.root) {
-            Some(_) => (path, Value::N(right)),
-            None => {
-                let root = path.root.clone();
-                let value = whole.remove(&root).unwrap_or(Value::N(right));
-                (Path::attribute(root), value)
-            }
-        };
-        let partition = self.layout.table(&address.table);
-        let partition = partition.map(|table| table.partition.clone());
-        let is_there = partition.map(|name| Condition::Exists(Path::attribute(name)));
-        let action = TransactAction::Update(UpdateItem {
-            table: address.table,
-            key: address.key,
-            update: partita_core::expression::Update::default().setting(target, value),
-            condition: is_there
-                .into_iter()
-                .chain([condition])
-                .reduce(Condition::and),
-            return_item_on_failure: false,
-        });
-        reader.write(vec![action]).await
-    }
 }
 
 /// A number as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen<'d> {
-    home: Home,
+    pub(crate) home: Home,
     /// The entity that has it; none if there is no item, or one of another kind.
-    entity: Option<&'d Record>,
-    value: Option<Value>,
+    pub(crate) entity: Option<&'d Record>,
+    pub(crate) value: Option<Value>,
+    /// The attribute that says when the item was created, and what it says.
+    pub(crate) birth: Option<(String, Value)>,
+}
+
+impl<'d> Seen<'d> {
+    fn new(home: Home, entity: Option<&'d Record>, value: Option<Value>) -> Seen<'d> {
+        Seen {
+            home,
+            entity,
+            value,
+            birth: None,
+        }
+    }
+
+    /// Whether this is the number of an item that was created at the same time, where that is known.
+    pub(crate) fn has_birth_of(&self, other: &Seen<'_>) -> bool {
+        self.birth.is_some() && self.birth == other.birth
+    }
+}
+
+/// The attribute of an item that has the time of its creation.
+fn birth(entity: &Record, item: &Item) -> Option<(String, Value)> {
+    let birth = entity.attributes.iter().find(|attribute| {
+        let Source::Computed(computed) = &attribute.source else {
+            return false;
+        };
+        let mut reads = computed.value.reads.iter();
+        attribute.kind == AttributeType::Time(TimeForm::Timestamp)
+            && computed.timing == Timing::Create
+            && reads.all(|one| one.origin == Origin::Now)
+    })?;
+    Some((birth.name.clone(), nested::get(item, &birth.name)?.clone()))
 }
 
 /// The place of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Home {
+pub(crate) enum Home {
     /// In the item that it is of.
     Item,
     /// In the record that keeps it while the item is gone.
     Kept,
     /// Nowhere: the item is gone, and the number with it.
     None,
-}
-
-/// Whether a path leads through maps, as far as there is something.
-fn has_maps_around(item: &Item, path: &Path) -> bool {
-    let mut around = Path::attribute(path.root.clone());
-    for step in &path.steps {
-        match around.find(item) {
-            Some(Value::M(_)) => around.steps.push(step.clone()),
-            Some(_) => return false,
-            None => return true,
-        }
-    }
-    true
 }

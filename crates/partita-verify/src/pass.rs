@@ -10,17 +10,18 @@ use std::pin::Pin;
 
 use partita_core::Item;
 use partita_design::Design;
-use partita_store::request::{ItemAddress, Scan};
+use partita_store::request::{ItemAddress, TransactAction};
 use partita_store::table::TableName;
 use partita_store::{Clock, Snapshot, Store, StoreResult};
 
 use crate::check::shares::Numbers;
 use crate::check::{Finding, Findings, Mend, Subject, examine};
-use crate::derivation::Derivation;
+use crate::derivation::{Derivation, kept_place};
 use crate::extent::{Chosen, Extent};
 use crate::grouping::{Grouping, Place};
 use crate::jobs::Jobs;
 use crate::layout::{Layout, Stored};
+use crate::lock::Lock;
 use crate::mend::{mend_other, mend_own};
 use crate::permission::{Intent, Rights};
 use crate::reader::{Reader, Written, pause};
@@ -52,8 +53,10 @@ pub(crate) struct Pass<'a> {
     pub(crate) numbers: Numbers<'a>,
     pub(crate) reader: Reader<'a>,
     clock: &'a dyn Clock,
+    /// Kept from before the first read of a pass that writes.
+    lock: Option<&'a Lock<'a>>,
     pub(crate) mode: Mode<'a>,
-    rights: Rights,
+    pub(crate) rights: Rights,
     pub(crate) extent: &'a Extent,
     derivation: &'a Derivation,
     /// What was asked for.
@@ -113,6 +116,7 @@ impl<'a> Pass<'a> {
             layout,
             reader: Reader::new(rounds.store, moment),
             clock: rounds.clock,
+            lock: rounds.lock.as_ref(),
             mode,
             rights,
             extent,
@@ -150,18 +154,13 @@ impl<'a> Pass<'a> {
         }
         let mut grouping = Grouping::new(self.extent.grouping_bytes);
         for table in tables {
-            let mut request = page(table, self.extent);
-            loop {
-                let found = self.reader.scan(&request).await?;
-                let judged = self.judge_page(&request, &found.items).await?;
+            let mut pages = self.reader.pages(table.clone(), self.extent);
+            while let Some(items) = pages.next().await? {
+                let judged = self.judge_page(&table, &items).await?;
                 self.take(judged, &mut grouping, watch).await?;
-                self.progress.items += found.items.len() as u64;
+                self.progress.items += items.len() as u64;
                 watch.moves(self.progress);
-                watch.between_steps().await?;
-                match found.last_key {
-                    None => break,
-                    last_key => request.start_after = last_key,
-                }
+                self.step(watch).await?;
             }
         }
         self.report.items = self.progress.items;
@@ -175,6 +174,39 @@ impl<'a> Pass<'a> {
             roots: self.roots.unwrap_or_default(),
             is_told,
         })
+    }
+
+    /// Between two steps: others have their turn, and the lock stays ours.
+    pub(crate) async fn step(&self, watch: &mut dyn Watch) -> Result<(), VerifyError> {
+        watch.between_steps().await?;
+        match self.lock {
+            Some(lock) => lock.renew().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a number, once, if the lock is still ours and the item is the one that was read.
+    pub(crate) async fn write_number(
+        &self,
+        actions: Vec<TransactAction>,
+    ) -> Result<Written, VerifyError> {
+        let moment = self.reader.moment();
+        match self.lock {
+            Some(lock) => lock.write(moment, actions).await,
+            None => Ok(self.reader.write_since(moment, actions).await?),
+        }
+    }
+
+    pub(crate) fn has_lock(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Sees to it that no number is written any more by what was sent.
+    pub(crate) async fn settle_writes(&self) -> Result<(), VerifyError> {
+        match self.lock {
+            Some(lock) => lock.settle().await,
+            None => Ok(()),
+        }
     }
 
     /// Reports what was found before the roots were known; false where that was too much.
@@ -203,20 +235,20 @@ impl<'a> Pass<'a> {
     /// Looks at the items of a page, and reads what that takes.
     pub(crate) async fn judge_page(
         &self,
-        request: &Scan,
+        table: &TableName,
         items: &[Item],
     ) -> StoreResult<Vec<Judged>> {
         let mut reads = Reads::new(self.clock.now_millis());
         for item in items {
-            if let Some(address) = self.layout.address_of(&request.table, item) {
+            if let Some(address) = self.layout.address_of(table, item) {
                 reads.insert(&self.layout, address, Some(item.clone()));
             }
         }
         let jobs = Jobs::default();
         for _ in 0..ROUNDS_MAX {
             let judged = items.iter().filter_map(|item| {
-                let address = self.layout.address_of(&request.table, item)?;
-                let is_over = reads.is_over(&self.layout, &address.table, item);
+                let address = self.layout.address_of(table, item)?;
+                let is_over = reads.is_over(&self.layout, table, item);
                 (!is_over).then(|| self.judge(&reads, &jobs, address, item))
             });
             let judged: Vec<Judged> = judged.collect();
@@ -287,7 +319,7 @@ impl<'a> Pass<'a> {
             }
             if !judged.findings.found.is_empty() {
                 self.settle(&judged.address, watch).await?;
-                watch.between_steps().await?;
+                self.step(watch).await?;
             }
         }
         Ok(())
@@ -450,7 +482,7 @@ impl<'a> Pass<'a> {
         let outcome = match written {
             Written::Done => Outcome::Mended,
             Written::Refused => Outcome::Left { removable: false },
-            Written::Stale => return false,
+            Written::Stale | Written::Replaced => return false,
         };
         for finding in findings.found.iter().filter(|one| one.mend == *by) {
             if written == Written::Done {
@@ -483,12 +515,23 @@ impl<'a> Pass<'a> {
 
     /// Reports something that looks wrong, or keeps it until the roots are known.
     pub(crate) fn suspect(&mut self, watch: &mut dyn Watch, suspect: Suspect) {
+        if self.is_unsettled(&suspect.drift.says) {
+            return;
+        }
         if self.roots.is_some() {
             self.tell(watch, suspect);
         } else {
             let is_asked = self.is_asked(&suspect.drift);
             self.suspects.add(suspect, is_asked);
         }
+    }
+
+    /// Whether what a declaration derives is not judged, also as far as it is kept of items that are
+    /// gone.
+    fn is_unsettled(&self, says: &str) -> bool {
+        let unsettled = &self.extent.unsettled;
+        let mut places = unsettled.iter();
+        places.any(|place| says == *place || says == kept_place(place))
     }
 
     /// Whether a drift is of what was asked for: the design names its record.
@@ -528,29 +571,16 @@ pub(crate) async fn has_unrecognised(
     let moment = store.snapshot();
     let (layout, reader) = (Layout::new(design)?, Reader::new(store, moment.as_deref()));
     for table in layout.names() {
-        let mut request = page(table.clone(), extent);
-        loop {
-            let found = reader.scan(&request).await?;
+        let is_strange = |item: &Item| matches!(layout.recognise(table, item), Stored::Stranger);
+        let mut pages = reader.pages(table.clone(), extent);
+        while let Some(items) = pages.next().await? {
             watch.between_steps().await?;
-            let is_strange =
-                |item: &Item| matches!(layout.recognise(table, item), Stored::Stranger);
-            if found.items.iter().any(is_strange) {
+            if items.iter().any(is_strange) {
                 return Ok(true);
-            }
-            match found.last_key {
-                None => break,
-                last_key => request.start_after = last_key,
             }
         }
     }
     Ok(false)
-}
-
-pub(crate) fn page(table: TableName, extent: &Extent) -> Scan {
-    Scan {
-        limit: Some(extent.page_items.max(1)),
-        ..Scan::new(table)
-    }
 }
 
 /// The place of a number of an item.

@@ -85,6 +85,7 @@ fn is_within(agreed: &BTreeMap<String, u64>, asked: &BTreeMap<String, u64>) -> b
 pub struct Permission<'p> {
     decide: Box<dyn FnMut(&Intent) -> bool + Send + 'p>,
     named: BTreeSet<String>,
+    holder: String,
     #[cfg(feature = "testing")]
     mistake: Option<Mistake>,
 }
@@ -121,6 +122,7 @@ impl<'p> Permission<'p> {
         Permission {
             decide: Box::new(decide),
             named: BTreeSet::new(),
+            holder: "another process".to_owned(),
             #[cfg(feature = "testing")]
             mistake: None,
         }
@@ -142,6 +144,17 @@ impl<'p> Permission<'p> {
     pub fn to_remove(mut self, place: impl Into<String>) -> Permission<'p> {
         self.named.insert(place.into());
         self
+    }
+
+    /// The same, for somebody who is named to those that try to repair meanwhile: `the operator`.
+    #[must_use]
+    pub fn held_by(mut self, holder: impl Into<String>) -> Permission<'p> {
+        self.holder = holder.into();
+        self
+    }
+
+    pub(crate) fn holder(&self) -> &str {
+        &self.holder
     }
 
     pub(crate) fn allows(&mut self, intent: &Intent) -> bool {

@@ -7,7 +7,10 @@ use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_store::request::{
     BatchGetItem, BatchGot, ItemAddress, Page, Query, Scan, TransactAction, TransactWriteItems,
 };
-use partita_store::{ErrorKind, Snapshot, Store, StoreError, StoreResult};
+use partita_store::table::TableName;
+use partita_store::{ErrorKind, Moment, Snapshot, Store, StoreError, StoreResult};
+
+use crate::extent::Extent;
 
 /// How often something is tried.
 const ATTEMPTS: u32 = 10;
@@ -29,6 +32,8 @@ pub(crate) enum Written {
     Done,
     /// Something has changed, or that is unknown: look again.
     Stale,
+    /// An item is not the one that was read: it was removed, and perhaps created again.
+    Replaced,
     /// The store does not take it, now or later.
     Refused,
 }
@@ -48,8 +53,25 @@ impl<'s> Reader<'s> {
         self.moment.is_some()
     }
 
-    /// One page of a table.
-    pub(crate) async fn scan(&self, request: &Scan) -> StoreResult<Page<Item>> {
+    /// The moment that is read, as the store knows it.
+    pub(crate) fn moment(self) -> Option<Moment> {
+        Some(self.moment?.moment())
+    }
+
+    /// A table, page by page.
+    pub(crate) fn pages(self, table: TableName, extent: &Extent) -> Pages<'s> {
+        let request = Scan {
+            limit: Some(extent.page_items.max(1)),
+            ..Scan::new(table)
+        };
+        Pages {
+            reader: self,
+            request,
+            is_over: false,
+        }
+    }
+
+    async fn scan(&self, request: &Scan) -> StoreResult<Page<Item>> {
         let mut attempt = 0;
         loop {
             let page = match self.moment {
@@ -126,12 +148,25 @@ impl<'s> Reader<'s> {
 
     /// Carries a transaction out. What happened to one without an answer is seen by looking again.
     pub(crate) async fn write(&self, actions: Vec<TransactAction>) -> StoreResult<Written> {
-        let request = TransactWriteItems {
-            actions,
-            token: None,
+        self.write_since(None, actions).await
+    }
+
+    /// Carries a transaction out, on items that are those of a moment.
+    pub(crate) async fn write_since(
+        &self,
+        moment: Option<Moment>,
+        actions: Vec<TransactAction>,
+    ) -> StoreResult<Written> {
+        let (store, token) = (self.store, None);
+        let request = TransactWriteItems { actions, token };
+        let written = match moment {
+            Some(moment) => store.transact_write_items_since(moment, request).await,
+            None => store.transact_write_items(request).await.map(|_| true),
         };
-        let Err(error) = self.store.transact_write_items(request).await else {
-            return Ok(Written::Done);
+        let error = match written {
+            Ok(true) => return Ok(Written::Done),
+            Ok(false) => return Ok(Written::Replaced),
+            Err(error) => error,
         };
         match (error.kind(), &error) {
             (
@@ -149,6 +184,41 @@ impl<'s> Reader<'s> {
             _ => Err(error),
         }
     }
+}
+
+/// The pages of a table that are left.
+pub(crate) struct Pages<'s> {
+    reader: Reader<'s>,
+    request: Scan,
+    is_over: bool,
+}
+
+impl Pages<'_> {
+    /// The items of the next page; none after the last one.
+    pub(crate) async fn next(&mut self) -> StoreResult<Option<Vec<Item>>> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let page = self.reader.scan(&self.request).await?;
+        self.is_over = page.last_key.is_none();
+        self.request.start_after = page.last_key;
+        Ok(Some(page.items))
+    }
+}
+
+/// Addresses, each once where it comes several times in a row, and which of them each was.
+pub(crate) fn distinct(
+    addresses: impl Iterator<Item = StoreResult<ItemAddress>>,
+) -> StoreResult<(Vec<ItemAddress>, Vec<usize>)> {
+    let (mut once, mut which) = (Vec::<ItemAddress>::new(), Vec::new());
+    for address in addresses {
+        let address = address?;
+        if once.last() != Some(&address) {
+            once.push(address);
+        }
+        which.push(once.len() - 1);
+    }
+    Ok((once, which))
 }
 
 /// Waits before another attempt, if there may be capacity then.

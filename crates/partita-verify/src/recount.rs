@@ -10,11 +10,12 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 
 use partita_core::{Number, Value};
-use partita_store::request::{ItemAddress, Scan};
+use partita_store::StoreResult;
+use partita_store::request::ItemAddress;
 
 use crate::grouping::Place;
 use crate::numbers::Seen;
-use crate::pass::{Pass, page};
+use crate::pass::Pass;
 use crate::report::{VerifyError, Watch};
 
 /// Numbers that are read for each page of a scan, so that reading them costs no more than the scan.
@@ -36,64 +37,79 @@ impl<'a> Pass<'a> {
         watch: &mut dyn Watch,
     ) -> Result<Vec<(Seen<'a>, Option<Number>)>, VerifyError> {
         let places: Vec<&Place> = suspects.iter().map(|(place, _)| place).collect();
-        let before = self.stored(&places, self.reader).await?;
-        let mut is_still = vec![true; places.len()];
-        let mut counts = Vec::new();
-        for _ in 0..2 {
-            let mut parts: HashMap<&Place, Parts> = HashMap::new();
-            parts.extend(places.iter().map(|place| (*place, Parts::default())));
-            let mut pages = 0;
-            for table in self.layout.names() {
-                let mut request = page(table.clone(), self.extent);
-                loop {
-                    let last_key = self.count_page(&request, &mut parts).await?;
-                    pages += 1;
-                    if pages % places.len().div_ceil(SAMPLE) == 0 {
-                        let now = self.stored(&places, self.reader).await?;
-                        let changed = before.iter().zip(&now).map(|(before, now)| before == now);
-                        is_still
-                            .iter_mut()
-                            .zip(changed)
-                            .for_each(|(all, one)| *all &= one);
-                    }
-                    watch.between_steps().await?;
-                    match last_key {
-                        None => break,
-                        last_key => request.start_after = last_key,
-                    }
-                }
-            }
-            counts.push(places.iter().map(|place| parts[place]).collect::<Vec<_>>());
-        }
-        let after = self.stored(&places, self.reader).await?;
-        let judged = before
-            .into_iter()
-            .zip(after)
-            .enumerate()
-            .map(|(at, (before, after))| {
-                let is_still = is_still[at] && before == after && counts[0][at] == counts[1][at];
-                (after, is_still.then_some(counts[1][at].sum))
-            });
+        let mut stillness = Stillness {
+            is_still: vec![true; places.len()],
+            before: self.stored(&places, self.reader).await?,
+            places,
+        };
+        let first = self.count_parts(&mut stillness, watch).await?;
+        let second = self.count_parts(&mut stillness, watch).await?;
+        stillness.look(self).await?;
+        let Stillness {
+            before, is_still, ..
+        } = stillness;
+        let counts = first.into_iter().zip(second);
+        let judged = before.into_iter().zip(is_still).zip(counts);
+        let judged = judged.map(|((seen, is_still), (first, second))| {
+            (seen, (is_still && first == second).then_some(second.sum))
+        });
         Ok(judged.collect())
     }
 
-    /// Adds what the items of a page count; answers with where the next one begins.
-    async fn count_page(
+    /// What one scan meets that counts for some numbers, while these are watched.
+    async fn count_parts(
         &self,
-        request: &Scan,
-        parts: &mut HashMap<&Place, Parts>,
-    ) -> Result<Option<partita_core::Item>, VerifyError> {
-        let found = self.reader.scan(request).await?;
-        for judged in self.judge_page(request, &found.items).await? {
-            for (place, amount) in &judged.shares {
-                if let Some(parts) = parts.get_mut(place) {
-                    parts.sum = parts.sum.checked_add(*amount).unwrap_or(parts.sum);
-                    let print = fingerprint(&judged.address, *amount);
-                    parts.fingerprint = parts.fingerprint.wrapping_add(print);
+        stillness: &mut Stillness<'_, 'a>,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Parts>, VerifyError> {
+        let places = stillness.places.clone();
+        let mut parts: HashMap<&Place, Parts> = HashMap::new();
+        parts.extend(places.iter().map(|place| (*place, Parts::default())));
+        let mut scanned = 0;
+        for table in self.layout.names() {
+            let mut pages = self.reader.pages(table.clone(), self.extent);
+            while let Some(items) = pages.next().await? {
+                for judged in self.judge_page(table, &items).await? {
+                    for (place, amount) in &judged.shares {
+                        if let Some(parts) = parts.get_mut(place) {
+                            parts.add(&judged.address, *amount);
+                        }
+                    }
                 }
+                scanned += 1;
+                if scanned % places.len().div_ceil(SAMPLE) == 0 {
+                    stillness.look(self).await?;
+                }
+                self.step(watch).await?;
             }
         }
-        Ok(found.last_key)
+        Ok(places.iter().map(|place| parts[place]).collect())
+    }
+}
+
+/// Some numbers, and whether each is what it was whenever they were looked at.
+struct Stillness<'p, 'a> {
+    places: Vec<&'p Place>,
+    before: Vec<Seen<'a>>,
+    is_still: Vec<bool>,
+}
+
+impl<'a> Stillness<'_, 'a> {
+    async fn look(&mut self, pass: &Pass<'a>) -> StoreResult<()> {
+        let now = pass.stored(&self.places, pass.reader).await?;
+        let both = self.before.iter().zip(&now);
+        for (is_still, (before, now)) in self.is_still.iter_mut().zip(both) {
+            *is_still &= before == now;
+        }
+        Ok(())
+    }
+}
+
+impl Parts {
+    fn add(&mut self, address: &ItemAddress, amount: Number) {
+        self.sum = self.sum.checked_add(amount).unwrap_or(self.sum);
+        let print = fingerprint(address, amount);
+        self.fingerprint = self.fingerprint.wrapping_add(print);
     }
 }
 

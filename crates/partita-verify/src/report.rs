@@ -95,8 +95,8 @@ pub enum Outcome {
         /// Whether it is removed where the operator names the place in the design that says so.
         removable: bool,
     },
-    /// It looks left behind, and stays as long as the table has items that the design does not
-    /// recognise: it may be one of theirs.
+    /// It looks left behind or miscounted, and stays as long as the table has items that the design
+    /// does not recognise: it may be one of theirs, or they may count.
     Held,
     /// An unfinished job will settle it: it is no drift.
     Awaited {
@@ -260,8 +260,9 @@ impl Report {
 pub enum VerifyError {
     /// Something was named for removal that cannot be.
     #[error(
-        "`{place}` is nothing whose leftovers can be removed: name a view with `history-of`, or a ref \
-         with `on delete cascade` or `clear`, the way `verify` prints it"
+        "`{place}` is nothing whose leftovers can be removed: name a view with `history-of`, a ref \
+         with `on delete cascade` or `clear`, or `entity.X.open` of an entity that is `open`, the way \
+         `verify` prints it"
     )]
     NotRemovable {
         /// What was named.
@@ -272,6 +273,19 @@ pub enum VerifyError {
     NoEntity {
         /// What was named.
         name: String,
+    },
+    /// Another repair is at work, or has taken over from this one.
+    #[error(
+        "{holder} has been repairing since {since}, and one repair at a time writes: try again when it \
+         has ended; if it was interrupted, that is at {until}"
+    )]
+    Locked {
+        /// Who has the lock.
+        holder: String,
+        /// When they took it.
+        since: String,
+        /// When it ends, if they are not heard of again.
+        until: String,
     },
     /// It was ended between two steps.
     #[error("it was stopped before it was done")]

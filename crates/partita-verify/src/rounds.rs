@@ -13,8 +13,10 @@ use partita_store::{Clock, Store};
 
 use crate::derivation::Derivation;
 use crate::extent::Extent;
+use crate::lock::Lock;
 use crate::pass::{self, Mode, Pass, Passed};
 use crate::permission::{Permission, Rights};
+use crate::reader::Reader;
 use crate::report::{Report, VerifyError, Watch};
 
 /// Rounds of a repair at most. Each goes one step further along what is derived from what; values
@@ -29,6 +31,8 @@ pub(crate) struct Rounds<'a> {
     pub(crate) extent: &'a Extent,
     pub(crate) derivation: Derivation,
     passes: u32,
+    /// Taken before the first pass that writes.
+    pub(crate) lock: Option<Lock<'a>>,
 }
 
 impl<'a> Rounds<'a> {
@@ -45,6 +49,7 @@ impl<'a> Rounds<'a> {
             extent,
             derivation: Derivation::of(design),
             passes: 0,
+            lock: None,
         }
     }
 
@@ -57,6 +62,18 @@ impl<'a> Rounds<'a> {
     /// Mends what is permitted, until nothing is left to mend.
     pub(crate) async fn repair(
         mut self,
+        permission: Permission<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Report, VerifyError> {
+        let repaired = self.mend(permission, watch).await;
+        if let Some(lock) = self.lock.take() {
+            lock.release().await;
+        }
+        repaired
+    }
+
+    async fn mend(
+        &mut self,
         mut permission: Permission<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Report, VerifyError> {
@@ -67,6 +84,11 @@ impl<'a> Rounds<'a> {
             let seen = self.look(Mode::Survey, rights, watch).await?;
             if seen.intent.is_empty() || !permission.allows(&seen.intent) {
                 return Ok(self.told(seen.report, mended));
+            }
+            // What a pass with the lock reads, no other repair mends until it writes.
+            if self.lock.is_none() {
+                let (reader, holder) = (Reader::new(self.store, None), permission.holder());
+                self.lock = Lock::take(self.design, reader, self.clock, holder).await?;
             }
             let mode = Mode::Repair(&seen.intent);
             let repaired = self

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Value};
 use partita_design::design::pattern::TEXTS;
-use partita_design::design::{Attribute, Pattern, PatternId, Record, Ref, RefTarget, Source};
+use partita_design::design::{Attribute, Pattern, PatternId, Record, Ref, RefTarget};
 use partita_design::resolve::{Identities, Lead};
 use partita_design::stored;
 use partita_design::template::dotted;
@@ -124,10 +124,7 @@ impl<'d> StoredScope<'_, 'd> {
             state: self.state,
         };
         if attribute.is_virtual {
-            let Source::Computed(computed) = &attribute.source else {
-                return None;
-            };
-            return computed.value.value(&scope);
+            return attribute.virtual_value(&scope);
         }
         let value = attribute.when_missing(&scope)?;
         stored::inside(&value, attribute.steps_inside(steps)?).cloned()

@@ -175,7 +175,13 @@ fn target_of<'d>(
     let Some(place) = gone.first() else {
         return;
     };
-    if matches!(target.on_delete, OnDelete::Keep) || !is_watched(subject, target) {
+    let is_kept = match target.on_delete {
+        OnDelete::Keep => true,
+        // Not counted, so it did not keep its target.
+        OnDelete::Refuse { .. } => entity.is_deleted(scope.item),
+        OnDelete::Cascade | OnDelete::Clear(_) => false,
+    };
+    if is_kept || !is_watched(subject, target) {
         findings.kept_references += gone.len() as u64;
         return;
     }
