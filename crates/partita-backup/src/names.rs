@@ -1,0 +1,143 @@
+//! What the objects of a target are called. Numbers have as many digits as they can have, so that
+//! names sort as numbers do.
+
+use std::fmt;
+
+/// Below it are all objects.
+pub(crate) const ALL: &str = "chains/";
+
+/// A chain, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ChainName(pub(crate) u32);
+
+impl fmt::Display for ChainName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{ALL}{:06}", self.0)
+    }
+}
+
+impl ChainName {
+    pub(crate) fn head(self) -> String {
+        format!("{self}/chain.json")
+    }
+
+    pub(crate) fn segment(self, first: u64) -> String {
+        format!("{self}/segments/{first:020}")
+    }
+
+    pub(crate) fn base(self, first: u64, random: u32) -> String {
+        format!("{self}/bases/{first:020}-{random:08x}")
+    }
+
+    pub(crate) fn placing(self, number: u64) -> String {
+        format!("{self}/placings/{number:020}")
+    }
+
+    pub(crate) fn part(self, sha256: &str, number: u64) -> String {
+        format!("{self}/files/{sha256}/{number:06}")
+    }
+
+    pub(crate) fn secret(self) -> String {
+        format!("{self}/secret")
+    }
+}
+
+pub(crate) fn piece(base: &str, number: usize) -> String {
+    format!("{base}/{number:06}")
+}
+
+pub(crate) fn manifest(base: &str) -> String {
+    format!("{base}/base")
+}
+
+/// What an object of a chain is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Head,
+    Secret,
+    Segment { first: u64 },
+    Placing { number: u64 },
+    Part { sha256: String },
+    Piece { base: String },
+    Manifest { base: String, first: u64 },
+}
+
+/// Reads a name; none if it is not one of ours.
+pub(crate) fn parse(name: &str) -> Option<(ChainName, Kind)> {
+    let (number, rest) = name.strip_prefix(ALL)?.split_once('/')?;
+    let chain = ChainName(number.parse().ok()?);
+    let kind = match rest.split_once('/') {
+        None if rest == "chain.json" => Kind::Head,
+        None if rest == "secret" => Kind::Secret,
+        Some(("segments", first)) => Kind::Segment {
+            first: first.parse().ok()?,
+        },
+        Some(("placings", number)) => Kind::Placing {
+            number: number.parse().ok()?,
+        },
+        Some(("files", rest)) => {
+            let (sha256, number) = rest.split_once('/')?;
+            number.parse::<u64>().ok()?;
+            Kind::Part {
+                sha256: sha256.to_owned(),
+            }
+        }
+        Some(("bases", rest)) => {
+            let (base, object) = rest.split_once('/')?;
+            let (first, _) = base.split_once('-')?;
+            let first = first.parse().ok()?;
+            let base = format!("{chain}/bases/{base}");
+            if object == "base" {
+                Kind::Manifest { base, first }
+            } else {
+                object.parse::<usize>().ok()?;
+                Kind::Piece { base }
+            }
+        }
+        _ => return None,
+    };
+    Some((chain, kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let chain = ChainName(7);
+        let base = chain.base(42, 0x9f3a_61c2);
+        assert_eq!(base, "chains/000007/bases/00000000000000000042-9f3a61c2");
+        for (name, kind) in [
+            (chain.head(), Kind::Head),
+            (chain.secret(), Kind::Secret),
+            (chain.segment(43), Kind::Segment { first: 43 }),
+            (chain.placing(5), Kind::Placing { number: 5 }),
+            (
+                chain.part("ab", 1),
+                Kind::Part {
+                    sha256: "ab".to_owned(),
+                },
+            ),
+            (piece(&base, 3), Kind::Piece { base: base.clone() }),
+            (
+                manifest(&base),
+                Kind::Manifest {
+                    base: base.clone(),
+                    first: 42,
+                },
+            ),
+        ] {
+            assert_eq!(parse(&name), Some((chain, kind)), "{name}");
+        }
+        for name in [
+            "",
+            "chains/x/secret",
+            "chains/1/what",
+            "chains/1/segments/x",
+            "notes",
+        ] {
+            assert_eq!(parse(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! An export that is read: ours, or Amazon's.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use md5::{Digest as _, Md5};
+use partita_core::Item;
+use serde::Deserialize;
+
+use super::manifest::{DataFile, Summary};
+use super::{ExportError, FOLDER, checksum, checksum_of};
+
+/// Bytes of a manifest.
+const MANIFEST_BYTES_MAX: u64 = 256 * 1_048_576;
+/// Bytes of an item as text: 400 KB as DynamoDB counts, each byte as an escape of six.
+const LINE_BYTES_MAX: u64 = 4 * 1_048_576;
+/// Items that are handed on at a time.
+const RUN_ITEMS: usize = 1_000;
+
+/// An export whose manifests have been read.
+#[derive(Clone, Debug)]
+pub struct Export {
+    folder: PathBuf,
+    /// What it says of itself.
+    pub summary: Summary,
+    files: Vec<DataFile>,
+}
+
+/// The exports in a folder: the one that it is, or all that are below its `AWSDynamoDB`, the oldest
+/// first.
+pub fn find(path: &Path) -> Result<Vec<Export>, ExportError> {
+    let is_export = |path: &Path| path.join("manifest-summary.json").is_file();
+    if is_export(path) {
+        return Ok(vec![Export::open(path)?]);
+    }
+    let named = path.join(FOLDER);
+    let parent = if named.is_dir() {
+        named
+    } else {
+        path.to_owned()
+    };
+    let entries = fs::read_dir(&parent).map_err(ExportError::file(&parent))?;
+    let mut folders = Vec::new();
+    for entry in entries {
+        let folder = entry.map_err(ExportError::file(&parent))?.path();
+        if is_export(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders.sort();
+    if folders.is_empty() {
+        return Err(ExportError::None {
+            path: path.to_owned(),
+        });
+    }
+    folders.iter().map(|folder| Export::open(folder)).collect()
+}
+
+impl Export {
+    fn open(folder: &Path) -> Result<Export, ExportError> {
+        let (path, bytes) = read_summed(folder, "manifest-summary")?;
+        let summary: Summary = serde_json::from_slice(&bytes)
+            .map_err(|error| ExportError::damaged(&path, error.to_string()))?;
+        let other = |message: String| ExportError::OtherKind {
+            path: folder.to_owned(),
+            message,
+        };
+        if summary.output_format != "DYNAMODB_JSON" {
+            let format = &summary.output_format;
+            return Err(other(format!(
+                "its items are in {format}, not in DYNAMODB_JSON"
+            )));
+        }
+        let kind = summary.export_type.as_deref().unwrap_or("FULL_EXPORT");
+        if kind != "FULL_EXPORT" {
+            return Err(other(format!("it is a {kind}, which has changes only")));
+        }
+        let (path, bytes) = read_summed(folder, "manifest-files")?;
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| !line.trim_ascii().is_empty());
+        let files: Result<Vec<DataFile>, _> = lines.map(serde_json::from_slice).collect();
+        let files = files.map_err(|error| ExportError::damaged(&path, error.to_string()))?;
+        let items: u64 = files.iter().map(|file| file.item_count).sum();
+        if items != summary.item_count {
+            let message = format!("its files have {items} items, not {}", summary.item_count);
+            return Err(ExportError::damaged(&path, message));
+        }
+        Ok(Export {
+            folder: folder.to_owned(),
+            summary,
+            files,
+        })
+    }
+
+    /// Reads every data file and holds it against its checksum.
+    pub fn check(&self) -> Result<(), ExportError> {
+        for file in &self.files {
+            let path = self.path(file)?;
+            let mut opened = File::open(&path).map_err(ExportError::file(&path))?;
+            let mut digest = Md5::new();
+            let mut bytes = vec![0; 65_536];
+            loop {
+                let read = opened.read(&mut bytes).map_err(ExportError::file(&path))?;
+                if read == 0 {
+                    break;
+                }
+                digest.update(&bytes[..read]);
+            }
+            if checksum(digest) != file.md5_checksum {
+                let message = "it is not what the manifest says: its checksum differs";
+                return Err(ExportError::damaged(&path, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The items, in runs, with the first error as the last element.
+    pub fn items(&self) -> impl Iterator<Item = Result<Vec<Item>, ExportError>> + Send + 'static {
+        let export = self.clone();
+        let mut files = 0;
+        let mut lines: Option<Lines> = None;
+        let mut is_over = false;
+        std::iter::from_fn(move || {
+            while !is_over {
+                let run = match &mut lines {
+                    Some(open) => open.run(),
+                    None => {
+                        let file = export.files.get(files)?;
+                        files += 1;
+                        match export
+                            .path(file)
+                            .and_then(|path| Lines::open(path, file.item_count))
+                        {
+                            Ok(open) => {
+                                lines = Some(open);
+                                continue;
+                            }
+                            Err(error) => Err(error),
+                        }
+                    }
+                };
+                match run {
+                    Ok(run) if run.is_empty() => lines = None,
+                    Ok(run) => return Some(Ok(run)),
+                    Err(error) => {
+                        is_over = true;
+                        return Some(Err(error));
+                    }
+                }
+            }
+            None
+        })
+    }
+
+    /// Where a data file is. Manifests name it as it was in S3; here only its name counts.
+    fn path(&self, file: &DataFile) -> Result<PathBuf, ExportError> {
+        let name = file.name();
+        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\']) {
+            let message = format!("`{name}` is no name of a data file");
+            let manifest = self.folder.join("manifest-files.json");
+            return Err(ExportError::damaged(&manifest, message));
+        }
+        Ok(self.folder.join("data").join(name))
+    }
+}
+
+/// A line of a data file.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "Item")]
+    item: Item,
+}
+
+/// The lines of a data file.
+struct Lines {
+    path: PathBuf,
+    reader: BufReader<MultiGzDecoder<File>>,
+    number: u64,
+    items: u64,
+}
+
+impl Lines {
+    fn open(path: PathBuf, items: u64) -> Result<Lines, ExportError> {
+        let file = File::open(&path).map_err(ExportError::file(&path))?;
+        Ok(Lines {
+            path,
+            reader: BufReader::new(MultiGzDecoder::new(file)),
+            number: 0,
+            items,
+        })
+    }
+
+    /// The next items; none at the end, where all that the manifest promises have come.
+    fn run(&mut self) -> Result<Vec<Item>, ExportError> {
+        let mut run = Vec::new();
+        let mut line = Vec::new();
+        while run.len() < RUN_ITEMS {
+            line.clear();
+            let mut bounded = self.reader.by_ref().take(LINE_BYTES_MAX + 1);
+            let read = bounded.read_until(b'\n', &mut line);
+            let read = read.map_err(ExportError::file(&self.path))?;
+            if read == 0 {
+                break;
+            }
+            if read as u64 > LINE_BYTES_MAX {
+                let message = format!("line {} is longer than an item can be", self.number + 1);
+                return Err(ExportError::damaged(&self.path, message));
+            }
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            self.number += 1;
+            let item: Line = serde_json::from_slice(&line).map_err(|error| {
+                let message = format!("line {} is no item: {error}", self.number);
+                ExportError::damaged(&self.path, message)
+            })?;
+            run.push(item.item);
+        }
+        if run.is_empty() && self.number != self.items {
+            let message = format!("it has {} items, not {}", self.number, self.items);
+            return Err(ExportError::damaged(&self.path, message));
+        }
+        Ok(run)
+    }
+}
+
+/// Reads a manifest, and holds it against its checksum where there is one. Exports of some years end
+/// its name in `md5`.
+fn read_summed(folder: &Path, name: &str) -> Result<(PathBuf, Vec<u8>), ExportError> {
+    let path = folder.join(format!("{name}.json"));
+    let bytes = read_bounded(&path).map_err(ExportError::file(&path))?;
+    for ending in ["checksum", "md5"] {
+        let sum = folder.join(format!("{name}.{ending}"));
+        match read_bounded(&sum) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(ExportError::file(&sum)(error)),
+            Ok(sum) if sum.trim_ascii() == checksum_of(&bytes).as_bytes() => {}
+            Ok(_) => {
+                let message = format!("its checksum is not that of {name}.{ending}");
+                return Err(ExportError::damaged(&path, message));
+            }
+        }
+    }
+    Ok((path, bytes))
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut bounded = File::open(path)?.take(MANIFEST_BYTES_MAX + 1);
+    bounded.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MANIFEST_BYTES_MAX {
+        return Err(io::Error::other("it is too large for a manifest"));
+    }
+    Ok(bytes)
+}
