@@ -23,6 +23,7 @@ use partita_design::design::{Access, ActionOn, Pattern, RecordId, Rule};
 use partita_plan::files::write_rule;
 
 use crate::admin::Allowed;
+use crate::auth::{self, AuthRequest};
 use crate::routes::{Route, Routes, Target, Verb};
 use narrow::narrow;
 pub use page::page;
@@ -124,6 +125,7 @@ pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
         Target::Operation(Verb::Upsert(entity)) => return upsert(design, route, *entity),
         Target::Operation(verb) => ways(design, *verb),
         Target::Batch => return batch(route),
+        Target::Auth(request) => return accounts(design, route, *request),
         Target::AskUpload { prefix } => return upload(design, route, prefix),
         Target::SendFile => return signed(route, "a signed URL", ""),
         Target::ReadFile => {
@@ -171,6 +173,22 @@ fn upsert<'r>(design: &Design, route: &'r Route, entity: RecordId) -> Row<'r> {
         route,
         rules: texts(create.iter().chain(&update).flatten().copied()),
         outcomes,
+    }
+}
+
+/// Requests about accounts are for everybody, or for everybody who is signed in, about their own.
+fn accounts<'r>(design: &Design, route: &'r Route, request: AuthRequest) -> Row<'r> {
+    let mut rows = auth::rows(design).into_iter();
+    let is_signed_in = rows.any(|row| row.request == request && row.is_signed_in);
+    let rule = if is_signed_in {
+        Rule::SignedIn
+    } else {
+        Rule::Public
+    };
+    Row {
+        route,
+        rules: texts(std::iter::once(&rule)),
+        outcomes: Persona::ALL.map(|persona| outcome(design, &vec![vec![&rule]], persona)),
     }
 }
 

@@ -9,7 +9,8 @@
 //! | [`desk`] | what a command works on: a design, its store, and how much it may load them |
 //! | [`events`] | what a command sends while it works; it stops when its client is gone |
 //! | [`ask`] | an operation in words, for `plan` and `can` |
-//! | [`plan`], [`can`], [`jobs`], [`history`], [`verify`], [`repair`], [`demo`], [`token`] | the commands |
+//! | [`plan`], [`can`], [`items`], [`describe`], [`jobs`], [`outbox`], [`history`], [`census`], [`migrate`], [`verify`], [`repair`], [`adopt`], [`demo`], [`token`], [`grant`], [`console`] | the commands |
+//! | [`operator`] | commands for the whole installation, over the socket alone |
 //! | `secrets` | what administrators are not shown |
 //! | [`client`] | a command, asked of a server |
 //! | [`answer`] | a command over HTTP: one JSON document a line |
@@ -17,15 +18,24 @@
 //! To add a command: a module with its request and [`Command`] for it, and a row in `COMMANDS`.
 //! Routes, the OpenAPI document for administrators and the access matrix are made of that table.
 
+pub mod adopt;
 pub mod answer;
 pub mod ask;
 pub mod can;
+pub mod census;
 pub mod client;
+pub mod console;
 pub mod demo;
+pub mod describe;
 pub mod desk;
 pub mod events;
+pub mod grant;
 pub mod history;
+pub mod items;
 pub mod jobs;
+pub mod migrate;
+pub mod operator;
+pub mod outbox;
 pub mod plan;
 pub mod repair;
 mod secrets;
@@ -41,19 +51,27 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-pub use desk::{Desk, Installation, Running, Scans, StoreUse};
+pub use desk::{ALIVE_EVERY, Currents, Desk, Installation, Running, Scans, StoreUse};
 pub use events::{Events, Line};
 
 /// Every command, in the order in which documents list them.
-static COMMANDS: [Row; 8] = [
+static COMMANDS: [Row; 16] = [
     Row::of::<plan::Plan>(),
     Row::of::<can::Can>(),
+    Row::of::<items::Items>(),
+    Row::of::<describe::Describe>(),
     Row::of::<jobs::Jobs>(),
+    Row::of::<outbox::Outbox>(),
     Row::of::<history::History>(),
+    Row::of::<census::Count>(),
+    Row::of::<migrate::Migrate>(),
     Row::of::<verify::Verify>(),
     Row::of::<repair::Repair>(),
+    Row::of::<adopt::Adopt>(),
     Row::of::<demo::Demo>(),
     Row::of::<token::Token>(),
+    Row::of::<grant::Grant>(),
+    Row::of::<console::Console>(),
 ];
 
 /// A request to a design by its administrators, or by the operator of the installation.
@@ -66,6 +84,12 @@ pub trait Command: Serialize + DeserializeOwned + Send + 'static {
     const ALLOWED: Allowed;
     /// What it needs of the store, where a process opens one for it.
     const STORE: StoreUse;
+
+    /// The same of this request, where it needs less than others.
+    fn store_use(&self) -> StoreUse {
+        Self::STORE
+    }
+
     /// What is sent while it works.
     type Event: Serialize + DeserializeOwned + Send + 'static;
     /// What it comes to.
@@ -99,6 +123,18 @@ pub enum Allowed {
 pub struct Failure {
     /// What went wrong, and what to do.
     pub detail: String,
+    /// What is wrong with single attributes, where that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FailedAttribute>,
+}
+
+/// What is wrong with an attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedAttribute {
+    /// As the design calls it, with dots.
+    pub attribute: String,
+    /// What is wrong.
+    pub message: String,
 }
 
 impl Failure {
@@ -106,6 +142,7 @@ impl Failure {
     pub fn new(detail: impl Into<String>) -> Failure {
         Failure {
             detail: detail.into(),
+            faults: Vec::new(),
         }
     }
 
@@ -121,13 +158,16 @@ impl Failure {
             }
             cause = error.source();
         }
-        Failure { detail }
+        Failure::new(detail)
     }
 
     /// Adds what was being done.
     #[must_use]
     pub fn within(self, what: &str) -> Failure {
-        Failure::new(format!("{what}: {}", self.detail))
+        Failure {
+            detail: format!("{what}: {}", self.detail),
+            ..self
+        }
     }
 }
 
@@ -141,7 +181,18 @@ impl Error for Failure {}
 
 impl From<partita_plan::PlanError> for Failure {
     fn from(error: partita_plan::PlanError) -> Self {
-        Failure::of(&error)
+        let faults = match &error {
+            partita_plan::PlanError::Invalid { faults } => faults.as_slice(),
+            _ => &[],
+        };
+        let faults = faults.iter().map(|fault| FailedAttribute {
+            attribute: fault.attribute.clone(),
+            message: fault.message.clone(),
+        });
+        Failure {
+            faults: faults.collect(),
+            ..Failure::of(&error)
+        }
     }
 }
 
@@ -219,6 +270,9 @@ pub fn find(name: &str) -> Option<&'static Row> {
     all().find(|row| row.name == name)
 }
 
+/// What a client is told of a panic.
+pub(crate) const MISTAKE: &str = "this is a mistake in Partita; the log of the process says more";
+
 /// Starts a command in a task of its own, so that it stops between two steps and not wherever its
 /// client happens to hang up. The last line is the outcome or the failure.
 pub fn start<C: Command>(
@@ -231,7 +285,7 @@ pub fn start<C: Command>(
         let work = std::panic::AssertUnwindSafe(request.run(desk, events.clone()));
         let ended = work.catch_unwind().await;
         // A panic is a mistake of ours; the client is told that much.
-        let ended = ended.unwrap_or_else(|_| Err(Failure::new("the server's log says what")));
+        let ended = ended.unwrap_or_else(|_| Err(Failure::new(MISTAKE)));
         drop(running);
         events.end(ended).await;
     });

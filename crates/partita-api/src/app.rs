@@ -3,8 +3,9 @@
 mod files;
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -15,22 +16,27 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::FutureExt as _;
 use partita_core::{excerpt, plain};
-use partita_plan::{Caller, Partita, PlanError};
+use partita_plan::{Caller, Current, Partita, PlanError};
 use partita_store::{Clock, Entropy, ErrorKind, StoreError};
 use serde_json::Value as Json;
+use tokio::sync::watch;
 use tokio::time::timeout;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::admin::{self, Allowed, Desk, Installation};
 use crate::admission::{self, Refusal};
+use crate::auth::oidc::Providers;
+use crate::auth::{self, Auth, AuthCall, PublicUrl, identity};
 use crate::batch::Batch;
 use crate::compress::compress;
+use crate::console::{self, CONSOLE, Door};
 use crate::cors::Origins;
 use crate::decode::body;
 use crate::decode::wish::Wish;
 use crate::decode::{self, Brought};
 use crate::docs;
 use crate::encode::{self, Outcome};
+use crate::feed::{self, FeedCall, FeedLimits, Feeds};
 use crate::files::{Files, whole_name};
 use crate::intake::answers::Reader;
 use crate::intake::{self, BodyLimits, Intake, Received, Sender, Unread};
@@ -58,7 +64,7 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What the API serves.
 pub struct App {
-    designs: BTreeMap<String, Served>,
+    designs: BTreeMap<String, Slot>,
     tokens: Arc<Tokens>,
     origins: Option<Origins>,
     clock: Arc<dyn Clock>,
@@ -66,8 +72,42 @@ pub struct App {
     meters: Arc<ApiMeters>,
     files: Option<Arc<Files>>,
     intake: Arc<Intake>,
+    auth: Auth,
+    /// The operator's way into the console, where there is one.
+    console: Option<Arc<Door>>,
     /// What commands for administrators work on.
     installation: Option<Installation>,
+    feeds: Feeds,
+}
+
+/// A design in the stage that its migration is in.
+struct Slot {
+    current: Arc<Current>,
+    served: RwLock<Arc<Served>>,
+}
+
+impl Slot {
+    fn new(current: Arc<Current>) -> Slot {
+        let served = Served::new(current.get());
+        Slot {
+            served: RwLock::new(Arc::new(served)),
+            current,
+        }
+    }
+
+    /// What is served now. The routes are made again when another design is.
+    fn served(&self) -> Arc<Served> {
+        let partita = self.current.get();
+        let known = self.served.read().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&known.partita, &partita) {
+            return known.clone();
+        }
+        drop(known);
+        let made = Arc::new(Served::new(partita));
+        let mut known = self.served.write().unwrap_or_else(PoisonError::into_inner);
+        *known = made.clone();
+        made
+    }
 }
 
 /// A design that is served, and the requests that it answers.
@@ -79,43 +119,73 @@ struct Served {
 }
 
 impl Served {
+    fn new(partita: Arc<Partita>) -> Served {
+        Served {
+            routes: Routes::of(partita.design()),
+            document: OnceLock::new(),
+            partita,
+        }
+    }
+
     fn document(&self) -> &Published {
         let make = || Published::new(self.partita.design(), &self.routes);
         self.document.get_or_init(make)
     }
 }
 
+/// A design that is to be served, whichever stage its migration is in.
+pub struct Serving(Arc<Current>);
+
+impl From<Arc<Current>> for Serving {
+    fn from(current: Arc<Current>) -> Serving {
+        Serving(current)
+    }
+}
+
+impl From<Arc<Partita>> for Serving {
+    fn from(partita: Arc<Partita>) -> Serving {
+        Serving(Current::new(partita))
+    }
+}
+
+impl From<Partita> for Serving {
+    fn from(partita: Partita) -> Serving {
+        Serving(Current::new(partita))
+    }
+}
+
 impl App {
     /// An API of these designs.
     pub fn new(
-        designs: Vec<impl Into<Arc<Partita>>>,
+        designs: Vec<impl Into<Serving>>,
         tokens: impl Into<Arc<Tokens>>,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
     ) -> Self {
-        let named = |partita: Arc<Partita>| {
-            let served = Served {
-                routes: Routes::of(partita.design()),
-                document: OnceLock::new(),
-                partita,
-            };
-            (served.partita.design().name.clone(), served)
-        };
-        let designs = designs.into_iter().map(Into::into);
-        let designs: BTreeMap<String, Served> = designs.map(named).collect();
-        let routes = designs
+        let designs = designs.into_iter().map(|one| Slot::new(one.into().0));
+        let designs: BTreeMap<String, Slot> = designs
+            .map(|slot| (slot.current.get().design().name.clone(), slot))
+            .collect();
+        let served = designs.iter().map(|(name, slot)| (name, slot.served()));
+        let served: Vec<_> = served.collect();
+        let routes = served
             .iter()
             .map(|(name, served)| (name.as_str(), &served.routes));
         App {
-            meters: Arc::new(ApiMeters::new(routes)),
+            meters: Arc::new(
+                ApiMeters::new(routes).with_keys(designs.values().map(|slot| slot.current.clone())),
+            ),
             designs,
             tokens: tokens.into(),
             origins: None,
             installation: None,
+            console: None,
+            auth: Auth::new(clock.clone(), entropy.clone()),
             clock,
             entropy,
             files: None,
             intake: Arc::default(),
+            feeds: Feeds::default(),
         }
     }
 
@@ -126,6 +196,13 @@ impl App {
         self
     }
 
+    /// Grants feeds so much.
+    #[must_use]
+    pub fn with_feed_limits(mut self, limits: FeedLimits) -> Self {
+        self.feeds = Feeds::new(limits);
+        self
+    }
+
     /// Lets pages of these origins call the API from browsers.
     #[must_use]
     pub fn with_origins(mut self, origins: Option<Origins>) -> Self {
@@ -133,9 +210,24 @@ impl App {
         self
     }
 
+    /// Puts this address into links that are mailed, and takes cookies from its pages.
+    #[must_use]
+    pub fn with_public_url(mut self, url: PublicUrl) -> Self {
+        self.auth.public_url = url;
+        self
+    }
+
+    /// Lets people sign in at these providers, where their design knows them.
+    #[must_use]
+    pub fn with_providers(mut self, providers: Providers) -> Self {
+        self.auth.providers = providers;
+        self
+    }
+
     /// Carries out commands for administrators, too.
     #[must_use]
     pub fn with_administration(mut self, installation: Installation) -> Self {
+        self.console = installation.console.clone();
         self.installation = Some(installation);
         self
     }
@@ -164,7 +256,7 @@ impl App {
 
     /// Answers, and lets whoever is still sending come to an end.
     async fn within_bounds(
-        &self,
+        self: &Arc<Self>,
         head: &Parts,
         body: Body,
         asked: &Asked,
@@ -184,7 +276,7 @@ impl App {
     /// The whole trip of a request: who calls, what for, and whether they may, before its body is
     /// read; then whoever answers it.
     async fn answer(
-        &self,
+        self: &Arc<Self>,
         head: &Parts,
         body: &mut Option<Body>,
         asked: &Asked,
@@ -205,12 +297,18 @@ impl App {
         };
         let segments = request.segments()?;
         if segments == [""] && !request.is_write() {
-            let designs = self.designs.values().map(|served| served.partita.design());
+            let served: Vec<_> = self.designs.values().map(Slot::served).collect();
+            let designs = served.iter().map(|served| served.partita.design());
             return Ok(docs::index(designs, request.headers));
         }
         let (name, rest) = segments.split_first().ok_or_else(|| self.no_design(""))?;
-        let served = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
-        let verified = self.tokens.verify(name, request.bearer()?).await?;
+        if name == CONSOLE {
+            return self.open_console(head, &request, rest, body).await;
+        }
+        let slot = self.designs.get(name).ok_or_else(|| self.no_design(name))?;
+        let mut served = slot.served();
+        let partita = &served.partita;
+        let verified = self.identify(head, partita, &request).await?;
         let caller = verified.caller();
         if is_reserved && !is_administrator(&served.partita, &verified).await? {
             return Err(Problem::busy());
@@ -219,30 +317,53 @@ impl App {
         let path = path_of(rest, file.as_deref());
         let found = served.routes.find(request.method, &path)?;
         asked.set(name, &found.route.operation_id);
-        admit(served, caller, &request, &found)?;
-        admit_administrator(served, &verified, &found.route.target).await?;
+        admit(&served, caller, &request, &found)?;
+        admit_administrator(&served, &verified, &found.route.target).await?;
         let reader = Reader::new(name, caller, &head.extensions, request.is_write());
         self.intake.demand_room(&reader).map_err(Problem::unread)?;
         let received = if found.route.target.takes_body() {
-            self.receive(caller, body).await?
+            let bytes_max = match found.route.target {
+                Target::Auth(_) => auth::BODY_BYTES_MAX,
+                _ => BODY_BYTES_MAX,
+            };
+            self.receive(caller, body, bytes_max).await?
         } else {
             Received::none()
         };
-        let call = Call {
-            served,
-            verified: &verified,
-            request: Request {
-                body: &received.bytes,
-                ..request
-            },
-            found: &found,
+        let request = Request {
+            body: &received.bytes,
+            ..request
         };
-        let answer = timeout(REQUEST_TIME_MAX, self.carry_out(&call));
-        let answer = self.intake.carry_out(received.bytes.len(), answer);
-        // Once for the work, and once for the wait until it can begin.
-        let answer = match timeout(REQUEST_TIME_MAX, answer).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) | Err(_) => Err(Problem::stuck(request.is_write())),
+        let client = identity::client_of(head);
+        // Nothing was written where the design has changed meanwhile.
+        let answer = loop {
+            let found = served.routes.find(request.method, &path)?;
+            let call = Call {
+                head,
+                slot,
+                served: &served,
+                verified: &verified,
+                request,
+                found: &found,
+                client,
+                port: server::port_of(&head.extensions),
+            };
+            let answer = timeout(REQUEST_TIME_MAX, self.carry_out(&call));
+            let answer = self.intake.carry_out(received.bytes.len(), answer);
+            // Once for the work, and once for the wait until it can begin.
+            let answer = match timeout(REQUEST_TIME_MAX, answer).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_)) | Err(_) => Err(Problem::stuck(request.is_write())),
+            };
+            match answer {
+                Err(problem) if problem.is_superseded() => {
+                    served = slot.served();
+                    let found = served.routes.find(request.method, &path)?;
+                    admit(&served, caller, &request, &found)?;
+                    admit_administrator(&served, &verified, &found.route.target).await?;
+                }
+                answer => break answer,
+            }
         };
         answer.map(|mut answer| {
             answer.extensions_mut().insert(reader);
@@ -250,14 +371,63 @@ impl App {
         })
     }
 
+    /// Who sends a request to a design.
+    pub(crate) async fn identify(
+        &self,
+        head: &Parts,
+        partita: &Partita,
+        request: &Request<'_>,
+    ) -> Result<Verified, Problem> {
+        if let (Some(door), Some(bearer)) = (&self.console, request.bearer()?)
+            && console::door::is_credential(bearer)
+        {
+            let is_good = console::door::is_local(head) && door.admits(bearer);
+            let known = is_good.then(Verified::of_console);
+            return known.ok_or(TokenError::Expired.into());
+        }
+        identity::identify(&self.auth, &self.tokens, partita, request).await
+    }
+
+    /// Answers what is asked of the console: its files, and the operator's way in.
+    async fn open_console(
+        &self,
+        head: &Parts,
+        request: &Request<'_>,
+        path: &[String],
+        body: &mut Option<Body>,
+    ) -> Result<Response, Problem> {
+        let no_file = || Problem::no_route("the console has no such file");
+        let asked = console::find(path).ok_or_else(no_file)?;
+        match (asked, &self.console) {
+            (console::Asked::File(name), Some(_)) if !request.is_write() => {
+                console::file(name, request.headers)
+            }
+            (console::Asked::Session, Some(door)) if request.is_write() => {
+                let anybody = Caller::anonymous();
+                let received = self.receive(&anybody, body, auth::BODY_BYTES_MAX).await?;
+                let request = Request {
+                    body: &received.bytes,
+                    ..*request
+                };
+                console::session(door, head, &request)
+            }
+            _ => Err(no_file()),
+        }
+    }
+
     /// Reads the body, as far as there is room for those of such callers.
-    async fn receive(&self, caller: &Caller, body: &mut Option<Body>) -> Result<Received, Problem> {
+    async fn receive(
+        &self,
+        caller: &Caller,
+        body: &mut Option<Body>,
+        bytes_max: usize,
+    ) -> Result<Received, Problem> {
         let sender = match caller.id {
             Some(_) => Sender::Known,
             None => Sender::Unknown,
         };
         let limits = BodyLimits {
-            bytes: BODY_BYTES_MAX,
+            bytes: bytes_max,
             time: BODY_TIME_MAX,
         };
         let Some(body) = body.as_mut() else {
@@ -265,7 +435,7 @@ impl App {
         };
         let read = self.intake.read(sender, limits, body).await;
         read.map_err(|unread| match unread {
-            Unread::TooLarge => Problem::too_large(BODY_BYTES_MAX),
+            Unread::TooLarge => Problem::too_large(bytes_max),
             Unread::TooSlow => Problem::too_slow(BODY_TIME_MAX.as_secs()),
             Unread::Malformed => Problem::bad_request("the body breaks off, or is not of HTTP"),
             Unread::NoRoom => Problem::busy(),
@@ -273,23 +443,52 @@ impl App {
     }
 
     /// Has a request answered by whoever answers such.
-    async fn carry_out(&self, call: &Call<'_>) -> Result<Response, Problem> {
+    async fn carry_out(self: &Arc<Self>, call: &Call<'_>) -> Result<Response, Problem> {
         let Call {
+            head,
+            slot: _,
             served,
             verified,
             request,
             found,
+            client,
+            port: _,
         } = call;
         let caller = verified.caller();
         match &found.route.target {
+            Target::Operation(verb)
+                if verb.is_read() && feed::is_asked_for(request.method, &head.headers) =>
+            {
+                let answer = self.follow(call, *verb).await;
+                let design = served.partita.design();
+                answer.map_err(|problem| problem.about(design, *verb))
+            }
             Target::Operation(verb) => {
                 let answer = operate(&served.partita, verified, request, *verb, found);
                 let design = served.partita.design();
                 answer.await.map_err(|problem| problem.about(design, *verb))
             }
             Target::Batch => batch(served, caller, request).await,
+            Target::Auth(asked) => {
+                let call = AuthCall {
+                    auth: &self.auth,
+                    partita: &served.partita,
+                    verified,
+                    request: *request,
+                    client: *client,
+                    session: found.value("session"),
+                    provider: found.value("provider"),
+                };
+                call.answer(*asked).await
+            }
             Target::Admin(command) => self.administrate(command, call),
             Target::AdminDocument => {
+                // A token of the operator is for one command, and this is none.
+                let Request { body, .. } = &call.request;
+                let admitted = self
+                    .tokens
+                    .admit(call.verified, "openapi.json", body, call.port);
+                admitted?;
                 let document = openapi::admin_document(served.partita.design(), &served.routes);
                 Ok(encode::json_response(StatusCode::OK, &document))
             }
@@ -306,15 +505,50 @@ impl App {
         }
     }
 
+    /// Begins a feed of what a request reads.
+    async fn follow(self: &Arc<Self>, call: &Call<'_>, verb: Verb) -> Result<Response, Problem> {
+        let partita = &call.served.partita;
+        let caller = call.verified.caller();
+        let mut brought = Brought::of(&call.request)?;
+        let wish = Wish::of(&call.request, verb, &mut brought)?;
+        let operation = decode::operation(partita.design(), verb, call.found, &brought)?;
+        let reader = Reader::new(&partita.design().name, caller, &call.head.extensions, false);
+        let feed = FeedCall {
+            app: self,
+            head: call.head,
+            request: &call.request,
+            current: &call.slot.current,
+            partita,
+            caller,
+            reader,
+        };
+        feed.answer(operation, &wish).await
+    }
+
+    /// The feeds that are followed here.
+    pub(crate) fn feeds(&self) -> &Feeds {
+        &self.feeds
+    }
+
+    /// Bodies and answers that are in memory.
+    pub(crate) fn intake(&self) -> &Intake {
+        &self.intake
+    }
+
+    /// Becomes true when the process is told to stop.
+    pub(crate) fn stopping(&self) -> Option<watch::Receiver<bool>> {
+        let installation = self.installation.as_ref()?;
+        Some(installation.stopping.clone())
+    }
+
     /// Starts a command for somebody who may have it carried out.
     fn administrate(&self, command: &admin::Row, call: &Call<'_>) -> Result<Response, Problem> {
         let Some(installation) = self.installation.clone() else {
             return Err(Problem::no_route("there is no administration here"));
         };
         let partita = call.served.partita.clone();
-        if !call.verified.is_sent_with(command.name, call.request.body) {
-            return Err(TokenError::Invalid.into());
-        }
+        let (name, body) = (command.name, call.request.body);
+        self.tokens.admit(call.verified, name, body, call.port)?;
         let request = plain::map_to_json(&body::object(&call.request)?);
         let design = &partita.design().name;
         let (by, is_operator) = (call.verified.who(), call.verified.is_operator());
@@ -328,7 +562,7 @@ impl App {
         let desk = Desk::of_served(installation, partita, is_operator);
         let lines = command.start(desk.clone(), Json::Object(request));
         let lines = lines.map_err(|failure| Problem::bad_request(failure.detail))?;
-        Ok(admin::answer::response(desk, lines))
+        Ok(admin::answer::response(&desk, lines))
     }
 
     fn no_design(&self, name: &str) -> Problem {
@@ -343,10 +577,16 @@ impl App {
 
 /// A request whose caller is known and whose body is read.
 struct Call<'a> {
+    head: &'a Parts,
+    slot: &'a Slot,
     served: &'a Served,
     verified: &'a Verified,
     request: Request<'a>,
     found: &'a Found<'a>,
+    /// Where it comes from.
+    client: Option<IpAddr>,
+    /// Where the server listens that it came to.
+    port: Option<u16>,
 }
 
 /// Whether somebody administrates the design, or operates the installation.
@@ -500,10 +740,20 @@ async fn batch(
 
 /// What the caller cannot mend is for whoever reads the log.
 fn log_trouble(refusal: &PlanError) {
+    if let PlanError::Hot(hot) = refusal {
+        let (key, declared) = (&hot.key, &hot.declared);
+        let (cause, line) = (hot.cause.word(), hot.line);
+        let index = hot.index.as_deref();
+        warn!(
+            key,
+            declared, line, index, cause, "too much is asked of one key"
+        );
+    }
     if let PlanError::Store(cause) = refusal
         && cause.kind() != ErrorKind::FixRequest
         // The store says it once; a line for each request would take what is left of the disk.
-        && !matches!(cause, StoreError::DiskFull { .. })
+        // And who moves the data knows that it moves.
+        && !matches!(cause, StoreError::DiskFull { .. } | StoreError::ReadOnly { .. })
     {
         error!(%cause, "the store does not answer as it should");
     }

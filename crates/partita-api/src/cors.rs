@@ -68,6 +68,7 @@ impl Origins {
                 header::IF_MATCH,
                 header::IF_NONE_MATCH,
                 header("idempotency-key"),
+                header("last-event-id"),
                 header("prefer"),
             ])
             .expose_headers([

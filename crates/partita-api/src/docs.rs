@@ -54,6 +54,7 @@ pub fn index<'d>(designs: impl Iterator<Item = &'d Design>, headers: &HeaderMap)
         json!({
             "name": name,
             "about": design.about,
+            "accounts": design.accounts.is_some(),
             "docs": format!("/{name}/docs"),
             "openapi": format!("/{name}/openapi.json"),
         })
@@ -72,6 +73,15 @@ fn row(design: &Design) -> String {
 }
 
 fn html(page: String) -> Response {
+    let mut response = page_under(&POLICY, page);
+    let no_cache = HeaderValue::from_static("no-cache");
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, no_cache);
+    response
+}
+
+/// A page that may do what its policy says.
+pub(crate) fn page_under(policy: &str, page: String) -> Response {
     let mut response = Response::new(Body::from(page));
     let headers = response.headers_mut();
     let mut put = |name, value: &str| {
@@ -80,19 +90,18 @@ fn html(page: String) -> Response {
         }
     };
     put(header::CONTENT_TYPE, "text/html; charset=utf-8");
-    put(header::CONTENT_SECURITY_POLICY, &POLICY);
+    put(header::CONTENT_SECURITY_POLICY, policy);
     put(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     put(header::REFERRER_POLICY, "no-referrer");
-    put(header::CACHE_CONTROL, "no-cache");
     response
 }
 
 /// What a Content-Security-Policy calls a text.
-fn hash(text: &str) -> String {
+pub(crate) fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64.encode(Sha256::digest(text)))
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -182,7 +182,7 @@ pub fn json_response(status: StatusCode, document: &Json) -> Response {
     )
 }
 
-fn shown(design: &Design, record: &Record, with_keys: bool) -> Json {
+pub(crate) fn shown(design: &Design, record: &Record, with_keys: bool) -> Json {
     let mut shown = plain::map_to_json(&record.attributes);
     if with_keys {
         // Made of what is shown: a key with a secret in it is not.

@@ -54,6 +54,8 @@ use crate::shares::Shares;
 use crate::token::Verified;
 
 pub use objects::Buckets;
+#[cfg(feature = "s3")]
+pub use place::s3_bucket;
 pub use place::{Place, PlaceError};
 
 use sign::{Grant, Signer, SizeLimit};

@@ -21,11 +21,15 @@
 //! | [`request_id`] | the ids of requests, in logs and answers |
 //! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
 //! | [`openapi`] | the OpenAPI document of a design, made from its types and its routes |
-//! | [`admin`] | commands for administrators: plan, can, verify, repair, jobs, demo, token |
+//! | [`admin`] | commands for administrators: plan, can, items, verify, repair, jobs, demo, token, grant |
+//! | [`auth`] | people sign up and in, where the design has accounts |
 //! | [`access`] | what six callers are told of every route, worked out from the rules |
 //! | [`docs`] | pages for people |
+//! | [`console`] | pages for administrators, and the operator's way into them |
+//! | [`feed`] | feeds: patterns and items that are followed |
 //! | [`files`] | uploads, signed URLs, and the objects behind them |
-//! | `https` | a client for key sets and S3, where a feature asks for it |
+//! | [`outbox`] | mails and events on their way out: the log, SMTP, webhooks |
+//! | `https` | a client for key sets, receivers and S3, where a feature asks for it |
 //! | [`token`] | bearer tokens: made and verified |
 //! | [`secret`] | the one secret, and the keys derived from it |
 //! | [`server`] | the accept loop, with its limits and its graceful stop |
@@ -37,18 +41,22 @@ pub mod access;
 pub mod admin;
 mod admission;
 pub mod app;
+pub mod auth;
 mod batch;
 mod compress;
+pub mod console;
 pub mod cors;
 pub mod decode;
 pub mod docs;
 pub mod encode;
+pub mod feed;
 pub mod files;
 #[cfg(feature = "https")]
 mod https;
 pub mod intake;
 pub mod meters;
 pub mod openapi;
+pub mod outbox;
 pub mod problem;
 pub mod request;
 pub mod request_id;
@@ -59,7 +67,8 @@ mod shares;
 pub mod tag;
 pub mod token;
 
-pub use app::App;
+pub use app::{App, Serving};
+pub use auth::PublicUrl;
 pub use cors::Origins;
 pub use files::{FileLimits, Files, Place};
 pub use intake::Intake;

@@ -1,16 +1,19 @@
-//! What the API counts: requests by design, operation and status, and how long they took.
+//! What the API counts: requests by design, operation and status, how long they took, and feeds.
 //!
 //! There is a place for each operation of each design from the start, so that nothing is locked
 //! and no client can make them grow. What has no operation is counted under none.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::http::StatusCode;
+use partita_plan::{Current, Partita};
 use partita_store::exposition::{Exposition, REQUEST_MICROS};
 use partita_store::meters::Histogram;
 
+use crate::feed::FeedMeters;
 use crate::routes::Routes;
 
 /// What a request asked for, known once its route is found.
@@ -37,6 +40,19 @@ const NONE: &str = "none";
 pub struct ApiMeters {
     operations: BTreeMap<(String, String), OperationMeters>,
     others: OperationMeters,
+    feeds: BTreeMap<String, Arc<FeedMeters>>,
+    /// What the designs count at their keys.
+    keys: Keys,
+}
+
+/// Designs that count at their keys.
+#[derive(Default)]
+struct Keys(Vec<Arc<Current>>);
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} designs", self.0.len())
+    }
 }
 
 #[derive(Debug)]
@@ -47,9 +63,9 @@ struct OperationMeters {
 }
 
 /// What the API answers with.
-const STATUSES: [u16; 20] = [
+const STATUSES: [u16; 21] = [
     200, 201, 202, 204, 206, 304, 400, 401, 403, 404, 405, 409, 412, 413, 415, 422, 428, 429, 500,
-    503,
+    501, 503,
 ];
 
 impl Default for OperationMeters {
@@ -64,7 +80,9 @@ impl Default for OperationMeters {
 impl ApiMeters {
     /// Places for the operations of these designs.
     pub fn new<'r>(designs: impl IntoIterator<Item = (&'r str, &'r Routes)>) -> Self {
+        let mut feeds: BTreeMap<String, Arc<FeedMeters>> = BTreeMap::new();
         let operations = designs.into_iter().flat_map(|(design, routes)| {
+            feeds.entry(design.to_owned()).or_default();
             let key = |operation: &str| (design.to_owned(), operation.to_owned());
             let keys: Vec<_> = routes
                 .iter()
@@ -72,12 +90,25 @@ impl ApiMeters {
                 .collect();
             keys
         });
+        let operations = operations.map(|key| (key, OperationMeters::default()));
         ApiMeters {
-            operations: operations
-                .map(|key| (key, OperationMeters::default()))
-                .collect(),
+            operations: operations.collect(),
             others: OperationMeters::default(),
+            feeds,
+            keys: Keys::default(),
         }
+    }
+
+    /// Shows what these designs count at their keys, too.
+    #[must_use]
+    pub fn with_keys(mut self, designs: impl IntoIterator<Item = Arc<Current>>) -> Self {
+        self.keys.0.extend(designs);
+        self
+    }
+
+    /// What the feeds of a design count.
+    pub(crate) fn of_feeds(&self, design: &str) -> Arc<FeedMeters> {
+        self.feeds.get(design).cloned().unwrap_or_default()
     }
 
     /// Counts a request that was answered.
@@ -132,6 +163,9 @@ impl ApiMeters {
             let labels = [("design", *design), ("operation", *operation)];
             text.histogram(name, &labels, micros, 1e-6);
         }
+        FeedMeters::expose(&self.feeds, text);
+        let designs: Vec<Arc<Partita>> = self.keys.0.iter().map(|one| one.get()).collect();
+        Partita::expose_keys(designs.iter().map(|one| &**one), text);
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `object` | objects with members inside maps |
 //! | `record` | entities and views: as they are answered, and as they are given |
 //! | `operation` | one route, and what the rules say of it |
-//! | `item`, `action`, `pattern`, `files`, `own`, `admin` | the kinds of routes: parameters, bodies and answers |
+//! | `item`, `action`, `pattern`, `files`, `auth`, `own`, `admin` | the kinds of routes: parameters, bodies and answers |
 //! | `parts` | pieces that all of those are put together from |
 //! | `problems` | refusals |
 //! | `published` | the document as it is served |
@@ -19,6 +19,7 @@
 
 mod action;
 mod admin;
+mod auth;
 mod example;
 mod files;
 mod item;
@@ -39,6 +40,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::routes::{Route, Routes};
 pub use published::Published;
+pub(crate) use schema::{of as schema_of, of_parameter as schema_of_parameter};
 
 /// The document of a design.
 ///
@@ -141,6 +143,12 @@ fn tags(design: &Design) -> Json {
     let records = design.records.iter();
     records
         .map(|record| tag(&record.name, record.about.as_ref()))
+        .chain(
+            design
+                .accounts
+                .iter()
+                .map(|_| json!({ "name": "accounts" })),
+        )
         .chain([json!({ "name": "partita" })])
         .collect()
 }
@@ -188,6 +196,11 @@ fn headers() -> Json {
             "Idempotency-Key",
             "Under the same key the same write is carried out once, and repeating it within a day gives the same answer. An item of more than 4 KB is shown as it is by then, or by its identity alone if it is gone.",
             json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
+        ),
+        "Last-Event-ID": header(
+            "Last-Event-ID",
+            "Of a feed: the id of the last event that the caller has seen. What happened since is sent.",
+            json!({ "type": "string" }),
         ),
         "Prefer": header(
             "Prefer",

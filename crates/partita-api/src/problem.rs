@@ -88,6 +88,11 @@ impl Problem {
         }
     }
 
+    /// Whether the design has come to another stage of its migration since the request came.
+    pub(crate) fn is_superseded(&self) -> bool {
+        self.kind == ProblemKind::Superseded
+    }
+
     /// Others have taken all the room or all the places there are.
     pub fn busy() -> Self {
         Problem::new(
@@ -114,6 +119,12 @@ impl Problem {
             }
         };
         Problem::new(ProblemKind::Throttled, detail)
+    }
+
+    /// A user who is gone or not active, with a token that is good otherwise.
+    pub(crate) fn account_closed() -> Self {
+        let detail = "the account of this user is gone or not active";
+        Problem::new(ProblemKind::AccountClosed, detail)
     }
 
     /// Only an administrator of the design may do this.
@@ -157,8 +168,8 @@ impl Problem {
         self
     }
 
-    /// The problem of a batch: that of the first operation that has one, and all of them. Together
-    /// they name as many faults as one problem does.
+    /// The problem of a batch. Its kind and detail are those of the first refused operation, and
+    /// `problems` lists those of all. Together they list at most `FAULTS_MAX` faults.
     pub(crate) fn of_batch(problems: Vec<(usize, Problem)>) -> Self {
         let Some((position, first)) = problems.first() else {
             return Problem::internal();

@@ -18,6 +18,7 @@
 //! | `POST files/…` | ask for an upload to a prefix, in a design with buckets |
 //! | `GET files/{name}` | ask for a file, or read it by a signed URL |
 //! | `PUT files/{name}` | send the bytes of an upload by a signed URL |
+//! | `POST auth/…`, `GET auth/…` | accounts, in a design with `[accounts]`; `auth` has the table |
 //! | `GET openapi.json`, `GET docs` | the design, told to programs and to people |
 //! | `POST admin/{command}` | a command for administrators |
 //! | `GET admin/openapi.json` | these commands, told to programs |
@@ -49,6 +50,7 @@ use partita_design::design::{Action, ActionOn, IdentityPart, PathTemplate, Recor
 pub use partita_plan::Verb;
 
 use crate::admin;
+use crate::auth::{self, AUTH, AuthRequest};
 use tree::Tree;
 
 /// The first part of the paths for administrators.
@@ -92,6 +94,8 @@ pub enum Target {
     SendFile,
     /// Ask for a file; or read it, by a signed URL.
     ReadFile,
+    /// Something about accounts.
+    Auth(AuthRequest),
     /// A command for administrators.
     Admin(&'static admin::Row),
     /// What programs are told of these commands.
@@ -124,6 +128,7 @@ impl Target {
                 !verb.is_read() && !matches!(verb, Verb::Delete { .. } | Verb::Restore { .. })
             }
             Target::Batch | Target::AskUpload { .. } | Target::Admin(_) => true,
+            Target::Auth(request) => request.takes_body(),
             Target::SendFile
             | Target::ReadFile
             | Target::AdminDocument
@@ -192,6 +197,7 @@ impl Routes {
             }
         }
         of_files(design, &mut routes);
+        of_accounts(design, &mut routes);
         routes.push(Route::own(Method::POST, "batch", Target::Batch));
         routes.push(Route::own(Method::GET, "openapi.json", Target::Document));
         routes.push(Route::own(Method::GET, "docs", Target::Page));
@@ -270,7 +276,7 @@ impl Route {
     }
 }
 
-/// One of the paths by which something is reached.
+/// A path of an entity, pattern or action: the canonical one, or the one that the design gives.
 struct Place {
     path: PathTemplate,
     is_canonical: bool,
@@ -376,6 +382,26 @@ fn of_files(design: &Design, routes: &mut Vec<Route>) {
         routes.push(other(Method::PUT, path.clone(), id, Target::SendFile));
         let id = "files.read".to_owned();
         routes.push(other(Method::GET, path, id, Target::ReadFile));
+    }
+}
+
+/// A path for every request about accounts.
+fn of_accounts(design: &Design, routes: &mut Vec<Route>) {
+    for row in auth::rows(design) {
+        let parts = row.path.iter();
+        let path = parts.fold(PathTemplate::literal([AUTH]), |path, part| {
+            match part
+                .strip_prefix('{')
+                .and_then(|part| part.strip_suffix('}'))
+            {
+                Some(name) => path.with(name),
+                None => path.below(part),
+            }
+        });
+        // Names in a design have no dots, so these ids are nobody else's.
+        let id = format!("{AUTH}.{}", row.name);
+        let target = Target::Auth(row.request);
+        routes.push(other(row.method, path, id, target));
     }
 }
 

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use axum::Router;
 use hyper::body::{Body, Incoming};
-use hyper::header::{HOST, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::Extensions;
 use hyper::http::uri::Authority;
 use hyper::server::conn::http1;
@@ -101,6 +101,9 @@ const BUSY: &[u8] =
 /// The answer to a request without exactly one host.
 const ONE_HOST: &str = "a request of HTTP/1.1 has one Host header, with a name or an address\n";
 
+/// The answer to a request whose body comes in a coding that is not understood.
+const ONLY_CHUNKED: &str = "the only transfer coding that is understood is chunked\n";
+
 /// What is said when the server stops before an answer is there.
 const STOPPED: &str = "the server has stopped\n";
 
@@ -115,6 +118,20 @@ struct RequestOrigin(IpAddr);
 /// The address or network that a request comes from, unless that is a proxy.
 pub(crate) fn network_of(extensions: &Extensions) -> Option<IpAddr> {
     extensions.get::<RequestOrigin>().map(|origin| origin.0)
+}
+
+/// The network that an address counts for.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    places::network(address.to_canonical())
+}
+
+/// Marks a request with the port of the server that it came to.
+#[derive(Clone, Copy, Debug)]
+struct Port(u16);
+
+/// The port of the server that a request came to.
+pub(crate) fn port_of(extensions: &Extensions) -> Option<u16> {
+    extensions.get::<Port>().map(|port| port.0)
 }
 
 /// Whether a request came when all places were taken, so that only operators are answered.
@@ -162,6 +179,7 @@ where
 {
     let graceful = GracefulShutdown::new();
     let places = Places::new(&limits);
+    let port = listener.port();
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = async {
@@ -179,7 +197,7 @@ where
                     continue;
                 };
                 let place = Arc::new(place);
-                let connection = connection(stream, service.clone(), &limits, &place);
+                let connection = connection(stream, service.clone(), &limits, &place, port);
                 let watched = graceful.watch(connection);
                 tokio::spawn(async move {
                     let ended = tokio::select! {
@@ -216,6 +234,7 @@ fn connection<T, S, B>(
     service: S,
     limits: &Limits,
     place: &Arc<ConnectionPlace>,
+    port: Option<u16>,
 ) -> http1::Connection<
     TokioIo<Paced<T>>,
     impl Service<Request<Incoming>, Response = Response<B>, Error = Infallible, Future: Send>
@@ -238,16 +257,21 @@ where
     let service = service_fn(move |mut request: Request<Incoming>| {
         let place = place.clone();
         place.has_asked();
-        let answer = if has_one_host(request.version(), request.headers()) {
+        let answer = if !has_one_host(request.version(), request.headers()) {
+            Err(refusal(StatusCode::BAD_REQUEST, ONE_HOST))
+        } else if !is_only_chunked(request.headers()) {
+            Err(refusal(StatusCode::NOT_IMPLEMENTED, ONLY_CHUNKED))
+        } else {
             if is_reserved {
                 request.extensions_mut().insert(Reserved);
+            }
+            if let Some(port) = port {
+                request.extensions_mut().insert(Port(port));
             }
             if let Some(network) = place.network() {
                 request.extensions_mut().insert(RequestOrigin(network));
             }
             Ok(service.call(request))
-        } else {
-            Err(refusal(ONE_HOST))
         };
         async move {
             match answer {
@@ -288,7 +312,7 @@ where
         Ok(answer) => answer,
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
         // The server stops, and the client is gone.
-        Err(Err(_)) => Ok(refusal(STOPPED)),
+        Err(Err(_)) => Ok(refusal(StatusCode::BAD_REQUEST, STOPPED)),
     }
 }
 
@@ -303,6 +327,17 @@ fn has_one_host(version: Version, headers: &HeaderMap) -> bool {
     }
 }
 
+/// Whether a body is chunked and nothing else, if it has a transfer coding at all. What is compressed
+/// besides would be taken for the bytes that it was made of (RFC 9112, 6.1).
+fn is_only_chunked(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => true,
+        (Some(coding), None) => coding.as_bytes().eq_ignore_ascii_case(b"chunked"),
+        (Some(_), Some(_)) => false,
+    }
+}
+
 /// Whether a value is a host and perhaps a port. It is empty where the URL has no host.
 fn is_host(value: &HeaderValue) -> bool {
     let Ok(text) = value.to_str() else {
@@ -311,12 +346,13 @@ fn is_host(value: &HeaderValue) -> bool {
     text.is_empty() || (!text.contains('@') && text.parse::<Authority>().is_ok())
 }
 
-fn refusal<B: From<&'static str>>(sentence: &'static str) -> Response<B> {
+fn refusal<B: From<&'static str>>(status: StatusCode, sentence: &'static str) -> Response<B> {
     let mut response = Response::new(B::from(sentence));
-    *response.status_mut() = StatusCode::BAD_REQUEST;
+    *response.status_mut() = status;
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     let headers = response.headers_mut();
-    headers.insert(hyper::header::CONTENT_TYPE, text);
+    headers.insert(CONTENT_TYPE, text);
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `token` | our own, signed with HS256 under the secret |
+//! | `errand` | what a token of the operator is good for |
 //! | [`issuer`] | somebody else's, signed with RS256 or ES256 |
 //! | [`keys`] | the public keys that these are verified with |
 //! | [`fetch`] | where the keys come from |
@@ -10,6 +11,7 @@
 //! Algorithms are pinned; `exp`, `iss`, `aud` and `sub` are required. The audience of our own
 //! tokens is the design, so that a token for one design opens no other.
 
+mod errand;
 pub mod fetch;
 pub mod issuer;
 pub mod keys;
@@ -17,17 +19,18 @@ pub mod keys;
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode,
 };
-use partita_plan::Caller;
+use partita_plan::{Caller, Claims, Session};
 use partita_store::Clock;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use serde_json::Value as Json;
 
 use crate::secret::Secret;
 
+pub use errand::Errand;
 pub use issuer::{Expected, Issuer};
 pub use keys::{KeyError, KeySource, Keys};
 
@@ -45,23 +48,67 @@ pub struct Tokens {
     verifying: DecodingKey,
     clock: Arc<dyn Clock>,
     issuer: Option<Issuer>,
+    /// The operator's tokens that were used.
+    used: errand::Used,
 }
 
-/// Somebody whose token was verified, or nobody. Only [`Tokens::verify`] makes one, so a handler
-/// cannot be called with an identity that was merely claimed.
+/// Somebody whose token was verified or whose session was found, or nobody. Only [`Tokens::verify`],
+/// [`auth::identity`](crate::auth::identity) and the console's door make one, so a handler cannot be called with an
+/// identity that was merely claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
     caller: Caller,
-    /// Of an operator: what the token was made for.
-    errand: Option<String>,
+    /// Of an operator: how it is known.
+    operator: Option<Operator>,
+    /// The session, where it is no token.
+    session: Option<Session>,
+    /// What another issuer says of them, where it is their token.
+    claims: Option<Box<Claims>>,
+}
+
+/// How it is known that somebody operates the installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Operator {
+    /// By a token that was made for this.
+    Errand(errand::Given),
+    /// By a credential of the console.
+    Console,
 }
 
 impl Verified {
     fn user(caller: Caller) -> Self {
         Verified {
             caller,
-            errand: None,
+            operator: None,
+            session: None,
+            claims: None,
         }
+    }
+
+    /// The operator, with a credential of the console that was found.
+    pub(crate) fn of_console() -> Self {
+        Verified {
+            operator: Some(Operator::Console),
+            ..Verified::user(Caller::anonymous())
+        }
+    }
+
+    /// Somebody whose session was found.
+    pub(crate) fn of_session(user: String, session: Session) -> Self {
+        Verified {
+            session: Some(session),
+            ..Verified::user(Caller::user(user))
+        }
+    }
+
+    /// The session, where it is no token.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// What another issuer says of them, where it is their token.
+    pub(crate) fn claims(&self) -> Option<&Claims> {
+        self.claims.as_deref()
     }
 
     /// The caller.
@@ -81,22 +128,8 @@ impl Verified {
     /// Whether it is whoever operates the installation and has its secret: nobody to the rules of a
     /// design, but somebody who may see its jobs and keys.
     pub fn is_operator(&self) -> bool {
-        self.errand.is_some()
+        self.operator.is_some()
     }
-
-    /// Whether this command may be asked for with this body: of an operator's token, whether it was
-    /// made for them.
-    pub(crate) fn is_sent_with(&self, command: &str, body: &[u8]) -> bool {
-        let errand = self.errand.as_ref();
-        errand.is_none_or(|made_for| *made_for == errand_of(command, body))
-    }
-}
-
-/// What an operator's token is made for: one command with one body. Whoever gets hold of the token
-/// can ask for nothing else.
-fn errand_of(command: &str, body: &[u8]) -> String {
-    let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(body));
-    format!("{command} {digest}")
 }
 
 /// Why a token is refused. It says no more, so as not to help a forger.
@@ -111,10 +144,13 @@ pub enum TokenError {
     /// Its time is over.
     #[error("the token has expired; get a new one")]
     Expired,
+    /// It was good for one request, which was sent before.
+    #[error("the token was good for one request, and was used")]
+    Used,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Claims {
+struct OwnClaims {
     iss: String,
     aud: String,
     sub: String,
@@ -125,6 +161,9 @@ struct Claims {
     /// Of an operator: what the token was made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     errand: Option<String>,
+    /// Of an operator: what no other token has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    jti: Option<String>,
     iat: i64,
     exp: i64,
     /// `partita token` makes none.
@@ -141,6 +180,7 @@ impl Tokens {
             verifying: DecodingKey::from_secret(&key),
             clock,
             issuer: None,
+            used: errand::Used::default(),
         }
     }
 
@@ -160,43 +200,58 @@ impl Tokens {
         groups: &[String],
         lifetime_seconds: u32,
     ) -> String {
-        self.signed(&Claims {
+        self.signed(&OwnClaims {
             role: role.map(str::to_owned),
             groups: groups.to_vec(),
             ..self.claims(ISSUER, design, user, lifetime_seconds)
         })
     }
 
-    /// A token for whoever operates the installation, to ask for one command with one body.
-    pub fn make_for_operator(
-        &self,
-        design: &str,
-        command: &str,
-        body: &[u8],
-        lifetime_seconds: u32,
-    ) -> String {
-        self.signed(&Claims {
-            errand: Some(errand_of(command, body)),
-            ..self.claims(OPERATOR, design, OPERATOR, lifetime_seconds)
+    /// A token for whoever operates the installation, to ask one server for one command with one
+    /// body, once.
+    pub fn make_for_operator(&self, design: &str, errand: &Errand<'_>) -> String {
+        self.signed(&OwnClaims {
+            errand: Some(errand.to_string()),
+            jti: Some(errand.nonce.to_owned()),
+            ..self.claims(OPERATOR, design, OPERATOR, errand::SECONDS)
         })
     }
 
-    fn claims(&self, issuer: &str, design: &str, user: &str, lifetime_seconds: u32) -> Claims {
+    /// Lets somebody have a command with this body carried out by the server at this port: of an
+    /// operator's token, if it was made for them and was not used before.
+    pub(crate) fn admit(
+        &self,
+        verified: &Verified,
+        command: &str,
+        body: &[u8],
+        port: Option<u16>,
+    ) -> Result<(), TokenError> {
+        match &verified.operator {
+            Some(Operator::Errand(given)) if !given.is_for(command, body, port) => {
+                Err(TokenError::Invalid)
+            }
+            Some(Operator::Errand(given)) => self.used.take(given, self.now_seconds()),
+            Some(Operator::Console) | None => Ok(()),
+        }
+    }
+
+    fn claims(&self, issuer: &str, design: &str, user: &str, lifetime_seconds: u32) -> OwnClaims {
         let now = self.now_seconds();
-        Claims {
+        OwnClaims {
             iss: issuer.to_owned(),
             aud: design.to_owned(),
             sub: user.to_owned(),
             role: None,
             groups: Vec::new(),
             errand: None,
+            jti: None,
             iat: now,
             exp: now.saturating_add(i64::from(lifetime_seconds)),
             nbf: None,
         }
     }
 
-    fn signed(&self, claims: &Claims) -> String {
+    fn signed(&self, claims: &OwnClaims) -> String {
         encode(&Header::new(Algorithm::HS256), claims, &self.signing)
             .expect("plain claims are signed with a key of the right kind")
     }
@@ -206,21 +261,17 @@ impl Tokens {
         let Some(token) = bearer else {
             return Ok(Verified::user(Caller::anonymous()));
         };
-        if token.len() > TOKEN_BYTES_MAX {
-            return Err(TokenError::Invalid);
-        }
-        let header = decode_header(token).map_err(|_| TokenError::Invalid)?;
-        // What a header calls critical must be understood (RFC 7515, 4.1.11). There is no such
-        // extension here.
-        if header.crit.is_some() {
-            return Err(TokenError::Invalid);
-        }
+        let header = header_of(token)?;
         // The header only says whom to ask. Each then takes one algorithm and no other: a token
         // that is signed with a public key as if it were a secret fits nobody.
         match &self.issuer {
             Some(issuer) if header.alg != Algorithm::HS256 => {
-                let caller = issuer.verify(&header, token, self.now_seconds()).await;
-                caller.map(Verified::user)
+                let shown = issuer.verify(&header, token, self.now_seconds()).await;
+                let (caller, claims) = shown?;
+                Ok(Verified {
+                    claims: Some(Box::new(claims)),
+                    ..Verified::user(caller)
+                })
             }
             _ => self.verify_own(design, token),
         }
@@ -233,7 +284,7 @@ impl Tokens {
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         // The library asks the machine for the time; ours comes in as a parameter.
         validation.validate_exp = false;
-        let claims = decode::<Claims>(token, &self.verifying, &validation)
+        let claims = decode::<OwnClaims>(token, &self.verifying, &validation)
             .map_err(|_| TokenError::Invalid)?
             .claims;
         if claims.exp <= self.now_seconds() {
@@ -246,8 +297,12 @@ impl Tokens {
         }
         if claims.iss == OPERATOR {
             return Ok(Verified {
-                caller: Caller::anonymous(),
-                errand: Some(claims.errand.unwrap_or_default()),
+                operator: Some(Operator::Errand(errand::Given {
+                    errand: claims.errand.unwrap_or_default(),
+                    nonce: claims.jti.unwrap_or_default(),
+                    expires_seconds: claims.exp,
+                })),
+                ..Verified::user(Caller::anonymous())
             });
         }
         Ok(Verified::user(Caller {
@@ -260,6 +315,27 @@ impl Tokens {
     fn now_seconds(&self) -> i64 {
         self.clock.now_millis().div_euclid(1000)
     }
+}
+
+/// The header of a token that is not too long.
+fn header_of(token: &str) -> Result<Header, TokenError> {
+    if token.len() > TOKEN_BYTES_MAX {
+        return Err(TokenError::Invalid);
+    }
+    let header = decode_header(token).map_err(|_| TokenError::Invalid)?;
+    if has_critical(token) {
+        return Err(TokenError::Invalid);
+    }
+    Ok(header)
+}
+
+/// Whether a header calls something critical, which must be understood (RFC 7515, 4.1.11). There is no
+/// such extension here, and a `crit` that is not a list of names is no better than one that is.
+fn has_critical(token: &str) -> bool {
+    let header = token.split('.').next().unwrap_or_default();
+    let header = BASE64.decode(header).unwrap_or_default();
+    let header: Result<serde_json::Map<String, Json>, _> = serde_json::from_slice(&header);
+    header.is_ok_and(|header| header.contains_key("crit"))
 }
 
 #[cfg(test)]

@@ -152,7 +152,7 @@ impl Stage {
         let store: Arc<dyn Store> = Arc::new(EngineStore::open(directory, options)?);
         let compiled = compiled(design)?;
         let partita = Partita::open(compiled, store.clone()).await?;
-        let population = Population::new(Arc::new(partita), store.clone(), flags.connections);
+        let population = Population::new(Arc::new(partita), flags.connections);
         info!(design = design.name(), "filling the table");
         let workloads = match design {
             DesignName::Storyhub => storyhub::fill(&population).await?,

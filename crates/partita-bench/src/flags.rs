@@ -74,6 +74,11 @@ pub struct BenchFlags {
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["endpoint", "compare", "workloads", "echo", "grow", "start", "design", "mixed"])]
     pub(crate) beside: Option<Beside>,
 
+    /// Measure instead what sessions and sign-ins cost, and whether the times of answers tell who
+    /// has an account
+    #[arg(long, conflicts_with_all = ["endpoint", "compare", "workloads", "echo", "grow", "start", "design", "mixed", "beside"])]
+    pub(crate) accounts: bool,
+
     /// Requests a second of all clients of a storyhub in use; as many as it answers if none is given
     #[arg(long, value_name = "REQUESTS")]
     pub(crate) rate: Option<u32>,

@@ -14,9 +14,11 @@
 //! | `design` | a design's writes and patterns on the embedded store, without a server |
 //! | `mixed` | a storyhub in use: reads and writes over HTTP, its memory, and a check at the end |
 //! | `traffic` | the clients of a storyhub in use |
+//! | `accounts` | what sessions and sign-ins cost, and whether answers tell who has an account |
 //! | `beside` | what `verify` and `repair` cost the traffic beside them |
 //! | `report` | the figures as a table and as JSON |
 
+mod accounts;
 mod beside;
 mod connection;
 mod design;
@@ -55,6 +57,8 @@ pub fn run(flags: &BenchFlags) -> Result<ExitCode> {
         runtime.block_on(start::run(flags))?
     } else if flags.mixed {
         runtime.block_on(mixed::run(flags))?
+    } else if flags.accounts {
+        runtime.block_on(accounts::run(flags))?
     } else if let Some(command) = flags.beside {
         let report = runtime.block_on(beside::run(command, flags))?;
         report.text(flags.json)

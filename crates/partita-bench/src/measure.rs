@@ -71,7 +71,7 @@ pub(super) async fn run(
 }
 
 impl Figures {
-    fn of(all: &Histogram<u64>, elapsed: Duration, cpu: Option<Duration>) -> Figures {
+    pub(super) fn of(all: &Histogram<u64>, elapsed: Duration, cpu: Option<Duration>) -> Figures {
         let millis = |micros: u64| micros as f64 / 1000.0;
         let cpu_micros = cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / all.len().max(1) as f64);
         Figures {

@@ -37,8 +37,8 @@ administrator has the role and the group `admin`, and is a stranger otherwise. O
 condition is asked of every row, and rows that the caller may not read are left out.
 
 *No* is 401 with a token that is not good, and without one where a token could help. Otherwise it is
-403, or 404 where a refusal would tell that there is such an item. This page is made from the rules,
-and a test sends each of these requests as each of these callers.
+403, or 404 where a refusal would tell that there is such an item. This page is made from the rules
+by `partita access`.
 ";
 
 fn write_row(row: &Row<'_>, page: &mut String) -> std::fmt::Result {

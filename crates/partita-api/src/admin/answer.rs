@@ -67,16 +67,19 @@ pub fn of_operator(
     let design = brought.design.compile()?;
     let name = design.name.clone();
     let desk = Desk::of_given(installation, design);
-    Ok((
-        name,
-        response(desk.clone(), command.start(desk, brought.request)?),
-    ))
+    let started = command.start(desk.clone(), brought.request)?;
+    Ok((name, response(&desk, started)))
 }
 
 /// An answer that goes on as long as its command. When the client hangs up or the server stops, the
 /// command ends.
-pub(crate) fn response(desk: Desk, lines: Started) -> Response {
-    let mut stopping = desk.installation.stopping;
+pub(crate) fn response(desk: &Desk, answer: Started) -> Response {
+    lines(&desk.installation, answer)
+}
+
+/// The same, for a command that is for no design.
+pub(super) fn lines(installation: &Installation, lines: Started) -> Response {
+    let mut stopping = installation.stopping.clone();
     let stopped = async move {
         if stopping.wait_for(|is_stopping| *is_stopping).await.is_err() {
             // The sender is gone, so the process is not told to stop.
@@ -88,7 +91,7 @@ pub(crate) fn response(desk: Desk, lines: Started) -> Response {
         text.push(b'\n');
         Bytes::from(text)
     });
-    let lines = kept_alive(lines).map(Ok::<_, Infallible>);
+    let lines = kept_alive(lines, installation.alive_every).map(Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(lines));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(NDJSON));
@@ -98,18 +101,16 @@ pub(crate) fn response(desk: Desk, lines: Started) -> Response {
     response
 }
 
-/// The time after which a command that has nothing to say sends an empty line. Proxies close a
-/// connection over which nothing comes for a minute, and a command may wait for others or count
-/// for longer.
-const SILENCE_MAX: Duration = Duration::from_secs(15);
-
 /// The same lines, with empty ones where there is nothing for a while.
-fn kept_alive(lines: impl Stream<Item = Bytes> + Send) -> impl Stream<Item = Bytes> + Send {
-    futures::stream::unfold(Box::pin(lines), async |mut lines| {
-        let line = match tokio::time::timeout(SILENCE_MAX, lines.next()).await {
+fn kept_alive(
+    lines: impl Stream<Item = Bytes> + Send,
+    every: Duration,
+) -> impl Stream<Item = Bytes> + Send {
+    futures::stream::unfold((Box::pin(lines), every), async |(mut lines, every)| {
+        let line = match tokio::time::timeout(every, lines.next()).await {
             Ok(line) => line?,
             Err(_) => Bytes::from_static(b"\n"),
         };
-        Some((line, lines))
+        Some((line, (lines, every)))
     })
 }

@@ -77,9 +77,9 @@ impl Question {
                 version: None,
             },
             "upsert" => Operation::Upsert {
+                attributes: identified(design, &name, &identity, given)?,
                 entity: name,
                 identity,
-                attributes: given,
                 version: None,
             },
             "delete" => Operation::Delete {
@@ -223,7 +223,18 @@ fn identified(
                 .map_err(|expected| Failure::new(format!("`{}` must be {expected}", part.name)))?,
             None => text.as_str().into(),
         };
+        let given = [&part.attribute, &part.name].map(|name| attributes.get(name));
+        if given.into_iter().flatten().any(|given| *given != value) {
+            let detail = format!(
+                "`{}` is `{text}` behind `{entity}`, and another one in --with",
+                part.name
+            );
+            return Err(Failure::new(detail));
+        }
         attributes.insert(part.attribute.as_str(), value);
+        if part.name != part.attribute {
+            attributes.remove(&part.name);
+        }
     }
     Ok(attributes)
 }

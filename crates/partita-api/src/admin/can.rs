@@ -1,10 +1,14 @@
 //! `can`: whether a caller may do something, and which rules decide.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use partita_core::plain;
+use partita_design::Design;
 use partita_plan::Ruling;
 use partita_plan::ruling::Row;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map as JsonMap, Value as Json, json};
+use sha2::{Digest as _, Sha256};
 
 use super::ask::Question;
 use super::{Allowed, Command, Desk, Events, Failure, StoreUse, secrets};
@@ -23,6 +27,13 @@ pub struct Decided {
     pub rulings: Vec<Ruling>,
     /// The items that are decided on one by one.
     pub rows: Vec<DecidedRow>,
+    /// The digest of the design's text, which the lines of the rules are in.
+    pub design: String,
+}
+
+/// The digest of a design's text.
+pub fn digest_of(design: &Design) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(&design.origin.text))
 }
 
 /// One item of several.
@@ -73,6 +84,7 @@ impl Command for Can {
                 .into_iter()
                 .map(|row| DecidedRow::of(&desk, row))
                 .collect(),
+            design: digest_of(desk.design()),
         })
     }
 
@@ -111,9 +123,10 @@ impl Command for Can {
         });
         let outcome = json!({
             "type": "object",
-            "required": ["allowed", "rulings", "rows"],
+            "required": ["allowed", "rulings", "rows", "design"],
             "properties": {
                 "allowed": { "type": "boolean" },
+                "design": { "type": "string", "description": "The digest of the design's text" },
                 "rulings": rulings,
                 "rows": { "type": "array", "items": row },
             },

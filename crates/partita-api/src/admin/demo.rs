@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::events::Gone;
+use super::verify::log_written;
 use super::{Allowed, Command, Desk, Events, Failure, StoreUse};
 
 /// Asks for a design to be filled, whose tables must be empty.
@@ -75,7 +76,9 @@ impl Command for Demo {
         let (design, store) = (desk.design().clone(), desk.installation.store.clone());
         let demos = desk.installation.demos.clone();
         let watch = || events.offer(());
-        demos.play(design, store, &self, &watch).await
+        let filled = demos.play(design, store, &self, &watch).await?;
+        log_written(&desk, Self::NAME, &filled.records);
+        Ok(filled)
     }
 
     fn example() -> Self {

@@ -1,15 +1,18 @@
 //! What a command works on.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::Duration;
 
-use partita_design::Design;
-use partita_plan::{Partita, Surroundings};
+use partita_design::{Design, sidecar};
+use partita_plan::{Current, Gate, Partita, Surroundings};
 use partita_store::{Clock, Store};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, watch};
 
 use super::demo::Demos;
 use super::{Command, Events, Failure};
+use crate::console::Door;
 use crate::token::Tokens;
 
 /// What a command needs of the store, where a process opens one for it.
@@ -21,6 +24,8 @@ pub enum StoreUse {
     Look,
     /// It looks at one, and takes one that does not exist for empty.
     LookOrEmpty,
+    /// It changes the tables of one that exists, whose indexes are built meanwhile.
+    Change,
     /// It fills one, which is created if it does not exist.
     Fill,
 }
@@ -34,17 +39,29 @@ pub struct Installation {
     pub clock: Arc<dyn Clock>,
     /// Makes tokens, where the secret is known.
     pub tokens: Option<Arc<Tokens>>,
+    /// Opens the console, where there is one.
+    pub console: Option<Arc<Door>>,
     /// Plays demos.
     pub demos: Arc<dyn Demos>,
     /// The places of commands that go through whole tables.
     pub scans: Scans,
+    /// The designs that this process serves, or works on for commands.
+    pub served: Currents,
+    /// Whether others write to tables past the designs, whichever table it is.
+    pub has_raw_writes: bool,
     /// Counts the commands that are being carried out.
     pub running: Running,
     /// Becomes true when the process is told to stop; answers end then.
     pub stopping: watch::Receiver<bool>,
+    /// The time after which a command that has nothing to say sends an empty line.
+    pub alive_every: Duration,
     /// Whether others work on the same store, and a command that takes long leaves room for them.
     pub has_traffic: bool,
 }
+
+/// How often a command shows that it goes on. Proxies close a connection over which nothing comes for
+/// a minute, and so do our clients; a command may wait for others or count for longer.
+pub const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Places of commands that go through whole tables, so that many at once load the store no more
 /// than a few. The operator has one that no administrator of a design takes.
@@ -100,6 +117,104 @@ impl Drop for OneRunning {
     }
 }
 
+/// The designs on the store of a process, by their sidecars: what they are called does not say
+/// whose data it is.
+#[derive(Clone, Default)]
+pub struct Currents(Arc<Known>);
+
+#[derive(Default)]
+struct Known {
+    served: RwLock<BTreeMap<String, Arc<Current>>>,
+    /// Those that only commands work on.
+    others: Mutex<BTreeMap<String, Other>>,
+}
+
+/// A design that is not served.
+#[derive(Default)]
+struct Other {
+    /// Kept, because a command may still write when the one that opened the design has ended.
+    gate: Gate,
+    /// Not kept: when nobody works on it, its stage is read again.
+    current: Weak<Current>,
+}
+
+impl Currents {
+    /// Says that a design is served.
+    pub fn add(&self, current: Arc<Current>) {
+        let sidecar = sidecar::name(current.get().design());
+        let mut served = self
+            .0
+            .served
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        served.insert(sidecar, current);
+    }
+
+    /// The designs that are served.
+    pub fn all(&self) -> Vec<Arc<Current>> {
+        let served = self.0.served.read().unwrap_or_else(PoisonError::into_inner);
+        served.values().cloned().collect()
+    }
+
+    /// The design that is served with the data of this one.
+    fn served(&self, design: &Design) -> Option<Arc<Current>> {
+        let served = self.0.served.read().unwrap_or_else(PoisonError::into_inner);
+        served.get(&sidecar::name(design)).cloned()
+    }
+
+    /// The live design of the data in a design's tables. There is one for all commands, so that they
+    /// move its stages under one lock.
+    async fn current(
+        &self,
+        design: &Design,
+        store: &Arc<dyn Store>,
+    ) -> Result<Arc<Current>, Failure> {
+        if let Some(served) = self.served(design) {
+            return Ok(served);
+        }
+        self.refuse_tables_of_others(design)?;
+        let mut others = self.0.others.lock().await;
+        let other = others.entry(sidecar::name(design)).or_default();
+        if let Some(current) = other.current.upgrade() {
+            return Ok(current);
+        }
+        let gate = other.gate.now().await;
+        let live = Partita::inspect_live(design.clone(), store.clone(), Surroundings::default());
+        let current = Current::new(live.await?.behind(gate));
+        other.current = Arc::downgrade(&current);
+        Ok(current)
+    }
+
+    /// What all that write to a design's data pass.
+    async fn gate(&self, design: &Design) -> Gate {
+        if let Some(served) = self.served(design) {
+            return served.gate().now().await;
+        }
+        let mut others = self.0.others.lock().await;
+        let other = others.entry(sidecar::name(design)).or_default();
+        other.gate.now().await
+    }
+
+    /// Refuses a design that has a table of one that is served, beside another sidecar.
+    fn refuse_tables_of_others(&self, design: &Design) -> Result<(), Failure> {
+        for served in self.all() {
+            let partita = served.get();
+            let taken = partita.design().tables.iter();
+            let mut taken = taken.map(|table| &table.name);
+            let is_own = |name: &&String| design.tables.iter().any(|own| own.name == **name);
+            if let Some(table) = taken.find(is_own) {
+                let other = &partita.design().name;
+                let detail = format!(
+                    "the table `{table}` belongs to the design `{other}`, which is served: name \
+                     the tables in its order"
+                );
+                return Err(Failure::new(detail));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A design on an installation.
 #[derive(Clone)]
 pub struct Desk {
@@ -151,11 +266,40 @@ impl Desk {
         match &self.subject {
             Subject::Served(partita) => Ok(partita.clone()),
             Subject::Given(design) => {
+                // What is served knows the stages of its migration.
+                let served = &self.installation.served;
+                if let Some(current) = served.served(design) {
+                    let partita = current.get();
+                    let (own, given) = (&partita.design().origin, &design.origin);
+                    if own.text == given.text && own.variables == given.variables {
+                        return Ok(partita);
+                    }
+                }
+                let gate = served.gate(design).await;
                 let store = self.installation.store.clone();
                 let opened = Partita::inspect((**design).clone(), store, Surroundings::default());
-                Ok(Arc::new(opened.await?))
+                // A server keeps the files of every design, and here is said what it would do.
+                let opened = opened.await?.as_if_keeping_files();
+                Ok(Arc::new(opened.behind(gate)))
             }
         }
+    }
+
+    /// The live design on the store, in the stage of its migration, whatever design is given. What
+    /// this process serves follows it.
+    pub(super) async fn current(&self) -> Result<Arc<Current>, Failure> {
+        let Installation { served, store, .. } = &self.installation;
+        served.current(self.design(), store).await
+    }
+
+    /// Refuses what cannot be while others write to the tables past the design.
+    pub(super) fn refuse_raw_writes(&self) -> Result<(), Failure> {
+        if self.installation.has_raw_writes {
+            let detail = "the server takes writes past the design, which would not keep the derived \
+                          data of two designs: start it without --raw-writes";
+            return Err(Failure::new(detail));
+        }
+        Ok(())
     }
 
     /// Waits for a place among the commands that go through whole tables, as long as the client
@@ -169,7 +313,7 @@ impl Desk {
             (&scans.operator, None)
         } else {
             let queued = scans.queue.clone().try_acquire_owned().map_err(|_| {
-                let detail = format!("{QUEUE_MAX} such commands are waiting: try again later");
+                let detail = format!("{QUEUE_MAX} such commands run or wait: try again later");
                 Failure::new(detail)
             })?;
             (&scans.administrators, Some(queued))
@@ -184,3 +328,6 @@ impl Desk {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

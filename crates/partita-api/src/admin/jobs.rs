@@ -22,6 +22,9 @@ pub struct Jobs {
 pub struct ListedJob {
     /// Names the job.
     pub id: String,
+    /// The job that has left it, which is not done before it is.
+    #[serde(default)]
+    pub parent: Option<String>,
     /// The item whose write caused it.
     pub of: String,
     /// What it does, part by part.
@@ -46,6 +49,7 @@ impl From<&JobStatus> for ListedJob {
     fn from(job: &JobStatus) -> Self {
         ListedJob {
             id: job.id.clone(),
+            parent: job.parent.clone(),
             of: job.of.clone(),
             tasks: job.tasks.clone(),
             state: job.state.word().to_owned(),
@@ -88,9 +92,10 @@ impl Command for Jobs {
     fn schemas() -> [Json; 3] {
         let job = json!({
             "type": "object",
-            "required": ["id", "of", "tasks", "state", "created", "done", "expected", "refused", "leftOut", "lastError"],
+            "required": ["id", "parent", "of", "tasks", "state", "created", "done", "expected", "refused", "leftOut", "lastError"],
             "properties": {
                 "id": { "type": "string" },
+                "parent": { "type": ["string", "null"] },
                 "of": { "type": "string" },
                 "tasks": { "type": "array", "items": { "type": "string" } },
                 "state": { "type": "string" },

@@ -81,6 +81,11 @@ impl Command for Repair {
             }
             is_agreed
         });
+        permission = permission.held_by(if desk.is_operator {
+            "the operator"
+        } else {
+            "an administrator of the design"
+        });
         for place in self.remove {
             permission = permission.to_remove(place);
         }

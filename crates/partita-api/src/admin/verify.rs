@@ -1,5 +1,6 @@
 //! `verify`: everything that is derived, recomputed; and what `repair` shares with it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -133,6 +134,8 @@ pub(super) struct Reporter<C: Command<Event = Found>> {
     found: Vec<Found>,
     progress: Option<Progress>,
     step_began: i64,
+    /// What was written, by record.
+    written: BTreeMap<String, u64>,
 }
 
 impl<C: Command<Event = Found>> Reporter<C> {
@@ -144,6 +147,7 @@ impl<C: Command<Event = Found>> Reporter<C> {
             masking: (!desk.is_operator).then(|| Box::new(desk.design().clone())),
             found: Vec::new(),
             progress: None,
+            written: BTreeMap::new(),
             step_began: clock.now_micros(),
             clock,
         }
@@ -155,8 +159,9 @@ impl<C: Command<Event = Found>> Reporter<C> {
         ended: Result<Report, VerifyError>,
         desk: &Desk,
     ) -> Result<Report, Failure> {
+        let name = &desk.design().name;
+        log_written(desk, C::NAME, &self.written);
         let report = ended.map_err(|error| {
-            let name = &desk.design().name;
             Failure::of(&error).within(&format!("cannot go through the tables of `{name}`"))
         })?;
         self.send()
@@ -219,6 +224,9 @@ impl<C: Command<Event = Found>> Watch for Reporter<C> {
     }
 
     fn finds(&mut self, drift: &Drift, outcome: &Outcome) {
+        if *outcome == Outcome::Mended {
+            *self.written.entry(drift.record.clone()).or_default() += 1;
+        }
         let found = match &self.masking {
             Some(design) => FoundDrift::of(&secrets::masked(design, drift), outcome),
             None => FoundDrift::of(drift, outcome),
@@ -235,6 +243,20 @@ impl<C: Command<Event = Found>> Watch for Reporter<C> {
         };
         self.found.push(Found::Unrecognised(found));
     }
+}
+
+/// Has a server log what a command has written, also where it did not come to its end. In a process
+/// of its own the command prints that.
+pub(super) fn log_written(desk: &Desk, command: &str, written: &BTreeMap<String, u64>) {
+    if written.is_empty() || !desk.installation.has_traffic {
+        return;
+    }
+    let design = desk.design().name.as_str();
+    let counts = written.iter();
+    let counts: Vec<String> = counts
+        .map(|(record, count)| format!("{count} {record}"))
+        .collect();
+    tracing::info!(design, command, "a command wrote {}", counts.join(", "));
 }
 
 impl FoundDrift {

@@ -7,6 +7,7 @@ use axum::response::Response;
 use partita_plan::Partita;
 
 use super::{App, path_of};
+use crate::auth::identity;
 use crate::decode::{self, Brought};
 use crate::files::{self, Files};
 use crate::intake::Sender;
@@ -45,9 +46,10 @@ impl App {
         };
         let segments = request.segments()?;
         let (design, rest) = segments.split_first().ok_or_else(|| self.no_design(""))?;
-        let served = self.designs.get(design);
-        let served = served.ok_or_else(|| self.no_design(design))?;
-        let verified = self.tokens.verify(design, request.bearer()?).await?;
+        let slot = self.designs.get(design);
+        let served = slot.ok_or_else(|| self.no_design(design))?.served();
+        let partita = &served.partita;
+        let verified = identity::identify(&self.auth, &self.tokens, partita, &request).await?;
         let name = files::whole_name(rest);
         let path = path_of(rest, name.as_deref());
         let found = served.routes.find(request.method, &path)?;

@@ -129,11 +129,18 @@ function list(parameters) {
       make('td', { class: 'quiet' }, ...prose(parameter.description ?? parameter.schema.description)))));
 }
 
+/** The members of an object in the order of the design. */
+function ordered(schema) {
+  const order = schema['x-partita-order'] ?? [];
+  const rank = ([name]) => (order.includes(name) ? order.indexOf(name) : order.length);
+  return Object.entries(schema.properties ?? {}).sort((one, other) => rank(one) - rank(other));
+}
+
 /** The members of an object, those inside maps below them. */
 function fields(reference, inside = '') {
   const schema = resolve(reference);
   const rows = [];
-  for (const [name, member] of Object.entries(schema.properties ?? {})) {
+  for (const [name, member] of ordered(schema)) {
     const found = resolve(member);
     const needed = (schema.required ?? []).includes(name);
     rows.push(make('tr', {},

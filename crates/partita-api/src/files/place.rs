@@ -184,6 +184,30 @@ fn memory() -> Opened {
 
 #[cfg(feature = "s3")]
 fn s3(bucket: &str, endpoint: Option<&str>, region: Option<&str>) -> Result<Opened, PlaceError> {
+    let store = Arc::new(s3_client(bucket, endpoint, region)?);
+    Ok(Opened {
+        store: store.clone(),
+        directory: None,
+        signer: Some(store),
+    })
+}
+
+/// A bucket of S3 as it is, for what is not a file of a design.
+#[cfg(feature = "s3")]
+pub fn s3_bucket(
+    bucket: &str,
+    endpoint: Option<&str>,
+    region: Option<&str>,
+) -> Result<Arc<dyn ObjectStore>, PlaceError> {
+    Ok(Arc::new(s3_client(bucket, endpoint, region)?))
+}
+
+#[cfg(feature = "s3")]
+fn s3_client(
+    bucket: &str,
+    endpoint: Option<&str>,
+    region: Option<&str>,
+) -> Result<object_store::aws::AmazonS3, PlaceError> {
     use object_store::aws::AmazonS3Builder;
     // Objects are removed one by one; not everything that speaks S3 can do it otherwise.
     let mut builder = AmazonS3Builder::from_env()
@@ -197,15 +221,9 @@ fn s3(bucket: &str, endpoint: Option<&str>, region: Option<&str>) -> Result<Open
         let is_plain = endpoint.starts_with("http://");
         builder = builder.with_endpoint(endpoint).with_allow_http(is_plain);
     }
-    let store = builder.build().map_err(|source| PlaceError::Store {
+    builder.build().map_err(|source| PlaceError::Store {
         bucket: bucket.to_owned(),
         source,
-    })?;
-    let store = Arc::new(store);
-    Ok(Opened {
-        store: store.clone(),
-        directory: None,
-        signer: Some(store),
     })
 }
 

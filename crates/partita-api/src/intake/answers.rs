@@ -52,6 +52,13 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Under what name it is counted.
+    pub(crate) fn holder(&self) -> &str {
+        &self.holder
+    }
+}
+
 /// The bytes of an answer, and their share.
 struct HeldAnswer {
     bytes: Bytes,
@@ -91,6 +98,11 @@ impl Intake {
         // The connection that sends the bytes keeps them longer than the body.
         let bytes = Bytes::from_owner(HeldAnswer { bytes, _share });
         Ok(Response::from_parts(head, Body::from(bytes)))
+    }
+
+    /// Counts bytes that are to be sent, or refuses them if there is no room.
+    pub(crate) fn hold_answer(&self, reader: &Reader, bytes: usize) -> Result<HeldShare, Short> {
+        self.answers_to(reader).take(reader.holder(), bytes)
     }
 
     fn answers_to(&self, reader: &Reader) -> &Arc<Shares> {

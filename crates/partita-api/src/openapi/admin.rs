@@ -12,7 +12,14 @@ pub(super) fn command(row: &Row) -> Described {
     let failure = json!({
         "type": "object",
         "required": ["detail"],
-        "properties": { "detail": { "type": "string" } },
+        "properties": {
+            "detail": { "type": "string" },
+            "faults": { "type": "array", "items": {
+                "type": "object",
+                "required": ["attribute", "message"],
+                "properties": { "attribute": { "type": "string" }, "message": { "type": "string" } },
+            } },
+        },
     });
     let mut lines = vec![("outcome", outcome), ("failure", failure)];
     if event != Json::Null {

@@ -69,6 +69,7 @@ fn value(name: &str, kind: &AttributeType) -> Option<Value> {
         AttributeType::Set(SetOf::Numbers) => Value::Ns([Number::from(1_i64)].into()),
         AttributeType::Set(SetOf::Binaries) => Value::Bs([b"partita".to_vec()].into()),
         AttributeType::Binary => Value::B(b"partita".to_vec()),
+        AttributeType::Password => return None,
         AttributeType::Map => Value::M(Map::new()),
         AttributeType::Shape(shape) => of_shape(shape)?,
         AttributeType::Any => Value::from(words(name)),

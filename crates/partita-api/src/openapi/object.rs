@@ -58,6 +58,8 @@ impl Object {
 
     /// The schema; an open one takes further members.
     pub(super) fn schema(self, is_open: bool) -> Json {
+        // Members of a JSON object have no order; people look for that of the design.
+        let order: Vec<String> = self.members.iter().map(|(name, _)| name.clone()).collect();
         let members = self.members.into_iter().map(|(name, member)| {
             let schema = match member {
                 Member::Value(schema) => schema,
@@ -73,6 +75,9 @@ impl Object {
         if is_open {
             // Whatever it is called, it has a name.
             schema["propertyNames"] = json!({ "minLength": 1 });
+        }
+        if order.len() > 1 {
+            schema["x-partita-order"] = json!(order);
         }
         if !self.required.is_empty() {
             schema["required"] = json!(self.required);

@@ -1,10 +1,12 @@
 //! One route as an operation of the document: what the kinds of routes say of it, and the rules.
 
 use partita_design::Design;
+use partita_design::design::Pattern;
+use partita_plan::feed::no_feed;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Told, action, admin, example, files, item, own, parts, pattern, problems, record, schema,
+    Told, action, admin, auth, example, files, item, own, parts, pattern, problems, record, schema,
 };
 use crate::access::{self, Outcome, Persona};
 use crate::routes::{Route, Target, Verb};
@@ -16,6 +18,7 @@ pub(super) fn of(design: &Design, told: &Told<'_>) -> Json {
     let mut described = match &route.target {
         Target::Operation(verb) => of_verb(design, route, *verb),
         Target::Batch => own::batch(),
+        Target::Auth(request) => auth::request(design, *request),
         Target::Admin(command) => admin::command(command),
         Target::AdminDocument => admin::document(),
         Target::Document => own::document(),
@@ -78,6 +81,14 @@ fn of_verb(design: &Design, route: &Route, verb: Verb) -> Described {
         Verb::Act { action, on } => action::act(design, &design[action], on),
         Verb::Query(pattern) => pattern::query(design, route, &design[pattern]),
     };
+    let why_not = match verb {
+        Verb::Get(entity) => Some(no_feed(design, &Pattern::of_item(&design[entity], false))),
+        Verb::Query(pattern) => Some(no_feed(design, &design[pattern])),
+        _ => None,
+    };
+    if let Some(why_not) = why_not {
+        parts::add_feed(&mut described, why_not);
+    }
     if moves(design, verb) {
         parts::add_header(&mut described.answers, "Location");
     }

@@ -4,6 +4,9 @@ use partita_design::Design;
 use partita_design::design::{Record, rules::LimitOf};
 use serde_json::{Map, Value as Json, json};
 
+use super::operation::Described;
+use crate::feed::EVENT_STREAM;
+
 pub(super) fn answer(means: &str, schema: Json, example: Option<Json>) -> Json {
     let mut media = json!({ "schema": schema });
     if let Some(example) = example {
@@ -27,6 +30,26 @@ pub(super) fn add_header(answers: &mut Map<String, Json>, name: &str) {
             *described = json!({ "$ref": format!("#/components/headers/{name}") });
         }
     }
+}
+
+/// Lets a read be followed as well, or says why it cannot be.
+pub(super) fn add_feed(described: &mut Described, why_not: Option<String>) {
+    described.refusals.push(501);
+    if let Some(why) = why_not {
+        let about = described.about.take().map(|about| about + "\n\n");
+        let about = about.unwrap_or_default() + "It has no feed: " + &why + ".";
+        described.about = Some(about);
+        return;
+    }
+    if let Some(found) = described.answers.get_mut("200") {
+        found["content"][EVENT_STREAM] = json!({
+            "schema": {
+                "type": "string",
+                "description": "Server-sent events: `enter` for each row, `ready`, then `enter`, `change`, `leave` and `refetch`.",
+            },
+        });
+    }
+    described.parameters.push(header("Last-Event-ID"));
 }
 
 /// The answer that shows nothing.

@@ -1,13 +1,13 @@
 //! What records look like: as they are answered, and as they are given.
 
 use partita_core::plain;
-use partita_design::Design;
 use partita_design::design::{
     Action, ActionOn, Attribute, EachOver, KeyValue, Pattern, PatternId, Record, RecordId, RefTo,
     Repeat, Rule, Rules, SoftDelete, Source,
 };
 use partita_design::expression::{Expr, Formula};
 use partita_design::types::AttributeType;
+use partita_design::{Design, describe};
 use serde_json::{Value as Json, json};
 
 use super::object::Object;
@@ -165,7 +165,7 @@ pub(super) fn given(entity: &Record) -> impl Iterator<Item = &Attribute> {
         let is_input = matches!(attribute.source, Source::Given { .. } | Source::Generated);
         let is_counted = matches!(
             attribute.kind,
-            AttributeType::Version | AttributeType::Counter
+            AttributeType::Version | AttributeType::Counter | AttributeType::Password
         );
         let mut rules = entity.rules.by_attribute.iter();
         let is_never = rules.any(|rule| {
@@ -263,12 +263,17 @@ fn add_table_keys(object: &mut Object, design: &Design, record: &Record) {
         // Lists leave it out.
         object.add(name, json!({ "const": value }), false);
     }
+    let templates = describe::keys(table, record);
     let indexes = table.indexes.iter();
     let made = indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
     let made = made.filter(|key| !key.native).map(|key| &key.name);
     for name in [&table.partition, &table.sort].into_iter().chain(made) {
         if record.attribute(name).is_none() {
-            let description = "A key of the table, for administrators with `keys=true`.";
+            let spelled = templates.iter().find(|(known, _)| known == name);
+            let spelled = spelled.and_then(|(_, template)| template.as_str());
+            let spelled = spelled.map_or(String::new(), |text| format!("`{text}`: "));
+            let description =
+                format!("{spelled}a key of the table, for administrators with `keys=true`.");
             let schema = json!({ "type": ["string", "number"], "description": description });
             object.add(name, schema, false);
         }

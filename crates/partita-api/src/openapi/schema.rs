@@ -21,7 +21,7 @@ const NUMBER_MAX: &str = "9.9999999999999999999999999999999999999E+125";
 const INTEGER_MAX: &str = "99999999999999999999999999999999999999";
 
 /// The schema of a type.
-pub(super) fn of(kind: &AttributeType) -> Json {
+pub(crate) fn of(kind: &AttributeType) -> Json {
     match kind {
         AttributeType::String(string) => of_string(string),
         AttributeType::Enum(names) => json!({ "type": "string", "enum": names }),
@@ -54,6 +54,7 @@ pub(super) fn of(kind: &AttributeType) -> Json {
             json!({ "type": "array", "items": element, "uniqueItems": true, "minItems": 1 })
         }
         AttributeType::Binary => base64(),
+        AttributeType::Password => json!({ "type": "string", "format": "password" }),
         AttributeType::Map => json!({ "type": "object" }),
         AttributeType::Shape(shape) => of_shape(shape),
         AttributeType::Any => json!({}),
@@ -61,7 +62,7 @@ pub(super) fn of(kind: &AttributeType) -> Json {
 }
 
 /// The schema of something that a path, a query or a body gives for a parameter.
-pub(super) fn of_parameter(parameter: &Parameter) -> Json {
+pub(crate) fn of_parameter(parameter: &Parameter) -> Json {
     match &parameter.kind {
         ParameterKind::Value(kind) => of(kind),
         ParameterKind::PrefixOf(kind) => json!({

@@ -1,7 +1,7 @@
 //! What the planner and the store refuse, as problems.
 
 use partita_design::Design;
-use partita_plan::{FAULTS_MAX, Fault, PlanError};
+use partita_plan::{FAULTS_MAX, Fault, HotCause, HotSpot, PlanError};
 use partita_store::{ErrorKind, StoreError};
 use serde_json::{Value as Json, json};
 
@@ -89,12 +89,32 @@ impl From<PlanError> for Problem {
             PlanError::NotRestorable { entity } => {
                 problem(ProblemKind::NotRestorable).with("entity", entity)
             }
+            PlanError::NoFeed { .. } => problem(ProblemKind::NoFeed),
             PlanError::TooLarge { pattern, .. } => {
                 problem(ProblemKind::TooLarge).with("pattern", pattern)
             }
             PlanError::TooMuchMemory { .. } => problem(ProblemKind::TooMuchMemory),
             PlanError::BadCursor => problem(ProblemKind::BadCursor),
-            PlanError::Conflict => problem(ProblemKind::Conflict),
+            PlanError::Drift {
+                entity, attribute, ..
+            } => {
+                let problem = problem(ProblemKind::Drift).with("entity", entity);
+                problem.with("attribute", attribute)
+            }
+            PlanError::Conflict | PlanError::Outdated => problem(ProblemKind::Conflict),
+            PlanError::NotProvisioned { faults, .. } => {
+                let faults: Vec<Json> = faults.iter().take(FAULTS_MAX).map(fault).collect();
+                problem(ProblemKind::NotProvisioned).with("faults", faults)
+            }
+            PlanError::Superseded => problem(ProblemKind::Superseded),
+            PlanError::NoAccounts => problem(ProblemKind::NoRoute),
+            PlanError::Hot(hot) => {
+                let kind = match hot.cause {
+                    HotCause::Conflict => ProblemKind::Conflict,
+                    HotCause::Writes | HotCause::Reads => ProblemKind::Throttled,
+                };
+                problem(kind).with("hot", hot_spot(&hot))
+            }
             PlanError::OutcomeUnknown => {
                 problem(ProblemKind::OutcomeUnknown).with("outcome", "unknown")
             }
@@ -102,6 +122,20 @@ impl From<PlanError> for Problem {
             _ => Problem::internal(),
         }
     }
+}
+
+/// Where too much is asked at once, as the design has it: never the value of a key, which may be
+/// of an item that the caller does not see.
+fn hot_spot(hot: &HotSpot) -> Json {
+    json!({
+        "cause": hot.cause.word(),
+        "entity": hot.record,
+        "key": hot.key,
+        "index": hot.index,
+        "pattern": hot.pattern,
+        "declared": hot.declared,
+        "line": hot.line,
+    })
 }
 
 fn fault(fault: &Fault) -> Json {
@@ -119,12 +153,20 @@ fn fault(fault: &Fault) -> Json {
 /// When to try again while the disk is full: somebody has to free space first.
 const DISK_FULL_WAIT_SECONDS: u64 = 30;
 
+/// When to try again while the data moves: that takes seconds.
+const READ_ONLY_WAIT_SECONDS: u64 = 5;
+
 /// What the store says is for the log, except where the request itself is at fault.
 fn store_problem(error: &StoreError) -> Problem {
     if let StoreError::DiskFull { .. } = error {
         let detail = "nothing was changed; writes are taken again when the server's disk has space";
         let problem = Problem::new(ProblemKind::DiskFull, detail);
         return problem.with("wait", DISK_FULL_WAIT_SECONDS);
+    }
+    if let StoreError::ReadOnly { .. } = error {
+        let detail = "nothing was changed; who runs the server moves the data, and says where to";
+        let problem = Problem::new(ProblemKind::ReadOnly, detail);
+        return problem.with("wait", READ_ONLY_WAIT_SECONDS);
     }
     let (kind, detail) = match error.kind() {
         ErrorKind::FixRequest => (ProblemKind::RefusedByStore, error.to_string()),

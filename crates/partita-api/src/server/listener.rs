@@ -18,6 +18,11 @@ pub trait Listener: Send {
     /// Says something on a new connection that finds no place. There is room for it in the buffer
     /// of the connection; a client that does not get it is refused all the same.
     fn refuse(stream: &Self::Stream, answer: &[u8]);
+
+    /// Its port, where it has one.
+    fn port(&self) -> Option<u16> {
+        None
+    }
 }
 
 impl Listener for TcpListener {
@@ -33,6 +38,10 @@ impl Listener for TcpListener {
 
     fn refuse(stream: &TcpStream, answer: &[u8]) {
         let _ = stream.try_write(answer);
+    }
+
+    fn port(&self) -> Option<u16> {
+        self.local_addr().ok().map(|address| address.port())
     }
 }
 

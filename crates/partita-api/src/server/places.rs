@@ -195,7 +195,7 @@ impl Drop for OfAddress {
 }
 
 /// What is counted as one: an address, or the network of 64 bits that a host has of IPv6.
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(six) => {

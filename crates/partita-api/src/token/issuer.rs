@@ -1,7 +1,8 @@
 //! Tokens of other issuers: Cognito, Google, or anybody who publishes a key set.
 
 use jsonwebtoken::{Header, Validation, decode};
-use partita_plan::Caller;
+use partita_core::plain;
+use partita_plan::{Caller, Claims};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
@@ -36,7 +37,7 @@ pub struct Issuer {
 }
 
 #[derive(Deserialize)]
-struct Claims {
+struct Shown {
     /// The library compares it, and also takes lists; an issuer is one.
     iss: String,
     sub: String,
@@ -77,7 +78,50 @@ impl Issuer {
         header: &Header,
         token: &str,
         now_seconds: i64,
-    ) -> Result<Caller, TokenError> {
+    ) -> Result<(Caller, Claims), TokenError> {
+        let shown = self.shown(header, token, now_seconds).await?;
+        if !self.is_for_us(&shown) {
+            return Err(TokenError::Invalid);
+        }
+        self.caller(shown)
+    }
+
+    /// Who has signed in, by an id token that was made for a sign-in of this nonce.
+    #[cfg(feature = "https")]
+    pub(crate) async fn verify_sign_in(
+        &self,
+        token: &str,
+        nonce: &str,
+        now_seconds: i64,
+    ) -> Result<Claims, TokenError> {
+        let header = super::header_of(token)?;
+        let shown = self.shown(&header, token, now_seconds).await?;
+        let client = self.expected.audiences.first();
+        let is_client = |one: &str| client.is_some_and(|client| client == one);
+        let party = shown.others.get("azp");
+        let is_theirs = match &shown.aud {
+            Some(Audience::One(one)) => is_client(one),
+            // Of several, one has signed in, and the token says which.
+            Some(Audience::Several(all)) => {
+                all.iter().any(|one| is_client(one)) && (all.len() == 1 || party.is_some())
+            }
+            None => false,
+        };
+        let is_party = party.is_none_or(|party| party.as_str().is_some_and(is_client));
+        let is_fresh = shown.others.get("nonce").and_then(Json::as_str) == Some(nonce);
+        if !is_theirs || !is_party || !is_fresh {
+            return Err(TokenError::Invalid);
+        }
+        claimed(shown.sub, shown.others)
+    }
+
+    /// What a token says whose signature, issuer and time are good.
+    async fn shown(
+        &self,
+        header: &Header,
+        token: &str,
+        now_seconds: i64,
+    ) -> Result<Shown, TokenError> {
         let id = header.kid.as_deref().ok_or(TokenError::Invalid)?;
         let key = self.keys.find(id).await.ok_or(TokenError::Invalid)?;
         // The algorithm is the key's; a header that names another is refused.
@@ -88,7 +132,7 @@ impl Issuer {
         // audience of its own.
         validation.validate_exp = false;
         validation.validate_aud = false;
-        let claims = decode::<Claims>(token, &key.key, &validation)
+        let claims = decode::<Shown>(token, &key.key, &validation)
             .map_err(|_| TokenError::Invalid)?
             .claims;
         if claims.exp <= now_seconds {
@@ -98,13 +142,13 @@ impl Issuer {
             .nbf
             .is_some_and(|from| from > now_seconds.saturating_add(SKEW_SECONDS));
         let is_theirs = claims.iss == self.expected.issuer;
-        if is_early || !is_theirs || !self.is_for_us(&claims) || claims.sub.is_empty() {
+        if is_early || !is_theirs || claims.sub.is_empty() {
             return Err(TokenError::Invalid);
         }
-        self.caller(claims)
+        Ok(claims)
     }
 
-    fn is_for_us(&self, claims: &Claims) -> bool {
+    fn is_for_us(&self, claims: &Shown) -> bool {
         let is_ours = |one: &String| self.expected.audiences.contains(one);
         match (&claims.aud, &claims.client_id) {
             (Some(Audience::One(one)), _) => is_ours(one),
@@ -114,7 +158,7 @@ impl Issuer {
         }
     }
 
-    fn caller(&self, claims: Claims) -> Result<Caller, TokenError> {
+    fn caller(&self, claims: Shown) -> Result<(Caller, Claims), TokenError> {
         let role = claims.others.get(&self.expected.role_claim);
         let role = role.and_then(Json::as_str).map(str::to_owned);
         let mut lists = self.expected.group_claims.iter();
@@ -132,10 +176,26 @@ impl Issuer {
             let mut lengths = groups.iter().map(String::len);
             groups.len() <= GROUPS_MAX && lengths.all(|length| length <= GROUP_BYTES_MAX)
         };
-        Ok(Caller {
-            id: Some(claims.sub),
+        let caller = Caller {
+            id: Some(claims.sub.clone()),
             role,
             groups: groups.filter(is_short).ok_or(TokenError::Invalid)?,
-        })
+        };
+        Ok((caller, claimed(claims.sub, claims.others)?))
     }
+}
+
+/// What a token says of somebody. They signed in at `auth_time`, or else when the token was made.
+pub(crate) fn claimed(
+    subject: String,
+    mut others: Map<String, Json>,
+) -> Result<Claims, TokenError> {
+    let seconds = |name: &str| others.get(name).and_then(Json::as_i64);
+    let signed_in = seconds("auth_time").or_else(|| seconds("iat"));
+    others.insert("sub".to_owned(), subject.as_str().into());
+    Ok(Claims {
+        subject,
+        signed_in_millis: signed_in.and_then(|seconds| seconds.checked_mul(1000)),
+        others: plain::map_from_json(others).map_err(|_| TokenError::Invalid)?,
+    })
 }

@@ -107,7 +107,14 @@ impl Keys {
         if found.is_some() && !is_due {
             return found;
         }
-        let fetching = self.fetching.lock().await;
+        let fetching = match &found {
+            // A key that is known stays good while somebody fetches.
+            Some(_) => match self.fetching.try_lock() {
+                Ok(fetching) => fetching,
+                Err(_) => return found,
+            },
+            None => self.fetching.lock().await,
+        };
         // After the wait the set may be the one that another request has fetched.
         let (found, is_due) = self.look(id).await;
         if !is_due {
@@ -132,6 +139,7 @@ impl Keys {
         let now = self.clock.now_millis();
         self.known.write().await.tried_millis = now;
         let fetched = self.source.fetch(SET_BYTES_MAX).await;
+        self.known.write().await.tried_millis = self.clock.now_millis();
         match fetched.and_then(|bytes| parse(&bytes)) {
             Ok(keys) => {
                 let mut known = self.known.write().await;

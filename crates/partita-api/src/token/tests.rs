@@ -64,14 +64,14 @@ async fn what_is_not_ours_is_refused() {
         "no algorithm"
     );
 
-    for critical in [vec![], vec!["b64".to_owned()], vec!["exp".to_owned()]] {
-        let mut header = Header::new(Algorithm::HS256);
-        header.crit = Some(critical.clone());
-        let claims: serde_json::Value =
-            serde_json::from_slice(&BASE64.decode(claims).unwrap()).unwrap();
-        let token = encode(&header, &claims, &ours.signing).unwrap();
+    for critical in ["null", "[]", "[\"b64\"]", "{}", "0"] {
+        let header = format!(r#"{{"alg":"HS256","typ":"JWT","crit":{critical}}}"#);
+        let message = format!("{}.{claims}", BASE64.encode(header));
+        let key = &ours.signing;
+        let signature = jsonwebtoken::crypto::sign(message.as_bytes(), key, Algorithm::HS256);
+        let token = format!("{message}.{}", signature.unwrap());
         let verified = ours.verify("stories", Some(&token)).await;
-        assert_eq!(verified, invalid, "{critical:?}");
+        assert_eq!(verified, invalid, "{critical}");
     }
 
     for (name, value) in [("sub", json!("")), ("nbf", json!(1_001))] {

@@ -10,7 +10,6 @@ use partita_core::{Map, plain};
 use partita_design::design::{ParameterKind, Pattern};
 use partita_design::types::AttributeType;
 use partita_plan::{Caller, Operation, Partita, PlanError};
-use partita_store::Store;
 use serde_json::Value as Json;
 
 use super::Workload;
@@ -18,7 +17,6 @@ use super::Workload;
 /// A design on an empty store, while it is filled.
 pub(super) struct Population {
     pub(super) partita: Arc<Partita>,
-    pub(super) store: Arc<dyn Store>,
     clients: usize,
 }
 
@@ -26,12 +24,8 @@ pub(super) struct Population {
 pub(super) type DrawnValues = dyn Fn(u64, &str) -> Option<String> + Send + Sync;
 
 impl Population {
-    pub(super) fn new(partita: Arc<Partita>, store: Arc<dyn Store>, clients: usize) -> Self {
-        Population {
-            partita,
-            store,
-            clients,
-        }
+    pub(super) fn new(partita: Arc<Partita>, clients: usize) -> Self {
+        Population { partita, clients }
     }
 
     /// Carries operations out, several at a time, in any order.

@@ -1,0 +1,309 @@
+//! Accounts are created; sessions are opened, listed and ended.
+
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use partita_design::time;
+use partita_plan::{Account, NewSession, SignedUp, folded};
+use secrecy::SecretString;
+use serde_json::{Value as Json, json};
+use tracing::info;
+
+use super::form::{self, Form};
+use super::identity::SameSite;
+use super::password::Compared;
+use super::{AuthCall, accepted, done, identity, limits};
+use crate::encode;
+use crate::problem::{Problem, ProblemKind};
+
+impl AuthCall<'_> {
+    /// Where addresses are confirmed the answer is always the same: a free address gets an account
+    /// and a link, a taken one is told so by mail. Elsewhere it is that of a sign-in, or a refusal.
+    pub(super) async fn sign_up(&self) -> Result<Response, Problem> {
+        let design = self.design();
+        let sign_in = self.sign_in_part()?;
+        let is_mailed = sign_in.verification.is_some();
+        let Some(login) = design.accounts.as_ref().and_then(|one| one.login(design)) else {
+            return Err(Problem::internal());
+        };
+        let login_name = &login.name;
+        let mut form = self.form()?;
+        let login = folded(&form.text(login_name));
+        let password = form.new_password("password");
+        let cookie = self.cookie_in(&mut form)?;
+        let given = form.rest()?;
+        self.count_asked().await?;
+        let hash = self
+            .auth
+            .hasher
+            .hash(&self.asker(&login), &password)
+            .await?;
+        if is_mailed
+            && self
+                .partita
+                .count_attempt(limits::MAILS, &login)
+                .await
+                .is_err()
+        {
+            return Ok(accepted());
+        }
+        let url = self.auth.public_url.as_str();
+        let signed_up = self.partita.sign_up(&login, &hash, given, url).await;
+        if is_mailed && signed_up.is_err() {
+            // No mail is on its way.
+            self.partita.forgive_attempt(limits::MAILS, &login).await?;
+        }
+        match signed_up? {
+            SignedUp::Created(id) if is_mailed => {
+                info!(
+                    design = design.name,
+                    user = id,
+                    client = self.client(),
+                    "somebody signed up"
+                );
+                Ok(accepted())
+            }
+            SignedUp::Created(id) => {
+                info!(
+                    design = design.name,
+                    user = id,
+                    client = self.client(),
+                    "somebody signed up"
+                );
+                let account = self.partita.account(&id).await?;
+                let account = account.ok_or_else(Problem::account_closed)?;
+                let session = self.partita.sign_in(&account, None).await?;
+                self.opened(&account, &session, cookie, StatusCode::CREATED)
+                    .await
+            }
+            SignedUp::Taken if is_mailed => {
+                if let Some(account) = self.partita.account_with(&login).await? {
+                    self.partita.tell_taken(&account).await?;
+                }
+                Ok(accepted())
+            }
+            SignedUp::Taken => {
+                let detail = format!("`{login_name}` is taken");
+                Err(Problem::new(ProblemKind::Taken, detail))
+            }
+        }
+    }
+
+    pub(super) async fn sign_in(&self) -> Result<Response, Problem> {
+        let mut form = self.form()?;
+        let login = form.text("login");
+        let password = form.password("password");
+        let cookie = self.cookie_in(&mut form)?;
+        form.finish()?;
+        let (account, rehashed) = self.authenticate(&login, &password).await?;
+        if !account.is_verified && !self.sign_in_part()?.unverified {
+            let detail =
+                "confirm your address by the link that was mailed to it, or ask for a new password";
+            return Err(Problem::new(ProblemKind::Unverified, detail));
+        }
+        let session = self.partita.sign_in(&account, rehashed.as_deref()).await?;
+        info!(
+            design = self.design().name,
+            user = account.id,
+            session = session.id,
+            client = self.client(),
+            "somebody signed in"
+        );
+        self.opened(&account, &session, cookie, StatusCode::OK)
+            .await
+    }
+
+    /// Whether a session is wanted as a cookie. Pages of others can send forms, and would sign their
+    /// readers in as somebody else; JSON they cannot send.
+    fn cookie_in(&self, form: &mut Form) -> Result<Option<SameSite>, Problem> {
+        let cookie = form.cookie();
+        if cookie.is_some() && form::is_form(&self.request) {
+            identity::demand_own_page(self.auth, &self.request)?;
+        }
+        Ok(cookie)
+    }
+
+    /// The account of a login and its password; both wrong is answered as one wrong. A hash that is
+    /// out of date is made anew.
+    pub(super) async fn authenticate(
+        &self,
+        login: &str,
+        password: &SecretString,
+    ) -> Result<(Account, Option<String>), Problem> {
+        let login = folded(login);
+        let account = self.partita.account_with(&login).await?;
+        let compared = self.compare(&login, account.as_ref(), password).await?;
+        let Some(account) = account else {
+            return Err(wrong());
+        };
+        if !account.is_active {
+            return Err(Problem::account_closed());
+        }
+        let rehashed = match compared {
+            Compared::Outdated => {
+                let old = account.password.as_deref().unwrap_or_default();
+                Some(
+                    self.auth
+                        .hasher
+                        .rehash(&self.asker(&login), password, old)
+                        .await?,
+                )
+            }
+            _ => None,
+        };
+        Ok((account, rehashed))
+    }
+
+    /// Compares a password with that of an account, and counts what is wrong.
+    pub(super) async fn compare(
+        &self,
+        login: &str,
+        account: Option<&Account>,
+        password: &SecretString,
+    ) -> Result<Compared, Problem> {
+        self.count_guess().await?;
+        self.partita.count_attempt(limits::PASSWORDS, login).await?;
+        let hash = account.and_then(|account| account.password.as_deref());
+        let schemes = &self.sign_in_part()?.imported;
+        let asker = self.asker(login);
+        let hasher = &self.auth.hasher;
+        let compared = hasher.compare(&asker, password, hash, schemes).await;
+        // One that was not compared is no wrong one.
+        if compared.is_err() {
+            self.forgive(login).await?;
+        }
+        let compared = compared?;
+        if compared == Compared::Wrong {
+            let user = account.map_or("nobody", |account| &account.id);
+            info!(
+                design = self.design().name,
+                user,
+                client = self.client(),
+                "a password was wrong"
+            );
+            return Err(wrong());
+        }
+        self.forgive(login).await?;
+        Ok(compared)
+    }
+
+    /// Takes back that a password was tried.
+    async fn forgive(&self, login: &str) -> Result<(), Problem> {
+        let partita = self.partita;
+        self.forgive_guess().await?;
+        partita.forgive_attempt(limits::PASSWORDS, login).await?;
+        Ok(())
+    }
+
+    /// The answer with a session: in it, or in a cookie.
+    pub(super) async fn opened(
+        &self,
+        account: &Account,
+        session: &NewSession,
+        cookie: Option<SameSite>,
+        status: StatusCode,
+    ) -> Result<Response, Problem> {
+        let expires = time::format_millis(session.expires_millis);
+        let mut answer = json!({ "user": self.user(&account.id).await?, "expiresAt": expires });
+        let Some(same_site) = cookie else {
+            answer["token"] = session.credential.as_str().into();
+            return Ok(encode::json_response(status, &answer));
+        };
+        let design = self.design();
+        let longest = self.sign_in_part()?.session.longest_seconds;
+        // The browser keeps it as long as it can be prolonged.
+        let seconds = i64::try_from(longest).unwrap_or(i64::MAX);
+        let cookie = Some((session.credential.as_str(), seconds));
+        let cookie = identity::set_cookie(self.auth, &design.name, cookie, same_site);
+        let mut response = encode::json_response(status, &answer);
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+        Ok(response)
+    }
+
+    pub(super) async fn sign_out(&self) -> Result<Response, Problem> {
+        let account = self.own_account().await?;
+        let Some(session) = self.verified.session() else {
+            let detail = "a token is no session; it ends by itself";
+            return Err(Problem::new(ProblemKind::NotFound, detail));
+        };
+        self.partita.end_session(&account, &session.id).await?;
+        info!(
+            design = self.design().name,
+            user = account.id,
+            session = session.id,
+            "somebody signed out"
+        );
+        let mut response = done();
+        let cookie = identity::set_cookie(self.auth, &self.design().name, None, SameSite::Lax);
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+        Ok(response)
+    }
+
+    pub(super) async fn me(&self) -> Result<Response, Problem> {
+        let account = self.own_account().await?;
+        let mut answer = json!({ "user": self.user(&account.id).await? });
+        if let Some(session) = self.verified.session() {
+            answer["session"] = shown(session, true);
+        }
+        Ok(encode::json_response(StatusCode::OK, &answer))
+    }
+
+    pub(super) async fn sessions(&self) -> Result<Response, Problem> {
+        let account = self.own_account().await?;
+        let current = self.verified.session().map(|session| session.id.as_str());
+        let sessions = self.partita.sessions_of(&account).await?;
+        let items = sessions
+            .iter()
+            .map(|session| shown(session, current == Some(session.id.as_str())));
+        let items = json!({ "items": items.collect::<Vec<_>>() });
+        Ok(encode::json_response(StatusCode::OK, &items))
+    }
+
+    pub(super) async fn end_session(&self) -> Result<Response, Problem> {
+        let account = self.own_account().await?;
+        let id = self.session.unwrap_or_default();
+        if !self.partita.end_session(&account, id).await? {
+            let detail = "you have no session of this id";
+            return Err(Problem::new(ProblemKind::NotFound, detail));
+        }
+        info!(
+            design = self.design().name,
+            user = account.id,
+            session = id,
+            "a session was ended"
+        );
+        Ok(done())
+    }
+
+    pub(super) async fn end_others(&self) -> Result<Response, Problem> {
+        let account = self.own_account().await?;
+        let ended = self
+            .partita
+            .end_other_sessions(&account, self.verified.session())
+            .await?;
+        info!(
+            design = self.design().name,
+            user = account.id,
+            ended = ended.count,
+            "other sessions were ended"
+        );
+        let answer = json!({ "ended": ended.count, "more": ended.has_more });
+        Ok(encode::json_response(StatusCode::OK, &answer))
+    }
+}
+
+fn shown(session: &partita_plan::Session, is_current: bool) -> Json {
+    json!({
+        "id": session.id,
+        "createdAt": time::format_millis(session.created_millis),
+        "expiresAt": time::format_millis(session.expires_millis),
+        "current": is_current,
+    })
+}
+
+/// Which of the two is wrong is not said.
+pub(super) fn wrong() -> Problem {
+    Problem::new(
+        ProblemKind::WrongCredentials,
+        "the login or the password is wrong",
+    )
+}
